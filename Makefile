@@ -1,0 +1,54 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer: each makes its virtual environment,
+# installs what it needs there, and runs. PYTHON=python3.13 chooses another interpreter.
+
+PYTHON ?= $(shell command -v python3 || command -v python)
+VENV ?= .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+RUN := $(BIN)/python -m
+WORKERS ?= auto
+
+.PHONY: demo test lint types layers unit benchmark clean
+
+demo: $(VENV)/.installed
+	@$(BIN)/mechanik demo
+
+test: lint types layers unit
+
+lint: $(VENV)/.test-installed
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+
+types: $(VENV)/.test-installed
+	$(RUN) pyright --pythonpath $(BIN)/python
+
+layers: $(VENV)/.test-installed
+	$(BIN)/lint-imports --no-cache
+
+unit: $(VENV)/.test-installed
+	$(RUN) pytest -n $(WORKERS)
+
+benchmark: $(VENV)/.test-installed
+	$(BIN)/python benchmarks/fk.py
+
+$(VENV)/.created:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Mechanik needs Python 3.11 or newer; this is ' + sys.version)"
+	$(PYTHON) -m venv $(VENV)
+	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	@echo "installing Mechanik into $(VENV)"
+	@$(RUN) pip install --quiet --disable-pip-version-check --editable ".[all]"
+	@touch $@
+
+$(VENV)/.test-installed: $(VENV)/.installed pyproject.toml
+	@echo "installing the test tools and the oracles into $(VENV) (about 1 GB)"
+	@$(RUN) pip install --quiet --disable-pip-version-check --group test --group oracles
+	@touch $@
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

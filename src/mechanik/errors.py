@@ -1,0 +1,135 @@
+"""The exceptions that Mechanik raises: what is wrong, where, and what to do.
+
+All derive from `MechanikError`; each also derives from the built-in exception that a
+caller would expect (`ValueError`, `KeyError`, ...), so either may be caught.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MechanikError(Exception):
+    """Something that Mechanik was given cannot be what was meant."""
+
+
+class UnknownName(MechanikError, KeyError):
+    """A name that nothing in the mechanism carries."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        names = [str(one) for one in known]
+        self.kind, self.name, self.known = kind, name, names
+        text = f"no {kind} is called {name!r} among {len(names)}."
+        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        if near:
+            text += f" Did you mean {near[0]!r}?"
+        elif names:
+            text += f" There are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+        super().__init__(text)
+
+    def __str__(self) -> str:  # KeyError would print the repr
+        return str(self.args[0])
+
+
+class DuplicateName(MechanikError, ValueError):
+    """Two things of one kind carry the same name."""
+
+
+class StructureError(MechanikError, ValueError):
+    """The graph of links and joints cannot be put together that way."""
+
+
+class SecondParent(StructureError):
+    """A frame that has a parent was given another one."""
+
+
+class NotAChild(StructureError):
+    """A frame was asked to let go of one that it does not hold."""
+
+
+class WrongKind(StructureError, TypeError):
+    """Links hold joints and a joint holds one link; nothing else fits."""
+
+
+class CyclicStructure(StructureError):
+    """A frame would become its own ancestor."""
+
+
+class DoFError(MechanikError, ValueError):
+    """Degrees of freedom out of order, doubled, unknown, or not free."""
+
+
+class LimitsError(MechanikError, ValueError):
+    """Limits of which the lower lies above the upper."""
+
+
+class ShapeError(MechanikError, ValueError):
+    """An array of the wrong shape or length."""
+
+
+class NotFinite(MechanikError, ValueError):
+    """A NaN or an infinity where a number is needed."""
+
+
+class NotARotation(MechanikError, ValueError):
+    """A matrix or quaternion that does not describe a rotation."""
+
+
+class CouplingError(MechanikError, ValueError):
+    """A coupling that follows itself, or a freedom that cannot be coupled."""
+
+
+class FormatError(MechanikError, ValueError):
+    """A file or text that cannot be read as a mechanism."""
+
+
+class UnknownFormat(FormatError):
+    """Content that none of the readers recognises."""
+
+
+class XmlError(FormatError):
+    """Not well-formed XML, or XML that tries to do more than describe a robot."""
+
+
+class UrdfError(FormatError):
+    """Well-formed XML that is not a sound URDF."""
+
+
+class XacroError(FormatError):
+    """A xacro file, which has to be expanded first."""
+
+
+class DHError(FormatError):
+    """A Denavit-Hartenberg table that cannot be read."""
+
+
+class ArmError(FormatError):
+    """A list of lengths and axes that does not describe an arm."""
+
+
+class JsonError(FormatError):
+    """A JSON mechanism that does not fit the schema."""
+
+
+class MissingExtra(MechanikError, ImportError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, need: str, extra: str) -> None:
+        super().__init__(f"{need} needs an optional part of Mechanik: pip install 'mechanik[{extra}]'")
+
+
+class FileMissing(FormatError, FileNotFoundError):
+    """A file that is not there."""
+
+
+class UnknownOption(MechanikError, TypeError):
+    """An option that the reader of this kind of file does not take."""
+
+
+class CannotSave(MechanikError, OSError):
+    """A file that could not be written; what stood there before still does."""
+
+
+class ClosureError(FormatError):
+    """Closures beside a model that do not fit it, or do not say what they should."""

@@ -1,0 +1,270 @@
+"""Mechanisms written by hand: name the joints, say what they join, close the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from mechanik.errors import DoFError, DuplicateName, StructureError, UnknownName
+from mechanik.mechanism.closure import Closure
+from mechanik.mechanism.coupling import Coupling
+from mechanik.mechanism.dof import ALL, ROTATIONS, DoF, DoFLike, as_dofs
+from mechanik.mechanism.frame import as_vector
+from mechanik.mechanism.goal import Goal
+from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.link import Link
+from mechanik.mechanism.mechanism import Mechanism
+from mechanik.mechanism.shapes import Inertial, PlacedShape
+from mechanik.spatial import Pose, as_pose_matrix, inverse, quaternion, rotation, translation
+from mechanik.spatial.array import Array, ArrayLike
+
+Axis = Literal["x", "y", "z", "-x", "-y", "-z"] | ArrayLike
+Kind = Literal["weld", "pin", "ball", "slider", "universal", "cylindrical", "planar"]
+
+CLOSURES: dict[str, tuple[DoF, ...]] = {
+    "weld": (),
+    "pin": (DoF.EZ,),
+    "ball": ROTATIONS,
+    "slider": (DoF.Z,),
+    "universal": (DoF.EX, DoF.EY),
+    "cylindrical": (DoF.Z, DoF.EZ),
+    "planar": (DoF.X, DoF.Y, DoF.EZ),
+}
+"""The freedoms that each kind of closure leaves, with `axis` as z."""
+
+
+class Builder:
+    """Collects links and joints by name. The first parent that is named is the root and stands in the world.
+
+    Every joint method takes the joint's name, the parent and the child link, and `at`: where the joint sits in the
+    parent, as a point (3,) or a pose. A child link is made when it is first named.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self._links: dict[str, Link] = {}
+        self._joints: dict[str, Joint | Goal] = {}
+
+    def link(
+        self,
+        name: str,
+        *,
+        visuals: Sequence[PlacedShape] = (),
+        collisions: Sequence[PlacedShape] | None = None,
+        inertial: Inertial | None = None,
+        at: ArrayLike | Pose | None = None,
+    ) -> Link:
+        """Make a link, or dress one that a joint has made: shapes (bumping with what is seen, unless said), mass.
+
+        Args:
+            at: for a link that stands in the world: where.
+        """
+        link = self._links.get(name)
+        if link is None:
+            link = self._links[name] = Link(name)
+        link.visuals = tuple(visuals) or link.visuals
+        link.collisions = tuple(visuals if collisions is None else collisions) or link.collisions
+        link.inertial = inertial or link.inertial
+        if at is not None:
+            link.matrix = as_place(at, name)
+        return link
+
+    def joint(
+        self,
+        name: str,
+        parent: str,
+        child: str,
+        dof: Iterable[DoFLike] | DoFLike,
+        *,
+        at: ArrayLike | Pose | None = None,
+        axis: Axis = "z",
+        limits: Sequence[ArrayLike] | None = None,
+        value: ArrayLike | None = None,
+    ) -> Joint:
+        """A joint with any freedoms, in axes of which the z axis points along `axis`.
+
+        Args:
+            limits: (lower, upper), each a number or one for each freedom; m or rad.
+            value: where it stands, one number for each freedom.
+        """
+        joint = Joint(name, dof=dof)
+        self._hang(joint, parent)
+        if child in self._links and self._links[child].parent is not None:
+            above = self._links[child].parent
+            raise StructureError(f"link {child!r} hangs on {above} already; to join it a second time use close()")
+        joint.matrix = as_place(at, name)
+        joint.axes_wxyz = as_axes(axis, name)
+        joint.add_child(self.link(child))
+        if limits is not None:
+            if len(limits) != 2:
+                raise StructureError(f"limits of joint {name!r} are (lower, upper), not {limits!r}")
+            size = len(joint.dof)
+            joint.set_limits(*(np.broadcast_to(as_number_row(side, name), size) for side in limits))
+        if value is not None:
+            joint.set_values(value)
+        return joint
+
+    def revolute(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """One turn about `axis`."""
+        return self.joint(name, parent, child, DoF.EZ, **options)  # type: ignore[arg-type]
+
+    def prismatic(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """One shift along `axis`."""
+        return self.joint(name, parent, child, DoF.Z, **options)  # type: ignore[arg-type]
+
+    def ball(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """All turns."""
+        return self.joint(name, parent, child, ROTATIONS, **options)  # type: ignore[arg-type]
+
+    def universal(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """Two crossed turns, normal to `axis`: first about y, then about the x that it carried along."""
+        return self.joint(name, parent, child, (DoF.EX, DoF.EY), **options)  # type: ignore[arg-type]
+
+    def cylindrical(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """A shift along `axis` and a turn about it."""
+        return self.joint(name, parent, child, (DoF.Z, DoF.EZ), **options)  # type: ignore[arg-type]
+
+    def planar(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """Two shifts in the plane normal to `axis` and a turn about it."""
+        return self.joint(name, parent, child, (DoF.X, DoF.Y, DoF.EZ), **options)  # type: ignore[arg-type]
+
+    def free(self, name: str, parent: str, child: str, **options: object) -> Joint:
+        """All six freedoms: a body that floats."""
+        return self.joint(name, parent, child, ALL, **options)  # type: ignore[arg-type]
+
+    def fixed(self, name: str, parent: str, child: str, *, at: ArrayLike | Pose | None = None) -> Joint:
+        """No freedom."""
+        return self.joint(name, parent, child, (), at=at)
+
+    def close(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        kind: Kind | Iterable[DoFLike],
+        *,
+        at: ArrayLike | Pose | None = None,
+        onto: ArrayLike | Pose | None = None,
+        axis: Axis = "z",
+    ) -> Closure:
+        """Join two links that both hang in the tree, and so close a loop.
+
+        Args:
+            kind: a name, or the freedoms that stay (in axes of which z points along `axis`).
+            at: where on link `a`, as a point or a pose.
+            onto: where on link `b`; if it is not given, where `at` is now, so that the loop is shut as it stands.
+        """
+        if isinstance(kind, str):
+            if kind not in CLOSURES:
+                raise UnknownName("kind of closure", kind, CLOSURES)
+            free = CLOSURES[kind]
+        else:
+            free = as_dofs(kind)
+        for link in (a, b):
+            if link not in self._links:
+                raise UnknownName("link", link, self._links)
+        joint = Joint(name, dof=free)
+        self._hang(joint, a)
+        joint.matrix = as_place(at, name)
+        joint.axes_wxyz = as_axes(axis, name)
+        X_b_end = inverse(self._links[b].world_matrix) @ joint.world_matrix if onto is None else as_place(onto, name)
+        closure = joint.make_closure(self._links[b], X_b_end)
+        closure.settle()
+        return closure
+
+    def couple(
+        self,
+        follower: str,
+        leader: str,
+        ratio: float = 1.0,
+        offset: float = 0.0,
+        *,
+        dof: DoFLike | None = None,
+        leader_dof: DoFLike | None = None,
+    ) -> Coupling:
+        """Let follower = ratio * leader + offset, as gears do."""
+        return self._moving(follower).follow(self._moving(leader), ratio, offset, dof=dof, leader_dof=leader_dof)
+
+    def goal(
+        self,
+        name: str,
+        link: str,
+        *,
+        at: ArrayLike | Pose | None = None,
+        dof: Iterable[DoFLike] = ALL,
+        axes: Literal["goal", "world"] = "goal",
+        on: str | None = None,
+    ) -> Goal:
+        """Want a link somewhere: at `at` in the world, or on the link `on`; by default where it is now."""
+        if link not in self._links:
+            raise UnknownName("link", link, self._links)
+        goal = Goal(name, dof=dof, axes=axes)
+        if on is not None:
+            self._hang(goal, on)
+        else:
+            self._register(goal)
+        if at is None:
+            goal.world_matrix = self._links[link].world_matrix
+        else:
+            goal.matrix = as_place(at, name)
+        goal.make_closure(self._links[link])
+        return goal
+
+    def build(self) -> Mechanism:
+        """The mechanism. Every link that was named must hang together with the first."""
+        if not self._links:
+            raise StructureError("nothing was built: name at least one link or joint")
+        loose = [goal for goal in self._joints.values() if goal.parent is None]
+        for closure in (joint.closure for joint in self._joints.values()):
+            if closure is not None and closure.joint.kind == "joint":
+                closure.settle()
+        return Mechanism([*self._links.values(), *loose], name=self.name)
+
+    def _register(self, joint: Joint | Goal) -> None:
+        if joint.name in self._joints:
+            raise DuplicateName(f"two joints are called {joint.name!r}; names must be unique")
+        self._joints[joint.name] = joint
+
+    def _hang(self, joint: Joint | Goal, parent: str) -> None:
+        if parent not in self._links and self._links:
+            raise UnknownName("link", parent, self._links)
+        self._register(joint)
+        self.link(parent).add_child(joint)
+
+    def _moving(self, name: str) -> Joint:
+        joint = self._joints.get(name)
+        if not isinstance(joint, Joint):
+            raise UnknownName("joint", name, [n for n, j in self._joints.items() if isinstance(j, Joint)])
+        return joint
+
+
+def as_place(at: ArrayLike | Pose | None, what: str) -> Array:
+    """A point (3,) or a pose as a pose (4, 4); None is the identity."""
+    if at is None:
+        return np.eye(4)
+    if not isinstance(at, Pose) and np.shape(at) == (3,):
+        return translation(as_vector(at, 3, f"place of {what!r}"))
+    return as_pose_matrix(at, f"place of {what!r}")
+
+
+def as_axes(axis: Axis, what: str) -> Array:
+    """The quaternion that turns z onto an axis, given as a vector (3,) or by name."""
+    if isinstance(axis, str):
+        sign, letter = (-1.0, axis[1:]) if axis.startswith("-") else (1.0, axis)
+        if letter not in ("x", "y", "z"):
+            raise DoFError(f"axis of {what!r} is {axis!r}; it can be x, y, z, -x, -y, -z or a vector")
+        direction = sign * np.eye(3)["xyz".index(letter)]
+    else:
+        direction = as_vector(axis, 3, f"axis of {what!r}")
+        if np.linalg.norm(direction) < 1e-12:
+            raise DoFError(f"axis of {what!r} is zero; it must point somewhere")
+    return quaternion.from_matrix(rotation.between(np.array([0.0, 0.0, 1.0]), direction))
+
+
+def as_number_row(side: ArrayLike, what: str) -> Array:
+    try:
+        return np.asarray(side, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise StructureError(f"limits of {what!r} must be numbers, not {side!r}") from None

@@ -1,0 +1,360 @@
+"""A mechanism: the graph with names, configurations, poses and Jacobians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mechanik.errors import CouplingError, DuplicateName, ShapeError, UnknownName
+from mechanik.mechanism.chains import Chain, independent_chains
+from mechanik.mechanism.closure import Closure
+from mechanik.mechanism.configuration import ConfigurationSpace
+from mechanik.mechanism.dof import ROTATIONS
+from mechanik.mechanism.frame import Frame, as_vector
+from mechanik.mechanism.goal import Goal
+from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.kinematics import Kinematics, Slot, compile_kinematics, forward
+from mechanik.mechanism.link import Link
+from mechanik.mechanism.roots import find_roots
+from mechanik.spatial import euler
+from mechanik.spatial.array import Array, ArrayLike
+
+ORIGIN = np.zeros(3)
+T = TypeVar("T")
+JointValues = Mapping[str, float | Sequence[float] | Array]
+
+
+class Mechanism:
+    """Links, joints, closures and goals below some roots, by name and as vectors.
+
+    The graph may be edited at any time; what is computed from it notices by itself. Joints stand in q
+    in the order in which they were made, which for a file is the file's.
+
+    Args:
+        roots: frames of the trees; trees that closures lead to are found.
+        name: of the whole.
+        warnings: what a reader found odd; kept for people.
+    """
+
+    def __init__(self, roots: Frame | Iterable[Frame], *, name: str = "", warnings: Iterable[str] = ()) -> None:
+        self.name = name
+        self.warnings = list(warnings)
+        self.configurations: dict[str, Array] = {}
+        """Named configurations, such as the key frames of a file."""
+        self.extras: dict[str, Any] = {}
+        """What a file says and the graph has no place for, by subject and joint: plain data, kept for writers."""
+        self._roots = find_roots(roots)
+        self._refresh()
+
+    def __repr__(self) -> str:
+        loops = f", {len(self.closures)} closures" if self.closures else ""
+        return f"<mechanism {self.name!r}: {len(self.links)} links, {len(self.joints)} joints, nv {self.nv}{loops}>"
+
+    # ---- parts ------------------------------------------------------------------------------
+
+    @property
+    def roots(self) -> tuple[Frame, ...]:
+        self._fresh()
+        return self._roots
+
+    @property
+    def revision(self) -> tuple[int, ...]:
+        """Changes whenever the graph does; what is compiled from the mechanism compares it."""
+        self._fresh()
+        return self._seen
+
+    @property
+    def links(self) -> Mapping[str, Link]:
+        self._fresh()
+        return self._links
+
+    @property
+    def joints(self) -> Mapping[str, Joint]:
+        """All joints in the order in which they were made, closing joints among them."""
+        self._fresh()
+        return self._joints
+
+    @property
+    def closures(self) -> Mapping[str, Closure]:
+        """The closed loops, by the name of the joint that closes them."""
+        self._fresh()
+        return self._closures
+
+    @property
+    def goals(self) -> Mapping[str, Goal]:
+        self._fresh()
+        return self._goals
+
+    def link(self, name: str) -> Link:
+        return _look_up("link", name, self.links)
+
+    def joint(self, name: str) -> Joint:
+        return _look_up("joint", name, self.joints)
+
+    def goal(self, name: str) -> Goal:
+        return _look_up("goal", name, self.goals)
+
+    def name_of(self, frame: Frame) -> str:
+        """The name under which a frame is known here; unnamed frames are numbered by kind."""
+        self._fresh()
+        if frame not in self._names:
+            raise UnknownName("frame of this mechanism", repr(frame), ())
+        return self._names[frame]
+
+    def chains(self) -> tuple[Chain, ...]:
+        """Groups of closures and goals that share moving joints and have to be solved together."""
+        goals = [goal.closure for goal in self.goals.values() if goal.closure is not None]
+        return independent_chains([*self.closures.values(), *goals])
+
+    # ---- configurations ---------------------------------------------------------------------
+
+    @property
+    def space(self) -> ConfigurationSpace:
+        """The shape of q and v, with names and limits."""
+        return self.kinematics.space
+
+    @property
+    def nq(self) -> int:
+        return self.kinematics.space.nq
+
+    @property
+    def nv(self) -> int:
+        return self.kinematics.space.nv
+
+    def neutral(self) -> Array:
+        """Every value zero, or as near to zero as its limits allow."""
+        return self.space.neutral()
+
+    def random(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> Array:
+        """Configurations (*size, nq), uniform inside the limits."""
+        return self.space.random(rng, (size,) if isinstance(size, int) else size)
+
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """The configuration reached from q by the step v; leading axes broadcast."""
+        return self.space.integrate(q, v)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The step v that leads from q0 to q1; leading axes broadcast."""
+        return self.space.difference(q0, q1)
+
+    def clamp(self, q: ArrayLike) -> Array:
+        return self.space.clamp(q)
+
+    @property
+    def q(self) -> Array:
+        """The configuration that the joints hold now, (nq,)."""
+        kinematics = self.kinematics
+        q = np.empty(kinematics.space.nq)
+        for joint, slot in kinematics.slots.items():
+            for dof, k in slot.q.items():
+                q[k] = joint._values[dof]
+            if slot.ball_q is not None:
+                q[slot.ball_q : slot.ball_q + 4] = joint.turn_wxyz
+        return q
+
+    @q.setter
+    def q(self, q: ArrayLike) -> None:
+        self.set_q(q)
+
+    def set_q(self, q: ArrayLike) -> bool:
+        """Move the joints to q, brought inside the limits; returns whether a limit was hit."""
+        kinematics = self.kinematics
+        wanted = kinematics.space.check_q(q)
+        if wanted.ndim != 1:
+            raise ShapeError(f"the joints can take one configuration, not an array of shape {wanted.shape}")
+        inside = kinematics.space.clamp(wanted)
+        for joint, slot in kinematics.slots.items():
+            if slot.q:
+                joint._assign({dof: float(inside[k]) for dof, k in slot.q.items()})
+            if slot.ball_q is not None:
+                joint.turn_wxyz = inside[slot.ball_q : slot.ball_q + 4]
+        for closure in self.closures.values():
+            closure.settle()
+        scalars = kinematics.space.scalars_q
+        return bool((inside[scalars] != wanted[scalars]).any())
+
+    def values(self, q: ArrayLike | None = None) -> dict[str, float | Array]:
+        """Values by joint: a number for a joint of one freedom, an array for one of several, followers included.
+
+        Joints that close a loop are not in q; `Closure.measure` reads theirs off the links.
+
+        Args:
+            q: (nq,); the present configuration if it is not given.
+        """
+        kinematics = self.kinematics
+        numbers = self.q if q is None else kinematics.space.check_q(q)
+        return {
+            self._names[joint]: joint_values(joint, kinematics.slots, numbers)
+            for joint in kinematics.slots
+            if joint.dof
+        }
+
+    def configuration(self, values: JointValues, q: ArrayLike | None = None) -> Array:
+        """q with some joints' values replaced, given by joint (`elbow`), or by freedom (`base.X`).
+
+        Args:
+            values: a number for a joint of one freedom; the values of `Joint.values` for one of several.
+                A follower may be named if it agrees with its leader.
+            q: (nq,) what the rest is taken from; the present configuration if it is not given.
+        """
+        kinematics = self.kinematics
+        result = self.q if q is None else np.array(kinematics.space.check_q(q))
+        followers: list[tuple[Joint, float]] = []
+        for name, given in values.items():
+            joint = self._joints.get(name)
+            if joint is None:
+                if name not in kinematics.space.q_names:
+                    raise UnknownName("joint", name, [*self._joints, *kinematics.space.q_names])
+                result[kinematics.space.q_names.index(name)] = joint_number(name, given)
+                continue
+            numbers = joint._numbers((given,), "values")
+            slot = kinematics.slots.get(joint)
+            if slot is None:
+                raise CouplingError(f"{joint} closes a loop; its values follow from the links and cannot be set")
+            for dof, number in zip(joint.dof, numbers, strict=True):
+                if dof in slot.q:
+                    result[slot.q[dof]] = number
+                elif dof in joint._couplings:
+                    followers.append((joint, number))
+            if slot.ball_q is not None:
+                twin = Joint(dof=ROTATIONS, values=numbers[-3:])
+                result[slot.ball_q : slot.ball_q + 4] = twin.turn_wxyz
+        for joint, number in followers:
+            self._check_follower(joint, number, result)
+        return result
+
+    # ---- forward kinematics -----------------------------------------------------------------
+
+    @property
+    def kinematics(self) -> Kinematics:
+        """The mechanism as flat arrays, compiled again when the graph has changed."""
+        if Frame.edits != self._edits:
+            self._fresh()
+        if self._kinematics is None:
+            self._kinematics = compile_kinematics(self._roots, self._names)
+            self._paths = self._kinematics.paths
+        return self._kinematics
+
+    def pose(self, link: str, q: ArrayLike | None = None, out: Array | None = None) -> Array:
+        """X_world_link, (..., 4, 4), at q (..., nq) or at the present configuration.
+
+        Args:
+            out: where to put it, (..., 4, 4) float64; saves a fast loop the making of arrays.
+        """
+        try:  # the shortest way, for loops in Python; the kernel refuses what is not a finite float64 (nq,)
+            X = np.empty((4, 4)) if out is None else out
+            if Frame.edits == self._edits and forward.chain_pose(self._paths[link], q, X):
+                return X
+        except (KeyError, TypeError):
+            pass
+        return self.kinematics.pose(link, self.q if q is None else q, out)
+
+    def poses(self, q: ArrayLike | None = None, links: Sequence[str] | None = None) -> Array:
+        """X_world_link of all links, or of those named, (..., L, 4, 4), in the order of `links`."""
+        return self.kinematics.poses(self.q if q is None else q, links)
+
+    def jacobian(self, link: str, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
+        """The geometric Jacobian (..., 6, nv) of a point that is fixed in the link.
+
+        Args:
+            point: (3,), in the link's frame; its origin if not given.
+        Returns:
+            world velocities (linear, angular) of the point for each number of v.
+        """
+        kinematics = self.kinematics
+        p_link = ORIGIN if point is None else as_vector(point, 3, "point")
+        try:  # as in `pose`
+            J = np.empty((6, kinematics.space.nv))
+            if forward.chain_jacobian(self._paths[link], p_link, q, J):
+                return J
+        except (KeyError, TypeError):
+            pass
+        return kinematics.jacobian(link, self.q if q is None else q, p_link)
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _fresh(self) -> None:
+        """Look the graph over again if it was edited."""
+        if Frame.edits == self._edits:
+            return
+        if self._seen != tuple(root._revision for root in self._roots):
+            self._refresh()
+        self._edits = Frame.edits
+
+    def _refresh(self) -> None:
+        self._roots = find_roots(self._roots)
+        frames = sorted((f for root in self._roots for f in root.traverse()), key=lambda f: f._serial)
+        self._names = _name_all(frames)
+        links = {self._names[f]: f for f in frames if isinstance(f, Link)}
+        joints = {self._names[f]: f for f in frames if isinstance(f, Joint)}
+        goals = {self._names[f]: f for f in frames if isinstance(f, Goal)}
+        closures = {name: joint.closure for name, joint in joints.items() if joint.closure is not None}
+        self._links, self._joints = MappingProxyType(links), MappingProxyType(joints)
+        self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
+        self._kinematics: Kinematics | None = None
+        self._paths: Mapping[str, Array] = {}
+        self._seen = tuple(root._revision for root in self._roots)
+        self._edits = Frame.edits
+
+    def _check_follower(self, joint: Joint, number: float, q: Array) -> None:
+        for coupling in joint.couplings:
+            leader, leader_dof, ratio, offset = coupling.resolve()
+            led = ratio * q[self.kinematics.slots[leader].q[leader_dof]] + offset
+            if abs(led - number) > 1e-6:
+                raise CouplingError(f"{joint} follows {leader} and stands at {led:g} then, not at {number:g}")
+
+
+def joint_values(joint: Joint, slots: Mapping[Joint, Slot], q: Array) -> float | Array:
+    """The values of a joint at q, those of its followed freedoms through their leaders."""
+    slot, values = slots[joint], np.array(joint._values)
+    for dof in joint.dof:
+        if dof in slot.q:
+            values[dof] = q[slot.q[dof]]
+        elif dof in joint._couplings:
+            leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
+            values[dof] = ratio * q[slots[leader].q[leader_dof]] + offset
+    if slot.ball_q is not None:
+        turn = q[slot.ball_q : slot.ball_q + 4]
+        values[[5, 4, 3]] = euler.euler_from_quaternion(turn, order="zyx", axes="moving", near=values[[5, 4, 3]])
+    values = values[list(joint.dof)]
+    return float(values[0]) if len(values) == 1 else values
+
+
+def joint_number(name: str, given: object) -> float:
+    """The value given for one freedom by name."""
+    try:
+        return float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} takes one number, not {given!r}") from None
+
+
+def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
+    try:
+        return known[name]
+    except (KeyError, TypeError):
+        raise UnknownName(kind, name, known) from None
+
+
+def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
+    """Names, unique among links and among joints and goals; the unnamed get numbers."""
+    names: dict[Frame, str] = {}
+    for kinds in (("link",), ("joint", "goal"), ("frame",)):
+        group = [frame for frame in frames if frame.kind in kinds]
+        taken: set[str] = set()
+        for frame in group:
+            if frame.name:
+                if frame.name in taken:
+                    raise DuplicateName(f"two {frame.kind}s are called {frame.name!r}; names must be unique")
+                taken.add(frame.name)
+                names[frame] = frame.name
+        number = 0
+        for frame in group:
+            if not frame.name:
+                number += 1
+                while f"{frame.kind}{number}" in taken:
+                    number += 1
+                names[frame] = f"{frame.kind}{number}"
+    return names
