@@ -114,8 +114,8 @@ def end_of_chain(nodes, q):
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_pose(nodes, q, out):
-    """The pose at the end of a chain into out (4, 4); False if q was too short, too long or not finite."""
-    if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q]:
+    """The pose at the end of a chain into out (4, 4); False if q or out is of the wrong size or q not finite."""
+    if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or out.shape[0] != 4 or out.shape[1] != 4:
         return False
     X = end_of_chain(nodes, q)
     write_pose(out, X)

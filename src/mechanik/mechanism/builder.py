@@ -11,7 +11,7 @@ from mechanik.errors import DoFError, DuplicateName, StructureError, UnknownName
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.coupling import Coupling
 from mechanik.mechanism.dof import ALL, ROTATIONS, DoF, DoFLike, as_dofs
-from mechanik.mechanism.frame import as_vector
+from mechanik.mechanism.door import as_vector
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link

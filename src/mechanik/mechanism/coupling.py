@@ -31,6 +31,7 @@ class Coupling:
         follower._targets.pop(dof, None)
         follower._rest_pose.pop(dof, None)
         self._changed()
+        head._clamp_aims()
         head._assign({head_dof: float(head._values[head_dof])})
 
     def __repr__(self) -> str:

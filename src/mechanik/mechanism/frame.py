@@ -8,24 +8,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from mechanik.errors import CyclicStructure, NotAChild, NotARotation, NotFinite, SecondParent, ShapeError, WrongKind
+from mechanik.errors import CyclicStructure, NotAChild, NotARotation, SecondParent, WrongKind
+from mechanik.mechanism.door import as_vector
 from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, inverse, quaternion
 from mechanik.spatial.array import Array, ArrayLike
 
 _serials = itertools.count()
-
-
-def as_vector(values: ArrayLike, size: int, what: str) -> Array:
-    """A finite float64 vector of `size`, copied; the door through which numbers enter the graph."""
-    try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what} takes {size} numbers, not {values!r}") from None
-    if vector.shape != (size,):
-        raise ShapeError(f"{what} takes {size} numbers, not an array of shape {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise NotFinite(f"{what} is {vector.tolist()}; every number must be finite")
-    return vector
 
 
 class Frame:
@@ -220,10 +208,10 @@ class Frame:
     def _check_child(self, child: object, may_have_parent: bool = False) -> None:
         if not isinstance(child, Frame):
             raise WrongKind(f"{self} was given a {type(child).__name__} as a child; it takes frames")
-        if reason := self._accepts(child):
-            raise WrongKind(f"{self} cannot hold {child}: {reason}")
         if child is self:
             raise CyclicStructure(f"{self} cannot be its own child")
+        if reason := self._accepts(child):
+            raise WrongKind(f"{self} cannot hold {child}: {reason}")
         if child._parent is not None and not may_have_parent:
             raise SecondParent(f"{child} already has the parent {child._parent}; remove it there first")
         if any(above is child for above in self.traverse_parents()):

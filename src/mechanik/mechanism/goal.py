@@ -98,6 +98,3 @@ class Goal(Frame):
 
     def _touch(self) -> None:
         """Moving a goal changes what is wanted, not what the mechanism is: nothing has to be compiled again."""
-
-    def _touch_structure(self) -> None:
-        super()._touch()

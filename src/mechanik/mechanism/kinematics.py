@@ -181,8 +181,6 @@ class _Nodes:
         leader, leader_dof, ratio, offset = joint, dof, 1.0, 0.0
         if dof in joint._couplings:
             leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
-        if leader not in self.slots:
-            raise UnknownName("joint in this mechanism (a leader of " + joint.name + ")", leader.name, ())
         turn = ONTO[dof.direction]
         slot = self.slots[leader]
         kind = REVOLUTE if dof.is_rotation else PRISMATIC

@@ -13,7 +13,8 @@ from mechanik.mechanism.chains import Chain, independent_chains
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.configuration import ConfigurationSpace
 from mechanik.mechanism.dof import ROTATIONS
-from mechanik.mechanism.frame import Frame, as_vector
+from mechanik.mechanism.door import as_number, as_numbers, as_vector
+from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.kinematics import Kinematics, Slot, compile_kinematics, forward
@@ -208,9 +209,9 @@ class Mechanism:
             if joint is None:
                 if name not in kinematics.space.q_names:
                     raise UnknownName("joint", name, [*self._joints, *kinematics.space.q_names])
-                result[kinematics.space.q_names.index(name)] = joint_number(name, given)
+                result[kinematics.space.q_names.index(name)] = as_number(given, name)
                 continue
-            numbers = joint._numbers((given,), "values")
+            numbers = as_numbers((given,), len(joint.dof), f"values of {joint}")
             slot = kinematics.slots.get(joint)
             if slot is None:
                 raise CouplingError(f"{joint} closes a loop; its values follow from the links and cannot be set")
@@ -244,12 +245,13 @@ class Mechanism:
         Args:
             out: where to put it, (..., 4, 4) float64; saves a fast loop the making of arrays.
         """
-        try:  # the shortest way, for loops in Python; the kernel refuses what is not a finite float64 (nq,)
-            X = np.empty((4, 4)) if out is None else out
-            if Frame.edits == self._edits and forward.chain_pose(self._paths[link], q, X):
-                return X
-        except (KeyError, TypeError):
-            pass
+        if type(q) is np.ndarray and Frame.edits == self._edits:
+            try:  # the shortest way, for loops in Python; the kernel refuses what is not a finite float64 (nq,)
+                X = np.empty((4, 4)) if out is None else out
+                if forward.chain_pose(self._paths[link], q, X):
+                    return X
+            except (KeyError, TypeError):
+                pass
         return self.kinematics.pose(link, self.q if q is None else q, out)
 
     def poses(self, q: ArrayLike | None = None, links: Sequence[str] | None = None) -> Array:
@@ -266,12 +268,13 @@ class Mechanism:
         """
         kinematics = self.kinematics
         p_link = ORIGIN if point is None else as_vector(point, 3, "point")
-        try:  # as in `pose`
-            J = np.empty((6, kinematics.space.nv))
-            if forward.chain_jacobian(self._paths[link], p_link, q, J):
-                return J
-        except (KeyError, TypeError):
-            pass
+        if type(q) is np.ndarray:
+            try:  # as in `pose`
+                J = np.empty((6, kinematics.space.nv))
+                if forward.chain_jacobian(self._paths[link], p_link, q, J):
+                    return J
+            except (KeyError, TypeError):
+                pass
         return kinematics.jacobian(link, self.q if q is None else q, p_link)
 
     # ---- inside -----------------------------------------------------------------------------
@@ -321,14 +324,6 @@ def joint_values(joint: Joint, slots: Mapping[Joint, Slot], q: Array) -> float |
         values[[5, 4, 3]] = euler.euler_from_quaternion(turn, order="zyx", axes="moving", near=values[[5, 4, 3]])
     values = values[list(joint.dof)]
     return float(values[0]) if len(values) == 1 else values
-
-
-def joint_number(name: str, given: object) -> float:
-    """The value given for one freedom by name."""
-    try:
-        return float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} takes one number, not {given!r}") from None
 
 
 def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:

@@ -1,4 +1,4 @@
-"""The trees that hang together through parents, children and closures."""
+"""The trees that hang together through parents, children, closures and couplings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mechanik.mechanism.link import Link
 
 
 def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
-    """The tops of all trees that can be reached from `frames` through closures in either direction.
+    """The tops of all trees that can be reached from `frames` through closures and couplings.
 
     Each is named once, in the order in which it was found: those of `frames` first.
     """
@@ -29,6 +29,9 @@ def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
         for frame in root.traverse():
             if isinstance(frame, Joint | Goal) and frame.closure is not None:
                 waiting.append(frame.closure.link)
+            if isinstance(frame, Joint):
+                waiting.extend(coupling.leader for coupling in frame.couplings)
+                waiting.extend(coupling.follower for coupling in frame._followers)
             elif isinstance(frame, Link):
                 waiting.extend(closure.joint for closure in frame.closures)
     return tuple(roots)

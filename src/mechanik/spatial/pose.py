@@ -144,7 +144,7 @@ class Pose:
         return bool(away <= tolerance and quaternion.angle_between(self.wxyz, other.wxyz) <= tolerance)
 
     def __matmul__(self, other: Pose) -> Pose:
-        if not isinstance(other, Pose):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(other, Pose):
             return NotImplemented
         position = self.position + quaternion.rotate(self.wxyz, other.position)
         return Pose(position, quaternion.multiply(self.wxyz, other.wxyz))

@@ -1,0 +1,209 @@
+"""What holds for every mechanism of the gallery, and what is known of each."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from mechanik import gallery
+from mechanik.errors import ArmError, StructureError, UnknownName
+from mechanik.mechanism import Joint, mobility
+
+MOBILITY = {
+    "zalo5": 5,
+    "dh6": 6,
+    "grippy10": 10,
+    "planar_2r": 2,
+    "planar_3r": 3,
+    "scara": 4,
+    "panda": 8,
+    "ur5": 6,
+    "ur10": 6,
+    "iiwa14": 7,
+    "puma560": 6,
+    "four_bar": 1,
+    "slider_crank": 1,
+    "five_bar": 2,
+    "stewart_platform": 6,
+    "delta_robot": 3,
+}
+every = pytest.mark.parametrize("name", MOBILITY)
+
+
+def test_the_names_are_all_there_is_and_make_makes_each():
+    assert gallery.names() == list(MOBILITY)
+    makers = {n for n, f in inspect.getmembers(gallery, inspect.isfunction) if not n.startswith("_")}
+    assert makers == {*MOBILITY, "names", "make"} == set(gallery.__all__)
+    for name in gallery.names():
+        assert gallery.make(name).name == name
+
+
+def test_an_unknown_name_is_met_with_the_nearest_one():
+    with pytest.raises(UnknownName, match=r"'pamda'.*Did you mean 'panda'"):
+        gallery.make("pamda")
+
+
+@every
+def test_each_call_makes_a_fresh_one(name):
+    first, second = gallery.make(name), gallery.make(name)
+    assert not set(first.links.values()) & set(second.links.values())
+    first.q = first.random(np.random.default_rng(0))
+    np.testing.assert_array_equal(second.q, second.configurations["home"])
+
+
+@every
+def test_it_stands_at_home_within_its_limits_with_every_loop_shut(name):
+    mechanism = gallery.make(name)
+    np.testing.assert_array_equal(mechanism.q, mechanism.configurations["home"])
+    assert mechanism.space.within_limits(mechanism.q)
+    for closure in mechanism.closures.values():
+        assert closure.gap().is_shut(1e-9), closure
+
+
+@every
+def test_it_has_the_freedoms_that_are_known_of_it(name):
+    mechanism = gallery.make(name)
+    assert mobility(mechanism).dof == MOBILITY[name]
+    if not mechanism.closures:
+        assert mechanism.nv == MOBILITY[name]
+
+
+@every
+def test_the_kernel_and_the_graph_agree_at_random_configurations(name):
+    mechanism = gallery.make(name)
+    for q in mechanism.random(np.random.default_rng(7), 5):
+        X = mechanism.poses(q)
+        assert np.isfinite(X).all()
+        mechanism.q = q
+        graph = [link.world_matrix for link in mechanism.links.values()]
+        np.testing.assert_allclose(X, graph, rtol=0, atol=1e-12)
+
+
+@every
+def test_what_moves_can_be_seen_and_stands_near_its_joint(name):
+    mechanism = gallery.make(name)
+    size = np.ptp([joint.world_position for joint in mechanism.joints.values()], axis=0).max()
+    for link in mechanism.links.values():
+        if isinstance(link.parent, Joint) and not link.parent.dof:
+            continue
+        if link.name == "world":
+            continue
+        assert link.visuals, link
+        assert link.collisions == link.visuals
+        for placed in link.visuals:
+            assert placed.material is not None
+            assert placed.material.rgba is not None
+            assert np.linalg.norm(placed.pose.position) <= size
+
+
+@every
+def test_turning_joints_of_arms_have_limits(name):
+    mechanism = gallery.make(name)
+    if not mechanism.closures:
+        assert np.isfinite(mechanism.space.lower).all()
+        assert np.isfinite(mechanism.space.upper).all()
+
+
+def test_the_four_bar_is_assembled_elbow_up_at_the_crank_angle_of_the_benchmark():
+    four_bar = gallery.four_bar()
+    assert four_bar.values()["crank_joint"] == 0.6
+    elbow = four_bar.joint("closing_joint").world_position
+    knee = 0.5 * np.array([np.cos(0.6), np.sin(0.6), 0])
+    assert np.linalg.norm(elbow - knee) == pytest.approx(1.8, abs=1e-12)
+    assert np.linalg.norm(elbow - [2, 0, 0]) == pytest.approx(1.2, abs=1e-12)
+    assert elbow[1] > 0
+
+
+@pytest.mark.parametrize("angle", np.linspace(-3, 3, 13))
+def test_a_four_bar_whose_crank_turns_all_around_can_be_assembled_everywhere(angle):
+    four_bar = gallery.four_bar(angle=float(angle))
+    assert four_bar.closures["closing_joint"].gap().is_shut(1e-12)
+
+
+def test_the_slider_stands_where_the_engine_formula_says():
+    slider = gallery.slider_crank(crank=0.4, rod=0.9, offset=0.1, angle=1.1)
+    rise = 0.4 * np.sin(1.1) - 0.1
+    expected = 0.4 * np.cos(1.1) + np.sqrt(0.81 - rise**2)
+    np.testing.assert_allclose(slider.pose("slider")[:3, 3], [expected, 0.1, 0], rtol=0, atol=1e-12)
+    assert slider.closures["closing_joint"].gap().is_shut(1e-12)
+
+
+def test_the_tool_of_the_five_bar_is_a_rod_away_from_both_knees():
+    five_bar = gallery.five_bar(left=2.2, right=0.7)
+    tip = five_bar.pose("tool")[:3, 3]
+    for side in ("left", "right"):
+        assert np.linalg.norm(tip - five_bar.pose(f"{side}_rod")[:3, 3]) == pytest.approx(0.8, abs=1e-12)
+    assert five_bar.closures["closing_joint"].gap().is_shut(1e-12)
+
+
+def test_the_stewart_platform_has_the_geometry_of_the_benchmark():
+    robot = gallery.stewart_platform()
+    np.testing.assert_allclose(robot.pose("platform")[:3, 3], [0, 0, 0.3], atol=1e-15)
+    for k, (base, top) in enumerate([(-15, -45), (15, 45), (105, 75), (135, 165), (225, 195), (255, 285)]):
+        start, end = robot.pose(f"leg{k + 1}")[:3, 3], robot.pose(f"piston{k + 1}")[:3, 3]
+        a, b = np.radians(base), np.radians(top)
+        np.testing.assert_allclose(start, [0.2 * np.cos(a), 0.2 * np.sin(a), 0], atol=1e-12)
+        np.testing.assert_allclose(end, [0.12 * np.cos(b), 0.12 * np.sin(b), 0.3], atol=1e-12)
+        assert robot.values()[f"leg{k + 1}_slide"] == pytest.approx(np.linalg.norm(end - start), abs=1e-12)
+
+
+def test_the_stewart_platform_has_six_freedoms_however_its_balls_are_modelled():
+    closures, joints = gallery.stewart_platform(), gallery.stewart_platform(ends="joint")
+    assert (closures.nv, joints.nv) == (24, 42)
+    assert mobility(joints).dof == mobility(closures).dof == 6
+    assert all(closure.gap().is_shut(1e-12) for closure in joints.closures.values())
+
+
+def test_the_platform_of_the_delta_robot_moves_every_way_and_turns_no_way():
+    from mechanik.mechanism.mobility import closure_jacobian
+
+    robot = gallery.delta_robot()
+    rows = np.concatenate([closure_jacobian(robot, closure) for closure in robot.closures.values()])
+    ways = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :]
+    J = robot.jacobian("platform")
+    assert np.linalg.matrix_rank(J[:3] @ ways.T, tol=1e-6) == 3
+    np.testing.assert_allclose(J[3:] @ ways.T, 0, atol=1e-12)
+
+
+def test_the_fingers_of_the_panda_move_together():
+    robot = gallery.panda()
+    q = robot.configuration({"panda_finger_joint1": 0.03})
+    tcp, left, right = robot.poses(q, ["panda_hand_tcp", "panda_leftfinger", "panda_rightfinger"])
+    np.testing.assert_allclose((left[:3, 3] + right[:3, 3]) / 2, tcp[:3, 3] - 0.045 * tcp[:3, 2], atol=1e-12)
+    assert np.linalg.norm(left[:3, 3] - right[:3, 3]) == pytest.approx(0.06)
+    assert gallery.panda(hand=False).nq == 7
+
+
+BAD = {
+    "a four-bar that cannot close": (lambda: gallery.four_bar(coupler=0.1), "four_bar cannot be assembled"),
+    "a length below zero": (lambda: gallery.four_bar(crank=-1.0), "four_bar: crank is -1"),
+    "a length of nan": (lambda: gallery.five_bar(rod=float("nan")), "five_bar: rod is nan"),
+    "a length in words": (lambda: gallery.five_bar(rod="long"), "five_bar: rod is 'long'"),
+    "an angle of nan": (lambda: gallery.four_bar(angle=float("nan")), "cannot be assembled"),
+    "a rod too short": (lambda: gallery.slider_crank(rod=0.1, offset=1.0), "slider_crank cannot be assembled"),
+    "cranks too far apart": (lambda: gallery.five_bar(ground=5.0), "five_bar cannot be assembled"),
+    "legs too short": (lambda: gallery.stewart_platform(height=2.0), "leg 1 is .* outside its stroke"),
+    "a stroke of one number": (lambda: gallery.stewart_platform(stroke=0.3), "stroke=0.3"),
+    "unknown ends": (lambda: gallery.stewart_platform(ends="magnet"), "'closure' or 'joint'"),
+    "forearms too short": (lambda: gallery.delta_robot(forearm=0.2), "delta_robot cannot be assembled"),
+    "rods in one line": (lambda: gallery.delta_robot(width=0.0), "delta_robot: width is 0"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
+def test_dimensions_that_cannot_be_are_refused_by_name(call, message):
+    with pytest.raises(StructureError, match=message):
+        call()
+
+
+def test_a_planar_arm_with_the_wrong_number_of_links_is_refused():
+    with pytest.raises(ArmError, match="planar_2r has 2 links, but 3"):
+        gallery.planar_2r((1.0, 1.0, 1.0))
+
+
+def test_the_gallery_is_imported_without_the_compiler():
+    import subprocess
+    import sys
+
+    code = "import sys, mechanik.gallery; mechanik.gallery.panda(); sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,244 @@
+"""Closures and goals: what they join, what they leave free, how far they stand open."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_mechanisms import random_pose, seeds
+
+from mechanik import Builder, DoF, Goal, Joint, Link
+from mechanik.errors import DoFError, DuplicateName, ShapeError, StructureError, UnknownName, WrongKind
+from mechanik.mechanism.builder import CLOSURES
+from mechanik.mechanism.dof import ALL, ROTATIONS
+from mechanik.spatial import inverse, make, rotation
+
+
+def loop(dof=()) -> tuple[Link, Joint, Link]:
+    """Two branches below a root; the joint at the end of one is to be closed onto the other."""
+    root, left, right = Link("root"), Link("left"), Link("right")
+    for link, y in ((left, 1), (right, -1)):
+        joint = Joint(f"to_{link.name}", dof="EZ", position=(0, y, 0))
+        root.add_child(joint)
+        joint.add_child(link)
+    closing = Joint("closing", dof=dof, position=(1, 0, 0))
+    left.add_child(closing)
+    return root, closing, right
+
+
+# ---- making and undoing --------------------------------------------------------------------
+
+
+def test_both_sides_of_a_closure_know_it_and_neither_becomes_a_parent():
+    _, closing, right = loop()
+    closure = closing.make_closure(right)
+    assert closing.is_closure
+    assert closing.child is right
+    assert closing.children == ()
+    assert right.closures == (closure,)
+    assert right.parent.name == "to_right"
+
+
+def test_a_closure_can_be_undone_and_made_again():
+    root, closing, right = loop()
+    closure = closing.make_closure(right)
+    closure.undo()
+    assert not closing.is_closure
+    assert right.closures == ()
+    with pytest.raises(StructureError, match="undone before"):
+        closure.undo()
+    closing.make_closure(root)
+    assert closing.child is root
+
+
+def test_a_joint_may_be_closed_onto_an_ancestor():
+    root, closing, _ = loop()
+    closure = closing.make_closure(root)
+    np.testing.assert_allclose(closure.gap().position, (-1, -1, 0), atol=1e-15)
+
+
+def test_wrong_closures_are_refused():
+    root, closing, right = loop()
+    with pytest.raises(WrongKind, match="onto a link"):
+        closing.make_closure(closing)
+    with pytest.raises(WrongKind, match="onto a link"):
+        closing.make_closure(None)
+    with pytest.raises(StructureError, match="hangs on"):
+        closing.make_closure(closing.parent)
+    with pytest.raises(StructureError, match="holds"):
+        right.parent.make_closure(root)
+    closing.make_closure(right)
+    with pytest.raises(StructureError, match="already"):
+        closing.make_closure(root)
+    with pytest.raises(WrongKind, match="closed onto"):
+        closing.add_child(Link("x"))
+
+
+# ---- gaps ----------------------------------------------------------------------------------
+
+
+@given(st.sets(st.sampled_from(ALL)), seeds)
+def test_a_closure_whose_joint_could_move_there_is_shut_and_reads_the_values(dof, seed):
+    """The law of all kinds: move the end by some values of the free directions; nothing stands open, they are read."""
+    rng = np.random.default_rng(seed)
+    free = sorted(dof)
+    values = rng.uniform(-1.4, 1.4, len(free))
+    joint, link = Joint("j", dof=free, values=values, **random_pose(rng)), Link("l")
+    at = make(rotation.exp(rng.standard_normal(3)), rng.uniform(-1, 1, 3))
+    link.matrix = joint.moved_world_matrix @ inverse(at)
+    closure = joint.make_closure(link, at)
+    joint.set_values(np.zeros(len(free)))
+    gap = closure.gap()
+    assert gap.distance < 1e-13
+    assert gap.angle < 1e-7 if len(dof & set(ROTATIONS)) == 2 else gap.angle < 1e-12
+    np.testing.assert_allclose(closure.measure(), values, atol=1e-7)
+    closure.settle()
+    np.testing.assert_allclose(joint.values, values, atol=1e-7)
+
+
+@pytest.mark.parametrize("angle", [0.3, 2.9, -3.1, math.pi])
+@pytest.mark.parametrize("dof", ROTATIONS)
+def test_a_pin_turned_by_any_angle_is_shut(dof, angle):
+    joint, link = Joint("j", dof=dof, axis=(1, 2, -2)), Link("l")
+    link.matrix = make(rotation.exp(joint.axis * angle), np.zeros(3))
+    closure = joint.make_closure(link)
+    assert closure.gap().is_shut(1e-12)
+    assert math.cos(closure.measure()[0] - angle) == pytest.approx(1)
+
+
+@given(seeds)
+def test_a_weld_stands_open_by_the_pose_between_its_ends(seed):
+    rng = np.random.default_rng(seed)
+    joint, link = Joint("j", **random_pose(rng)), Link("l", **random_pose(rng))
+    gap = joint.make_closure(link).gap()
+    E = inverse(joint.world_matrix) @ link.world_matrix
+    np.testing.assert_allclose(gap.position, E[:3, 3], atol=1e-13)
+    np.testing.assert_allclose(rotation.exp(gap.rotation), E[:3, :3], atol=1e-12)
+    assert gap.distance == pytest.approx(np.linalg.norm(E[:3, 3]))
+
+
+def test_the_limits_of_a_closing_joint_leave_a_gap():
+    joint, link = Joint("j", dof="X", lower=0, upper=1), Link("l", position=(1.5, 0, 0))
+    closure = joint.make_closure(link)
+    np.testing.assert_allclose(closure.gap().position, (0.5, 0, 0))
+    assert closure.measure().tolist() == [1]
+
+
+@pytest.mark.parametrize("kind", CLOSURES)
+def test_each_kind_of_closure_takes_away_what_its_name_says(kind):
+    builder = Builder()
+    builder.fixed("f", "root", "a")
+    builder.free("body", "root", "b")
+    closure = builder.close("c", "a", "b", kind, axis="x")
+    assert closure.free == CLOSURES[kind]
+    assert len(closure.free) + len(closure.constrained) == 6
+    body = builder.build().joint("body")
+    for dof in ALL:
+        # with `axis` x, the closure's z is the world's x, and its x lies across
+        turned = Joint("twin", dof=dof)
+        turned.axes_wxyz = closure.joint.axes_wxyz
+        turned.set_values(0.3)
+        body.set_values(np.zeros(6))
+        body.turn_wxyz = (1, 0, 0, 0)
+        body.child.matrix = turned.motion
+        assert closure.gap().is_shut(1e-12) == (dof in closure.free), dof
+        body.child.matrix = np.eye(4)
+
+
+# ---- goals ---------------------------------------------------------------------------------
+
+
+def test_a_goal_wants_all_six_directions_until_told_otherwise():
+    goal = Goal("g")
+    assert goal.goal_dof == ALL
+    goal.set_goal_dof(["X", "EZ"])
+    assert goal.free_dof == (DoF.Y, DoF.Z, DoF.EX, DoF.EY)
+    goal.set_free_dof(["EX", "EY", "EZ"])
+    assert goal.goal_dof == (DoF.X, DoF.Y, DoF.Z)
+    goal.set_free_dof([])
+    assert goal.goal_dof == ALL
+    with pytest.raises(DoFError, match="order"):
+        goal.set_goal_dof(["EZ", "X"])
+    with pytest.raises(DoFError, match="'goal' or 'world'"):
+        goal.axes = "tool"
+
+
+def test_a_goal_may_hang_on_a_moving_link_and_belong_to_one_link_only():
+    root, closing, right = loop()
+    goal = Goal("g", position=(0, 0, 1))
+    right.add_child(goal)
+    closure = goal.make_closure(root)
+    assert goal.child is root
+    assert closure.is_goal
+    before = goal.world_position
+    right.parent.set_values(1.0)
+    assert np.linalg.norm(goal.world_position - before) == 0
+    right.position = (1, 0, 0)
+    assert np.linalg.norm(goal.world_position - before) > 0.5
+    with pytest.raises(StructureError, match="already"):
+        goal.make_closure(right)
+    closure.undo()
+    goal.make_closure(root)
+
+
+@pytest.mark.parametrize("axes", ["goal", "world"])
+def test_the_directions_of_a_goal_are_its_own_or_the_worlds(axes):
+    goal = Goal("g", dof=["Z"], axes=axes, wxyz=(math.cos(0.5), 0, math.sin(0.5), 0))
+    link = Link("l")
+    closure = goal.make_closure(link)
+    along = np.array([1.0, 0, 0]) if axes == "world" else goal.world_matrix[:3, 0]
+    link.position = 0.7 * along
+    assert closure.gap().distance < 1e-15
+    link.position = (0, 0, 0.2)
+    expected = 0.2 if axes == "world" else 0.2 * math.cos(1.0)
+    assert closure.gap().distance == pytest.approx(expected)
+
+
+def test_turns_about_a_goals_own_axis_do_not_count_if_they_are_free():
+    goal = Goal("g", dof=["X", "Y", "Z", "EX", "EY"], wxyz=(0.5, 0.5, 0.5, 0.5))
+    link = Link("l", wxyz=(0.5, 0.5, 0.5, 0.5))
+    closure = goal.make_closure(link)
+    link.matrix = link.matrix @ make(rotation.turn_z(1.2), np.zeros(3))
+    assert closure.gap().angle < 1e-12
+    link.matrix = link.matrix @ make(rotation.turn_x(0.2), np.zeros(3))
+    assert closure.gap().angle == pytest.approx(0.2)
+
+
+# ---- the builder ---------------------------------------------------------------------------
+
+
+def test_a_closure_without_an_end_is_shut_as_it_stands():
+    builder = Builder()
+    builder.revolute("a", "root", "left", value=0.3)
+    builder.revolute("b", "root", "right", at=(1, 2, 0), value=-0.7)
+    closure = builder.close("c", "left", "right", "pin", at=(0.5, 0.5, 0))
+    assert closure.gap().is_shut(1e-13)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda b: b.revolute("j", "nowhere", "x"), UnknownName, "nowhere"),
+        (lambda b: b.revolute("a", "root", "x"), DuplicateName, "'a'"),
+        (lambda b: b.revolute("j", "root", "left"), StructureError, "close"),
+        (lambda b: b.revolute("j", "root", "x", axis="w"), DoFError, "axis"),
+        (lambda b: b.revolute("j", "root", "x", axis=(0, 0, 0)), DoFError, "zero"),
+        (lambda b: b.revolute("j", "root", "x", at=(1, 2)), ShapeError, "place"),
+        (lambda b: b.revolute("j", "root", "x", limits=(1,)), StructureError, "limits"),
+        (lambda b: b.revolute("j", "root", "x", limits=("a", "b")), StructureError, "limits"),
+        (lambda b: b.joint("j", "root", "x", ["EZ", "X"]), DoFError, "order"),
+        (lambda b: b.close("c", "left", "nobody", "pin"), UnknownName, "nobody"),
+        (lambda b: b.close("c", "left", "root", "glue"), UnknownName, "weld"),
+        (lambda b: b.couple("a", "zz"), UnknownName, "zz"),
+        (lambda b: b.goal("g", "lef"), UnknownName, "left"),
+        (lambda b: Builder().build(), StructureError, "nothing"),
+    ],
+)
+def test_the_builder_refuses_what_cannot_be(call, error, words):
+    builder = Builder()
+    builder.revolute("a", "root", "left")
+    with pytest.raises(error, match=words):
+        call(builder)

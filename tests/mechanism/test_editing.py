@@ -1,0 +1,203 @@
+"""The graph may be edited at any time; names, q and poses follow without being told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_mechanisms import random_joint, random_mechanism, random_pose, seeds
+
+from mechanik import Builder, Goal, Joint, Link, Mechanism, trim
+from mechanik.errors import CouplingError, DuplicateName, ShapeError, UnknownName
+
+
+def arm() -> Mechanism:
+    builder = Builder("arm")
+    builder.revolute("shoulder", "base", "upper", limits=(-2, 2))
+    builder.revolute("elbow", "upper", "lower", at=(1, 0, 0))
+    builder.fixed("grip", "lower", "tool", at=(1, 0, 0))
+    return builder.build()
+
+
+def test_every_kind_of_edit_changes_the_revision():
+    mechanism = arm()
+    elbow, tool = mechanism.joint("elbow"), mechanism.link("tool")
+    goal = Goal("g")
+    edits = [
+        lambda: setattr(elbow, "position", (2, 0, 0)),
+        lambda: setattr(elbow, "wxyz", (0, 1, 0, 0)),
+        lambda: setattr(elbow, "axis", (0, 1, 0)),
+        lambda: elbow.set_limits(-1, 1),
+        lambda: elbow.set_dof(["X", "EZ"]),
+        lambda: goal.make_closure(tool),
+        lambda: goal.set_goal_dof(["X"]),
+        lambda: setattr(goal, "axes", "world"),
+        lambda: goal.closure.undo(),
+        lambda: elbow.follow(mechanism.joint("shoulder"), dof="EZ"),
+        lambda: elbow.couplings[0].undo(),
+        lambda: tool.add_child(Joint("new", dof="X")),
+        lambda: tool.remove_child(mechanism.joint("new")),
+        lambda: setattr(tool, "name", "hand"),
+    ]
+    for edit in edits:
+        before = mechanism.revision
+        edit()
+        assert mechanism.revision != before
+
+
+def test_moving_joints_and_goals_does_not():
+    mechanism = arm()
+    goal = Goal("g")
+    goal.make_closure(mechanism.link("tool"))
+    before = mechanism.revision
+    mechanism.q = [0.1, 0.2]
+    mechanism.joint("elbow").set_values(0.3)
+    mechanism.joint("elbow").set_targets(0.3)
+    goal.position = (1, 2, 3)
+    assert mechanism.revision == before
+
+
+@settings(max_examples=40)
+@given(seeds)
+def test_after_any_edits_the_poses_are_those_of_the_graph(seed):
+    rng = np.random.default_rng(seed)
+    mechanism = random_mechanism(seed, 6)  # coupled branches stay in it when they are taken off
+    mechanism.pose("link0", mechanism.neutral())
+    for step in range(12):
+        links, joints = list(mechanism.links.values()), [*mechanism.joints.values(), Joint()]
+        link, joint = links[rng.integers(len(links))], joints[rng.integers(len(joints))]
+        match rng.integers(5):
+            case 0:
+                new = random_joint(rng, f"new{step}")
+                link.add_child(new)
+                new.add_child(Link(f"newlink{step}", **random_pose(rng)))
+            case 1 if link.parent is not None and link.parent.parent is not None and len(joints) > 4:
+                link.parent.parent.remove_child(link.parent)
+            case 2:
+                joint.set_dof(random_joint(rng, "").dof)
+            case 3:
+                joint.position = rng.uniform(-1, 1, 3)
+            case _:
+                link.matrix = Link(**random_pose(rng)).matrix
+        mechanism.q = mechanism.random(rng)
+        X = mechanism.poses()
+        assert len(X) == len(mechanism.links)
+        for i, part in enumerate(mechanism.links.values()):
+            np.testing.assert_allclose(X[i], part.world_matrix, atol=1e-12)
+        fresh = Mechanism(mechanism.roots)
+        np.testing.assert_array_equal(fresh.q, mechanism.q)
+        np.testing.assert_array_equal(fresh.poses(), X)
+
+
+def test_a_root_that_gets_a_parent_is_followed_upwards():
+    mechanism = arm()
+    mechanism.pose("tool", np.zeros(2))
+    joint, base = Joint("lift", dof="Z", values=0.5), Link("floor")
+    base.add_child(joint)
+    joint.add_child(mechanism.link("base"))
+    assert mechanism.roots == (base,)
+    assert mechanism.nq == 3
+    assert mechanism.pose("tool")[2, 3] == 0.5
+    base.position = (0, 0, 1)
+    assert mechanism.pose("tool")[2, 3] == 1.5
+
+
+# ---- names and values ----------------------------------------------------------------------
+
+
+def test_two_of_one_name_are_refused_as_soon_as_it_matters():
+    base = Link("base")
+    for _ in range(2):
+        joint = Joint("same")
+        base.add_child(joint)
+    with pytest.raises(DuplicateName, match="same"):
+        Mechanism(base)
+
+
+def test_a_link_and_a_joint_may_share_a_name_and_the_unnamed_are_numbered():
+    base, joint, link = Link("link1"), Joint("link1", dof="X"), Link()
+    base.add_child(joint)
+    joint.add_child(link)
+    mechanism = Mechanism(base)
+    assert list(mechanism.links) == ["link1", "link2"]
+    assert mechanism.name_of(link) == "link2"
+    with pytest.raises(UnknownName):
+        mechanism.name_of(Link("stranger"))
+
+
+def test_joints_stand_in_q_in_the_order_in_which_they_were_made():
+    base = Link("base")
+    late, early = Link("l1"), Link("l2")
+    first, second = Joint("first", dof="X"), Joint("second", dof=["Y", "EX", "EY", "EZ"])
+    for joint, link in ((second, late), (first, early)):
+        base.add_child(joint)
+        joint.add_child(link)
+    space = Mechanism(base).space
+    assert space.q_names == ("first", "second.Y", "second.w", "second.x", "second.y", "second.z")
+    assert space.v_names == ("first", "second.Y", "second.EX", "second.EY", "second.EZ")
+
+
+def test_values_by_name_and_q_say_the_same():
+    base = Link("base")
+    joints = [Joint("one", dof="X"), Joint("two", dof=["X", "EY"]), Joint("ball", dof=["EX", "EY", "EZ"])]
+    for joint in joints:
+        base.add_child(joint)
+        joint.add_child(Link(f"after_{joint.name}"))
+    mechanism = Mechanism(base)
+    values = {"one": 0.5, "two": [0.1, 0.2], "ball": (0.3, -0.2, 0.1)}
+    q = mechanism.configuration(values)
+    assert mechanism.q.tolist() == mechanism.neutral().tolist()
+    mechanism.q = q
+    for name, expected in values.items():
+        np.testing.assert_allclose(mechanism.values()[name], expected, atol=1e-14)
+        np.testing.assert_allclose(mechanism.values(q)[name], expected, atol=1e-14)
+    assert mechanism.configuration({"two.EY": 0.9})[2] == 0.9
+    for wrong, error in (
+        ({"onne": 1}, UnknownName),
+        ({"one": [1, 2]}, ShapeError),
+        ({"two": 1}, ShapeError),
+        ({"two.EY": "x"}, ShapeError),
+    ):
+        with pytest.raises(error):
+            mechanism.configuration(wrong)
+    with pytest.raises(ShapeError, match="one configuration"):
+        mechanism.q = np.stack([q, q])
+
+
+def test_a_follower_may_be_named_if_it_agrees():
+    mechanism = arm()
+    mechanism.joint("elbow").follow(mechanism.joint("shoulder"), ratio=2, offset=0.1)
+    assert mechanism.nq == 1
+    assert mechanism.configuration({"shoulder": 0.2, "elbow": 0.5}).tolist() == [0.2]
+    assert mechanism.values(np.array([0.2])) == {"shoulder": 0.2, "elbow": 0.5}
+    with pytest.raises(CouplingError, match="0.5"):
+        mechanism.configuration({"shoulder": 0.2, "elbow": 0.7})
+
+
+def test_setting_q_clamps_and_says_so():
+    mechanism = arm()
+    assert mechanism.set_q([5, 0.5]) is True
+    assert mechanism.q.tolist() == [2, 0.5]
+    assert mechanism.set_q([1, 0.5]) is False
+
+
+# ---- trimming ------------------------------------------------------------------------------
+
+
+def test_trimming_cuts_what_never_moves_on_its_own():
+    mechanism = arm()
+    lower = mechanism.link("lower")
+    for name in ("camera", "bracket"):
+        joint, link = Joint(f"{name}_mount"), Link(name)
+        lower.add_child(joint)
+        joint.add_child(link)
+        lower = link
+    wanted = Joint("wanted_mount"), Link("wanted")
+    mechanism.link("upper").add_child(wanted[0])
+    wanted[0].add_child(wanted[1])
+    Goal("g").make_closure(wanted[1])
+    assert set(trim(mechanism, keep=["tool"])) == {"camera", "bracket"}
+    assert list(mechanism.links) == ["base", "upper", "lower", "tool", "wanted"]
+    assert trim(mechanism) == ["tool"]
+    with pytest.raises(UnknownName):
+        trim(mechanism, keep=["tol"])

@@ -1,0 +1,246 @@
+"""Frames: poses in the parent and in the world, and the editing of trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_mechanisms import mechanisms, random_pose, seeds
+
+from mechanik import Frame, Goal, Joint, Link
+from mechanik.errors import (
+    CyclicStructure,
+    NotAChild,
+    NotARotation,
+    NotFinite,
+    SecondParent,
+    ShapeError,
+    StructureError,
+    WrongKind,
+)
+from mechanik.spatial import from_position_wxyz, quaternion
+
+
+def branch(seed: int) -> tuple[Link, Joint, Link]:
+    """A turned link, a joint that stands at a value other than zero, a link."""
+    rng = np.random.default_rng(seed)
+    root, joint, link = Link("root", **random_pose(rng)), Joint("joint", dof="EZ", **random_pose(rng)), Link("link")
+    root.add_child(joint)
+    joint.add_child(link)
+    joint.set_values(rng.uniform(-2, 2))
+    return root, joint, link
+
+
+def same(a, b):
+    np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+# ---- poses ---------------------------------------------------------------------------------
+
+
+def test_a_new_frame_is_at_the_origin():
+    frame = Frame("f")
+    same(frame.matrix, np.eye(4))
+    same(frame.world_matrix, np.eye(4))
+    assert frame.parent is None
+    assert frame.children == ()
+    assert frame.root is frame
+
+
+@given(seeds)
+def test_what_is_set_in_the_world_is_read_in_the_world(seed):
+    rng = np.random.default_rng(seed)
+    _, _, link = branch(seed)
+    wanted = random_pose(rng)
+    link.world_position, link.world_wxyz = wanted["position"], wanted["wxyz"]
+    same(link.world_position, wanted["position"])
+    assert quaternion.angle_between(link.world_wxyz, wanted["wxyz"]) < 1e-12
+    again = from_position_wxyz(**{"p": wanted["position"], "wxyz": wanted["wxyz"]})
+    link.matrix = np.eye(4)
+    link.world_matrix = again
+    same(link.world_matrix, again)
+
+
+@given(seeds)
+def test_the_world_turn_under_a_turned_parent_is_the_product_of_the_turns(seed):
+    root, joint, link = branch(seed)
+    link.wxyz = (0.5, 0.5, -0.5, 0.5)
+    product = quaternion.multiply(quaternion.multiply(root.wxyz, joint.wxyz), joint.turn_wxyz)
+    assert quaternion.angle_between(link.world_wxyz, quaternion.multiply(product, link.wxyz)) < 1e-12
+
+
+def test_the_smallest_move_is_not_dropped():
+    frame, child = Link("f"), Joint("c")
+    frame.add_child(child)
+    _ = child.world_matrix
+    frame.position = (1e-9, 0, 0)
+    assert child.world_position[0] == 1e-9
+    frame.wxyz = quaternion.exp(np.array([0, 0, 1e-9]))
+    assert child.world_matrix[1, 0] == pytest.approx(1e-9, rel=1e-6)
+
+
+def test_a_move_reaches_everything_below():
+    root, _, link = branch(3)
+    before = link.world_matrix
+    root.position = root.position + (1, 2, 3)
+    same(link.world_matrix[:3, 3], before[:3, 3] + (1, 2, 3))
+
+
+def test_what_is_read_cannot_be_written_into():
+    frame = Frame("f")
+    for array in (frame.position, frame.wxyz, frame.matrix, frame.world_matrix):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5
+
+
+def test_a_quaternion_is_brought_to_unit_length_and_a_unit_one_kept_to_the_last_bit():
+    frame = Frame("f", wxyz=(2, 0, 0, 0))
+    same(frame.wxyz, (1, 0, 0, 0))
+    odd = quaternion.normalize(np.array([0.1, 0.7, -0.3, 0.2]))
+    frame.wxyz = odd
+    np.testing.assert_array_equal(frame.wxyz, odd)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("position", (1, 2), ShapeError),
+        ("position", (1, 2, np.nan), NotFinite),
+        ("position", "abc", ShapeError),
+        ("wxyz", (1, 0, 0), ShapeError),
+        ("wxyz", (0, 0, 0, 0), NotARotation),
+        ("wxyz", (np.inf, 0, 0, 0), NotFinite),
+        ("matrix", np.eye(3), ShapeError),
+        ("matrix", 2 * np.eye(4), NotARotation),
+        ("matrix", np.full((4, 4), np.nan), NotFinite),
+        ("world_matrix", np.diag([1, 1, -1, 1]), NotARotation),
+        ("world_position", (1,), ShapeError),
+    ],
+)
+def test_a_pose_that_is_none_is_refused_with_the_name_of_the_frame(name, value, error):
+    frame = Frame("gripper")
+    with pytest.raises(error, match="gripper"):
+        setattr(frame, name, value)
+    same(frame.matrix, np.eye(4))
+
+
+# ---- trees ---------------------------------------------------------------------------------
+
+
+def test_adding_keeps_the_pose_in_the_parent_and_attaching_that_in_the_world():
+    root, joint, link = branch(1)
+    other, extra = Joint("other", dof="X", position=(1, 0, 0)), Link("extra", position=(0, 1, 0))
+    link.add_child(other)
+    same(other.matrix[:3, 3], (1, 0, 0))
+    X_world = extra.world_matrix
+    other.set_values(0.7)
+    other.attach_child(extra)
+    same(extra.world_matrix, X_world)
+    assert extra.parent is other
+    assert root.root is extra.root
+
+
+@given(seeds)
+def test_detaching_keeps_the_world_pose_also_under_a_joint_that_stands_at_a_value(seed):
+    root, joint, link = branch(seed)
+    X_world = link.world_matrix
+    joint.detach_child(link)
+    same(link.world_matrix, X_world)
+    joint.attach_child(link)
+    same(link.world_matrix, X_world)
+    X_joint, X_link = joint.world_matrix, link.world_matrix
+    root.detach_child(joint)
+    same(joint.world_matrix, X_joint)
+    same(link.world_matrix, X_link)
+
+
+def test_attaching_takes_the_frame_from_its_parent():
+    root, joint, link = branch(2)
+    other = Link("other")
+    X_world = joint.world_matrix
+    other.attach_child(joint)
+    assert root.children == ()
+    assert joint.parent is other
+    same(joint.world_matrix, X_world)
+
+
+def test_a_removed_child_can_be_replaced():
+    root, joint, link = branch(4)
+    joint.remove_child(link)
+    assert link.parent is None
+    assert joint.child is None
+    joint.add_child(Link("new"))
+    assert joint.child.name == "new"
+
+
+def test_every_wrong_edit_is_refused_and_changes_nothing():
+    root, joint, link = branch(5)
+    below = Joint("below")
+    link.add_child(below)
+    wrong = [
+        (SecondParent, lambda: Link("x").add_child(joint), "already has the parent"),
+        (CyclicStructure, lambda: root.add_child(root), "own child"),
+        (WrongKind, lambda: root.add_child(link), "joints and goals"),
+        (WrongKind, lambda: joint.add_child(below), "holds a link"),
+        (WrongKind, lambda: joint.add_child(Link("second")), "already"),
+        (WrongKind, lambda: root.add_child(Frame("plain")), "joints and goals"),
+        (WrongKind, lambda: Goal("g").add_child(Link("x")), "holds nothing"),
+        (WrongKind, lambda: root.add_child("joint"), "str"),
+        (NotAChild, lambda: root.remove_child(below), "not a child"),
+        (NotAChild, lambda: root.detach_child(below), "not a child"),
+    ]
+    for error, edit, words in wrong:
+        with pytest.raises(error, match=words) as caught:
+            edit()
+        assert isinstance(caught.value, StructureError)
+    assert [f.name for f in root.traverse()] == ["root", "joint", "link", "below"]
+
+
+def test_an_ancestor_cannot_become_a_child():
+    top, middle, low = Frame("top"), Frame("middle"), Frame("low")
+    top.add_child(middle)
+    middle.add_child(low)
+    with pytest.raises(CyclicStructure, match="above"):
+        low.add_child(top)
+    with pytest.raises(CyclicStructure, match="above"):
+        low.attach_child(middle)
+
+
+def test_traversal_goes_breadth_first_down_and_nearest_first_up_and_can_stop():
+    top = Frame("top")
+    for a in "ab":
+        child = Frame(a)
+        top.add_child(child)
+        for i in "12":
+            child.add_child(Frame(a + i))
+    names = [f.name for f in top.traverse()]
+    assert names == ["top", "a", "b", "a1", "a2", "b1", "b2"]
+    seen = []
+    for frame in top.traverse():
+        seen.append(frame.name)
+        if frame.name == "b":
+            break
+    assert seen == ["top", "a", "b"]
+    b2 = top.find("b2")
+    assert [f.name for f in b2.traverse_parents()] == ["b", "top"]
+    assert top.find("nobody") is None
+    assert top.find(lambda f: f.name.endswith("1")).name == "a1"
+
+
+@settings(max_examples=30, deadline=None)
+@given(mechanisms, seeds)
+def test_world_poses_are_the_same_after_any_order_of_reading_and_moving(mechanism, seed):
+    """Lazy updates must not be seen: reading some frames between moves changes nothing."""
+    rng = np.random.default_rng(seed)
+    frames = [*mechanism.links.values(), *mechanism.joints.values()]
+    for _ in range(20):
+        frame = frames[rng.integers(len(frames))]
+        if rng.random() < 0.5:
+            frame.position = rng.uniform(-1, 1, 3)
+        else:
+            _ = frame.world_matrix
+    for frame in frames:
+        expected = frame.matrix
+        for above in frame.traverse_parents():
+            expected = above.matrix @ (above.motion if isinstance(above, Joint) else np.eye(4)) @ expected
+        same(frame.world_matrix, expected)

@@ -1,0 +1,327 @@
+"""Joints: freedoms, values, limits, targets, rest poses, couplings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_mechanisms import random_turn, seeds
+
+from mechanik import DoF, Joint, Link
+from mechanik.errors import CouplingError, DoFError, LimitsError, NotARotation, NotFinite, ShapeError
+from mechanik.mechanism.dof import ALL, ROTATIONS
+from mechanik.spatial import make, quaternion, rotation
+
+angles = st.floats(-20, 20)
+
+
+def same(a, b, tolerance=1e-12):
+    np.testing.assert_allclose(a, b, atol=tolerance)
+
+
+# ---- freedoms ------------------------------------------------------------------------------
+
+
+@given(st.sets(st.sampled_from(ALL)), seeds)
+def test_the_motion_is_translation_then_turns_about_z_y_x(dof, seed):
+    rng = np.random.default_rng(seed)
+    joint = Joint("j", dof=sorted(dof))
+    values = rng.uniform(-3, 3, len(dof))
+    joint.set_values(values)
+    x, y, z, a, b, c = (joint.value(d) if d in dof else 0.0 for d in ALL)
+    expected = make(rotation.turn_z(c) @ rotation.turn_y(b) @ rotation.turn_x(a), np.array([x, y, z]))
+    same(joint.motion, expected)
+    assert joint.dof_flags == tuple(d in dof for d in ALL)
+
+
+@given(seeds, angles)
+def test_an_axis_may_point_anywhere(seed, angle):
+    axis = np.random.default_rng(seed).standard_normal(3)
+    for dof in ALL:
+        joint = Joint("j", dof=dof, axis=axis)
+        joint.set_values(angle)
+        unit = axis / np.linalg.norm(axis)
+        same(joint.axis, unit)
+        if dof.is_rotation:
+            same(joint.motion, make(rotation.exp(unit * angle), np.zeros(3)), 1e-11)
+        else:
+            same(joint.motion, make(np.eye(3), unit * angle), 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("dof", "words"),
+    [
+        (["Y", "X"], "after"),
+        (["EX", "EX"], "twice"),
+        (["EX", "Z"], "order"),
+        (["Q"], "no degree"),
+        ([6], "no degree"),
+        ([-1], "no degree"),
+    ],
+)
+def test_freedoms_out_of_order_doubled_or_unknown_are_refused(dof, words):
+    with pytest.raises(DoFError, match=words):
+        Joint("j", dof=dof)
+    joint = Joint("j", dof="X")
+    with pytest.raises(DoFError, match=words):
+        joint.set_dof(dof)
+    assert joint.dof == (DoF.X,)
+
+
+def test_choosing_freedoms_anew_resets_everything():
+    joint = Joint("j", dof=["X", "EZ"], lower=[-1, -1], upper=[1, 1], values=[0.5, 0.5])
+    joint.set_targets(0.1, 0.2)
+    joint.set_rest_pose(0.3, 0.4)
+    joint.set_dof(["X"])
+    assert joint.values.tolist() == [0]
+    assert (joint.lower[0], joint.upper[0]) == (-math.inf, math.inf)
+    assert joint.targets == joint.rest_pose == (None,)
+    joint.clear_dof()
+    assert joint.dof == ()
+    assert joint.values.size == 0
+    same(joint.motion, np.eye(4))
+
+
+def test_a_zero_axis_and_an_axis_for_two_freedoms_are_refused():
+    with pytest.raises(NotARotation, match="elbow"):
+        Joint("elbow", dof="EZ", axis=(0, 0, 0))
+    with pytest.raises(DoFError, match="2 freedoms"):
+        Joint("elbow", dof=["X", "Y"], axis=(1, 0, 0))
+
+
+# ---- values and limits ---------------------------------------------------------------------
+
+
+def test_setters_clamp_and_say_so():
+    joint = Joint("j", dof=["X", "EZ"], lower=[-1, -2], upper=[1, 2])
+    assert joint.set_values(0.5, 1.5) is False
+    assert joint.set_values([5, 0]) is True
+    assert joint.values.tolist() == [1, 0]
+    assert joint.set_value("EZ", -9) is True
+    assert joint.value(DoF.EZ) == -2
+    assert joint.set_target("X", 3) is True
+    assert joint.target("X") == 1
+    assert joint.set_rest_value("X", -3) is True
+    assert joint.rest_value("X") == -1
+    assert joint.rest_pose == (-1, None)
+
+
+def test_new_limits_bring_values_targets_and_rest_pose_inside():
+    joint = Joint("j", dof="X", values=5.0)
+    joint.set_targets(6)
+    joint.set_rest_pose(-7)
+    assert joint.set_limits(-1, 1) is True
+    assert joint.values.tolist() == [1]
+    assert joint.targets == (1,)
+    assert joint.rest_pose == (-1,)
+    assert joint.set_upper(3) is False
+    assert joint.limits("X") == (-1, 3)
+    assert joint.set_limit("X", lower=2) is True
+    assert joint.values.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda j: j.set_values(1), ShapeError),
+        (lambda j: j.set_values(1, 2, 3), ShapeError),
+        (lambda j: j.set_values([[1, 2]]), ShapeError),
+        (lambda j: j.set_values("ab"), ShapeError),
+        (lambda j: j.set_values(), ShapeError),
+        (lambda j: j.set_values(1, math.nan), NotFinite),
+        (lambda j: j.set_values(1, math.inf), NotFinite),
+        (lambda j: j.set_value("Y", 1), DoFError),
+        (lambda j: j.set_value("X", None), ShapeError),
+        (lambda j: j.value("EX"), DoFError),
+        (lambda j: j.set_limits([0, 0], [1, -1]), LimitsError),
+        (lambda j: j.set_limits([0, math.nan], [1, 1]), NotFinite),
+        (lambda j: j.set_limits(0, 1), ShapeError),
+        (lambda j: j.set_lower(5, 5), LimitsError),
+        (lambda j: j.set_upper(-5, -5), LimitsError),
+        (lambda j: j.set_limit("EZ", upper=-5), LimitsError),
+        (lambda j: j.set_targets(1), ShapeError),
+        (lambda j: j.set_target("EY", 1), DoFError),
+        (lambda j: j.set_rest_pose(math.nan, 0), NotFinite),
+        (lambda j: setattr(j, "turn_wxyz", (1, 0, 0, 0)), DoFError),
+    ],
+)
+def test_wrong_numbers_are_refused_by_name_and_change_nothing(call, error):
+    joint = Joint("elbow", dof=["X", "EZ"], lower=[-1, -2], upper=[1, 2], values=[0.5, 0.25])
+    with pytest.raises(error, match="elbow"):
+        call(joint)
+    assert joint.values.tolist() == [0.5, 0.25]
+    assert joint.lower.tolist() == [-1, -2]
+    assert joint.upper.tolist() == [1, 2]
+
+
+# ---- balls ---------------------------------------------------------------------------------
+
+
+def test_three_unlimited_turns_are_a_ball_until_one_is_limited():
+    joint = Joint("j", dof=ROTATIONS, values=(0.1, 0.2, 0.3))
+    assert joint.is_ball
+    X = joint.motion
+    joint.set_limit("EY", upper=1.5)
+    assert not joint.is_ball
+    same(joint.motion, X)
+    joint.set_limit("EY", upper=math.inf)
+    assert joint.is_ball
+    same(joint.motion, X)
+    assert not Joint("k", dof=["EX", "EY"]).is_ball
+
+
+@given(seeds)
+def test_the_angles_of_a_ball_follow_its_turn_without_a_jump(seed):
+    """Turning on and on about any axis, also through the pole where Euler angles degenerate."""
+    rng = np.random.default_rng(seed)
+    joint = Joint("j", dof=ROTATIONS, values=rng.uniform(-1, 1, 3))
+    axis = rng.standard_normal(3)
+    axis /= np.linalg.norm(axis)
+    for _ in range(100):
+        before = joint.values
+        joint.turn_wxyz = quaternion.multiply(joint.turn_wxyz, quaternion.exp(0.01 * axis))
+        same(rotation.turn_z(joint.value("EZ")) @ rotation.turn_y(joint.value("EY")) @ rotation.turn_x(joint.value("EX")),
+             quaternion.to_matrix(joint.turn_wxyz), 1e-9)  # fmt: skip
+        pole = abs(math.cos(before[1]))
+        assert np.abs(joint.values - before).max() < 0.02 / max(pole, 1e-9) + 0.02
+
+
+def test_a_ball_counts_full_turns():
+    joint = Joint("j", dof=ROTATIONS)
+    for _ in range(1000):
+        joint.turn_wxyz = quaternion.multiply(joint.turn_wxyz, quaternion.exp(np.array([0, 0, 0.02])))
+    assert joint.value("EZ") == pytest.approx(20, abs=1e-9)
+
+
+# ---- targets -------------------------------------------------------------------------------
+
+
+@given(angles, angles)
+def test_a_target_is_approached_the_short_way_round(value, target):
+    joint = Joint("j", dof="EZ", values=value)
+    joint.set_targets(target)
+    near = joint.nearest_target("EZ")
+    assert abs(near - value) <= math.pi + 1e-9
+    assert math.cos(near - target) == pytest.approx(1)
+    joint.track_turns = True
+    assert joint.nearest_target("EZ") == target
+
+
+def test_the_short_way_is_not_taken_through_a_limit():
+    joint = Joint("j", dof="EZ", lower=-3, upper=3, values=2.9)
+    joint.set_targets(-2.9)
+    assert joint.nearest_target("EZ") == -2.9
+    joint.set_limits(-3, 4)
+    assert joint.nearest_target("EZ") == pytest.approx(2 * math.pi - 2.9)
+
+
+def test_a_slide_has_no_short_way():
+    joint = Joint("j", dof="X", values=10.0)
+    joint.set_targets(0.5)
+    joint.set_rest_pose(0.25)
+    assert joint.nearest_target("X") == 0.5
+    assert joint.nearest_rest_value("X") == 0.25
+    joint.clear_targets()
+    joint.clear_rest_pose()
+    assert joint.nearest_target("X") is None
+    assert joint.nearest_rest_value("X") is None
+
+
+def test_a_rest_pose_can_be_saved():
+    joint = Joint("j", dof=["X", "EY"], values=[0.5, 1.5])
+    joint.save_rest_pose()
+    joint.set_values(0, 0)
+    assert joint.rest_pose == (0.5, 1.5)
+
+
+# ---- couplings -----------------------------------------------------------------------------
+
+
+def three() -> tuple[Joint, Joint, Joint]:
+    return Joint("a", dof="EZ"), Joint("b", dof="EZ"), Joint("c", dof="X")
+
+
+def test_a_follower_follows_through_a_chain():
+    a, b, c = three()
+    c.follow(b, ratio=3, offset=1)
+    b.follow(a, ratio=-2, offset=0.5)
+    a.set_values(0.25)
+    assert b.values.tolist() == [0.0]
+    assert c.values.tolist() == [1.0]
+    assert c.couplings[0].resolve() == (a, DoF.EZ, -6.0, 2.5)
+    with pytest.raises(CouplingError, match="follows"):
+        b.set_values(1)
+    with pytest.raises(CouplingError, match="follows"):
+        c.set_target("X", 1)
+
+
+def test_a_leader_stays_where_its_followers_can_follow():
+    a, b, c = three()
+    b.follow(a, ratio=2)
+    c.follow(b, ratio=1)
+    c.set_limits(-1, 1)
+    assert a.effective_limits("EZ") == (-0.5, 0.5)
+    assert a.set_values(3) is True
+    assert (a.values[0], b.values[0], c.values[0]) == (0.5, 1, 1)
+    c.set_limits(-0.2, 0.2)
+    assert a.values[0] == pytest.approx(0.1)
+
+
+def test_a_follower_that_contradicts_its_leader_is_not_asked():
+    a, b, _ = three()
+    a.set_limits(-1, 1)
+    b.set_limits(5, 6)
+    b.follow(a)
+    assert a.effective_limits("EZ") == (-1, 1)
+
+
+def test_couplings_in_a_ring_twice_or_of_a_ball_are_refused():
+    a, b, c = three()
+    b.follow(a)
+    c.follow(b)
+    with pytest.raises(CouplingError, match="itself"):
+        a.follow(c)
+    with pytest.raises(CouplingError, match="itself"):
+        a.follow(a)
+    with pytest.raises(CouplingError, match="already"):
+        b.follow(c)
+    with pytest.raises(CouplingError, match="one angle of three"):
+        a.follow(Joint("ball", dof=ROTATIONS), leader_dof="EX")
+    with pytest.raises(NotFinite, match="ratio"):
+        a.follow(Joint("d", dof="X"), ratio=math.nan)
+    with pytest.raises(DoFError, match="2 freedoms"):
+        a.follow(Joint("two", dof=["X", "Y"]))
+    assert a.couplings == ()
+
+
+def test_undoing_a_coupling_frees_the_follower_where_it_is():
+    a, b, _ = three()
+    coupling = b.follow(a, offset=1)
+    assert b.values.tolist() == [1]
+    coupling.undo()
+    a.set_values(0.5)
+    assert b.values.tolist() == [1]
+    b.set_values(0.25)
+
+
+def test_joints_coupled_both_ways_over_different_freedoms_do_not_chase_each_other():
+    a, b = Joint("a", dof=["X", "Y"]), Joint("b", dof=["X", "Y"])
+    b.follow(a, dof="X", leader_dof="X")
+    a.follow(b, dof="Y", leader_dof="Y")
+    a.set_limit("X", -1, 1)
+    b.set_limit("Y", -1, 1)
+    a.set_value("X", 4)
+    b.set_value("Y", 4)
+    assert (b.value("X"), a.value("Y")) == (1, 1)
+
+
+def test_a_joint_moves_its_child():
+    joint, link = Joint("j", dof="EZ", position=(1, 0, 0)), Link("l", position=(1, 0, 0))
+    joint.add_child(link)
+    joint.set_values(math.pi / 2)
+    same(link.world_position, (1, 1, 0))
+    same(joint.moved_world_matrix[:3, 3], (1, 0, 0))
+    assert joint.child is link

@@ -1,0 +1,88 @@
+"""Mobility: counted, and found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mechanik import Builder, mobility
+from mechanik.errors import MechanikError
+from mechanik.mechanism.mobility import closure_jacobian
+
+
+def four_bar(kind="pin", lengths=(2.0, 0.5, 1.8, 1.2), crank=0.6):
+    ground, a, b, c = lengths
+    tip = a * np.exp(1j * crank)
+    diagonal = ground - tip
+    angle = np.angle(diagonal) + math.acos((b**2 + abs(diagonal) ** 2 - c**2) / (2 * b * abs(diagonal)))
+    end = tip + b * np.exp(1j * angle)
+    builder = Builder("four-bar")
+    builder.revolute("crank", "ground", "crank", value=crank)
+    builder.revolute("knee", "crank", "coupler", at=(a, 0, 0), value=angle - crank)
+    builder.revolute("rocker", "ground", "rocker", at=(ground, 0, 0), value=float(np.angle(end - ground)))
+    builder.close("pin", "coupler", "rocker", kind, at=(b, 0, 0), onto=(c, 0, 0))
+    return builder.build()
+
+
+def test_an_open_tree_has_all_its_freedoms():
+    builder = Builder()
+    builder.free("base", "world", "body")
+    builder.ball("hip", "body", "leg")
+    result = mobility(builder.build())
+    assert (result.freedoms, result.dof, result.gruebler, result.redundant) == (9, 9, 9, 0)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("pin", -2), ("ball", 0), (["Z", "EX", "EY", "EZ"], 1)])
+def test_a_planar_four_bar_has_one_freedom_whatever_the_formula_says(kind, count):
+    result = mobility(four_bar(kind))
+    assert result.dof == 1
+    assert result.gruebler == count
+    assert result.redundant == 1 - count
+
+
+def test_an_open_loop_has_no_mobility_to_speak_of():
+    mechanism = four_bar()
+    mechanism.q = mechanism.q + (0.1, 0, 0)
+    assert mobility(mechanism).dof is None
+
+
+def test_a_parallelogram_in_its_dead_point_has_two():
+    assert mobility(four_bar(lengths=(2, 1, 2, 1), crank=0.7)).dof == 1
+    mechanism = four_bar(lengths=(2, 1, 2, 1), crank=0.7)
+    mechanism.q = np.zeros(3)
+    assert mobility(mechanism).dof == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "freedoms"),
+    [("weld", 0), ("pin", 1), ("ball", 3), ("slider", 1), ("universal", 2), ("cylindrical", 2), ("planar", 3)],
+)
+def test_a_body_held_by_one_closure_keeps_what_that_leaves(kind, freedoms):
+    builder = Builder()
+    builder.free("base", "world", "body", value=(0.3, -0.2, 0.5, 0.4, 0.2, -0.7))
+    builder.close("hold", "body", "world", kind, at=(0.1, 0.2, 0.3), axis=(1, 1, 0))
+    assert mobility(builder.build()).dof == freedoms
+
+
+def test_the_rows_of_a_closure_are_the_derivative_of_its_gap():
+    mechanism = four_bar("weld")
+    closure = mechanism.closures["pin"]
+    closure.undo()
+    joint, link = closure.joint, closure.link
+    closure = joint.make_closure(link, np.linalg.inv(link.world_matrix) @ joint.world_matrix)
+    J, q = closure_jacobian(mechanism, closure), mechanism.q
+    assert J.shape == (6, 3)
+    for k in range(3):
+        gaps = []
+        for side in (1e-6, -1e-6):
+            mechanism.q = q + side * np.eye(3)[k]
+            gap = closure.gap()
+            gaps.append(np.concatenate([gap.position, gap.rotation]))
+        np.testing.assert_allclose(J[:, k], (gaps[0] - gaps[1]) / 2e-6, atol=1e-8)
+
+
+def test_only_mechanisms_have_mobility():
+    with pytest.raises((MechanikError, AttributeError)):
+        mobility("four-bar")

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+from spatial_cases import PI, directions, rotation_vectors, tiny, turns, vectors
+
+from mechanik.errors import NotARotation
+from mechanik.spatial import rotation
+
+I3 = np.eye(3)
+
+
+def _close(a, b, tolerance=1e-14):
+    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+
+
+@given(vectors(), vectors())
+def test_hat_is_the_cross_product_and_vee_its_inverse(v, u):
+    _close(rotation.hat(v) @ u, np.cross(v, u))
+    assert np.array_equal(rotation.vee(rotation.hat(v)), v)
+
+
+@given(rotation_vectors())
+def test_log_undoes_exp_to_the_last_digits_of_even_the_smallest_turn(w):
+    back, angle = rotation.log(rotation.exp(w)), np.linalg.norm(w)
+    if angle > PI - 1e-14 and back @ w < 0.0:  # w and -w are the same half turn
+        back = -back
+    assert np.linalg.norm(back - w) <= 1e-14 * angle
+
+
+@given(rotation_vectors(), rotation_vectors())
+def test_exp_undoes_log(v, w):
+    R = rotation.exp(v) @ rotation.exp(w)
+    _close(rotation.exp(rotation.log(R)), R)
+
+
+@given(rotation_vectors())
+def test_the_log_is_never_longer_than_pi(w):
+    assert np.linalg.norm(rotation.log(rotation.exp(2.5 * w))) <= PI + 1e-15
+
+
+@given(directions())
+def test_a_half_turn_has_one_axis_whichever_way_it_was_made(axis):
+    forth, back = rotation.log(rotation.exp(PI * axis)), rotation.log(rotation.exp(-PI * axis))
+    _close(forth, back, 1e-14)
+    assert forth[np.abs(forth) > PI * 3e-8][0] > 0.0
+
+
+@given(rotation_vectors())
+def test_exp_is_scipys(w):
+    _close(rotation.exp(w), Rotation.from_rotvec(w).as_matrix())
+
+
+@given(rotation_vectors(), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
+def test_turns_about_one_axis_add_up(w, s, t):
+    _close(rotation.exp(s * w) @ rotation.exp(t * w), rotation.exp((s + t) * w))
+
+
+@given(rotation_vectors())
+def test_exp_is_a_rotation_with_the_opposite_turn_as_its_inverse(w):
+    R = rotation.exp(w)
+    assert rotation.is_rotation(R, 2e-15)
+    _close(rotation.exp(-w), R.T, 0.0)
+    _close(R @ w, w)
+
+
+@given(rotation_vectors(), vectors())
+def test_turning_an_axis_turns_the_rotation(w, v):
+    R = rotation.exp(v)
+    _close(rotation.exp(R @ w), R @ rotation.exp(w) @ R.T)
+
+
+@given(rotation_vectors(), directions())
+def test_the_jacobians_are_the_derivatives_of_exp(w, direction):
+    h = 1e-5
+    after, before = rotation.exp(w + h * direction), rotation.exp(w - h * direction)
+    left = rotation.log(after @ before.T) / (2 * h)
+    right = rotation.log(before.T @ after) / (2 * h)
+    # after and before are 2h apart, and so the midpoint is off by the order of h^2.
+    _close(rotation.left_jacobian(w) @ direction, left, 1e-9)
+    _close(rotation.right_jacobian(w) @ direction, right, 1e-9)
+
+
+@given(rotation_vectors(), directions(), st.floats(1e-9, 1e-7))
+def test_a_small_step_may_be_taken_outside_or_inside(w, direction, h):
+    stepped = rotation.exp(w + h * direction)
+    _close(stepped, rotation.exp(rotation.left_jacobian(w) @ direction * h) @ rotation.exp(w), 1e-13)
+    _close(stepped, rotation.exp(w) @ rotation.exp(rotation.right_jacobian(w) @ direction * h), 1e-13)
+
+
+@given(rotation_vectors())
+def test_the_jacobians_fit_exp_in_closed_form(w):
+    J = rotation.left_jacobian(w)
+    _close(rotation.hat(w) @ J, rotation.exp(w) - I3)
+    _close(J, rotation.exp(w) @ rotation.right_jacobian(w))
+    _close(J, rotation.right_jacobian(-w), 0.0)
+    _close(J @ w, w)
+
+
+@given(rotation_vectors(), st.floats(0.0, 1.7))
+def test_the_inverse_jacobians_are_inverses_up_to_near_two_pi(w, scale):
+    w = scale * w
+    _close(rotation.left_jacobian(w) @ rotation.left_jacobian_inverse(w), I3, 1e-13)
+    _close(rotation.right_jacobian(w) @ rotation.right_jacobian_inverse(w), I3, 1e-13)
+
+
+@given(directions(), st.floats(-10.0, 10.0), st.sampled_from([1e-200, 0.1, 1.0, 1e200]))
+def test_an_axis_counts_by_its_direction_alone(axis, angle, scale):
+    _close(rotation.from_axis_angle(scale * axis, angle), rotation.exp(axis * angle))
+
+
+@given(directions(), turns())
+def test_axis_and_angle_come_back(axis, angle):
+    found_axis, found_angle = rotation.to_axis_angle(rotation.from_axis_angle(axis, angle))
+    assert found_angle == pytest.approx(angle, rel=1e-14, abs=0.0)
+    assert np.linalg.norm(found_axis) == pytest.approx(1.0, abs=1e-15)
+    if angle > PI - 1e-14 and found_axis @ axis < 0.0:
+        found_axis = -found_axis
+    if angle > 0.0:
+        _close(found_axis, axis)
+
+
+def test_no_rotation_has_an_axis_all_the_same():
+    axis, angle = rotation.to_axis_angle(I3)
+    assert axis.tolist() == [1.0, 0.0, 0.0]
+    assert angle == 0.0
+
+
+@pytest.mark.parametrize("axis", [[0.0, 0.0, 0.0], [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+def test_a_zero_axis_is_no_rotation(axis):
+    with pytest.raises(NotARotation, match="axis"):
+        rotation.from_axis_angle(axis, 1.0)
+
+
+@given(st.floats(-10.0, 10.0))
+def test_elementary_turns_are_turns_about_the_axes(angle):
+    for turn, axis in zip((rotation.turn_x, rotation.turn_y, rotation.turn_z), I3, strict=True):
+        _close(turn(angle), rotation.from_axis_angle(axis, angle), 2e-15)
+        assert np.array_equal(turn(angle) @ axis, axis)
+
+
+def test_elementary_turns_by_nothing_are_the_identity_to_the_sign_of_zero():
+    for turn in (rotation.turn_x, rotation.turn_y, rotation.turn_z):
+        assert turn(0.0).tobytes() == I3.tobytes()
+
+
+def _check_smallest(a, b, R):
+    _close(R @ a, b, 2e-15)
+    assert rotation.is_rotation(R, 4e-15)
+    w = rotation.log(R)
+    angle = 2.0 * np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b))
+    assert np.linalg.norm(w) == pytest.approx(angle, abs=2e-14)
+
+
+@given(directions(), directions())
+def test_between_is_the_smallest_turn_of_one_direction_onto_another(a, b):
+    R = rotation.between(3.0 * a, 0.2 * b)
+    _check_smallest(a, b, R)
+    assert abs(rotation.log(R) @ a) < 1e-7
+    assert abs(rotation.log(R) @ b) < 1e-7
+
+
+@given(directions(), directions(), st.one_of(st.just(0.0), tiny(-20)))
+def test_between_loses_nothing_at_equal_and_at_opposite_directions(a, aside, off):
+    if np.linalg.norm(np.cross(a, aside)) < 0.1:
+        return
+    for target in (a, -a):
+        b = target + off * aside
+        b /= np.linalg.norm(b)
+        _check_smallest(a, b, rotation.between(a, b))
+
+
+def test_between_a_direction_and_its_opposite_is_a_half_turn():
+    for a in I3:
+        R = rotation.between(a, -a)
+        assert np.array_equal(R @ a, -a)
+        assert np.trace(R) == -1.0
+    assert np.array_equal(rotation.between(I3, I3), np.broadcast_to(I3, (3, 3, 3)))
+
+
+def test_there_is_no_turn_onto_nothing():
+    with pytest.raises(NotARotation, match="onto"):
+        rotation.between([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+
+
+@given(rotation_vectors())
+def test_nearest_leaves_rotations_alone_and_forgets_a_scale(w):
+    R = rotation.exp(w)
+    _close(rotation.nearest(R), R)
+    _close(rotation.nearest(3.0 * R), R)
+
+
+@given(vectors(9), rotation_vectors())
+def test_no_rotation_is_closer_than_the_nearest(entries, w):
+    M = entries.reshape(3, 3)
+    R = rotation.nearest(M)
+    assert rotation.is_rotation(R)
+    assert np.linalg.norm(M - R) <= np.linalg.norm(M - rotation.exp(w)) + 1e-12
+    assert np.linalg.norm(M - R) <= np.linalg.norm(M - R @ rotation.exp(1e-3 * w)) + 1e-12
+
+
+def test_what_mirrors_stretches_or_is_not_a_number_is_no_rotation():
+    mirror, stretched = np.diag([1.0, 1.0, -1.0]), I3 * (1 + 1e-8)
+    answers = rotation.is_rotation(np.stack([I3, mirror, stretched, I3 + np.nan, I3 + np.inf, 0 * I3]))
+    assert answers.tolist() == [True, False, False, False, False, False]
+    assert rotation.is_rotation(stretched, tolerance=1e-7)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from spatial_cases import directions, vectors
+
+from mechanik.errors import NotARotation
+from mechanik.spatial.vector import cross, length, unit
+
+
+@given(vectors(), vectors())
+def test_the_cross_product_is_numpys(a, b):
+    assert np.array_equal(cross(a, b), np.cross(a, b))
+
+
+@given(directions())
+def test_a_direction_survives_any_scale(v):
+    for scale in (1e-300, 1e-160, 1.0, 1e160, 1e300):
+        np.testing.assert_allclose(unit(v * scale, "v"), v, rtol=0, atol=1e-15)
+    assert length(unit(v, "v")) == pytest.approx(1.0, abs=4e-16)
+
+
+def test_a_zero_vector_in_a_batch_is_named():
+    with pytest.raises(NotARotation, match="the axle is zero"):
+        unit(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), "the axle")
