@@ -1,6 +1,6 @@
 """Compiled inner loops. They know nothing but arrays, and nobody imports Numba before they are needed.
 
-A kernel module is fetched by `Lazy("forward")`: the first time on a machine it is compiled, which is
+Kernels are reached through `Lazy("forward", "chain_pose")`: the first time on a machine it is compiled, which is
 said on the terminal, and kept in a cache; after that it comes from the cache.
 
 In: flat arrays of floats and integers, laid out as `layout.py` says. Out: arrays.

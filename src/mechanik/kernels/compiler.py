@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 log = logging.getLogger("mechanik")
 
@@ -64,15 +64,20 @@ def load(name: str) -> ModuleType:
 
 
 class Lazy:
-    """The functions of a module of kernels, loaded at the first call of any."""
+    """Some functions of a module of kernels, as attributes; the module is loaded when one is first called."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, module: str, *functions: str) -> None:
+        for function in functions:
+            setattr(self, function, functools.partial(self._load_and_call, module, function))
 
-    def __getattr__(self, function: str) -> Callable[..., Any]:
-        found = getattr(load(self._name), function)
-        setattr(self, function, found)  # from now on a plain attribute
-        return found
+    def _load_and_call(self, module: str, function: str, *arguments: object) -> Any:
+        found = getattr(load(module), function)
+        setattr(self, function, found)  # from now on called without a detour
+        return found(*arguments)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, function: str) -> Callable[..., Any]: ...
 
 
 def warm_up() -> dict[str, float]:

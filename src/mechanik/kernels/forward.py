@@ -153,47 +153,49 @@ def tree_poses(nodes, ends, q, out):
 
 
 @helper
-def add_turn(J, column, ax, ay, az, dx, dy, dz):
-    """Add the twist of a turn about axis a, at a point that lies d from the axis' origin."""
-    J[0, column] += ay * dz - az * dy
-    J[1, column] += az * dx - ax * dz
-    J[2, column] += ax * dy - ay * dx
+def add_turn(J, column, x, y, z, ax, ay, az):
+    """Add the twist of a turn about the axis a through (x, y, z), taken at the world's origin."""
+    J[0, column] += y * az - z * ay
+    J[1, column] += z * ax - x * az
+    J[2, column] += x * ay - y * ax
     J[3, column] += ax
     J[4, column] += ay
     J[5, column] += az
 
 
 @helper
-def fill_jacobian(nodes, point, q, room, J):
+def fill_jacobian(nodes, point, q, J):
     """The world twist (linear, angular) of `point` (3,), fixed at the end of a chain, for each column of v.
 
-    Columns of freedoms that are not in the chain are zero. `room` is for (n, 12) numbers.
+    Columns of freedoms that are not in the chain are zero. All twists are collected at the world's origin, and
+    moved to the point once it is known: linear += angular x point.
     """
+    J[:, :] = 0.0
     X = WORLD
     for i in range(nodes.shape[0]):
         X = moved(X, nodes[i], q, False)
-        for k in range(12):
-            room[i, k] = X[k]
-    x = X[9] + X[0] * point[0] + X[1] * point[1] + X[2] * point[2]
-    y = X[10] + X[3] * point[0] + X[4] * point[1] + X[5] * point[2]
-    z = X[11] + X[6] * point[0] + X[7] * point[1] + X[8] * point[2]
-    J[:, :] = 0.0
-    for i in range(nodes.shape[0]):
         kind, column, ratio = int(nodes[i, KIND]), int(nodes[i, FIRST_V]), nodes[i, RATIO]
-        Y = room[i]
-        dx, dy, dz = x - Y[9], y - Y[10], z - Y[11]
         if kind == REVOLUTE:
-            add_turn(J, column, ratio * Y[2], ratio * Y[5], ratio * Y[8], dx, dy, dz)
+            add_turn(J, column, X[9], X[10], X[11], ratio * X[2], ratio * X[5], ratio * X[8])
         elif kind == PRISMATIC:
-            for row in range(3):
-                J[row, column] += ratio * Y[3 * row + 2]
+            J[0, column] += ratio * X[2]
+            J[1, column] += ratio * X[5]
+            J[2, column] += ratio * X[8]
         elif kind == SLIDE:
             for axis in range(3):
                 for row in range(3):
-                    J[row, column + axis] += Y[3 * row + axis]
+                    J[row, column + axis] += X[3 * row + axis]
         elif kind == BALL:
             for axis in range(3):
-                add_turn(J, column + axis, Y[axis], Y[3 + axis], Y[6 + axis], dx, dy, dz)
+                add_turn(J, column + axis, X[9], X[10], X[11], X[axis], X[3 + axis], X[6 + axis])
+    x = X[9] + X[0] * point[0] + X[1] * point[1] + X[2] * point[2]
+    y = X[10] + X[3] * point[0] + X[4] * point[1] + X[5] * point[2]
+    z = X[11] + X[6] * point[0] + X[7] * point[1] + X[8] * point[2]
+    for column in range(J.shape[1]):
+        ax, ay, az = J[3, column], J[4, column], J[5, column]
+        J[0, column] += ay * z - az * y
+        J[1, column] += az * x - ax * z
+        J[2, column] += ax * y - ay * x
     return is_finite(X)
 
 
@@ -202,14 +204,13 @@ def chain_jacobian(nodes, point, q, out):
     """The Jacobian of a point at the end of a chain into out (6, nv); False as in `chain_pose`."""
     if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q]:
         return False
-    return fill_jacobian(nodes, point, q, np.empty((nodes.shape[0], 12)), out)
+    return fill_jacobian(nodes, point, q, out)
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1], f8[:,:,::1])")
 def chain_jacobians(nodes, point, q, out):
     """`chain_jacobian` for q (N, nq) into out (N, 6, nv)."""
-    room = np.empty((nodes.shape[0], 12))
     fine = True
     for n in range(q.shape[0]):
-        fine &= fill_jacobian(nodes, point, q[n], room, out[n])
+        fine &= fill_jacobian(nodes, point, q[n], out[n])
     return fine

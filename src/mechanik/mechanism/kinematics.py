@@ -20,7 +20,7 @@ from mechanik.mechanism.link import Link
 from mechanik.spatial import make, quaternion
 from mechanik.spatial.array import Array, ArrayLike
 
-forward = kernels.Lazy("forward")
+forward = kernels.Lazy("forward", "chain_pose", "chain_poses", "tree_poses", "chain_jacobian", "chain_jacobians")
 
 # turn z onto x, y, z: permutations, so that they cost no accuracy
 ONTO = tuple(

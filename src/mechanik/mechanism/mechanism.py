@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy import empty
 
 from mechanik.errors import CouplingError, DuplicateName, ShapeError, UnknownName
 from mechanik.mechanism.chains import Chain, independent_chains
@@ -236,7 +237,7 @@ class Mechanism:
             self._fresh()
         if self._kinematics is None:
             self._kinematics = compile_kinematics(self._roots, self._names)
-            self._paths = self._kinematics.paths
+            self._paths, self._nv = self._kinematics.paths, self._kinematics.space.nv
         return self._kinematics
 
     def pose(self, link: str, q: ArrayLike | None = None, out: Array | None = None) -> Array:
@@ -245,13 +246,12 @@ class Mechanism:
         Args:
             out: where to put it, (..., 4, 4) float64; saves a fast loop the making of arrays.
         """
-        if type(q) is np.ndarray and Frame.edits == self._edits:
-            try:  # the shortest way, for loops in Python; the kernel refuses what is not a finite float64 (nq,)
-                X = np.empty((4, 4)) if out is None else out
-                if forward.chain_pose(self._paths[link], q, X):
-                    return X
-            except (KeyError, TypeError):
-                pass
+        try:  # the shortest way, for loops in Python; the kernel refuses what is not a finite float64 (nq,)
+            X = empty((4, 4)) if out is None else out
+            if Frame.edits == self._edits and forward.chain_pose(self._paths[link], q, X):
+                return X
+        except (KeyError, TypeError, ValueError):
+            pass
         return self.kinematics.pose(link, self.q if q is None else q, out)
 
     def poses(self, q: ArrayLike | None = None, links: Sequence[str] | None = None) -> Array:
@@ -266,16 +266,14 @@ class Mechanism:
         Returns:
             world velocities (linear, angular) of the point for each number of v.
         """
-        kinematics = self.kinematics
         p_link = ORIGIN if point is None else as_vector(point, 3, "point")
-        if type(q) is np.ndarray:
-            try:  # as in `pose`
-                J = np.empty((6, kinematics.space.nv))
-                if forward.chain_jacobian(self._paths[link], p_link, q, J):
-                    return J
-            except (KeyError, TypeError):
-                pass
-        return kinematics.jacobian(link, self.q if q is None else q, p_link)
+        try:  # as in `pose`
+            J = empty((6, self._nv))
+            if Frame.edits == self._edits and forward.chain_jacobian(self._paths[link], p_link, q, J):
+                return J
+        except (KeyError, TypeError, ValueError):
+            pass
+        return self.kinematics.jacobian(link, self.q if q is None else q, p_link)
 
     # ---- inside -----------------------------------------------------------------------------
 
@@ -299,6 +297,7 @@ class Mechanism:
         self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
         self._kinematics: Kinematics | None = None
         self._paths: Mapping[str, Array] = {}
+        self._nv = 0
         self._seen = tuple(root._revision for root in self._roots)
         self._edits = Frame.edits
 
