@@ -1,0 +1,147 @@
+"""Where the files that a model names are found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mechanik.errors import FormatError
+from mechanik.formats.packages import Packages
+from mechanik.formats.urdf_reader import read_urdf
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folders as they lie on a robot's computer, without what this computer may have set."""
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    for file in (
+        "ws/arm/meshes/a.stl",
+        "ws/arm/urdf/arm.urdf",
+        "ws/arm/urdf/beside.stl",
+        "ws/hand/meshes/h.stl",
+        "ws/hand/meshes/with space.stl",
+        "away/arm/meshes/a.stl",
+        "away/tool/meshes/t.stl",
+        "opt/share/grip/meshes/g.stl",
+    ):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file)
+    return tmp_path
+
+
+def found(ground: Path, uri: str, **folders: str | Path) -> str | None:
+    path = Packages(ground / "ws/arm/urdf", folders).find(uri)
+    return None if path is None else path.relative_to(ground).as_posix()
+
+
+def test_a_package_is_found_by_walking_up_to_its_folder(ground: Path) -> None:
+    assert found(ground, "package://arm/meshes/a.stl") == "ws/arm/meshes/a.stl"
+
+
+def test_a_package_beside_is_found_too(ground: Path) -> None:
+    assert found(ground, "package://hand/meshes/h.stl") == "ws/hand/meshes/h.stl"
+    assert found(ground, "model://hand/meshes/h.stl") == "ws/hand/meshes/h.stl"
+    assert found(ground, "package:///hand//meshes/./h.stl") == "ws/hand/meshes/h.stl"
+
+
+def test_a_package_whose_folder_was_renamed_is_found_by_the_end_of_the_path(ground: Path) -> None:
+    assert found(ground, "package://arm_description/meshes/a.stl") == "ws/arm/meshes/a.stl"
+    assert found(ground, "package://any/where/arm/meshes/a.stl") == "ws/arm/meshes/a.stl"
+    assert found(ground, "/home/somebody/arm/meshes/a.stl") == "ws/arm/meshes/a.stl"
+    assert found(ground, "package://any/beside.stl") == "ws/arm/urdf/beside.stl"
+
+
+def test_a_bare_file_name_is_not_searched_for_further_up(ground: Path) -> None:
+    (ground / "ws" / "loose.stl").write_text("")
+    assert found(ground, "package://any/loose.stl") is None
+
+
+def test_a_folder_that_is_given_by_name_wins(ground: Path) -> None:
+    assert found(ground, "package://arm/meshes/a.stl", arm=ground / "away/arm") == "away/arm/meshes/a.stl"
+    assert found(ground, "package://arm/meshes/a.stl", arm=str(ground / "away")) == "away/arm/meshes/a.stl"
+    assert found(ground, "package://arm/meshes/a.stl", arm="/nowhere") == "ws/arm/meshes/a.stl"
+
+
+def test_installed_packages_come_last(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found(ground, "package://tool/meshes/t.stl") is None
+    monkeypatch.setenv("ROS_PACKAGE_PATH", os.pathsep.join([str(ground / "nowhere"), str(ground / "away")]))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(ground / "opt"))
+    assert found(ground, "package://tool/meshes/t.stl") == "away/tool/meshes/t.stl"
+    assert found(ground, "package://arm/meshes/a.stl") == "ws/arm/meshes/a.stl"
+    assert found(ground, "package://grip/meshes/g.stl") == "opt/share/grip/meshes/g.stl"
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(ground / "away/tool"))
+    assert found(ground, "package://tool/meshes/t.stl") == "away/tool/meshes/t.stl"
+
+
+def test_plain_paths_are_relative_to_the_model(ground: Path) -> None:
+    assert found(ground, "beside.stl") == "ws/arm/urdf/beside.stl"
+    assert found(ground, "../meshes/a.stl") == "ws/arm/meshes/a.stl"
+    assert found(ground, "..\\meshes\\a.stl") == "ws/arm/meshes/a.stl"
+    assert found(ground, str(ground / "away/tool/meshes/t.stl")) == "away/tool/meshes/t.stl"
+
+
+def test_file_uris_are_paths_with_escapes(ground: Path) -> None:
+    assert found(ground, (ground / "ws/hand/meshes/with space.stl").as_uri()) == "ws/hand/meshes/with space.stl"
+    assert found(ground, f"file://{(ground / 'ws/hand/meshes/h.stl').as_posix()}") == "ws/hand/meshes/h.stl"
+    assert found(ground, "file://beside.stl") == "ws/arm/urdf/beside.stl"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        " ",
+        "package://",
+        "package://arm",
+        "package://arm/urdf",
+        "http://x.invalid/a.stl",
+        "a\0b",
+        "x" * 5000,
+        "../..",
+    ],
+)
+def test_what_is_no_file_is_not_found(ground: Path, uri: str) -> None:
+    assert found(ground, uri) is None
+
+
+def test_text_has_no_folder_but_may_name_packages(ground: Path) -> None:
+    assert Packages(None).find("beside.stl") is None
+    path = Packages(None, {"arm": ground / "ws/arm"}).find("package://arm/meshes/a.stl")
+    assert path == ground / "ws/arm/meshes/a.stl"
+
+
+def test_what_is_found_is_remembered(ground: Path) -> None:
+    packages = Packages(ground / "ws/arm/urdf")
+    path = packages.find("package://arm/meshes/a.stl")
+    assert path is not None
+    path.unlink()
+    assert packages.find("package://arm/meshes/a.stl") == path
+
+
+def test_meshes_of_one_folder_are_each_looked_for(ground: Path) -> None:
+    packages = Packages(ground / "ws/arm/urdf")
+    assert packages.find("package://gone/meshes/a.stl") is not None
+    assert packages.find("package://gone/meshes/b.stl") is None
+
+
+def test_packages_must_be_names_with_folders() -> None:
+    with pytest.raises(FormatError, match="packages="):
+        Packages(None, ["/tmp"])  # type: ignore[arg-type]
+
+
+def test_a_mesh_knows_its_file_and_a_missing_one_is_warned_of_once(ground: Path) -> None:
+    def visual(uri: str) -> str:
+        return f'<visual><geometry><mesh filename="{uri}"/></geometry></visual>'
+
+    shapes = visual("package://arm/meshes/a.stl") + 2 * visual("package://arm/meshes/gone.stl")
+    path = ground / "ws/arm/urdf/arm.urdf"
+    path.write_text(f'<robot name="r"><link name="a">{shapes}</link></robot>')
+    mechanism = read_urdf(path)
+    paths = [placed.shape.path for placed in mechanism.links["a"].visuals]  # type: ignore[union-attr]
+    assert paths == [str(ground / "ws/arm/meshes/a.stl"), None, None]
+    assert len(mechanism.warnings) == 1
+    assert "arm.urdf, line 1: <mesh> of link 'a' names 'package://arm/meshes/gone.stl'" in mechanism.warnings[0]

@@ -1,0 +1,280 @@
+"""Broken URDFs: each is refused with its own kind of error and a message that names the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanik.errors import FileMissing, FormatError, MechanikError, UrdfError, XacroError, XmlError
+from mechanik.formats.urdf_reader import read_urdf
+
+HEAD = '<robot name="r">\n'
+AB = '<link name="a"/><link name="b"/>'
+
+
+def j(inside: str = "", kind: str = "revolute", name: str = "elbow", ends: tuple[str, str] = ("a", "b")) -> str:
+    joint = f'<joint name="{name}" type="{kind}"><parent link="{ends[0]}"/><child link="{ends[1]}"/>'
+    return f"{HEAD}{AB}{joint}{inside}</joint></robot>"
+
+
+def shape(solid: str) -> str:
+    return f'{HEAD}<link name="arm"><visual><geometry>{solid}</geometry></visual></link></robot>'
+
+
+LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'
+OUTSIDE = '<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/passwd">]><robot name="&e;"/>'
+PARAMETER = '<!DOCTYPE r [<!ENTITY % e SYSTEM "http://x.invalid/e.dtd"> %e;]><robot name="r"/>'
+
+
+def fixed(name: str, parent: str, child: str) -> str:
+    return f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>'
+
+
+def follows(name: str, parent: str, child: str, leader: str) -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="continuous">{ends}<mimic joint="{leader}"/></joint>'
+
+
+BAD: dict[str, tuple[str, type[MechanikError], str]] = {
+    # XML
+    "not XML": ("<robot name=r>", XmlError, "line 1, column"),
+    "wrong closing tag": ('<robot name="r">\n<link name="a"></robot>', XmlError, "line 2.*link 'a'"),
+    "truncated": ('<robot name="r">\n<link name="hand">', XmlError, "cut off"),
+    "truncated in an attribute": ('<robot name="r"><link na', XmlError, "line 1"),
+    "only a comment": ("<!-- robot -->", XmlError, "no XML element"),
+    "two documents": ('<robot name="r"/><robot name="s"/>', XmlError, "junk after"),
+    "billion laughs": (LAUGHS, XmlError, "entity 'a'"),
+    "external entity": (OUTSIDE, XmlError, "entity 'e'"),
+    "external parameter entity": (PARAMETER, XmlError, "entity 'e'"),
+    "undefined entity": ('<robot name="&nbsp;"/>', XmlError, "undefined entity"),
+    "very deep": ("<robot>" + "<a>" * 100_000, XmlError, "more than 200 deep"),
+    "doubled attribute": ('<robot name="a" name="b"/>', XmlError, "duplicate attribute"),
+    "control character": ('<robot name="\x01"/>', XmlError, "not well-formed"),
+    "half a surrogate": ('<robot name="\ud800"/>', FormatError, "surrogate"),
+    # not a URDF
+    "xacro element": (f'{HEAD}<xacro:macro name="leg"/></robot>', XacroError, "line 2.*xacro in.xacro > out.urdf"),
+    "xacro under another prefix": (
+        '<robot xmlns:x="http://www.ros.org/wiki/xacro"><x:if/></robot>',
+        XacroError,
+        "<x:if>",
+    ),
+    "xacro expression": (f'{HEAD}<link name="${{prefix}}a"/></robot>', XacroError, "prefix.*xacro in.xacro"),
+    "xacro substitution": (shape('<mesh filename="$(find p)/a.stl"/>'), XacroError, "find p"),
+    "MJCF": ("<mujoco/>", UrdfError, "<mujoco>; this is an MJCF"),
+    "SDF": ("<sdf/>", UrdfError, "an SDF model"),
+    "another root": ("<html/>", UrdfError, "is <robot>, not <html>"),
+    "a robot of joints only": (
+        f'{HEAD}<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint></robot>',
+        UrdfError,
+        "'a', which does not exist",
+    ),
+    # names
+    "a link without a name": (f"{HEAD}<link/></robot>", UrdfError, "line 2: <link> has no 'name'"),
+    "a link with an empty name": (f'{HEAD}<link name=" "/></robot>', UrdfError, "empty 'name'"),
+    "a joint without a name": (f"{HEAD}{AB}<joint type='fixed'/></robot>", UrdfError, "<joint> has no 'name'"),
+    "two links of one name": (
+        f'{HEAD}<link name="a"/>\n<link name="a"/></robot>',
+        UrdfError,
+        "line 3.*links.*'a'.*line 2",
+    ),
+    "two joints of one name": (
+        j().replace("</robot>", '<joint name="elbow" type="fixed"/></robot>'),
+        UrdfError,
+        "two joints are called 'elbow'",
+    ),
+    # structure
+    "no type": (j().replace(' type="revolute"', ""), UrdfError, "joint 'elbow' has no 'type'"),
+    "an unknown type": (j(kind="revolut"), UrdfError, "'elbow'.*'revolut'.*did you mean 'revolute'"),
+    "no parent": (j().replace('<parent link="a"/>', ""), UrdfError, "joint 'elbow' has no <parent>"),
+    "no child": (j().replace('<child link="b"/>', ""), UrdfError, "joint 'elbow' has no <child>"),
+    "a parent without a link": (j().replace('<parent link="a"/>', "<parent/>"), UrdfError, "<parent> of joint 'elbow'"),
+    "an unknown parent": (j(ends=("base", "b")), UrdfError, "<parent> of joint 'elbow'.*'base'.*does not exist"),
+    "an unknown child": (j(ends=("a", "bb")), UrdfError, "'bb'.*did you mean 'b'"),
+    "a link joined to itself": (j(ends=("a", "a")), UrdfError, "'elbow' joins the link 'a' to itself"),
+    "two roots": (f"{HEAD}{AB}</robot>", UrdfError, "2 links hang on no joint.*'a', 'b'"),
+    "two parents": (
+        f'{HEAD}{AB}<link name="c"/>{fixed("p", "a", "c")}{fixed("q", "b", "c")}</robot>',
+        UrdfError,
+        "'q' holds the link 'c', which joint 'p' holds already",
+    ),
+    "a loop without a root": (
+        f"{HEAD}{AB}{fixed('p', 'a', 'b')}{fixed('q', 'b', 'a')}</robot>",
+        UrdfError,
+        "loop, with no root above: 'a' -> 'b' -> 'a'",
+    ),
+    "a loop beside a root": (
+        f'{HEAD}<link name="root"/>{AB}{fixed("p", "a", "b")}{fixed("q", "b", "a")}</robot>',
+        UrdfError,
+        "loop",
+    ),
+    # numbers
+    "a NaN": (j('<origin xyz="0 nan 0"/>'), UrdfError, "<origin> of joint 'elbow'.*'nan' is not a finite number"),
+    "an infinity": (j('<origin rpy="0 0 inf"/>'), UrdfError, "'inf' is not a finite number"),
+    "a number too large for a float": (j('<origin xyz="1e400 0 0"/>'), UrdfError, "not a finite number"),
+    "a huge distance": (j('<origin xyz="1e200 0 0"/>'), UrdfError, "more than 1e\\+09 m away"),
+    "two numbers of three": (j('<origin xyz="1 2"/>'), UrdfError, "2 numbers where 3 are needed"),
+    "four numbers of three": (j('<axis xyz="1 0 0 0"/>'), UrdfError, "<axis> of joint 'elbow'.*4 numbers"),
+    "commas": (j('<origin xyz="1,2,3"/>'), UrdfError, "separated by blanks"),
+    "a word": (j('<origin xyz="1 two 3"/>'), UrdfError, "'two' is not a number"),
+    "an underscore": (j('<origin xyz="1_0 2 3"/>'), UrdfError, "'1_0' is not a finite number"),
+    "an empty vector": (j('<origin xyz=""/>'), UrdfError, "0 numbers where 3"),
+    "a zero axis": (j('<axis xyz="0 0 0"/>'), UrdfError, "<axis> of joint 'elbow' is '0 0 0'; it must point"),
+    "an axis too long to square": (j('<axis xyz="1e300 1e300 0"/>'), UrdfError, "must point somewhere"),
+    "a zero quaternion": (j('<origin quat_xyzw="0 0 0 0"/>'), UrdfError, "a quaternion of length 1 is needed"),
+    "limits upside down": (
+        j('<axis xyz="0 0 1"/><limit lower="2" upper="1"/>'),
+        UrdfError,
+        "'elbow'.*lower, 2, above its upper, 1",
+    ),
+    "limits beyond everything": (
+        j('<axis xyz="0 0 1"/><limit lower="1e31" upper="1e32"/>'),
+        UrdfError,
+        "beyond 1e\\+30",
+    ),
+    "a NaN limit": (j('<axis xyz="0 0 1"/><limit lower="nan" upper="1"/>'), UrdfError, "<limit> of joint 'elbow'"),
+    "a broken effort": (j('<axis xyz="0 0 1"/><limit upper="1" effort="much"/>'), UrdfError, "'much' is not a number"),
+    "a NaN safety limit": (
+        j('<axis xyz="0 0 1"/><safety_controller k_velocity="nan"/>'),
+        UrdfError,
+        "<safety_controller>",
+    ),
+    # mimic
+    "a mimic of itself": (
+        j('<axis xyz="0 0 1"/><mimic joint="elbow"/>'),
+        UrdfError,
+        "<mimic> of joint 'elbow'.*elbow -> elbow",
+    ),
+    "a mimic of nothing": (j("<mimic/>"), UrdfError, "<mimic> of joint 'elbow' has no 'joint'"),
+    "a NaN ratio": (
+        j('<axis xyz="0 0 1"/><mimic joint="k" multiplier="nan"/>').replace(
+            "</robot>",
+            '<link name="c"/><joint name="k" type="continuous"><parent link="b"/><child link="c"/></joint></robot>',
+        ),
+        UrdfError,
+        "multiplier='nan'",
+    ),
+    "mimics in a circle": (
+        f'{HEAD}{AB}<link name="c"/>{follows("p", "a", "b", "q")}{follows("q", "b", "c", "p")}</robot>',
+        UrdfError,
+        "follow itself: p -> q -> p",
+    ),
+    # shapes and masses
+    "a negative box": (shape('<box size="1 -1 1"/>'), UrdfError, "<box> of link 'arm'.*a size is from 0"),
+    "a box of two sides": (shape('<box size="1 1"/>'), UrdfError, "2 numbers where 3"),
+    "a box without a size": (shape("<box/>"), UrdfError, "<box> of link 'arm' has no 'size'"),
+    "a sphere without a radius": (shape("<sphere/>"), UrdfError, "has no 'radius'"),
+    "a negative radius": (shape('<sphere radius="-1"/>'), UrdfError, "radius='-1'"),
+    "a cylinder without a length": (shape('<cylinder radius="1"/>'), UrdfError, "has no 'length'"),
+    "a huge capsule": (shape('<capsule radius="1" length="1e300"/>'), UrdfError, "length='1e300'"),
+    "a scale of one number": (shape('<mesh filename="a.stl" scale="0.001"/>'), UrdfError, "1 numbers where 3"),
+    "a flat scale": (shape('<mesh filename="a.stl" scale="1 0 1"/>'), UrdfError, "flattens"),
+    "a NaN scale": (shape('<mesh filename="a.stl" scale="1 nan 1"/>'), UrdfError, "'nan' is not a finite"),
+    "a colour of three numbers": (
+        f'{HEAD}<material name="red"><color rgba="1 0 0"/></material><link name="a"/></robot>',
+        UrdfError,
+        "<color> of material 'red'.*3 numbers where 4",
+    ),
+    "a negative mass": (
+        f'{HEAD}<link name="arm"><inertial><mass value="-1"/></inertial></link></robot>',
+        UrdfError,
+        "<inertial> of link 'arm'.*negative",
+    ),
+    "a NaN inertia": (
+        f'{HEAD}<link name="arm"><inertial><mass value="1"/><inertia ixx="nan"/></inertial></link></robot>',
+        UrdfError,
+        "<inertia> of link 'arm'",
+    ),
+    # our block
+    "an unknown part of our block": (
+        f'{HEAD}<link name="a"/><mechanik><loop/></mechanik></robot>',
+        UrdfError,
+        "<loop> is unknown",
+    ),
+    "a base without a name": (f'{HEAD}<link name="a"/><mechanik><base/></mechanik></robot>', UrdfError, "no 'free'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_broken_text_is_refused_and_the_message_names_the_place(case: str) -> None:
+    text, kind, message = BAD[case]
+    with pytest.raises(kind, match=f"(?s){message}"):
+        read_urdf(text)
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_broken_file_is_refused_with_its_name(case: str, tmp_path: Path) -> None:
+    text, kind, _ = BAD[case]
+    path = tmp_path / "broken.urdf"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(kind, match=r"broken\.urdf"):
+        read_urdf(path)
+
+
+WHOLE = (Path(__file__).parent.parent / "data" / "klampt" / "tree9.urdf").read_text()
+PIECES = st.sampled_from(
+    ["", "<", ">", '"', "/", " ", "nan", "1e999", "-", "link", "joint", "&", "<!--", "\0", "é", "0"]
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 40), PIECES), min_size=1, max_size=3))
+def test_whatever_is_damaged_the_answer_is_a_mechanism_or_an_error_of_ours(damages: list[tuple[int, int, str]]) -> None:
+    text = WHOLE
+    for start, length, piece in damages:
+        text = text[:start] + piece + text[start + length :]
+    try:
+        mechanism = read_urdf(text if text.lstrip().startswith("<") else "<" + text)
+    except MechanikError:
+        return
+    assert np.isfinite(mechanism.poses(mechanism.neutral())).all()
+
+
+def test_there_are_many_ways_to_be_broken() -> None:
+    assert len(BAD) >= 60
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="is a folder"):
+        read_urdf(tmp_path)
+
+
+def test_a_missing_file_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "panda.urdf").write_text("<robot/>")
+    with pytest.raises(FileMissing, match=r"panada.urdf.*Did you mean 'panda.urdf'"):
+        read_urdf(tmp_path / "panada.urdf")
+
+
+@pytest.mark.parametrize("data", [b"\x7fELF\0\0\1\2", b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), b"", b" \n"])
+def test_binary_and_empty_files_are_refused(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.urdf"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=r"a\.urdf"):
+        read_urdf(path)
+
+
+def test_a_file_in_another_encoding_than_it_declares_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.urdf"
+    path.write_bytes('<?xml version="1.0" encoding="utf-8"?><robot name="größe"/>'.encode("latin-1"))
+    with pytest.raises(XmlError, match=r"a\.urdf, line 1"):
+        read_urdf(path)
+
+
+def test_an_unheard_of_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.urdf"
+    path.write_bytes(b'<?xml version="1.0" encoding="klingon"?><robot name="r"/>')
+    with pytest.raises(XmlError, match=r"a.urdf, line 1.*encoding"):
+        read_urdf(path)
+
+
+@pytest.mark.parametrize("source", [None, 7, b"<robot/>", ["<robot/>"]])
+def test_what_is_neither_path_nor_text_is_refused(source: object) -> None:
+    with pytest.raises(FormatError, match="a path or text is needed"):
+        read_urdf(source)  # type: ignore[arg-type]
+
+
+def test_packages_that_are_no_mapping_are_refused() -> None:
+    with pytest.raises(FormatError, match="packages="):
+        read_urdf('<robot name="r"><link name="a"/></robot>', packages=["/tmp"])  # type: ignore[arg-type]

@@ -1,0 +1,40 @@
+"""The public names, each once. A change here is a change for users: name it in the CHANGELOG."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import mechanik as mk
+
+NAMES = """
+Box Builder Capsule Chain Closure Coupling Cylinder DoF Frame Gap Goal Inertial Joint Link Material Mechanism MechanikError
+Mesh Mobility PlacedShape Pose Sphere UnknownName __version__ arm_2d arm_3d check errors find_roots formats from_dh gallery
+independent_chains load mobility save save_rest_pose spatial trim warm_up
+""".split()
+
+
+def test_the_public_names_are_these():
+    assert sorted(mk.__all__) == sorted(NAMES)
+    for name in NAMES:
+        assert getattr(mk, name) is not None
+
+
+def test_nothing_else_leaks_into_the_namespace():
+    code = "import mechanik as mk; print(*[n for n in dir(mk) if not n.startswith('_')])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    submodules = {"cli", "kernels", "mechanism", "version"}
+    assert set(seen) - submodules == {name for name in NAMES if not name.startswith("_")}
+
+
+def test_every_public_name_says_what_it_is():
+    silent = [name for name in NAMES if not name.startswith("_") and not (getattr(mk, name).__doc__ or "").strip()]
+    assert silent == []
+
+
+def test_every_exception_is_ours_and_says_what_it_is():
+    exceptions = [one for one in vars(mk.errors).values() if isinstance(one, type) and issubclass(one, Exception)]
+    assert len(exceptions) > 15
+    for one in exceptions:
+        assert issubclass(one, mk.MechanikError)
+        assert one.__doc__
