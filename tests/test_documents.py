@@ -26,7 +26,9 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("path", "language", "text"), BLOCKS, ids=[f"{p.name}-{i}" for i, (p, *_) in enumerate(BLOCKS)])
+@pytest.mark.parametrize(
+    ("path", "language", "text"), BLOCKS, ids=[f"{p.name}-{i}" for i, (p, *_) in enumerate(BLOCKS)]
+)
 def test_every_code_block_runs(path, language, text, tmp_path):
     if language == "python":
         run([sys.executable, "-W", "error", "-c", text], tmp_path)

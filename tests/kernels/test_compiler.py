@@ -1,4 +1,4 @@
-"""Compiling: announced once, kept between processes, and never stale. Each test runs real processes with a new cache."""
+"""Compiling: announced once, kept between processes, never stale. Real processes, each test with a new cache."""
 
 from __future__ import annotations
 

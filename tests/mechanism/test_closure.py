@@ -167,7 +167,7 @@ def test_a_goal_wants_all_six_directions_until_told_otherwise():
 
 
 def test_a_goal_may_hang_on_a_moving_link_and_belong_to_one_link_only():
-    root, closing, right = loop()
+    root, _, right = loop()
     goal = Goal("g", position=(0, 0, 1))
     right.add_child(goal)
     closure = goal.make_closure(root)

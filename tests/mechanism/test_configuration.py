@@ -74,7 +74,9 @@ def test_clamping_brings_values_inside_and_quaternions_to_unit_length():
     builder.revolute("r", "x", "y", limits=(-1, 1))
     builder.ball("b", "y", "z")
     mechanism = builder.build()
-    np.testing.assert_allclose(mechanism.clamp([[5, 2, 0, 0, 0], [-5, 0, 0, 3, 4]]), [[1, 1, 0, 0, 0], [-1, 0, 0, 0.6, 0.8]])
+    np.testing.assert_allclose(
+        mechanism.clamp([[5, 2, 0, 0, 0], [-5, 0, 0, 3, 4]]), [[1, 1, 0, 0, 0], [-1, 0, 0, 0.6, 0.8]]
+    )
     assert mechanism.space.within_limits([2, 1, 0, 0, 0]) == False  # noqa: E712
 
 

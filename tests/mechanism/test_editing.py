@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from random_mechanisms import random_joint, random_mechanism, random_pose, seeds
 
-from mechanik import Builder, Goal, Joint, Link, Mechanism, trim
+from mechanik import Builder, Goal, Joint, Link, Mechanism, gallery, trim
 from mechanik.errors import CouplingError, DuplicateName, ShapeError, UnknownName
 
 
@@ -201,3 +204,21 @@ def test_trimming_cuts_what_never_moves_on_its_own():
     assert trim(mechanism) == ["tool"]
     with pytest.raises(UnknownName):
         trim(mechanism, keep=["tol"])
+
+
+# ---- copies --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_is_equal_and_goes_its_own_way(copied):
+    mechanism = gallery.four_bar()
+    mechanism.joint("coupler_joint").set_rest_pose(0.5)
+    other = copied(mechanism)
+    np.testing.assert_array_equal(other.q, mechanism.q)
+    assert other.space.q_names == mechanism.space.q_names
+    assert other.joint("coupler_joint").rest_pose == (0.5,)
+    np.testing.assert_array_equal(other.configurations["home"], mechanism.configurations["home"])
+    other.q = np.zeros(3)
+    other.link("crank").name = "other"
+    assert mechanism.q.any()
+    assert "crank" in mechanism.links

@@ -55,7 +55,7 @@ def test_what_is_set_in_the_world_is_read_in_the_world(seed):
     link.world_position, link.world_wxyz = wanted["position"], wanted["wxyz"]
     same(link.world_position, wanted["position"])
     assert quaternion.angle_between(link.world_wxyz, wanted["wxyz"]) < 1e-12
-    again = from_position_wxyz(**{"p": wanted["position"], "wxyz": wanted["wxyz"]})
+    again = from_position_wxyz(p=wanted["position"], wxyz=wanted["wxyz"])
     link.matrix = np.eye(4)
     link.world_matrix = again
     same(link.world_matrix, again)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_mechanisms import random_turn, seeds
+from random_mechanisms import seeds
 
 from mechanik import DoF, Joint, Link
 from mechanik.errors import CouplingError, DoFError, LimitsError, NotARotation, NotFinite, ShapeError

@@ -9,24 +9,22 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy import empty
 
-from mechanik.errors import CouplingError, DuplicateName, ShapeError, UnknownName
+from mechanik.errors import DuplicateName, ShapeError, UnknownName
+from mechanik.mechanism.by_name import JointValues, configuration_by_name, values_by_name
 from mechanik.mechanism.chains import Chain, independent_chains
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.configuration import ConfigurationSpace
-from mechanik.mechanism.dof import ROTATIONS
-from mechanik.mechanism.door import as_number, as_numbers, as_vector
+from mechanik.mechanism.door import as_vector
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
-from mechanik.mechanism.kinematics import Kinematics, Slot, compile_kinematics, forward
+from mechanik.mechanism.kinematics import Kinematics, compile_kinematics, forward
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.roots import find_roots
-from mechanik.spatial import euler
 from mechanik.spatial.array import Array, ArrayLike
 
 ORIGIN = np.zeros(3)
 T = TypeVar("T")
-JointValues = Mapping[str, float | Sequence[float] | Array]
 
 
 class Mechanism:
@@ -186,13 +184,7 @@ class Mechanism:
         Args:
             q: (nq,); the present configuration if it is not given.
         """
-        kinematics = self.kinematics
-        numbers = self.q if q is None else kinematics.space.check_q(q)
-        return {
-            self._names[joint]: joint_values(joint, kinematics.slots, numbers)
-            for joint in kinematics.slots
-            if joint.dof
-        }
+        return values_by_name(self.kinematics, self._names, self.q if q is None else self.space.check_q(q))
 
     def configuration(self, values: JointValues, q: ArrayLike | None = None) -> Array:
         """q with some joints' values replaced, given by joint (`elbow`), or by freedom (`base.X`).
@@ -202,31 +194,8 @@ class Mechanism:
                 A follower may be named if it agrees with its leader.
             q: (nq,) what the rest is taken from; the present configuration if it is not given.
         """
-        kinematics = self.kinematics
-        result = self.q if q is None else np.array(kinematics.space.check_q(q))
-        followers: list[tuple[Joint, float]] = []
-        for name, given in values.items():
-            joint = self._joints.get(name)
-            if joint is None:
-                if name not in kinematics.space.q_names:
-                    raise UnknownName("joint", name, [*self._joints, *kinematics.space.q_names])
-                result[kinematics.space.q_names.index(name)] = as_number(given, name)
-                continue
-            numbers = as_numbers((given,), len(joint.dof), f"values of {joint}")
-            slot = kinematics.slots.get(joint)
-            if slot is None:
-                raise CouplingError(f"{joint} closes a loop; its values follow from the links and cannot be set")
-            for dof, number in zip(joint.dof, numbers, strict=True):
-                if dof in slot.q:
-                    result[slot.q[dof]] = number
-                elif dof in joint._couplings:
-                    followers.append((joint, number))
-            if slot.ball_q is not None:
-                twin = Joint(dof=ROTATIONS, values=numbers[-3:])
-                result[slot.ball_q : slot.ball_q + 4] = twin.turn_wxyz
-        for joint, number in followers:
-            self._check_follower(joint, number, result)
-        return result
+        start = self.q if q is None else np.array(self.space.check_q(q))
+        return configuration_by_name(self.kinematics, self.joints, values, start)
 
     # ---- forward kinematics -----------------------------------------------------------------
 
@@ -275,6 +244,15 @@ class Mechanism:
             pass
         return self.kinematics.jacobian(link, self.q if q is None else q, p_link)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and other processes: the graph and what people gave it, nothing that is computed."""
+        kept = ("name", "warnings", "configurations", "extras", "_roots")
+        return {key: value for key, value in vars(self).items() if key in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._refresh()
+
     # ---- inside -----------------------------------------------------------------------------
 
     def _fresh(self) -> None:
@@ -300,29 +278,6 @@ class Mechanism:
         self._nv = 0
         self._seen = tuple(root._revision for root in self._roots)
         self._edits = Frame.edits
-
-    def _check_follower(self, joint: Joint, number: float, q: Array) -> None:
-        for coupling in joint.couplings:
-            leader, leader_dof, ratio, offset = coupling.resolve()
-            led = ratio * q[self.kinematics.slots[leader].q[leader_dof]] + offset
-            if abs(led - number) > 1e-6:
-                raise CouplingError(f"{joint} follows {leader} and stands at {led:g} then, not at {number:g}")
-
-
-def joint_values(joint: Joint, slots: Mapping[Joint, Slot], q: Array) -> float | Array:
-    """The values of a joint at q, those of its followed freedoms through their leaders."""
-    slot, values = slots[joint], np.array(joint._values)
-    for dof in joint.dof:
-        if dof in slot.q:
-            values[dof] = q[slot.q[dof]]
-        elif dof in joint._couplings:
-            leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
-            values[dof] = ratio * q[slots[leader].q[leader_dof]] + offset
-    if slot.ball_q is not None:
-        turn = q[slot.ball_q : slot.ball_q + 4]
-        values[[5, 4, 3]] = euler.euler_from_quaternion(turn, order="zyx", axes="moving", near=values[[5, 4, 3]])
-    values = values[list(joint.dof)]
-    return float(values[0]) if len(values) == 1 else values
 
 
 def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
