@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -41,9 +42,7 @@ def faces(shape: mk.Box | mk.Sphere | mk.Cylinder | mk.Capsule) -> list[np.ndarr
     profile, turn = outline(shape), np.linspace(0, 2 * np.pi, AROUND + 1)
     rings = [np.stack([r * np.cos(turn), r * np.sin(turn), np.full_like(turn, z)], axis=1) for r, z in profile]
     return [
-        np.array([low[k], low[k + 1], high[k + 1], high[k]])
-        for low, high in zip(rings, rings[1:], strict=False)
-        for k in range(AROUND)
+        np.array([low[k], low[k + 1], high[k + 1], high[k]]) for low, high in pairwise(rings) for k in range(AROUND)
     ]
 
 

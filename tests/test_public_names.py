@@ -7,11 +7,48 @@ import sys
 
 import mechanik as mk
 
-NAMES = """
-Box Builder Capsule Chain Closure Coupling Cylinder DoF Frame Gap Goal Inertial Joint Link Material Mechanism MechanikError
-Mesh Mobility PlacedShape Pose Sphere UnknownName __version__ arm_2d arm_3d check errors find_roots formats from_dh gallery
-independent_chains load mobility save save_rest_pose spatial trim warm_up
-""".split()
+NAMES = [
+    "Box",
+    "Builder",
+    "Capsule",
+    "Chain",
+    "Closure",
+    "Coupling",
+    "Cylinder",
+    "DoF",
+    "Frame",
+    "Gap",
+    "Goal",
+    "Inertial",
+    "Joint",
+    "Link",
+    "Material",
+    "Mechanism",
+    "MechanikError",
+    "Mesh",
+    "Mobility",
+    "PlacedShape",
+    "Pose",
+    "Sphere",
+    "UnknownName",
+    "__version__",
+    "arm_2d",
+    "arm_3d",
+    "check",
+    "errors",
+    "find_roots",
+    "formats",
+    "from_dh",
+    "gallery",
+    "independent_chains",
+    "load",
+    "mobility",
+    "save",
+    "save_rest_pose",
+    "spatial",
+    "trim",
+    "warm_up",
+]
 
 
 def test_the_public_names_are_these():

@@ -63,8 +63,8 @@ def test_half_open_limits_are_drawn_from_the_side_that_exists():
         joint.add_child(Link(f"after_{name}"))
     mechanism = Mechanism(base)
     q = mechanism.random(np.random.default_rng(0), 1000)
-    assert (q[:, 0] >= 10).all() and (q[:, 0] <= 10 + 2 * np.pi).all()
-    assert (q[:, 1] <= -10).all() and (q[:, 1] >= -10 - 2 * np.pi).all()
+    assert ((q[:, 0] >= 10) & (q[:, 0] <= 10 + 2 * np.pi)).all()
+    assert ((q[:, 1] <= -10) & (q[:, 1] >= -10 - 2 * np.pi)).all()
     assert np.ptp(q[:, 2]) > 6
     assert mechanism.neutral().tolist() == [10, -10, 0]
 
@@ -77,7 +77,7 @@ def test_clamping_brings_values_inside_and_quaternions_to_unit_length():
     np.testing.assert_allclose(
         mechanism.clamp([[5, 2, 0, 0, 0], [-5, 0, 0, 3, 4]]), [[1, 1, 0, 0, 0], [-1, 0, 0, 0.6, 0.8]]
     )
-    assert mechanism.space.within_limits([2, 1, 0, 0, 0]) == False  # noqa: E712
+    assert not mechanism.space.within_limits([2, 1, 0, 0, 0])
 
 
 def test_a_turn_of_a_ball_is_about_its_own_axes():

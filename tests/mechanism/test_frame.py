@@ -82,8 +82,9 @@ def test_the_smallest_move_is_not_dropped():
 def test_a_move_reaches_everything_below():
     root, _, link = branch(3)
     before = link.world_matrix
-    root.position = root.position + (1, 2, 3)
-    same(link.world_matrix[:3, 3], before[:3, 3] + (1, 2, 3))
+    away = np.array([1, 2, 3])
+    root.position = root.position + away
+    same(link.world_matrix[:3, 3], before[:3, 3] + away)
 
 
 def test_what_is_read_cannot_be_written_into():
@@ -128,7 +129,7 @@ def test_a_pose_that_is_none_is_refused_with_the_name_of_the_frame(name, value, 
 
 
 def test_adding_keeps_the_pose_in_the_parent_and_attaching_that_in_the_world():
-    root, joint, link = branch(1)
+    root, _, link = branch(1)
     other, extra = Joint("other", dof="X", position=(1, 0, 0)), Link("extra", position=(0, 1, 0))
     link.add_child(other)
     same(other.matrix[:3, 3], (1, 0, 0))
@@ -155,7 +156,7 @@ def test_detaching_keeps_the_world_pose_also_under_a_joint_that_stands_at_a_valu
 
 
 def test_attaching_takes_the_frame_from_its_parent():
-    root, joint, link = branch(2)
+    root, joint, _ = branch(2)
     other = Link("other")
     X_world = joint.world_matrix
     other.attach_child(joint)
@@ -165,7 +166,7 @@ def test_attaching_takes_the_frame_from_its_parent():
 
 
 def test_a_removed_child_can_be_replaced():
-    root, joint, link = branch(4)
+    _, joint, link = branch(4)
     joint.remove_child(link)
     assert link.parent is None
     assert joint.child is None

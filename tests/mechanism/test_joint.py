@@ -183,8 +183,9 @@ def test_the_angles_of_a_ball_follow_its_turn_without_a_jump(seed):
     for _ in range(100):
         before = joint.values
         joint.turn_wxyz = quaternion.multiply(joint.turn_wxyz, quaternion.exp(0.01 * axis))
-        same(rotation.turn_z(joint.value("EZ")) @ rotation.turn_y(joint.value("EY")) @ rotation.turn_x(joint.value("EX")),
-             quaternion.to_matrix(joint.turn_wxyz), 1e-9)  # fmt: skip
+        x, y, z = joint.values
+        turned = rotation.turn_z(z) @ rotation.turn_y(y) @ rotation.turn_x(x)
+        same(turned, quaternion.to_matrix(joint.turn_wxyz), 1e-9)
         pole = abs(math.cos(before[1]))
         assert np.abs(joint.values - before).max() < 0.02 / max(pole, 1e-9) + 0.02
 

@@ -44,7 +44,7 @@ def test_a_planar_four_bar_has_one_freedom_whatever_the_formula_says(kind, count
 
 def test_an_open_loop_has_no_mobility_to_speak_of():
     mechanism = four_bar()
-    mechanism.q = mechanism.q + (0.1, 0, 0)
+    mechanism.q = mechanism.q + np.array([0.1, 0, 0])
     assert mobility(mechanism).dof is None
 
 
