@@ -1,0 +1,236 @@
+"""A mechanism as plain data, and as JSON text that people can read and edit."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from typing import Any, cast
+
+from mechanik.errors import JsonError
+from mechanik.mechanism import Closure, Frame, Goal, Inertial, Joint, Link, Mechanism, PlacedShape
+from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, Sphere
+from mechanik.spatial import Pose
+
+VERSION = 1
+"""Of the format; a reader takes this one and all before it."""
+
+_WIDTH = 118
+_NO_SHIFT, _NO_TURN = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+_DEFAULTS: dict[str, Any] = {
+    "position": _NO_SHIFT,
+    "wxyz": _NO_TURN,
+    "axes_wxyz": _NO_TURN,
+    "scale": [1.0, 1.0, 1.0],
+    "inertia": [0.0] * 6,
+    "track_turns": False,
+    "axes": "goal",
+    "ratio": 1.0,
+    "offset": 0.0,
+}
+
+Plain = dict[str, Any]
+
+
+def describe(mechanism: Mechanism) -> Plain:
+    """All that the mechanism is, as dictionaries, lists, strings and numbers; None where there is no limit.
+
+    Two mechanisms are equal when their descriptions are. Lists stand in the order in which things were
+    made, which is the order of q. What a reader found odd (`warnings`) is no part of the mechanism.
+    """
+    frames = [f for root in mechanism.roots for f in root.traverse() if f.kind == "frame"]
+    frames.sort(key=lambda frame: frame._serial)
+    joints = mechanism.joints.values()
+    return {
+        "mechanik": VERSION,
+        "name": mechanism.name,
+        "frames": [_placed(mechanism, frame) for frame in frames],
+        "links": [_link(mechanism, link) for link in mechanism.links.values()],
+        "joints": [_joint(mechanism, joint) for joint in joints],
+        "closures": [_closure(mechanism, closure) for closure in mechanism.closures.values()],
+        "goals": [_goal(mechanism, goal) for goal in mechanism.goals.values()],
+        "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
+        "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
+        "extras": copy.deepcopy(mechanism.extras),
+    }
+
+
+def write_json(mechanism: Mechanism) -> str:
+    """The mechanism as text. What is as it would be anyway is left out; every number reads back to the last bit."""
+    plain = describe(mechanism)
+    lean: Plain = {"mechanik": plain["mechanik"], "name": plain["name"]}
+    closing = {record["joint"] for record in plain["closures"]}
+    for part in ("frames", "links", "joints", "closures", "goals", "couplings"):
+        if plain[part]:
+            lean[part] = [_lean(record, is_closing=record.get("name") in closing) for record in plain[part]]
+    for part in ("configurations", "extras"):
+        if plain[part]:
+            lean[part] = plain[part]
+    try:
+        text = _laid_out(lean, 0) + "\n"
+        text.encode()
+    except UnicodeEncodeError as error:
+        near = error.object[max(error.start - 8, 0) : error.end]
+        raise JsonError(f"a name holds half of a surrogate pair: {near!r}") from None
+    except ValueError as error:
+        raise JsonError(f"{mechanism!r} holds a number that is not finite: {error}") from None
+    except (TypeError, RecursionError) as error:
+        raise JsonError(f"the extras of {mechanism!r} hold what JSON cannot: {error}") from None
+    return text
+
+
+# ---- parts of the description ---------------------------------------------------------------
+
+
+def _placed(mechanism: Mechanism, frame: Frame) -> Plain:
+    """Name and place; a plain frame above is named by `in_frame`, as names of links may be the same."""
+    record: Plain = {"name": mechanism.name_of(frame)}
+    if frame.parent is not None and frame.parent.kind == "frame":
+        record["in_frame"] = mechanism.name_of(frame.parent)
+    return {**record, "position": frame.position.tolist(), "wxyz": frame.wxyz.tolist()}
+
+
+def _link(mechanism: Mechanism, link: Link) -> Plain:
+    return {
+        **_placed(mechanism, link),
+        "visuals": [_shape(shape) for shape in link.visuals],
+        "collisions": [_shape(shape) for shape in link.collisions],
+        "inertial": _inertial(link.inertial) if link.inertial is not None else None,
+    }
+
+
+def _joint(mechanism: Mechanism, joint: Joint) -> Plain:
+    held = joint.children
+    return {
+        **_placed(mechanism, joint),
+        "parent": _name_of_link(mechanism, joint),
+        "child": mechanism.name_of(held[0]) if held else None,
+        "dof": [dof.name for dof in joint.dof],
+        "axes_wxyz": joint.axes_wxyz.tolist(),
+        "lower": [None if x == -math.inf else x for x in joint.lower.tolist()],
+        "upper": [None if x == math.inf else x for x in joint.upper.tolist()],
+        "values": joint.values.tolist(),
+        "turn_wxyz": joint.turn_wxyz.tolist() if joint.is_ball else None,
+        "targets": list(joint.targets),
+        "rest_pose": list(joint.rest_pose),
+        "track_turns": bool(joint.track_turns),
+    }
+
+
+def _closure(mechanism: Mechanism, closure: Closure) -> Plain:
+    return {
+        "joint": mechanism.name_of(closure.joint),
+        "link": mechanism.name_of(closure.link),
+        "at": _pose(closure.at),
+    }
+
+
+def _goal(mechanism: Mechanism, goal: Goal) -> Plain:
+    closure = goal.closure
+    return {
+        **_placed(mechanism, goal),
+        "on": _name_of_link(mechanism, goal),
+        "dof": [dof.name for dof in goal.goal_dof],
+        "axes": goal.axes,
+        "link": mechanism.name_of(closure.link) if closure is not None else None,
+        "at": _pose(closure.at if closure is not None else Pose.identity()),
+    }
+
+
+def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> Plain:
+    coupling = joint.couplings[k]
+    return {
+        "follower": mechanism.name_of(joint),
+        "dof": coupling.dof.name,
+        "leader": mechanism.name_of(coupling.leader),
+        "leader_dof": coupling.leader_dof.name,
+        "ratio": float(coupling.ratio),
+        "offset": float(coupling.offset),
+    }
+
+
+def _name_of_link(mechanism: Mechanism, frame: Frame) -> str | None:
+    parent = frame.parent
+    return mechanism.name_of(parent) if parent is not None and parent.kind == "link" else None
+
+
+def _pose(pose: Pose) -> Plain:
+    return {"position": pose.position.tolist(), "wxyz": pose.wxyz.tolist()}
+
+
+def _inertial(inertial: Inertial) -> Plain:
+    return {"mass": float(inertial.mass), "inertia": [float(x) for x in inertial.inertia], **_pose(inertial.pose)}
+
+
+def _shape(placed: PlacedShape) -> Plain:
+    shape = placed.shape
+    record: Plain
+    match shape:
+        case Box():
+            record = {"type": "box", "size": [float(x) for x in shape.size]}
+        case Sphere():
+            record = {"type": "sphere", "radius": float(shape.radius)}
+        case Cylinder():
+            record = {"type": "cylinder", "radius": float(shape.radius), "length": float(shape.length)}
+        case Capsule():
+            record = {"type": "capsule", "radius": float(shape.radius), "length": float(shape.length)}
+        case Mesh():
+            record = {"type": "mesh", "uri": shape.uri, "scale": [float(x) for x in shape.scale], "path": shape.path}
+    return {
+        **record,
+        **_pose(placed.pose),
+        "name": placed.name,
+        "material": _material(placed.material) if placed.material is not None else None,
+    }
+
+
+def _material(material: Material) -> Plain:
+    rgba = None if material.rgba is None else [float(x) for x in material.rgba]
+    return {"name": material.name, "rgba": rgba, "texture": material.texture}
+
+
+# ---- text -----------------------------------------------------------------------------------
+
+
+def _lean(record: Plain, is_closing: bool = False) -> Plain:
+    """Without what the reader would put there itself. Compared by repr, since -0.0 is not to become 0.0.
+
+    Args:
+        is_closing: for a joint: its values would be read off the links if they were missing.
+    """
+    rests = not is_closing and record.get("turn_wxyz") in (None, _NO_TURN)
+    lean: Plain = {}
+    for key, value in record.items():
+        if value is None or (key == "name" and value == "") or (value == [] and "on" not in record):
+            continue
+        if key in ("lower", "upper", "targets", "rest_pose") and all(one is None for one in value):
+            continue
+        if key in ("values", "turn_wxyz") and rests and all(repr(x) == "0.0" for x in record["values"]):
+            continue
+        if key in _DEFAULTS and repr(value) == repr(_DEFAULTS[key]):
+            continue
+        if key in ("at", "inertial", "material"):
+            lean[key] = _lean(record[key])
+        elif key in ("visuals", "collisions"):
+            lean[key] = [_lean(one) for one in record[key]]
+        else:
+            lean[key] = value
+    if lean.get("at") == {}:
+        del lean["at"]
+    return lean
+
+
+def _laid_out(value: Any, indent: int) -> str:
+    """On one line what fits there, the rest one item a line: numbers of a vector stay together."""
+    line = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(line) + indent <= _WIDTH or not value:
+        return line
+    inner, outer = " " * (indent + 2), " " * indent
+    if isinstance(value, dict):
+        record = cast("Plain", value)
+        items = [f"{json.dumps(k, ensure_ascii=False)}: {_laid_out(v, indent + 2)}" for k, v in record.items()]
+        return "{\n" + ",\n".join(inner + item for item in items) + f"\n{outer}}}"
+    many = cast("list[Any]", value)
+    if all(isinstance(item, int | float) for item in many):
+        return line
+    return "[\n" + ",\n".join(inner + _laid_out(item, indent + 2) for item in many) + f"\n{outer}]"

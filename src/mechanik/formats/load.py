@@ -1,0 +1,124 @@
+"""One door for files: reading chooses by content, writing by suffix."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mechanik.errors import CannotSave, MechanikError, UnknownFormat, UnknownOption
+from mechanik.formats.json_reader import read_json
+from mechanik.formats.json_writer import write_json
+from mechanik.formats.source import Source, open_source
+from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf_writer import write_urdf
+from mechanik.mechanism import Mechanism
+
+READERS = {"URDF": read_urdf, "JSON": read_json}
+WRITERS = {".urdf": write_urdf, ".json": write_json}
+NOT_YET = {"mujoco": "MJCF, the format of MuJoCo,", "sdf": "SDF, the format of Gazebo,", "COLLADA": "COLLADA"}
+
+# everything that may stand before the first element: declarations, comments, and a document type with its entities
+_BEFORE_ROOT = re.compile(r"<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*(?:\[[^\]]*\])?[^<>]*>", re.DOTALL)
+_ELEMENT = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
+
+
+def load(source: str | os.PathLike[str], **options: Any) -> Mechanism:
+    """The mechanism in a file, or in text that begins with `<` or `{`; what it is shows in its content.
+
+    Args:
+        source: a path, or the text itself: a URDF, or JSON of our own (a mechanism, a DH table, an arm list).
+        options: of the reader that is chosen: `base`, `mimic`, `trim`, `packages` and `closures` for a URDF,
+            `packages` for JSON.
+    Raises:
+        FileMissing: there is no such file.
+        FormatError: what is there is no mechanism; the message says where and why.
+        UnknownOption: the reader that was chosen does not take one of the options.
+    """
+    opened = open_source(source)
+    kind = recognise(opened)
+    reader = READERS[kind]
+    taken = list(inspect.signature(reader).parameters)[1:]
+    if unknown := [name for name in options if name not in taken]:
+        named = ", ".join(f"{name}=" for name in unknown)
+        raise UnknownOption(
+            f"{opened.where}a {kind} file is read without the option {named}; there are {', '.join(taken) or 'none'}"
+        )
+    return reader(opened.path if opened.path is not None else str(source), **options)
+
+
+def recognise(opened: Source) -> str:
+    """ "URDF" or "JSON", by content."""
+    start = opened.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        start = opened.text().lstrip("\ufeff \t\r\n")[:1].encode()
+    if start in (b"{", b"["):
+        return "JSON"
+    if start == b"<":
+        return _recognise_xml(opened)
+    if opened.path is not None and opened.path.suffix.lower() == ".json":
+        return "JSON"  # whose reader says in which line it goes wrong
+    shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
+    raise UnknownFormat(
+        f"{opened.where}it begins with {shown!r}; a URDF begins with '<', a mechanism of our own with '{{'"
+    )
+
+
+def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
+    """Write a mechanism to a .json or .urdf file; JSON holds all of it, a URDF what URDF can say.
+
+    The file is written beside its place and then moved there, so that an older one is replaced as a whole or stays.
+    """
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnknownFormat(f"a path is needed, not {type(path).__name__}")
+    file = Path(path).expanduser()
+    writer = WRITERS.get(file.suffix.lower())
+    if writer is None:
+        raise UnknownFormat(f"{file.name!r} must end in {' or '.join(WRITERS)}, which says how to write it")
+    _replace(file, writer(mechanism).encode())
+
+
+def _recognise_xml(opened: Source) -> str:
+    encoding = "utf-16" if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    rest = opened.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
+    while (before := _BEFORE_ROOT.match(rest)) is not None:
+        rest = rest[before.end() :].lstrip()
+    found = _ELEMENT.match(rest)
+    tag = found.group(1) if found is not None else ""
+    if tag in NOT_YET:
+        raise UnknownFormat(f"{opened.where}{NOT_YET[tag]} is not read yet; convert it to URDF")
+    if tag and tag != "robot":
+        raise UnknownFormat(f"{opened.where}the root element is <{tag}>; that of a URDF is <robot>")
+    return "URDF"  # without any element too: its reader says what is wrong with the XML
+
+
+def _replace(file: Path, data: bytes) -> None:
+    try:
+        target = file.resolve()  # a symbolic link stays one
+        if target.is_dir():
+            raise CannotSave(f"{file} is a folder; name a file in it")
+        if not target.parent.is_dir():
+            raise CannotSave(f"{file} cannot be written: there is no folder {target.parent}")
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        try:
+            with open(beside, "xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if target.exists():
+                shutil.copymode(target, beside)
+            os.replace(beside, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+    except MechanikError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CannotSave(f"{file} cannot be written: {reason}") from None

@@ -1,0 +1,250 @@
+"""Lint: each thing that is odd is found, and a sound mechanism has none."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import mechanik.mechanism as mk
+from mechanik.formats import Finding, check, write_json
+
+
+def arm():
+    builder = mk.Builder("arm")
+    builder.revolute("shoulder", "base", "upper", limits=(-2, 2))
+    builder.revolute("elbow", "upper", "fore", at=(1, 0, 0), limits=(-1, 1))
+    return builder
+
+
+def codes(thing, severity=None):
+    return [finding.code for finding in check(thing) if severity in (None, finding.severity)]
+
+
+def with_joint(**options):
+    builder = mk.Builder("one")
+    builder.joint("j", "a", "b", **options)
+    return builder.build()
+
+
+def with_shape(*shapes, inertial=None):
+    builder = arm()
+    builder.link("upper", visuals=[mk.PlacedShape(shape) for shape in shapes], inertial=inertial)
+    return builder.build()
+
+
+def test_a_sound_mechanism_has_no_findings():
+    assert check(arm().build()) == []
+
+
+def test_checking_changes_nothing():
+    mechanism = with_shape(mk.Mesh("gone.stl"))
+    before = mechanism.revision, write_json(mechanism)
+    check(mechanism)
+    assert (mechanism.revision, write_json(mechanism)) == before
+
+
+def test_a_finding_is_a_frozen_record():
+    finding = Finding("note", "still", "mechanism", "has no joint that moves")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        finding.code = "other"  # type: ignore[misc]
+
+
+def test_limits_that_are_absent_are_a_note_for_turns_and_a_warning_for_slides():
+    assert codes(with_joint(dof="EZ"), "note") == ["no-limits"]
+    assert codes(with_joint(dof="Z"), "warning") == ["no-limits"]
+    assert codes(with_joint(dof=["X", "EZ"]), "warning") == ["no-limits"]
+
+
+def test_balls_and_floating_bases_need_no_limits():
+    assert codes(with_joint(dof=["EX", "EY", "EZ"])) == []
+    assert codes(with_joint(dof=["X", "Y", "Z", "EX", "EY", "EZ"])) == []
+
+
+LIMITS = [
+    ((0.5, 1), "note", "zero-excluded", "cannot be at zero, as its limits are 0.5 to 1"),
+    ((0.5, 0.5), "note", "locked", "cannot move: both limits are 0.5"),
+    ((-180, 180), "warning", "degrees", "has limits of -180 to 180 rad, which look like degrees"),
+]
+
+
+@pytest.mark.parametrize(("limits", "severity", "code", "message"), LIMITS)
+def test_odd_limits_are_found(limits, severity, code, message):
+    assert check(with_joint(dof="EZ", limits=limits)) == [Finding(severity, code, "joint 'j'", message)]
+
+
+def test_a_joint_of_several_freedoms_says_which_is_meant():
+    findings = check(with_joint(dof=["X", "EZ"], limits=([-1, 0.5], [1, 1])))
+    assert [finding.message for finding in findings] == ["EZ cannot be at zero, as its limits are 0.5 to 1"]
+
+
+def test_a_follower_outside_its_limits_contradicts_its_leader():
+    builder = arm()
+    builder.couple("elbow", "shoulder", 1.0, 5.0)
+    (wrong, outside) = check(builder.build())
+    assert (wrong.severity, wrong.code, wrong.where) == ("error", "coupling-limits", "joint 'elbow'")
+    assert "would need that at -6 to -4, and it moves within -2 to 2" in wrong.message
+    assert (outside.code, outside.severity) == ("value-outside", "warning")
+
+
+def test_a_follower_that_holds_its_leader_back_is_a_note():
+    builder = arm()
+    builder.couple("elbow", "shoulder", 1.0)
+    assert codes(builder.build(), "note") == ["coupling-narrows"]
+    builder = arm()
+    builder.couple("elbow", "shoulder", 0.5)
+    assert codes(builder.build()) == []
+
+
+def test_a_ratio_of_zero_is_found():
+    builder = arm()
+    builder.couple("elbow", "shoulder", 0.0)
+    assert codes(builder.build()) == ["ratio-zero"]
+
+
+def four_bar(crank):
+    builder = mk.Builder("four-bar")
+    for name, parent, child, at in (
+        ("a", "ground", "crank", 0),
+        ("b", "crank", "rod", 1),
+        ("c", "ground", "rocker", 2),
+    ):
+        builder.revolute(name, parent, child, at=(at, 0, 0), limits=(-7, 7))
+    builder.close("pin", "rod", "rocker", "pin", at=(2, 0, 0), onto=(1, 0, 0))
+    mechanism = builder.build()
+    mechanism.set_q([crank, 0, 0])
+    return mechanism
+
+
+def test_a_loop_that_stands_open_is_an_error_and_a_shut_one_is_none():
+    assert codes(four_bar(0.0)) == []
+    (finding,) = check(four_bar(0.5))
+    assert (finding.severity, finding.code, finding.where) == ("error", "open-loop", "closure 'pin'")
+    assert "m and 0 rad" in finding.message
+
+
+def test_links_that_nothing_leads_to_are_found():
+    second, joint = mk.Link("island"), mk.Joint("bridge", dof="EZ", lower=-1, upper=1)
+    second.add_child(joint)
+    joint.add_child(mk.Link("far"))
+    first = arm().build()
+    (finding,) = check(mk.Mechanism([*first.roots, second], name="two"))
+    assert (finding.code, finding.where) == ("unreachable", "link 'island'")
+    assert "links: island, far" in finding.message
+
+
+def test_links_that_a_closure_leads_to_are_reached():
+    first, second = arm().build(), mk.Link("island")
+    closing = mk.Joint("pin", dof=["X", "Y", "Z", "EX", "EY", "EZ"])
+    second.add_child(closing)
+    closing.make_closure(first.link("fore"))
+    assert codes(mk.Mechanism(first.roots, name="two")) == []
+
+
+def test_joints_and_goals_that_hold_nothing_are_found():
+    mechanism = arm().build()
+    mechanism.link("fore").add_child(mk.Joint("stub", dof="EZ", lower=-1, upper=1))
+    mechanism.link("fore").add_child(mk.Goal("idle"))
+    assert codes(mechanism) == ["no-child", "idle-goal"]
+
+
+def test_what_has_no_name_is_found():
+    mechanism = arm().build()
+    mechanism.name = ""
+    mechanism.link("fore").name = ""
+    assert [(finding.severity, finding.where) for finding in check(mechanism)] == [
+        ("warning", "link 'link1'"),
+        ("note", "mechanism"),
+    ]
+
+
+def test_two_links_of_one_name_are_an_error():
+    mechanism = arm().build()
+    mechanism.link("fore").name = "upper"
+    (finding,) = check(mechanism)
+    assert (finding.severity, finding.code) == ("error", "duplicate-name")
+
+
+def test_a_mechanism_without_motion_is_a_note():
+    assert codes(with_joint(dof=())) == ["still"]
+
+
+def test_meshes_that_are_missing_are_found_once_a_link(tmp_path):
+    there = tmp_path / "a.stl"
+    there.write_text("solid")
+    assert codes(with_shape(mk.Mesh("a.stl", path=str(there)))) == []
+    assert codes(with_shape(mk.Mesh("a.stl"))) == ["mesh-missing"]  # seen and bumped with
+    there.unlink()
+    assert codes(with_shape(mk.Mesh("a.stl", path=str(there)))) == ["mesh-missing"]
+
+
+SHAPES = [
+    (mk.Box((1, 0, 1)), ["flat-shape"]),
+    (mk.Sphere(0), ["flat-shape"]),
+    (mk.Cylinder(1, 0), ["flat-shape"]),
+    (mk.Capsule(0, 1), ["flat-shape"]),
+    (mk.Capsule(1, 0), []),
+    (mk.Mesh(__file__, (1000, 1000, 1000), __file__), ["mesh-scale"]),
+    (mk.Mesh(__file__, (1e-6, 1e-6, 1e-6), __file__), ["mesh-scale"]),
+    (mk.Mesh(__file__, (0.001, 0.001, 0.001), __file__), []),
+    (mk.Mesh(__file__, (1, -1, 1), __file__), ["mesh-mirrored"]),
+    (mk.Mesh(__file__, (-1, -1, 1), __file__), []),
+    (mk.Mesh(__file__, (0, 1, 1), __file__), ["flat-shape"]),
+    (mk.Mesh(__file__, (float("nan"), 1, 1), __file__), ["mesh-scale"]),
+]
+
+
+@pytest.mark.parametrize(("shape", "found"), SHAPES, ids=str)
+def test_shapes_without_extent_and_meshes_of_absurd_scale_are_found(shape, found):
+    assert codes(with_shape(shape)) == found
+
+
+INERTIALS = [
+    (mk.Inertial(0.0), ["zero-mass"]),
+    (mk.Inertial(1.0), ["no-mass"]),  # of the forearm
+    (mk.Inertial(1.0, inertia=(1, 0, 0, 1, 0, 1)), ["no-mass"]),
+    (mk.Inertial(1.0, inertia=(1, 0, 0, 1, 0, 3)), ["inertia", "no-mass"]),
+    (mk.Inertial(1.0, inertia=(1, 5, 0, 1, 0, 1)), ["inertia", "no-mass"]),
+]
+
+
+@pytest.mark.parametrize(("inertial", "found"), INERTIALS, ids=str)
+def test_masses_that_no_body_has_are_found(inertial, found):
+    assert codes(with_shape(inertial=inertial)) == found
+
+
+def test_millimetres_are_suspected():
+    assert codes(with_joint(dof="EZ", limits=(-1, 1), at=(0, 0, 350))) == ["far"]
+
+
+URDF = """<robot name="r"><link name="a"><visual><geometry><mesh filename="gone.stl"/></geometry></visual></link>
+<link name="b"/><joint name="j" type="{type}"><parent link="a"/><child link="{child}"/><axis xyz="{axis}"/>
+<limit lower="{lower}" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def urdf(type="revolute", child="b", axis="0 0 1", lower="-1"):
+    return URDF.format(type=type, child=child, axis=axis, lower=lower)
+
+
+def test_what_the_reader_found_odd_is_told_once_with_its_line():
+    (finding,) = check(urdf())
+    assert finding.severity == "warning"
+    assert "gone.stl" in finding.message
+    assert "line 1" in finding.where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [urdf(axis="0 0 0"), urdf(lower="2"), urdf(child="c"), urdf(child="a"), urdf() + "<", "<mujoco/>", "{"],
+    ids=["zero axis", "inverted limits", "unknown link", "loop", "truncated", "not read yet", "broken JSON"],
+)
+def test_a_file_that_cannot_be_read_is_one_error_with_the_message(text):
+    (finding,) = check(text)
+    assert finding.severity == "error"
+    assert len(finding.message) > 10
+
+
+def test_a_file_that_is_missing_is_one_error(tmp_path):
+    (finding,) = check(tmp_path / "gone.urdf")
+    assert (finding.severity, finding.code) == ("error", "file-missing")
+    assert "gone.urdf" in finding.where

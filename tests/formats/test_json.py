@@ -1,0 +1,402 @@
+"""Our JSON: a mechanism that is written reads back equal, and what is broken is named with its place."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from whole_mechanisms import mechanisms
+
+import mechanik.mechanism as mk
+from mechanik.errors import FileMissing, FormatError, JsonError, MechanikError
+from mechanik.formats import arms, dh, mechanism_json
+from mechanik.formats.mechanism_json import describe, read_json, write_json
+
+SCHEMA = json.loads(Path(mechanism_json.__file__).with_name("mechanism.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+LAW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def two_link_arm():
+    builder = mk.Builder("arm")
+    builder.revolute("shoulder", "base", "upper", limits=(-2, 2), value=0.3)
+    builder.revolute("elbow", "upper", "fore", at=(1, 0, 0), limits=(-1, 1))
+    builder.fixed("wrist", "fore", "tool", at=(0.5, 0, 0))
+    builder.couple("elbow", "shoulder", 0.5)
+    builder.goal("there", "tool", dof=["X", "Y"])
+    builder.link("upper", visuals=[mk.PlacedShape(mk.Box((1, 0.1, 0.1)))], inertial=mk.Inertial(2.0))
+    return builder.build()
+
+
+def four_bar():
+    builder = mk.Builder("four-bar")
+    builder.revolute("crank", "ground", "a", value=0.6)
+    builder.revolute("coupler", "a", "b", at=(0.5, 0, 0))
+    builder.revolute("rocker", "ground", "c", at=(2, 0, 0))
+    builder.close("pin", "b", "c", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
+    return builder.build()
+
+
+# ---- laws -----------------------------------------------------------------------------------
+
+
+@LAW
+@given(mechanisms())
+def test_what_is_written_reads_back_equal_to_the_last_bit(mechanism):
+    back = read_json(write_json(mechanism))
+    assert repr(describe(back)) == repr(describe(mechanism))
+
+
+@LAW
+@given(mechanisms())
+def test_a_description_reads_back_equal(mechanism):
+    assert describe(read_json(describe(mechanism))) == describe(mechanism)
+
+
+@LAW
+@given(mechanisms())
+def test_writing_is_idempotent_and_satisfies_the_schema(mechanism):
+    text = write_json(mechanism)
+    assert write_json(read_json(text)) == text
+    VALIDATOR.validate(json.loads(text))
+    VALIDATOR.validate(describe(mechanism))
+
+
+@LAW
+@given(mechanisms())
+def test_reading_back_keeps_names_q_and_every_pose(mechanism):
+    back = read_json(write_json(mechanism))
+    assert back.space.q_names == mechanism.space.q_names
+    assert back.q.tolist() == mechanism.q.tolist()
+    assert {name: link.world_matrix.tolist() for name, link in back.links.items()} == {
+        name: link.world_matrix.tolist() for name, link in mechanism.links.items()
+    }
+
+
+# ---- examples -------------------------------------------------------------------------------
+
+
+def test_describing_changes_nothing():
+    mechanism = four_bar()
+    before = mechanism.revision, mechanism.q.tolist()
+    describe(mechanism)
+    assert (mechanism.revision, mechanism.q.tolist()) == before
+
+
+def test_a_file_is_short_enough_for_people():
+    text = write_json(two_link_arm())
+    assert len(text.splitlines()) < 60
+    assert max(map(len, text.splitlines())) < 140
+    assert '"position": [1.0, 0.0, 0.0]' in text
+
+
+def test_infinite_limits_are_null():
+    joint = json.loads(write_json(_one_joint(lower=[-1.0])))["joints"][0]
+    assert joint["lower"] == [-1.0]
+    assert "upper" not in joint
+    assert describe(_one_joint(lower=[-1.0]))["joints"][0]["upper"] == [None]
+
+
+def _one_joint(**options):
+    link, joint = mk.Link("a"), mk.Joint("j", dof="EZ", **options)
+    link.add_child(joint)
+    joint.add_child(mk.Link("b"))
+    return mk.Mechanism(link)
+
+
+def test_a_ball_keeps_its_quaternion_and_its_turns():
+    builder = mk.Builder()
+    ball = builder.ball("ball", "a", "b")
+    ball.set_values(0.1, 7.0, -0.2)
+    back = read_json(write_json(builder.build())).joint("ball")
+    assert back.values.tolist() == ball.values.tolist()
+    assert back.turn_wxyz.tolist() == ball.turn_wxyz.tolist()
+
+
+def test_a_ball_may_be_given_by_its_quaternion_alone():
+    data = describe(_ball())
+    data["joints"][0] |= {"turn_wxyz": [0, 0, 0, 2]}
+    del data["joints"][0]["values"]
+    assert read_json(data).joint("ball").turn_wxyz.tolist() == [0, 0, 0, 1]
+
+
+def _ball():
+    builder = mk.Builder()
+    builder.ball("ball", "a", "b")
+    return builder.build()
+
+
+def test_a_closing_joint_without_values_has_them_read_off_the_links():
+    mechanism = four_bar()
+    data = describe(mechanism)
+    pin = next(joint for joint in data["joints"] if joint["name"] == "pin")
+    del pin["values"]
+    assert read_json(data).joint("pin").value("EZ") == pytest.approx(mechanism.joint("pin").value("EZ"))
+
+
+def test_a_value_that_is_left_out_is_brought_inside_the_limits_and_to_its_leader():
+    data = describe(two_link_arm())
+    for joint in data["joints"]:
+        del joint["values"]
+    data["joints"][0]["lower"] = [0.5]
+    mechanism = read_json(data)
+    assert mechanism.joint("shoulder").value("EZ") == 0.5
+    assert mechanism.joint("elbow").value("EZ") == 0.25
+
+
+def test_a_file_is_read_by_its_name(tmp_path):
+    path = tmp_path / "arm.json"
+    path.write_text(write_json(two_link_arm()))
+    assert describe(read_json(path)) == describe(read_json(str(path))) == describe(two_link_arm())
+
+
+def test_a_mesh_is_looked_for_beside_the_file(tmp_path):
+    (tmp_path / "hand.stl").write_text("solid")
+    data = {
+        "mechanik": 1,
+        "links": [{"name": "a", "visuals": [{"type": "mesh", "uri": "hand.stl"}, {"type": "mesh", "uri": "gone.stl"}]}],
+    }
+    path = tmp_path / "arm.json"
+    path.write_text(json.dumps(data))
+    mechanism = read_json(path)
+    found, gone = mechanism.link("a").visuals
+    assert found.shape.path == str(tmp_path / "hand.stl")
+    assert gone.shape.path is None
+    assert mechanism.warnings == ["the mesh 'gone.stl' was not found"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    for encoding in ("utf-8-sig", "utf-16"):
+        path = tmp_path / f"{encoding}.json"
+        path.write_text(write_json(two_link_arm()), encoding=encoding)
+        assert describe(read_json(path)) == describe(two_link_arm())
+
+
+def test_a_dh_table_reads_as_from_dh_makes_it():
+    table = {"rows": [[0.1, 0.2, 90, 0], [0, 0.3, 0, 10]], "convention": "classic", "columns": "d a alpha theta"}
+    data = {"mechanik": 1, "dh": {**table, "degrees": True, "tool": {"position": [0, 0, 0.1]}}}
+    VALIDATOR.validate(data)
+    made = dh.from_dh(**table, degrees=True, tool=(0, 0, 0.1))
+    assert describe(read_json(json.dumps(data))) == describe(made)
+
+
+def test_an_arm_list_reads_as_its_maker_makes_it():
+    for arm, made in (
+        ({"lengths": [1, 2, 3], "axes": "zyy"}, arms.arm_3d([1, 2, 3], "zyy")),
+        ({"lengths": [1, 2], "limits": [-1, 1]}, arms.arm_2d([1, 2], limits=(-1, 1))),
+    ):
+        data = {"mechanik": 1, "arm": arm}
+        VALIDATOR.validate(data)
+        assert describe(read_json(json.dumps(data))) == describe(made)
+
+
+def test_the_schema_knows_every_argument_of_the_makers():
+    defs = SCHEMA["$defs"]
+    assert set(defs["dh"]["properties"]) == set(inspect.signature(dh.from_dh).parameters)
+    assert set(defs["arm"]["properties"]) == set(inspect.signature(arms.arm_3d).parameters)
+
+
+def test_extras_that_json_cannot_hold_are_refused():
+    mechanism = two_link_arm()
+    mechanism.extras["a function"] = {"of": print}
+    with pytest.raises(JsonError, match=r"extras .*cannot"):
+        write_json(mechanism)
+
+
+def test_a_number_that_is_not_finite_is_not_written():
+    mechanism = two_link_arm()
+    mechanism.configurations["bad"] = np.array([np.nan])
+    with pytest.raises(JsonError, match="not finite"):
+        write_json(mechanism)
+
+
+# ---- broken ---------------------------------------------------------------------------------
+
+
+def changed(place, value):
+    """The two-link arm with one thing replaced; `place` is a way through keys and indices."""
+    data = copy.deepcopy(describe(two_link_arm()))
+    *way, last = place
+    at = data
+    for step in way:
+        at = at[step]
+    at[last] = value
+    return data
+
+
+STRUCTURAL = [
+    (("joints", 1, "lower"), "low", r"joints\[1\]\.lower: expected a list of 1 numbers or nulls, found \"low\""),
+    (("joints", 1, "lower"), ["low"], r"joints\[1\]\.lower\[0\]: expected a number, found \"low\""),
+    (("joints", 1, "lower"), [True], r"joints\[1\]\.lower\[0\]: expected a number, found true"),
+    (("joints", 1, "dof"), ["EZZ"], r"joints\[1\]\.dof\[0\]: expected one of \"X\".*found \"EZZ\""),
+    (("joints", 1, "dof"), "EZ", r"joints\[1\]\.dof: expected a list of freedoms"),
+    (("joints", 1, "position"), [0, 0], r"joints\[1\]\.position: expected a list of 3 numbers, found a list of 2"),
+    (("joints", 1, "position"), None, r"joints\[1\]\.position: expected a list of 3 numbers, found null"),
+    (("joints", 1, "wxyz"), [1, 0, 0], r"joints\[1\]\.wxyz: expected a list of 4 numbers"),
+    (("joints", 1, "parnt"), "base", r"joints\[1\]\.parnt: there is no key 'parnt' here; did you mean 'parent'\?"),
+    (("joints", 1, "name"), "", r"joints\[1\]\.name: expected a name, found \"\""),
+    (("joints", 1, "name"), 3, r"joints\[1\]\.name: expected a string, found 3"),
+    (("joints", 1, "track_turns"), 1, r"joints\[1\]\.track_turns: expected true or false, found 1"),
+    (("joints", 1, "values"), [None], r"joints\[1\]\.values\[0\]: expected a number, found null"),
+    (("joints",), {}, r"joints: expected a list of values, found an object"),
+    (("joints", 1), "elbow", r"joints\[1\]: expected an object, found \"elbow\""),
+    (("links", 1, "visuals", 0, "type"), "cone", r"links\[1\]\.visuals\[0\]\.type: expected one of \"box\""),
+    (("links", 1, "visuals", 0, "size"), [1, 1, -1], r"links\[1\]\.visuals\[0\]: .*cannot be negative"),
+    (("links", 1, "visuals", 0, "radius"), 1, r"links\[1\]\.visuals\[0\]\.radius: there is no key 'radius' here"),
+    (("links", 1, "visuals", 0), {"type": "box"}, r"links\[1\]\.visuals\[0\]: the key 'size' is missing"),
+    (("links", 1, "visuals", 0), {"size": [1, 1, 1]}, r"links\[1\]\.visuals\[0\]"),
+    (("links", 1, "inertial", "mass"), -1, r"links\[1\]\.inertial: a mass of -1"),
+    (("links", 1, "inertial", "inertia"), [1, 2], r"links\[1\]\.inertial\.inertia: expected a list of 6 numbers"),
+    (("goals", 0, "axes"), "tool", r"goals\[0\]\.axes: expected one of \"goal\", \"world\", found \"tool\""),
+    (("goals", 0, "at", "xyz"), [0, 0, 0], r"goals\[0\]\.at\.xyz: there is no key 'xyz' here"),
+    (("couplings", 0, "ratio"), "1", r"couplings\[0\]\.ratio: expected a number"),
+    (("couplings", 0, "leader"), None, r"couplings\[0\]\.leader: expected a string, found null"),
+    (("closures",), [{"joint": "elbow"}], r"closures\[0\]: the key 'link' is missing"),
+    (("configurations",), [[0]], r"configurations: expected an object"),
+    (("configurations",), {"home": ["x"]}, r"configurations\.home\[0\]: expected a number"),
+    (("extras",), [], r"extras: expected an object"),
+    (("mechanik",), "one", r"mechanik: expected a number"),
+    (("mechanik",), 0, r"mechanik: expected a version, 1 to 1, found 0"),
+    (("mechanik",), 2, r"this is version 2 of the format and this Mechanik reads up to 1; install a newer one"),
+    (("jonts",), [], r"jonts: there is no key 'jonts' here; did you mean 'joints'\?"),
+    (("name",), 5, r"name: expected a string, found 5"),
+]
+
+MEANING = [
+    (("joints", 1, "parent"), "bas", r"joints\[1\]\.parent: no link is called 'bas' among 4\. Did you mean 'base'\?"),
+    (("joints", 1, "child"), "tol", r"joints\[1\]\.child: no link is called 'tol'.*'tool'"),
+    (("joints", 1, "child"), "upper", r"joints\[1\]\.child: .*already has the parent"),
+    (("joints", 0, "parent"), "tool", r"joints\[\d\]\.\w+: .*(above|ancestor|own)"),
+    (("joints", 1, "name"), "shoulder", r"joints\[1\]\.name: 'shoulder' is the name of another joint already"),
+    (("goals", 0, "name"), "shoulder", r"goals\[0\]\.name: 'shoulder' is the name of another joint already"),
+    (("links", 1, "name"), "base", r"links\[1\]\.name: 'base' is the name of another link already"),
+    (("joints", 1, "lower"), [], r"joints\[1\]\.lower: expected a list of 1 numbers or nulls, found a list of 0"),
+    (("joints", 0, "lower"), [3], r"joints\[0\]\.lower: .*the lower, 3\.0, is above the upper, 2\.0"),
+    (("joints", 0, "values"), [3], r"joints\[0\]\.values\[0\]: the value 3 lies outside the limits -2 to 2"),
+    (("joints", 0, "targets"), [3], r"joints\[0\]\.targets\[0\]: the target 3 lies outside"),
+    (("joints", 0, "rest_pose"), [-3], r"joints\[0\]\.rest_pose\[0\]: the rest value -3 lies outside"),
+    (
+        ("joints", 1, "values"),
+        [0.7],
+        r"joints\[1\]\.values\[0\]: it follows 'shoulder', which puts it at 0\.15, not at",
+    ),
+    (("joints", 1, "targets"), [0.1], r"joints\[1\]\.targets\[0\]: it follows 'shoulder'; give that one a target"),
+    (("joints", 1, "wxyz"), [0, 0, 0, 0], r"joints\[1\]\.wxyz: expected a quaternion w, x, y, z that is not zero"),
+    (("joints", 1, "turn_wxyz"), [1, 0, 0, 0], r"joints\[1\]\.turn_wxyz: only a joint with three unlimited rotations"),
+    (("joints", 1, "dof"), ["EZ", "X"], r"joints\[1\]\.dof: X stands after EZ"),
+    (("joints", 1, "position"), [float("nan"), 0, 0], r"joints\[1\]\.position\[0\]: expected a finite number"),
+    (("joints", 1, "position"), [10**400, 0, 0], r"joints\[1\]\.position\[0\]: expected a finite number"),
+    (("couplings", 0, "leader"), "elbow", r"couplings\[0\]: .*would follow itself"),
+    (("couplings", 0, "leader_dof"), "X", r"couplings\[0\]: X of <joint 'shoulder'> is not free"),
+    (("couplings", 0, "leader"), "wrist", r"couplings\[0\]: "),
+    (("couplings", 0, "follower"), "nobody", r"couplings\[0\]\.follower: no joint is called 'nobody'"),
+    (("closures",), [{"joint": "elbow", "link": "base"}], r"closures\[0\]: .*holds <link 'fore'>"),
+    (("closures",), [{"joint": "nothing", "link": "base"}], r"closures\[0\]\.joint: no joint is called 'nothing'"),
+    (("goals", 0, "link"), "hand", r"goals\[0\]\.link: no link is called 'hand'"),
+    (("goals", 0, "in_frame"), "world", r"goals\[0\]\.in_frame: no frame is called 'world'"),
+    (("configurations",), {"home": [1, 2]}, r"configurations\.home: expected a list of 1 numbers, found a list of 2"),
+    (("extras",), {"a": float("inf")}, r"extras\.a: expected a finite number"),
+    (("extras",), {"a": [[[[[[[[[[1]]]]]]]]]]}, r"extras\.a.*: expected something that is not nested so deeply"),
+    (("name",), "\ud800", r"name: .*half of a surrogate pair"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), STRUCTURAL, ids=lambda x: str(x)[:40])
+def test_the_reader_and_the_schema_both_reject_a_broken_structure(place, value, message):
+    data = changed(place, value)
+    with pytest.raises(JsonError, match=message):
+        read_json(data)
+    assert not VALIDATOR.is_valid(data)
+
+
+@pytest.mark.parametrize(("place", "value", "message"), MEANING, ids=lambda x: str(x)[:40])
+def test_what_makes_no_sense_is_named_with_its_place(place, value, message):
+    with pytest.raises(JsonError, match=message):
+        read_json(changed(place, value))
+
+
+TEXTS = [
+    ('{"mechanik": 1', r"line 1, column \d+: the text ends too early"),
+    ('{"mechanik": 1,\n "links": [{"name": "a"}', r"line 2, column \d+: the text ends too early"),
+    ('{"mechanik": 1,\n "links" [] }', r"line 2, column 10: Expecting ':' delimiter"),
+    (
+        '{"mechanik": 1, "links": [{"name": "a", "position": [NaN, 0, 0]}]}',
+        r"position\[0\]: expected a number, found NaN",
+    ),
+    ('{"mechanik": 1, "links": [{"name": "a", "position": [-Infinity, 0, 0]}]}', r"found -Infinity"),
+    ('{"mechanik": 1, "links": [{"name": "a", "position": [1e400, 0, 0]}]}', r"position\[0\]: .*found 1e400"),
+    (
+        '{"mechanik": 1, "links": [{"name": "a", "position": [' + "9" * 5000 + ", 0, 0]}]}",
+        r"found 99999999999999999999\.\.\.",
+    ),
+    ('{"mechanik": 1, "links": [{"name": "a", "name": "b"}]}', r"links\[0\]: the key 'name' stands here twice"),
+    ('{"mechanik": 1, "links": ' + "[" * 100_000 + "]" * 100_000 + "}", r"nested too deeply"),
+    ('{"mechanik": 1, "links": ' + '{"a":' * 100_000 + "1" + "}" * 100_001, r"nested too deeply"),
+    ('{"links": []}', r'the key "mechanik" is missing'),
+    ('{"mechanik": 1}', r"the mechanism has no links"),
+    ('{"mechanik": 1, "links": []} x', r"line 1, column 30: Extra data"),
+    ('{"mechanik": 1, "dh": {}, "links": []}', r"links: there is no key 'links' here"),
+    ('{"mechanik": 1, "dh": {"rows": []}}', r"dh: the key 'convention' is missing"),
+    (
+        '{"mechanik": 1, "dh": {"rows": [], "convention": "classic", "columns": "d a alpha theta", "degrees": true}}',
+        r"^dh: ",
+    ),
+    ('{"mechanik": 1, "arm": {"lengths": [1, 2], "axes": "zq"}}', r"^arm: "),
+    ('{"mechanik": 1, "arm": {"lengths": [1, NaN]}}', r"arm\.lengths\[1\]: expected a number, found NaN"),
+    ('{"mechanik": 1, "arm": {"lengths": [[[[[[1]]]]]]}}', r"arm: "),
+    ('{"mechanik": 1, "arm": {"lenghts": [1]}}', r"arm\.lenghts: .*did you mean 'lengths'"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), TEXTS, ids=[text[:60] for text, _ in TEXTS])
+def test_broken_text_is_refused_with_its_place(text, message):
+    with pytest.raises(JsonError, match=message):
+        read_json(text)
+
+
+def test_every_truncation_of_a_file_is_refused():
+    text = write_json(two_link_arm()).rstrip()
+    for end in range(1, len(text)):
+        with pytest.raises(JsonError):
+            read_json(text[:end])
+
+
+def test_a_deep_dictionary_is_refused_without_recursion():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(JsonError):
+        read_json({"mechanik": 1, "links": deep})
+    with pytest.raises(JsonError):
+        read_json({"mechanik": 1, "arm": {"lengths": deep}})
+    while deep:  # taken apart by hand: Python would recurse
+        deep = deep[0]
+
+
+def test_an_error_in_a_file_names_the_file(tmp_path):
+    path = tmp_path / "arm.json"
+    path.write_text('{"mechanik": 1, "lnks": []}')
+    with pytest.raises(JsonError, match=r"^arm\.json: lnks: there is no key 'lnks' here; did you mean 'links'\?$"):
+        read_json(path)
+    with pytest.raises(FileMissing, match=r"Did you mean 'arm\.json'"):
+        read_json(tmp_path / "arn.json")
+    path.write_bytes(b'{"mechanik": 1, "name": "\xff"}')
+    with pytest.raises(FormatError, match="byte 25 is no UTF-8"):
+        read_json(path)
+
+
+@LAW
+@given(mechanisms())
+def test_nothing_but_our_own_errors_escapes_when_a_part_is_missing(mechanism):
+    data = describe(mechanism)
+    for part in ("frames", "links", "joints"):
+        rest = {key: value for key, value in data.items() if key != part}
+        with contextlib.suppress(MechanikError):
+            read_json(rest)

@@ -1,0 +1,234 @@
+"""The door for files: chosen by content, named when missing, replaced as a whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import mechanik.mechanism as mk
+from mechanik.errors import (
+    CannotSave,
+    FileMissing,
+    FormatError,
+    JsonError,
+    MechanikError,
+    UnknownFormat,
+    UnknownOption,
+    XacroError,
+    XmlError,
+)
+from mechanik.formats import describe, load, save, source, write_json, write_urdf
+
+URDF = """<robot name="one"><link name="a"/><link name="b"/>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def arm():
+    builder = mk.Builder("arm")
+    builder.revolute("j", "a", "b", limits=(-1, 1), value=0.5)
+    return builder.build()
+
+
+BEFORE_ROOT = [
+    "",
+    "\n\n",
+    "\ufeff",
+    '<?xml version="1.0"?>',
+    '<?xml version="1.0"?>\n<!-- <mujoco> was here -->\n<!-- and - <sdf> -->',
+    "<!DOCTYPE robot>",
+]
+
+
+@pytest.mark.parametrize("before", BEFORE_ROOT)
+def test_a_urdf_is_known_by_its_root_element_whatever_stands_before_and_however_it_is_called(before, tmp_path):
+    assert list(load(before + URDF).joints) == ["j"]
+    path = tmp_path / "robot.json"
+    path.write_text(before + URDF, encoding="utf-8")
+    assert list(load(path).joints) == ["j"]
+
+
+def test_json_is_known_by_its_content_whatever_the_file_is_called(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(write_json(arm()))
+    assert describe(load(path)) == describe(load(str(path))) == describe(load(write_json(arm()))) == describe(arm())
+
+
+def test_utf_16_is_read(tmp_path):
+    for text, name in ((URDF, "a"), (write_json(arm()), "b")):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-16")
+        assert list(load(path).joints) == ["j"]
+
+
+def test_options_go_to_the_reader():
+    assert load(URDF, base="free").nv == 7
+    assert load(URDF).nv == 1
+
+
+def test_an_option_that_the_reader_does_not_take_is_named():
+    with pytest.raises(UnknownOption, match=r"a JSON file is read without the option base=; there are packages"):
+        load(write_json(arm()), base="free")
+    with pytest.raises(UnknownOption, match=r"trimm=.*there are base, mimic, trim, packages, closures"):
+        load(URDF, trimm=True)
+    assert issubclass(UnknownOption, TypeError)
+
+
+REFUSED = [
+    ("<mujoco model='x'/>", UnknownFormat, r"MJCF, the format of MuJoCo, is not read yet"),
+    ("<?xml version='1.0'?>\n<sdf version='1.6'><model/></sdf>", UnknownFormat, r"SDF, the format of Gazebo, is not"),
+    ("<svg/>", UnknownFormat, r"the root element is <svg>; that of a URDF is <robot>"),
+    ("<", XmlError, r"."),
+    ("<!-- never closed <robot>", XmlError, r"."),
+    ("<robot>", FormatError, r"."),
+    ("{", JsonError, r"line 1, column"),
+    ('{"joints": []}', JsonError, r'the key "mechanik" is missing'),
+    ("links:\n  - name: a\n", UnknownFormat, r"it begins with 'links:'; a URDF begins with '<'"),
+    (
+        URDF.replace("<robot", '<robot xmlns:xacro="http://ros.org/xacro"').replace('name="a"', 'name="${a}"'),
+        XacroError,
+        "xacro",
+    ),
+    ("{" + "x" * 5000, JsonError, r"line 1, column 2"),
+    ("\ud800<robot/>" + "\n", FormatError, r"half of a surrogate pair"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"), REFUSED, ids=[text[:30].encode("ascii", "replace") for text, _, _ in REFUSED]
+)
+def test_text_that_is_no_mechanism_is_refused(text, error, message):
+    with pytest.raises(error, match=message):
+        load(text)
+
+
+def test_entities_are_refused_and_not_expanded():
+    bomb = '<!DOCTYPE robot [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"><link name="x"/></robot>'
+    with pytest.raises(XmlError):
+        load(bomb)
+
+
+def test_a_missing_file_names_the_folder_and_near_names(tmp_path):
+    (tmp_path / "panda.urdf").write_text(URDF)
+    with pytest.raises(
+        FileMissing, match=rf"no file 'pandda\.urdf' in .*{tmp_path.name}\. Did you mean 'panda\.urdf'\?"
+    ):
+        load(tmp_path / "pandda.urdf")
+    with pytest.raises(FileMissing, match=r"no file 'x' in .*, such as panda\.urdf"):
+        load(str(tmp_path / "x"))
+    with pytest.raises(FileMissing, match=r"the folder .*no does not exist"):
+        load(tmp_path / "no" / "panda.urdf")
+    assert issubclass(FileMissing, FileNotFoundError)
+    assert issubclass(FileMissing, FormatError)
+
+
+def test_what_is_no_readable_file_is_named(tmp_path):
+    (tmp_path / "arm.urdf").write_text(URDF)
+    with pytest.raises(FormatError, match=r"is a folder; name a file in it, such as arm\.urdf"):
+        load(tmp_path)
+    empty = tmp_path / "empty.urdf"
+    empty.write_text(" \n")
+    with pytest.raises(FormatError, match=r"empty\.urdf is empty"):
+        load(empty)
+    binary = tmp_path / "hand.stl"
+    binary.write_bytes(b"solid\0\0\0\x80")
+    with pytest.raises(UnknownFormat, match=r"hand\.stl is a binary file"):
+        load(binary)
+    with pytest.raises(FileMissing, match="name of the file is empty"):
+        load("")
+    with pytest.raises(FileMissing, match="file"):
+        load("arm\0.urdf")
+    with pytest.raises(MechanikError):
+        load("x" * 4000)
+    with pytest.raises(FormatError, match="a path or text is needed, not int"):
+        load(3)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "LARGEST", 2**20)
+    path = tmp_path / "large.urdf"
+    path.write_bytes(b" " * (2**20 + 1))
+    with pytest.raises(FormatError, match=r"has 1 MB; at most 1 are read"):
+        load(path)
+    with pytest.raises(FormatError, match=r"has 2 MB; at most 1 are read"):
+        load("<robot>" + " " * 2**21)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FormatError, match="neither a file nor a folder"):
+        load(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".urdf", ".JSON"])
+def test_what_is_saved_loads_again(suffix, tmp_path):
+    path = tmp_path / f"arm{suffix}"
+    save(arm(), path)
+    assert list(load(path).joints) == ["j"]
+    assert load(path).joint("j").limits("EZ") == (-1, 1)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_saving_needs_a_suffix_that_says_how():
+    with pytest.raises(UnknownFormat, match=r"'arm\.txt' must end in \.urdf or \.json"):
+        save(arm(), "arm.txt")
+    with pytest.raises(UnknownFormat, match="a path is needed, not int"):
+        save(arm(), 3)  # type: ignore[arg-type]
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "arm.json"
+    path.write_text("before")
+    monkeypatch.setattr(os, "replace", _fail)
+    with pytest.raises(CannotSave, match=r"arm\.json cannot be written: the disk is gone"):
+        save(arm(), path)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["arm.json"]
+
+
+def _fail(*_):
+    raise OSError(5, "the disk is gone")
+
+
+def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
+    with pytest.raises(CannotSave, match="there is no folder"):
+        save(arm(), tmp_path / "no" / "arm.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(CannotSave, match="is a folder"):
+        save(arm(), tmp_path / "folder.json")
+    with pytest.raises(CannotSave, match="cannot be written"):
+        save(arm(), str(tmp_path / "a\0b.json"))
+    assert issubclass(CannotSave, OSError)
+
+
+def test_a_symbolic_link_stays_one_and_permissions_are_kept(tmp_path):
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("before")
+    target.chmod(0o640)
+    try:
+        link.symlink_to(target)
+    except OSError:
+        pytest.skip("no symbolic links here")
+    save(arm(), link)
+    assert link.is_symlink()
+    assert describe(load(target)) == describe(arm())
+    if os.name == "posix":
+        assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_saved_text_is_what_the_writers_make(tmp_path):
+    save(arm(), tmp_path / "a.json")
+    save(arm(), tmp_path / "a.urdf")
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == write_json(arm())
+    assert (tmp_path / "a.urdf").read_text(encoding="utf-8") == write_urdf(arm())
+
+
+def test_a_home_folder_is_understood(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    save(arm(), "~/arm.json")
+    assert Path(tmp_path / "arm.json").exists()
+    assert list(load("~/arm.json").joints) == ["j"]
