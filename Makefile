@@ -32,6 +32,7 @@ unit: $(VENV)/.test-installed
 	$(RUN) pytest -n $(WORKERS)
 
 benchmark: $(VENV)/.test-installed
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/fk.py
 
 $(VENV)/.created:

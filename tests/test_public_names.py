@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import mechanik as mk
 
 NAMES = [
@@ -60,8 +62,12 @@ def test_the_public_names_are_these():
 def test_nothing_else_leaks_into_the_namespace():
     code = "import mechanik as mk; print(*[n for n in dir(mk) if not n.startswith('_')])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    submodules = {"cli", "kernels", "mechanism", "version"}
-    assert set(seen) - submodules == {name for name in NAMES if not name.startswith("_")}
+    assert set(seen) == {name for name in NAMES if not name.startswith("_")}
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'laod'"):
+        mk.laod  # noqa: B018
 
 
 def test_every_public_name_says_what_it_is():

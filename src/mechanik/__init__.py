@@ -5,9 +5,11 @@
     arm.pose("panda_link8", arm.neutral())
 """
 
-from mechanik import errors, formats, gallery, spatial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from mechanik import errors, spatial
 from mechanik.errors import MechanikError, UnknownName
-from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
 from mechanik.kernels import warm_up
 from mechanik.mechanism import (
     Box,
@@ -38,6 +40,10 @@ from mechanik.mechanism import (
 )
 from mechanik.spatial import Pose
 from mechanik.version import __version__
+
+if TYPE_CHECKING:
+    from mechanik import formats, gallery
+    from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
 
 __all__ = [
     "Box",
@@ -81,3 +87,19 @@ __all__ = [
     "trim",
     "warm_up",
 ]
+
+# readers and the gallery are half of the time that importing takes, and many programs need neither
+_LATER = {name: "mechanik.formats" for name in ("arm_2d", "arm_3d", "check", "from_dh", "load", "save")}
+
+
+def __getattr__(name: str) -> object:
+    if name in ("formats", "gallery"):
+        return import_module(f"mechanik.{name}")
+    if name in _LATER:
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return found
+    raise AttributeError(f"module 'mechanik' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,12 +8,9 @@ contents of every kernel source.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import logging
 import os
-import platform
-import shutil
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -34,6 +31,8 @@ OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
 @functools.cache
 def source_stamp() -> str:
     """A name for the present contents of all kernel sources."""
+    import hashlib
+
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -120,7 +119,7 @@ def _announced(name: str) -> Generator[None]:
     """Say that compiling takes a while, unless this machine has compiled the same before."""
     numba = _numba()
     jit_is_off = bool(numba.config.DISABLE_JIT)
-    tag = f"{name}-numba{numba.__version__}-py{platform.python_version()}-{_processor()}"
+    tag = f"{name}-numba{numba.__version__}-py{sys.version.split()[0]}-{_processor()}"
     ready = cache_folder() / f"{tag}.ready"
     if jit_is_off or ready.exists():
         yield
@@ -158,6 +157,8 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _drop_old_stamps(folder: Path) -> None:
+    import shutil
+
     stamps = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in stamps[KEPT_STAMPS:]:
         shutil.rmtree(old, ignore_errors=True)
