@@ -1,0 +1,462 @@
+"""The command line: every command, what it prints, and its exit code."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mechanik.mechanism as mk
+from mechanik import gallery
+from mechanik.cli import main
+from mechanik.errors import UrdfError
+from mechanik.formats import describe, load, save
+
+DATA = Path(__file__).parents[1] / "data"
+UR5 = str(DATA / "peers" / "ur5.urdf")
+BROKEN = (
+    '<robot name="b"><link name="a"/><joint name="j" type="fixed"><parent link="a"/><child link="c"/></joint></robot>'
+)
+
+
+def run(capsys, *arguments):
+    """Exit code, stdout and stderr of one command in this process."""
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def data(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture
+def arm(tmp_path):
+    """A file with two joints, of which one slides and has no limit, a goal and a warning of the checker."""
+    builder = mk.Builder("little arm")
+    builder.revolute("shoulder", "base", "upper", limits=(-2, 2), value=0.5)
+    builder.prismatic("slide", "upper", "tool", axis="x", at=(1, 0, 0))
+    builder.goal("there", "tool")
+    save(builder.build(), tmp_path / "arm.json")
+    return tmp_path / "arm.json"
+
+
+@pytest.fixture
+def broken(tmp_path):
+    path = tmp_path / "broken.urdf"
+    path.write_text(BROKEN)
+    return path
+
+
+# ---- info -----------------------------------------------------------------------------------
+
+
+def test_info_shows_joints_links_goals_and_mobility(capsys, arm):
+    code, out, err = run(capsys, "info", arm)
+    assert (code, err) == (0, "")
+    assert "little arm" in out
+    assert "3 links, 2 joints, 1 goal; nq 2, nv 2; no masses" in out
+    assert "mobility 2 (Grübler's count 2)" in out
+    assert re.search(r"shoulder +EZ +z +-2\.0000 +2\.0000 +0\.5000 +rad", out)
+    assert re.search(r"slide +Z +x +-inf +inf +0\.0000 +m", out)
+    assert re.search(r"tool +slide +upper", out)
+    assert re.search(r"there +X Y Z EX EY EZ +tool", out)
+
+
+def test_info_shows_loops_with_their_gap_and_true_mobility(capsys):
+    code, out, _ = run(capsys, "info", "gallery:stewart_platform")
+    assert code == 0
+    assert "mobility 6" in out
+    assert len(re.findall(r"leg\d_ball .*EX EY EZ +piston\d +platform", out)) == 6
+
+
+def test_info_as_json_says_the_same(capsys, arm):
+    told = data(capsys, "info", arm)
+    assert (told["nq"], told["nv"], told["mass"]) == (2, 2, None)
+    assert told["mobility"] == {"gruebler": 2, "true": 2, "redundant": 0}
+    shoulder, slide = told["joints"]
+    assert (shoulder["name"], shoulder["lower"], shoulder["values"]) == ("shoulder", [-2.0], [0.5])
+    assert (slide["lower"], slide["upper"], slide["parent"], slide["child"]) == ([None], [None], "upper", "tool")
+    assert np.allclose(slide["axes"], [[1, 0, 0]])
+    assert [link["name"] for link in told["links"]] == ["base", "upper", "tool"]
+    assert told["goals"][0]["link"] == "tool"
+
+
+def test_info_of_a_loop_as_json_has_its_gap(capsys):
+    (loop,) = data(capsys, "info", "gallery:four_bar")["loops"]
+    assert loop["gap"]["distance"] < 1e-9
+
+
+def test_info_names_the_leader_of_a_follower(capsys):
+    assert re.search(r"panda_finger_joint2 .* panda_finger_joint1", run(capsys, "info", "gallery:panda")[1])
+
+
+def test_warnings_of_the_reader_go_to_stderr(capsys, tmp_path):
+    path = tmp_path / "mesh.urdf"
+    mesh = '<visual><geometry><mesh filename="gone.stl"/></geometry></visual>'
+    path.write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
+    code, out, err = run(capsys, "info", path)
+    assert code == 0
+    assert "gone.stl" not in out
+    assert "gone.stl" in err
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_info_and_check_take_everything_in_the_gallery(capsys, name):
+    assert run(capsys, "info", f"gallery:{name}")[0] == 0
+    assert run(capsys, "check", f"gallery:{name}")[0] == 0
+
+
+def test_standard_input_is_read(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(Path(UR5).read_text()))
+    assert run(capsys, "info", "-")[1].startswith("ur5")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(" "))
+    assert run(capsys, "info", "-")[::2] == (2, "error: standard input is empty\n")
+
+
+# ---- check ----------------------------------------------------------------------------------
+
+
+def test_check_says_fine_and_exits_0(capsys):
+    code, out, _ = run(capsys, "check", UR5)
+    assert code == 0
+    assert out.splitlines()[-1].startswith("fine: 0 errors")
+
+
+def test_check_fails_on_warnings_only_when_it_is_strict(capsys, arm):
+    code, out, _ = run(capsys, "check", arm)
+    assert code == 0
+    assert re.search(r"warning +no-limits +joint 'slide' +has no limits", out)
+    assert "fine: 0 errors, 1 warning, 0 notes" in out
+    code, out, _ = run(capsys, "check", arm, "--strict")
+    assert code == 1
+    assert "not fine" in out
+
+
+def test_check_of_an_unreadable_file_is_an_error_with_the_place(capsys, broken):
+    code, out, _ = run(capsys, "check", broken)
+    assert code == 1
+    assert "broken.urdf, line 1" in out
+    assert "'c'" in out
+
+
+def test_check_as_json_says_the_same(capsys, broken, arm):
+    code, out, _ = run(capsys, "check", broken, "--json")
+    told = json.loads(out)
+    assert (code, told["ok"], told["findings"][0]["severity"]) == (1, False, "error")
+    told = data(capsys, "check", arm)
+    assert (told["ok"], [finding["code"] for finding in told["findings"]]) == (True, ["no-limits"])
+
+
+# ---- convert --------------------------------------------------------------------------------
+
+
+def test_convert_writes_json_that_reads_back_equal(capsys, tmp_path):
+    code, out, err = run(capsys, "convert", "gallery:four_bar", tmp_path / "four.json")
+    assert (code, err) == (0, "")
+    assert "4 links, 4 joints" in out
+    assert describe(load(tmp_path / "four.json")) == describe(gallery.four_bar())
+
+
+def test_convert_says_what_was_lost(capsys, arm, tmp_path):
+    code, _, err = run(capsys, "convert", arm, tmp_path / "arm.urdf")
+    assert code == 0
+    assert "lost: 1 goal: there" in err
+    assert list(load(tmp_path / "arm.urdf").joints)[:2] == ["shoulder", "slide"]
+
+
+def test_convert_replaces_a_file_only_by_force(capsys, arm, tmp_path):
+    target = tmp_path / "there.json"
+    target.write_text("precious")
+    code, _, err = run(capsys, "convert", arm, target)
+    assert code == 2
+    assert "--force" in err
+    assert target.read_text() == "precious"
+    assert run(capsys, "convert", arm, target, "--force")[0] == 0
+    assert describe(load(target)) == describe(load(arm))
+
+
+def test_convert_takes_a_free_base_and_trims(capsys, tmp_path):
+    panda = DATA / "peers" / "panda.urdf"
+    assert run(capsys, "convert", panda, tmp_path / "a.json", "--base", "free", "--trim")[0] == 0
+    converted, whole = load(tmp_path / "a.json"), load(panda)
+    assert converted.nv == whole.nv + 6
+    assert len(converted.links) <= len(whole.links)
+
+
+def test_convert_needs_a_suffix_that_it_knows(capsys, arm, tmp_path):
+    code, _, err = run(capsys, "convert", arm, tmp_path / "arm.txt")
+    assert code == 2
+    assert ".urdf or .json" in err
+
+
+def test_convert_of_a_broken_file_writes_nothing(capsys, broken, tmp_path):
+    assert run(capsys, "convert", broken, tmp_path / "out.json")[0] == 1
+    assert not (tmp_path / "out.json").exists()
+
+
+# ---- fk -------------------------------------------------------------------------------------
+
+
+def test_fk_is_the_pose_of_the_mechanism(capsys):
+    q = [0.1, -0.2, 0.3, -1.0, 0.5, 1.0]
+    told = data(capsys, "fk", UR5, "--q", *q)
+    mechanism = load(UR5)
+    assert told["q"] == q
+    for name, pose in told["links"].items():
+        X = mechanism.pose(name, q)
+        assert pose["position"] == X[:3, 3].tolist()
+        assert np.allclose(mk.Link(wxyz=pose["wxyz"]).matrix[:3, :3], X[:3, :3])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--q", "0.3", "-0.5"],
+        ["--q", "0.3,-0.5"],
+        ["--q=0.3,-5e-1"],
+        ["joint1=0.3", "joint2=-0.5"],
+        ["joint2=-.5", "--q", "0.3", "9"],
+        ["--degrees", "--q", f"{np.degrees(0.3)!r}", f"{np.degrees(-0.5)!r}"],
+        ["--degrees", f"joint1={float(np.degrees(0.3))!r}", f"joint2={float(np.degrees(-0.5))!r}"],
+    ],
+    ids=" ".join,
+)
+def test_fk_takes_q_and_names_and_negative_numbers_and_degrees(capsys, words):
+    words = [re.sub(r"np\.float64\((.*)\)", r"\1", word) for word in words]
+    told = data(capsys, "fk", "gallery:planar_2r", *words)
+    assert np.allclose(told["q"], [0.3, -0.5], atol=1e-15)
+
+
+def test_fk_prints_a_table_of_the_links_asked_for(capsys):
+    code, out, err = run(capsys, "fk", "gallery:planar_2r", "--q", "0", "0", "--link", "tool", "link2")
+    assert (code, err) == (0, "")
+    header, _, tool, link2 = out.splitlines()
+    assert header.split() == ["link", "x", "y", "z", "qw", "qx", "qy", "qz"]
+    assert tool.split() == ["tool", "1.800000", *["0.000000"] * 2, "1.000000", *["0.000000"] * 3]
+    assert link2.split()[0] == "link2"
+
+
+def test_fk_sets_joints_of_several_freedoms(capsys, tmp_path):
+    builder = mk.Builder("ball")
+    builder.planar("base", "world", "cart")
+    builder.ball("ball", "cart", "head")
+    save(builder.build(), tmp_path / "ball.json")
+    told = data(capsys, "fk", tmp_path / "ball.json", "base=1,2,90", "ball=0,0,90", "--degrees")
+    assert told["links"]["head"]["position"] == [1.0, 2.0, 0.0]
+    assert np.allclose(np.abs(told["links"]["head"]["wxyz"]), [0, 0, 0, 1])
+    told = data(capsys, "fk", tmp_path / "ball.json", "base.X=-3", "base.EZ=90", "--degrees")
+    assert told["values"]["base"] == [-3.0, 0.0, pytest.approx(np.pi / 2)]
+
+
+def test_fk_remarks_on_broken_limits_and_open_loops(capsys):
+    code, _, err = run(capsys, "fk", "gallery:panda", "panda_joint4=1")
+    assert code == 0
+    assert "panda_joint4 at 1 is outside its limits" in err
+    code, _, err = run(capsys, "fk", "gallery:four_bar", "crank_joint=2")
+    assert code == 0
+    assert "stands open" in err
+
+
+WRONG_FK = [
+    (["--q", "1"], r"--q takes 2 numbers \(joint1, joint2\), not 1"),
+    (["--q", "1", "2", "3"], r"--q takes 2 numbers .*, not 3"),
+    (["--q", "1", "x"], r"'x' is not a number"),
+    (["--q", "1", "nan"], r"nan is not finite"),
+    (["--q"], r"a number is missing"),
+    (["joint3=1"], r"no joint is called 'joint3'"),
+    (["joint1=1,2"], r"joint1"),
+    (["joint1="], r"a number is missing"),
+    (["joint1=a"], r"'a' is not a number"),
+    (["joint1=1", "joint1=2"], r"'joint1' is given twice"),
+    (["0.5"], r"'0.5' is no NAME=VALUE; numbers without names follow --q"),
+    (["--link", "hand"], r"no link is called 'hand'"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG_FK, ids=lambda x: str(x)[:30])
+def test_wrong_values_exit_2_with_one_line(capsys, words, message):
+    code, out, err = run(capsys, "fk", "gallery:planar_2r", *words)
+    assert (code, out) == (2, "")
+    assert re.search(message, err)
+    assert err.count("\n") == 1
+
+
+# ---- the rest -------------------------------------------------------------------------------
+
+
+def test_gallery_lists_all_names(capsys):
+    assert data(capsys, "gallery") == gallery.names()
+    code, out, _ = run(capsys, "gallery")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[2:]] == gallery.names()
+
+
+def test_demo_prints_a_row_for_each_mechanism(capsys):
+    code, out, _ = run(capsys, "demo")
+    assert code == 0
+    (panda,) = [line for line in out.splitlines() if line.startswith("panda")]
+    arm = gallery.panda()
+    position = arm.pose("panda_hand_tcp")[:3, 3]
+    assert [float(x) for x in panda.split()[4:7]] == pytest.approx(position, abs=1e-4)
+
+
+def test_warmup_names_the_kernels(capsys):
+    code, out, _ = run(capsys, "warmup")
+    assert code == 0
+    assert re.search(r"forward +\d+\.\d\d", out)
+
+
+def test_the_version_is_printed(capsys):
+    from mechanik.version import __version__
+
+    assert run(capsys, "--version")[:2] == (0, f"mechanik {__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["info", "check", "convert", "fk", "gallery", "demo", "warmup"])
+def test_every_command_has_help_with_an_example(capsys, command):
+    code, out, _ = run(capsys, command, "--help")
+    assert code == 0
+    assert f"mechanik {command}" in out.split("For example:", 1)[1]
+
+
+def test_without_a_command_help_is_shown(capsys):
+    code, out, _ = run(capsys)
+    assert code == 0
+    assert "gallery:NAME" in out
+
+
+MISUSE = [
+    (["frobnicate"], "frobnicate"),
+    (["info"], "FILE"),
+    (["info", UR5, "--jsn"], "--json"),
+    (["info", UR5, "more"], "more"),
+    (["info", "gallery:pnda"], "Did you mean 'panda'?"),
+    (["info", str(DATA / "peers" / "ur6.urdf")], "Did you mean 'ur5.urdf'?"),
+    (["check", "nothing.urdf"], "there is no file 'nothing.urdf'"),
+    (["convert", UR5], "OUT"),
+    (["convert", UR5, "x.json", "--base", "flying"], "flying"),
+    (["convert", "gallery:panda", "x.json", "--base", "free"], "--base is for URDF files"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISUSE, ids=lambda x: str(x)[-30:])
+def test_wrong_use_exits_2_with_one_line(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_a_broken_file_exits_1_with_one_line_unless_the_traceback_is_asked_for(capsys, broken, monkeypatch):
+    code, out, err = run(capsys, "info", broken)
+    assert (code, out) == (1, "")
+    assert re.fullmatch(r"error: broken\.urdf, line 1: .*'c'.*\n", err)
+    with pytest.raises(UrdfError):
+        main(["info", str(broken), "--traceback"])
+    monkeypatch.setenv("MECHANIK_TRACEBACK", "1")
+    with pytest.raises(UrdfError):
+        main(["info", str(broken)])
+
+
+def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, out, err = run(capsys, "info", UR5)
+    assert (code, out) == (2, "")
+    assert "pip install 'mechanik[cli]'" in err
+
+
+def test_an_interrupt_exits_130_quietly(capsys, monkeypatch):
+    monkeypatch.setattr("mechanik.cli.run.run", _interrupt)
+    assert run(capsys, "demo") == (130, "", "")
+
+
+def _interrupt(_):
+    raise KeyboardInterrupt
+
+
+def test_brackets_in_names_are_letters_and_not_colours(capsys, tmp_path):
+    builder = mk.Builder("[red]arm[/red]")
+    builder.revolute("[bold]j", "a[0]", ":smile:", limits=(-1, 1))
+    save(builder.build(), tmp_path / "odd.json")
+    out = run(capsys, "info", tmp_path / "odd.json")[1]
+    assert all(name in out for name in ("[red]arm[/red]", "[bold]j", "a[0]", ":smile:"))
+
+
+# ---- as a process ---------------------------------------------------------------------------
+
+
+def process(*arguments, **options):
+    environment = {**os.environ, "COLUMNS": "40", "NO_COLOR": "", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-m", "mechanik", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False, **options
+    )
+
+
+def test_piped_output_has_no_colours_and_cuts_no_number():
+    done = process("fk", "gallery:panda")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert "…" not in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()[2:]]
+    assert [row[0] for row in rows] == list(gallery.panda().links)
+    assert all(len(row) == 8 and all(re.fullmatch(r"-?\d\.\d{6}", x) for x in row[1:]) for row in rows)
+
+
+def test_a_process_exits_with_the_code():
+    assert process("info", "nothing.urdf").returncode == 2
+    assert process("check", "gallery:panda").returncode == 0
+    done = process("info", "-", input=BROKEN)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
+def test_a_closed_pipe_is_quiet():
+    command = f"{sys.executable} -m mechanik info gallery:stewart_platform --json | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_a_narrow_terminal_cuts_no_number(columns):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-m", "mechanik", "fk", "gallery:panda"]
+    running = subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**environment, "TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    running.wait()
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+    assert "…" not in text
+    numbers = re.findall(r"-?\d\.\d+", text)
+    assert len(numbers) == 7 * len(gallery.panda().links)
+    assert len({len(x.partition(".")[2]) for x in numbers}) == 1
