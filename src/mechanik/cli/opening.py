@@ -11,6 +11,8 @@ from mechanik.formats.source import is_text
 from mechanik.mechanism import Mechanism, trim
 
 GALLERY = "gallery:"
+STANDARD_INPUT = "stdin:"
+"""What `-` is called while arguments are parsed, since it looks like an option."""
 
 
 def open_mechanism(file: str, **options: Any) -> Mechanism:
@@ -29,7 +31,7 @@ def open_mechanism(file: str, **options: Any) -> Mechanism:
 
 def text_of(file: str) -> str:
     """The name of a file as it is; the text of standard input for `-`."""
-    if file != "-":
+    if file != STANDARD_INPUT:
         return file
     text = sys.stdin.read()
     if not text.strip():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,8 +14,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from mechanik.formats.json_writer import laid_out
+
 NARROWEST = 8
 """Letters to which a column of names may be folded; numbers never are."""
+
+WIDEST = 100_000
 
 
 def say_anything() -> None:
@@ -45,14 +48,14 @@ def fail(text: str) -> None:
 
 
 def say_json(data: Any) -> None:
-    sys.stdout.write(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    sys.stdout.write(laid_out(data) + "\n")
 
 
-def table(names: Sequence[str], numbers: Sequence[str] = (), rest: Sequence[str] = (), title: str = "") -> Table:
+def table(names: Sequence[str], numbers: Sequence[str] = (), rest: Sequence[str] = ()) -> Table:
     """Columns of names, of numbers (never cut) and of more names."""
-    made = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in names:
-        made.add_column(column, overflow="fold", min_width=min(NARROWEST, len(column)))
+        made.add_column(column, overflow="fold")
     for column in numbers:
         made.add_column(column, justify="right", no_wrap=True)
     for column in rest:
@@ -67,13 +70,22 @@ def row(made: Table, cells: Iterable[str], style: str = "") -> None:
 def show(made: Table) -> None:
     """Print a table: as wide as it likes in a pipe; on a terminal as wide as that, but no number is cut."""
     out = console()
-    natural = Measurement.get(out, out.options.update(max_width=100_000), made).maximum
-    width = natural
-    if out.is_terminal and natural > out.width:
+    width = _natural(out, made)
+    if out.is_terminal:
         unbroken = sum(_width(made, k) for k, column in enumerate(made.columns) if column.no_wrap)
-        folded = sum(NARROWEST for column in made.columns if not column.no_wrap)
-        width = max(out.width, unbroken + folded + 2 * len(made.columns))
-    out.print(made, width=width, crop=False, no_wrap=False, soft_wrap=False)
+        folded = sum(min(NARROWEST, _width(made, k)) for k, column in enumerate(made.columns) if not column.no_wrap)
+        width = min(width, max(out.width, unbroken + folded + 2 * len(made.columns)))
+        Console(width=width, highlight=False).print(made, crop=False)
+        return
+    page = io.StringIO()
+    Console(file=page, width=width, highlight=False, no_color=True).print(made, crop=False)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines()))
+
+
+def fits(made: Table) -> bool:
+    """Whether a table can be printed without folding anything; in a pipe, always."""
+    out = console()
+    return not out.is_terminal or _natural(out, made) <= out.width
 
 
 def number(x: float, digits: int = 4) -> str:
@@ -96,6 +108,10 @@ def vector(values: Iterable[float]) -> str:
 def count(many: int, what: str) -> str:
     """`1 link`, `2 links`."""
     return f"{many} {what}" if many == 1 else f"{many} {what}s"
+
+
+def _natural(out: Console, made: Table) -> int:
+    return Measurement.get(out, out.options.update(max_width=WIDEST), made).maximum
 
 
 def _width(made: Table, k: int) -> int:

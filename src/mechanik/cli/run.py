@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from mechanik.cli import FINE, NO, WRONG_USE
 from mechanik.cli.check import check
@@ -15,6 +15,7 @@ from mechanik.cli.demo import demo
 from mechanik.cli.fk import fk
 from mechanik.cli.gallery import gallery
 from mechanik.cli.info import info
+from mechanik.cli.opening import STANDARD_INPUT
 from mechanik.cli.output import fail, say_anything
 from mechanik.cli.usage import UsageError
 from mechanik.cli.warmup import warmup
@@ -30,7 +31,14 @@ MISUSE = (UsageError, FileMissing, UnknownName, UnknownOption)
 
 
 def make_app() -> App:
-    app = App(name="mechanik", help=ABOUT, help_epilogue=CLOSING, version=__version__, help_format="markdown")
+    app = App(
+        name="mechanik",
+        help=ABOUT,
+        help_epilogue=CLOSING,
+        help_format="markdown",
+        version=f"mechanik {__version__}",
+        default_parameter=Parameter(show_default=False, negative=""),
+    )
     for command in (info, check, convert, fk, gallery, demo, warmup):
         app.command(command)
     return app
@@ -39,7 +47,7 @@ def make_app() -> App:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code. Errors of ours become one line on stderr."""
     say_anything()
-    tokens = [token for token in arguments if token != "--traceback"]
+    tokens = [token if token != "-" else STANDARD_INPUT for token in arguments if token != "--traceback"]
     shows_traceback = len(tokens) < len(arguments) or os.environ.get("MECHANIK_TRACEBACK", "0") not in ("", "0")
     try:
         return _run(make_app(), tokens)

@@ -67,7 +67,7 @@ def write_json(mechanism: Mechanism) -> str:
         if plain[part]:
             lean[part] = plain[part]
     try:
-        text = _laid_out(lean, 0) + "\n"
+        text = laid_out(lean, 0) + "\n"
         text.encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 8, 0) : error.end]
@@ -220,7 +220,7 @@ def _lean(record: Plain, is_closing: bool = False) -> Plain:
     return lean
 
 
-def _laid_out(value: Any, indent: int) -> str:
+def laid_out(value: Any, indent: int = 0) -> str:
     """On one line what fits there, the rest one item a line: numbers of a vector stay together."""
     line = json.dumps(value, allow_nan=False, ensure_ascii=False)
     if not isinstance(value, dict | list) or len(line) + indent <= _WIDTH or not value:
@@ -228,9 +228,9 @@ def _laid_out(value: Any, indent: int) -> str:
     inner, outer = " " * (indent + 2), " " * indent
     if isinstance(value, dict):
         record = cast("Plain", value)
-        items = [f"{json.dumps(k, ensure_ascii=False)}: {_laid_out(v, indent + 2)}" for k, v in record.items()]
+        items = [f"{json.dumps(k, ensure_ascii=False)}: {laid_out(v, indent + 2)}" for k, v in record.items()]
         return "{\n" + ",\n".join(inner + item for item in items) + f"\n{outer}}}"
     many = cast("list[Any]", value)
     if all(isinstance(item, int | float) for item in many):
         return line
-    return "[\n" + ",\n".join(inner + _laid_out(item, indent + 2) for item in many) + f"\n{outer}]"
+    return "[\n" + ",\n".join(inner + laid_out(item, indent + 2) for item in many) + f"\n{outer}]"

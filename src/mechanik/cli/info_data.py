@@ -1,0 +1,82 @@
+"""A mechanism in figures, for programs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mechanik.mechanism import DoF, Frame, Joint, Mechanism, mobility
+from mechanik.spatial import quaternion
+
+
+def as_data(mechanism: Mechanism) -> dict[str, Any]:
+    """The same for programs; null stands for no limit."""
+    moves = mobility(mechanism)
+    return {
+        "name": mechanism.name,
+        "nq": mechanism.nq,
+        "nv": mechanism.nv,
+        "mass": mass_of(mechanism),
+        "mobility": {"gruebler": moves.gruebler, "true": moves.dof, "redundant": moves.redundant},
+        "links": [
+            {
+                "name": name,
+                "joint": mechanism.name_of(link.parent) if isinstance(link.parent, Joint) else None,
+                "mass": None if link.inertial is None else link.inertial.mass,
+                "visuals": len(link.visuals),
+                "collisions": len(link.collisions),
+            }
+            for name, link in mechanism.links.items()
+        ],
+        "joints": [
+            {
+                "name": name,
+                "parent": parent_of(mechanism, joint),
+                "child": joint.child and mechanism.name_of(joint.child),
+                "closes_loop": joint.is_closure,
+                "dof": [dof.name for dof in joint.dof],
+                "axes": [axis_of(joint, dof) for dof in joint.dof],
+                "lower": [None if math.isinf(x) else x for x in joint.lower.tolist()],
+                "upper": [None if math.isinf(x) else x for x in joint.upper.tolist()],
+                "values": joint.values.tolist(),
+                "follows": [mechanism.name_of(one.leader) for one in joint.couplings],
+            }
+            for name, joint in mechanism.joints.items()
+        ],
+        "loops": [
+            {
+                "name": name,
+                "links": [parent_of(mechanism, closure.joint), mechanism.name_of(closure.link)],
+                "free": [dof.name for dof in closure.free],
+                "gap": {"distance": closure.gap().distance, "angle": closure.gap().angle},
+            }
+            for name, closure in mechanism.closures.items()
+        ],
+        "goals": [
+            {
+                "name": name,
+                "link": goal.child and mechanism.name_of(goal.child),
+                "dof": [dof.name for dof in goal.goal_dof],
+            }
+            for name, goal in mechanism.goals.items()
+        ],
+        "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
+        "warnings": list(mechanism.warnings),
+    }
+
+
+def mass_of(mechanism: Mechanism) -> float | None:
+    """kg; None where no link says."""
+    known = [link.inertial.mass for link in mechanism.links.values() if link.inertial is not None]
+    return sum(known) if known else None
+
+
+def parent_of(mechanism: Mechanism, frame: Frame) -> str | None:
+    return mechanism.name_of(frame.parent) if frame.parent is not None else None
+
+
+def axis_of(joint: Joint, dof: DoF) -> list[float]:
+    """Where the axis of one freedom points in the joint's frame, (3,)."""
+    return quaternion.rotate(joint.axes_wxyz, np.eye(3)[dof.direction]).tolist()

@@ -1,0 +1,21 @@
+"""`mechanik warmup`: compile now what would be compiled at first use."""
+
+from __future__ import annotations
+
+from mechanik import kernels
+from mechanik.cli.output import number, row, say, show, table
+
+
+def warmup() -> None:
+    """Compile the kernels, once on this machine, so that nothing waits for it later.
+
+    For example:
+
+        mechanik warmup
+    """
+    seconds = kernels.warm_up()
+    made = table(["kernels"], ["seconds"])
+    for name, taken in seconds.items():
+        row(made, [name, number(taken, 2)])
+    show(made)
+    say(f"kept in {kernels.cache_folder()}")
