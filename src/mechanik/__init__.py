@@ -1,8 +1,8 @@
 """Mechanik: inverse kinematics for any mechanism, closed loops above all.
 
-    import mechanik as mk
-    arm = mk.gallery.panda()
-    arm.pose("panda_link8", arm.neutral())
+import mechanik as mk
+arm = mk.gallery.panda()
+arm.pose("panda_link8", arm.neutral())
 """
 
 from importlib import import_module
@@ -89,7 +89,7 @@ __all__ = [
 ]
 
 # readers and the gallery are half of the time that importing takes, and many programs need neither
-_LATER = {name: "mechanik.formats" for name in ("arm_2d", "arm_3d", "check", "from_dh", "load", "save")}
+_LATER = dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats")
 
 
 def __getattr__(name: str) -> object:

@@ -239,7 +239,7 @@ def test_fk_takes_q_and_names_and_negative_numbers_and_degrees(capsys, words):
 
 
 def test_fk_prints_a_table_of_the_links_asked_for(capsys):
-    code, out, err = run(capsys, "fk", "gallery:planar_2r", "--q", "0", "0", "--link", "tool", "link2")
+    code, out, err = run(capsys, "fk", "gallery:planar_2r", "--q", "0", "0", "--link", "tool", "--link", "link2")
     assert (code, err) == (0, "")
     header, _, tool, link2 = out.splitlines()
     assert header.split() == ["link", "x", "y", "z", "qw", "qx", "qy", "qz"]

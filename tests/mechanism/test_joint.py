@@ -139,6 +139,8 @@ def test_new_limits_bring_values_targets_and_rest_pose_inside():
         (lambda j: j.set_limits([0, 0], [1, -1]), LimitsError),
         (lambda j: j.set_limits([0, math.nan], [1, 1]), NotFinite),
         (lambda j: j.set_limits(0, 1), ShapeError),
+        (lambda j: j.set_limits([math.inf, 0], [math.inf, 1]), LimitsError),
+        (lambda j: j.set_upper(-math.inf, 0), LimitsError),
         (lambda j: j.set_lower(5, 5), LimitsError),
         (lambda j: j.set_upper(-5, -5), LimitsError),
         (lambda j: j.set_limit("EZ", upper=-5), LimitsError),
@@ -269,6 +271,15 @@ def test_a_leader_stays_where_its_followers_can_follow():
     assert (a.values[0], b.values[0], c.values[0]) == (0.5, 1, 1)
     c.set_limits(-0.2, 0.2)
     assert a.values[0] == pytest.approx(0.1)
+
+
+def test_a_follower_that_hardly_moves_does_not_bind_its_leader():
+    """A tiny ratio once sent the leader to infinity."""
+    a, b, _ = three()
+    b.set_limits(1, 2)
+    b.follow(a, ratio=1e-320, offset=0.5)
+    assert a.effective_limits("EZ") == (-math.inf, math.inf)
+    assert a.values.tolist() == [0]
 
 
 def test_a_follower_that_contradicts_its_leader_is_not_asked():

@@ -25,7 +25,7 @@ def fk(
     /,
     *values: str,
     q: Words = None,
-    link: Words = None,
+    link: list[str] | None = None,
     degrees: bool = False,
     json: bool = False,
 ) -> None:
@@ -48,7 +48,7 @@ def fk(
     q
         All numbers of q in order (see `mechanik info`), separated by spaces or commas.
     link
-        Only these links.
+        Only this link; give it again for more.
     degrees
         Angles are given in degrees.
     json

@@ -221,8 +221,7 @@ def _goal(record: Record) -> Goal:
 def _close(joint: Joint | Goal, link: Link, record: Record, place: Value) -> None:
     at = record.get("at", read_pose, Pose.identity())
     with place.blamed():
-        closure = joint.make_closure(link)
-    closure._at = at  # as it was read; a way through a matrix would move its last bit
+        joint.make_closure(link, at)
 
 
 def _dofs(value: Value) -> tuple[DoF, ...]:

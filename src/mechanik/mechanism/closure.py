@@ -52,14 +52,19 @@ class Closure:
     are read off the poses of the two links that the closure joins (`measure`).
     """
 
-    def __init__(self, joint: Joint | Goal, link: Link, at: ArrayLike | None = None) -> None:
+    def __init__(self, joint: Joint | Goal, link: Link, at: ArrayLike | Pose | None = None) -> None:
         if not isinstance(link, Frame) or link.kind != "link":
             raise WrongKind(f"{joint} can be closed onto a link, not onto {link!r}")
         joint._check_can_close()
         if link is joint.parent:
             raise StructureError(f"{joint} hangs on {link} and cannot be closed onto it")
         self.joint, self.link = joint, link
-        self._at = Pose.identity() if at is None else Pose.from_matrix(as_pose_matrix(at, f"end of {joint} on {link}"))
+        if at is None:
+            self._at = Pose.identity()
+        elif isinstance(at, Pose):
+            self._at = at
+        else:
+            self._at = Pose.from_matrix(as_pose_matrix(at, f"end of {joint} on {link}"))
         joint._closure = self
         link._closures.append(self)
         self._changed()

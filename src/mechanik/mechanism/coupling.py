@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from mechanik.mechanism.joint import Joint
 
 
+SMALLEST_RATIO = 1e-12
+"""Below it a follower stands still, and its limits say nothing about where the leader may go."""
+
+
 class Coupling:
     """follower's value = ratio * leader's value + offset, at all times. Made by `Joint.follow`."""
 
@@ -57,7 +61,7 @@ class Coupling:
     def limits_for_leader(self) -> tuple[float, float]:
         """The follower's limits, seen from the leader."""
         lower, upper = self.follower.effective_limits(self.dof)
-        if self.ratio == 0.0:
+        if abs(self.ratio) < SMALLEST_RATIO:
             return -math.inf, math.inf
         ends = (lower - self.offset) / self.ratio, (upper - self.offset) / self.ratio
         return min(ends), max(ends)

@@ -221,6 +221,8 @@ class Freedoms(Frame):
     def _bound(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
         for dof in {*lower, *upper}:
             low, high = lower.get(dof, float(self._lower[dof])), upper.get(dof, float(self._upper[dof]))
+            if low == np.inf or high == -np.inf:
+                raise LimitsError(f"limits of {dof.name} of {self}, {low} and {high}, leave no value")
             if low > high:
                 raise LimitsError(f"limits of {dof.name} of {self}: the lower, {low}, is above the upper, {high}")
         for dof, value in lower.items():

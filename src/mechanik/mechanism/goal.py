@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from mechanik.errors import DoFError, StructureError
 from mechanik.mechanism.dof import ALL, DoF, DoFLike, as_dofs
 from mechanik.mechanism.frame import Frame
-from mechanik.spatial import quaternion
+from mechanik.spatial import Pose, quaternion
 from mechanik.spatial.array import Array, ArrayLike
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Goal(Frame):
     def closure(self) -> Closure | None:
         return self._closure
 
-    def make_closure(self, link: Link, at: ArrayLike | None = None) -> Closure:
+    def make_closure(self, link: Link, at: ArrayLike | Pose | None = None) -> Closure:
         """Want `link` (its point and axes at X_link_end, default its own frame) to come to this goal."""
         from mechanik.mechanism.closure import Closure
 

@@ -13,6 +13,7 @@ from mechanik.mechanism.dof import DoF, DoFLike
 from mechanik.mechanism.door import as_number
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.freedoms import Freedoms
+from mechanik.spatial import Pose
 from mechanik.spatial.array import ArrayLike
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Joint(Freedoms):
     def is_closure(self) -> bool:
         return self._closure is not None
 
-    def make_closure(self, link: Link, at: ArrayLike | None = None) -> Closure:
+    def make_closure(self, link: Link, at: ArrayLike | Pose | None = None) -> Closure:
         """Close a loop: this joint shall end on `link`, which it does not hold.
 
         Args:
