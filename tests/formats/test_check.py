@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -238,10 +239,42 @@ def test_what_the_reader_found_odd_is_told_once_with_its_line():
     [urdf(axis="0 0 0"), urdf(lower="2"), urdf(child="c"), urdf(child="a"), urdf() + "<", "<mujoco/>", "{"],
     ids=["zero axis", "inverted limits", "unknown link", "loop", "truncated", "not read yet", "broken JSON"],
 )
-def test_a_file_that_cannot_be_read_is_one_error_with_the_message(text):
-    (finding,) = check(text)
+def test_a_file_that_cannot_be_read_is_an_error_with_the_message(text):
+    finding = check(text)[0]
     assert finding.severity == "error"
     assert len(finding.message) > 10
+
+
+def test_all_faults_of_a_file_are_named_at_once_each_with_its_line():
+    text = """<robot name="r">
+<link name="base"/>
+<link name="arm"><inertial><mass value="-1"/></inertial></link>
+<link name="arm"/>
+<link name="far"><visual><geometry><box size="1 1"/></geometry></visual></link>
+<link name="left"/> <link name="right"/>
+<joint name="a" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 0"/></joint>
+<joint name="b" type="prismatic"><parent link="arm"/><child link="frr"/><limit lower="1" upper="0"/></joint>
+<joint name="b" type="revolut"><parent link="far"/><child link="arm"/><origin xyz="0 nan 0"/></joint>
+<joint name="c" type="fixed"><parent link="left"/><child link="right"/></joint>
+<joint name="d" type="fixed"><parent link="right"/><child link="left"/></joint>
+</robot>"""
+    found = {(one.code, int(re.search(r"line (\d+)", one.where)[1])) for one in check(text) if one.severity == "error"}
+    assert found == {
+        ("inertial", 3),
+        ("duplicate-name", 4),
+        ("visual", 5),
+        ("unreachable", 5),
+        ("cycle", 6),
+        ("zero-axis", 7),
+        ("unknown-link", 8),
+        ("inverted-limits", 8),
+        ("duplicate-name", 9),
+        ("joint-type", 9),
+        ("second-parent", 9),
+        ("number", 9),
+    }
+    assert ("warning", "no-limits") in {(one.severity, one.code) for one in check(text)}
+    assert [one.severity for one in check(text)] == sorted(one.severity for one in check(text))
 
 
 def test_a_file_that_is_missing_is_one_error(tmp_path):

@@ -17,6 +17,7 @@ from mechanik.errors import (
     UnknownFormat,
 )
 from mechanik.formats import check_body, check_motion
+from mechanik.formats.check_urdf import urdf_faults
 from mechanik.formats.finding import Finding
 from mechanik.formats.load import load
 from mechanik.mechanism import Frame, Link, Mechanism
@@ -40,15 +41,18 @@ def check(thing: Mechanism | str | os.PathLike[str]) -> list[Finding]:
     """What is wrong (error), probably wrong (warning) or worth knowing (note), the worst first.
 
     Args:
-        thing: a mechanism, or what `load` takes. A file that cannot be read is one error.
+        thing: a mechanism, or what `load` takes. Of a file that cannot be read, all faults that are known.
     """
     try:
         mechanism = thing if isinstance(thing, Mechanism) else load(thing)
         found = [finding for rule in RULES for finding in rule(mechanism)]
     except MechanikError as error:
         code = next((code for kind, code in CODES if isinstance(error, kind)), "unreadable")
-        where = "" if isinstance(thing, Mechanism) else _named(thing)
-        return [Finding("error", code, where, str(error))]
+        first = Finding("error", code, "" if isinstance(thing, Mechanism) else _named(thing), str(error))
+        faults = [] if isinstance(thing, Mechanism) else urdf_faults(thing)
+        if not any(fault.severity == "error" for fault in faults):
+            return [first]
+        return sorted(faults, key=lambda one: ORDER.index(one.severity))
     found = [*_from_reader(mechanism), *(one for one in found if not _told(one, mechanism.warnings))]
     return sorted(found, key=lambda one: ORDER.index(one.severity))
 
