@@ -28,6 +28,9 @@ class UnknownName(MechanikError, KeyError):
             text += f" There are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
         super().__init__(text)
 
+    def __reduce__(self) -> tuple[type[UnknownName], tuple[str, object, list[str]]]:
+        return UnknownName, (self.kind, self.name, self.known)  # so that it survives the way from another process
+
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])
 

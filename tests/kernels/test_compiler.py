@@ -80,9 +80,53 @@ def test_without_a_place_to_keep_them_kernels_are_compiled_for_the_process(tmp_p
 
 
 def test_kernels_run_as_plain_python_for_debugging(tmp_path):
-    done = run(LOGGED, tmp_path, NUMBA_DISABLE_JIT="1")
+    code = LOGGED + "; import numpy as np; m = b.build(); m.pose('y', np.zeros(1)); m.pose('y'); m.jacobian('y', [1])"
+    done = run(code, tmp_path, NUMBA_DISABLE_JIT="1")
     assert done.stdout.startswith("0.877")
     assert ANNOUNCEMENT not in done.stderr
+
+
+def test_many_threads_may_be_the_first(tmp_path):
+    code = """
+import threading, time, numpy as np, mechanik as mk
+b = mk.Builder(); b.revolute('j', 'x', 'y'); m = b.build(); m.nq; seen = []
+def use(i):
+    time.sleep(0.05 * i); seen.append(m.pose('y', np.zeros(1))[0, 0])
+threads = [threading.Thread(target=use, args=(i,)) for i in range(30)]
+[t.start() for t in threads]; [t.join() for t in threads]; print(len(seen))"""
+    done = run(code, tmp_path)
+    assert done.stdout == "30\n", done.stderr
+
+
+def test_a_damaged_cache_does_not_stop_anybody(tmp_path):
+    run(POSE, tmp_path)
+    damaged = list(tmp_path.rglob("*.nbi"))
+    assert damaged
+    for index in damaged:
+        index.write_bytes(index.read_bytes()[:20])
+    assert run(POSE, tmp_path).stdout.startswith("0.877")
+
+
+def test_only_old_kernels_are_thrown_away(tmp_path):
+    kept = tmp_path / "mechanik" / "kernels" / "my notes"
+    kept.mkdir(parents=True)
+    old = [tmp_path / "mechanik" / "kernels" / f"{i:016x}" for i in range(12)]
+    for i, folder in enumerate(old):
+        folder.mkdir()
+        os.utime(folder, (i, i))
+    run(POSE, tmp_path)
+    assert kept.exists()
+    assert not old[0].exists()
+    assert old[-1].exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="homes are found otherwise on Windows")
+def test_without_a_home_it_works_too(tmp_path):
+    code = (
+        "import os, pathlib; pathlib.Path.home = classmethod(lambda c: (_ for _ in ()).throw(RuntimeError())); " + POSE
+    )
+    done = run(code, tmp_path, NUMBA_CACHE_DIR="", XDG_CACHE_HOME="")
+    assert done.stdout.startswith("0.877")
 
 
 def test_importing_needs_neither_numba_nor_the_extras(tmp_path):

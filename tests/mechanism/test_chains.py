@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mechanik import Builder, Goal, Joint, Link, Mechanism, find_roots, save_rest_pose
+from mechanik import Builder, Goal, Joint, Link, Mechanism, find_roots, independent_chains, save_rest_pose
 from mechanik.errors import WrongKind
 
 
@@ -148,3 +148,26 @@ def test_a_goal_on_a_moving_link_joins_both_arms():
     builder.goal("meet", "left", on="right")
     (chain,) = builder.build().chains()
     assert names(chain) == (["meet"], ["l", "r"])
+
+
+def test_a_goal_in_some_of_the_worlds_axes_is_moved_by_what_turns_both_ends():
+    builder = Builder()
+    builder.revolute("body_joint", "base", "body", axis="x")
+    builder.revolute("arm_joint", "body", "arm")
+    builder.goal("g", "arm", on="body", at=(0, 1, 0), dof=["Z"], axes="world")
+    (chain,) = builder.build().chains()
+    assert names(chain)[1] == ["body_joint", "arm_joint"]
+
+
+def test_chains_closures_and_joints_stand_in_the_order_given():
+    base, tip_a = arm("a", 2)
+    other, tip_b = arm("b", 2)
+    closing = Joint("c3")
+    tip_b.add_child(closing)
+    want(tip_a, "g1")
+    want(tip_b, "g2")
+    closing.make_closure(tip_a)
+    mechanism = Mechanism([base, other])
+    closures = [mechanism.goal("g1").closure, mechanism.goal("g2").closure, closing.closure]
+    (chain,) = independent_chains(closures)
+    assert names(chain) == (["g1", "g2", "c3"], ["a_j0", "a_j1", "b_j0", "b_j1"])

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from random_mechanisms import random_pose, seeds
 
 from mechanik import Builder, DoF, Goal, Joint, Link
-from mechanik.errors import DoFError, DuplicateName, ShapeError, StructureError, UnknownName, WrongKind
+from mechanik.errors import (
+    CouplingError,
+    DoFError,
+    DuplicateName,
+    MechanikError,
+    ShapeError,
+    StructureError,
+    UnknownName,
+    WrongKind,
+)
 from mechanik.mechanism.builder import CLOSURES
 from mechanik.mechanism.dof import ALL, ROTATIONS
 from mechanik.spatial import inverse, make, rotation
@@ -242,3 +251,103 @@ def test_the_builder_refuses_what_cannot_be(call, error, words):
     builder.revolute("a", "root", "left")
     with pytest.raises(error, match=words):
         call(builder)
+
+
+# ---- what once went wrong ------------------------------------------------------------------
+
+
+def test_a_gap_is_in_the_axes_of_the_joint_whatever_is_free():
+    goal = Goal("g", dof=["X", "Y", "Z"])
+    link = Link("l", position=(1, 0, 0), wxyz=(math.sqrt(0.5), 0, 0, math.sqrt(0.5)))
+    np.testing.assert_allclose(goal.make_closure(link).gap().position, (1, 0, 0), atol=1e-15)
+    joint, link = (
+        Joint("j", dof=["Z", "EX"]),
+        Link("l", position=(0, 1, 5), wxyz=(math.sqrt(0.5), math.sqrt(0.5), 0, 0)),
+    )
+    np.testing.assert_allclose(joint.make_closure(link).gap().position, (0, 1, 0), atol=1e-15)
+
+
+def test_limits_beyond_half_a_turn_do_not_open_a_shut_loop():
+    builder = Builder()
+    builder.revolute("j", "base", "l")
+    closure = builder.close("c", "base", "l", "pin")
+    closure.joint.set_limits(0, 2 * math.pi)
+    mechanism = builder.build()
+    mechanism.q = [4.0]
+    assert closure.gap().is_shut(1e-12)
+    assert closure.joint.values[0] == pytest.approx(4.0)
+    joint, link = Joint("three", dof=ROTATIONS, values=(0.1, 2, 0.1)), Link("l")
+    link.matrix = joint.moved_world_matrix
+    closure = joint.make_closure(link)
+    joint.set_limits((-1, 1, -1), (1, 3, 1))
+    assert closure.gap().is_shut(1e-12)
+
+
+@pytest.mark.parametrize("free", [("EX", "EY"), ("EY", "EZ"), ("EX", "EZ")])
+@pytest.mark.parametrize("middle", [math.pi / 2, math.pi / 2 - 1e-9, math.pi / 2 - 1e-11, -math.pi / 2, 3.0])
+def test_two_turns_are_read_exactly_also_where_euler_angles_are_not(free, middle):
+    joint, link = Joint("j", dof=free, values=[0.5 if dof != "EY" else middle for dof in free]), Link("l")
+    link.matrix = joint.moved_world_matrix
+    closure = joint.make_closure(link)
+    assert closure.gap().angle < 1e-14
+
+
+def test_a_universal_that_cannot_be_shut_stands_open_by_little_where_little_is_missing():
+    link = Link("l")
+    link.matrix = make(rotation.turn_z(1) @ rotation.turn_y(math.radians(89)) @ rotation.turn_x(0.5), np.zeros(3))
+    assert Joint("j", dof=["EX", "EY"]).make_closure(link).gap().angle < 0.02
+
+
+def test_a_closing_joint_counts_turns_and_a_ball_does_not_jump():
+    builder = Builder()
+    builder.revolute("j", "base", "l")
+    pin = builder.close("pin", "base", "l", "pin")
+    mechanism = builder.build()
+    for angle in np.arange(0, 20, 0.5):
+        mechanism.q = [angle]
+        assert pin.joint.values[0] == pytest.approx(angle)
+
+
+def test_a_joint_cannot_hang_on_the_link_that_it_is_closed_onto():
+    a, b, joint = Link("a"), Link("b"), Joint("j")
+    a.add_child(joint)
+    joint.make_closure(b)
+    a.remove_child(joint)
+    with pytest.raises(WrongKind, match="closed onto this link"):
+        b.add_child(joint)
+
+
+def test_closing_joints_and_couplings_refuse_each_other():
+    builder = Builder()
+    builder.revolute("j", "base", "l")
+    builder.revolute("k", "l", "m")
+    builder.close("c", "m", "base", "pin")
+    for one, other in (("j", "c"), ("c", "j")):
+        with pytest.raises(CouplingError, match="closes a loop"):
+            builder.couple(one, other)
+    one, other = Joint("one", dof="X"), Joint("other", dof="X")
+    one.follow(other)
+    for joint in (one, other):
+        with pytest.raises(StructureError, match="coupled"):
+            joint.make_closure(Link("l"))
+
+
+def test_a_call_of_the_builder_that_fails_changes_nothing():
+    builder = Builder()
+    builder.revolute("a", "base", "left")
+    for wrong in (
+        lambda: builder.revolute("j", "left", "x", at=(1, 2)),
+        lambda: builder.revolute("j", "left", "x", axis="q"),
+        lambda: builder.revolute("j", "left", "x", limits=5),
+        lambda: builder.revolute("j", "left", "x", limits=([1, 2], [3, 4])),
+        lambda: builder.revolute("j", "left", "x", at=[[1, 2], [3]]),
+        lambda: builder.revolute("j", "left", "x", value=(1, 2)),
+        lambda: builder.revolute("j", "left", "left"),
+        lambda: builder.close("j", "left", "left", "pin"),
+        lambda: builder.close("j", "left", "base", "pin", onto=(1,)),
+        lambda: builder.goal("j", "left", at=(1, 2)),
+    ):
+        with pytest.raises(MechanikError):
+            wrong()
+    builder.revolute("j", "left", "x")
+    assert builder.build().nq == 2

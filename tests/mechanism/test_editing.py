@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from random_mechanisms import random_joint, random_mechanism, random_pose, seeds
 
-from mechanik import Builder, Goal, Joint, Link, Mechanism, gallery, trim
-from mechanik.errors import CouplingError, DuplicateName, ShapeError, UnknownName
+from mechanik import Builder, Goal, Joint, Link, Mechanism, arm_2d, gallery, trim
+from mechanik.errors import CouplingError, DoFError, DuplicateName, ShapeError, StructureError, UnknownName
 
 
 def arm() -> Mechanism:
@@ -124,7 +124,7 @@ def test_a_link_and_a_joint_may_share_a_name_and_the_unnamed_are_numbered():
     mechanism = Mechanism(base)
     assert list(mechanism.links) == ["link1", "link2"]
     assert mechanism.name_of(link) == "link2"
-    with pytest.raises(UnknownName):
+    with pytest.raises(StructureError, match="stranger"):
         mechanism.name_of(Link("stranger"))
 
 
@@ -136,7 +136,7 @@ def test_joints_stand_in_q_in_the_order_in_which_they_were_made():
         base.add_child(joint)
         joint.add_child(link)
     space = Mechanism(base).space
-    assert space.q_names == ("first", "second.Y", "second.w", "second.x", "second.y", "second.z")
+    assert space.q_names == ("first", "second.Y", "second.qw", "second.qx", "second.qy", "second.qz")
     assert space.v_names == ("first", "second.Y", "second.EX", "second.EY", "second.EZ")
 
 
@@ -222,3 +222,137 @@ def test_a_copy_is_equal_and_goes_its_own_way(copied):
     other.link("crank").name = "other"
     assert mechanism.q.any()
     assert "crank" in mechanism.links
+
+
+def test_a_copy_of_a_long_arm_does_not_exhaust_the_stack():
+    arm = arm_2d([0.1] * 400)
+    other = pickle.loads(pickle.dumps(arm))
+    q = arm.random(np.random.default_rng(0))
+    np.testing.assert_array_equal(other.pose("tool", q), arm.pose("tool", q))
+    assert copy.deepcopy(arm).nq == 400
+
+
+def test_what_is_added_to_a_copy_stands_last():
+    other = pickle.loads(pickle.dumps(arm()))
+    joint = Joint("new", dof="X")
+    other.link("tool").add_child(joint)
+    joint.add_child(Link("end"))
+    assert other.space.q_names == ("shoulder", "elbow", "new")
+    with pytest.raises(ValueError, match="read-only"):
+        other.link("tool").position[0] = 1
+
+
+# ---- what once went wrong ------------------------------------------------------------------
+
+
+def test_a_goal_that_wants_nothing_any_more_is_gone():
+    mechanism = arm()
+    first = Goal("g")
+    first.make_closure(mechanism.link("tool"))
+    assert list(mechanism.goals) == ["g"]
+    first.closure.undo()
+    assert list(mechanism.goals) == []
+    Goal("g").make_closure(mechanism.link("tool"))
+    assert mechanism.goal("g") is not first
+
+
+def test_what_belongs_to_a_mechanism_does_not_depend_on_when_it_was_looked_at():
+    mechanism = arm()
+    base, floor, lift = mechanism.link("base"), Link("floor"), Joint("lift", dof="Z")
+    floor.add_child(lift)
+    lift.add_child(base)
+    assert mechanism.nq == 3
+    lift.remove_child(base)
+    assert list(mechanism.links) == ["base", "upper", "lower", "tool"]
+
+
+def test_a_joint_that_holds_nothing_has_no_number_in_q():
+    mechanism = gallery.four_bar()
+    mechanism.closure("closing_joint").undo()
+    assert mechanism.nq == 3
+    mechanism.joint("closing_joint").add_child(Link("end"))
+    assert mechanism.nq == 4
+
+
+def test_named_configurations_follow_the_edits():
+    mechanism = arm()
+    mechanism.configurations["up"] = [0.5, 0.25]
+    joint = Joint("wrist", dof="EZ", lower=1, upper=2)
+    mechanism.link("tool").add_child(joint)
+    joint.add_child(Link("end"))
+    assert mechanism.configurations["up"].tolist() == [0.5, 0.25, 1.0]
+    mechanism.joint("shoulder").clear_dof()
+    assert mechanism.configurations["up"].tolist() == [0.25, 1.0]
+    with pytest.raises(ShapeError, match="2 numbers"):
+        mechanism.configurations["short"] = [1]
+    assert list(mechanism.configurations) == ["up"]
+    del mechanism.configurations["up"]
+    assert len(mechanism.configurations) == 0
+
+
+def test_several_configurations_at_once_have_no_names():
+    mechanism = arm()
+    for call in (lambda q: mechanism.values(q), lambda q: mechanism.configuration({"elbow": 1}, q)):
+        with pytest.raises(ShapeError, match="one configuration"):
+            call(np.zeros((3, 2)))
+    with pytest.raises(ShapeError, match="by name"):
+        mechanism.configuration([1, 2])
+
+
+def test_angles_of_a_ball_can_be_named_one_by_one():
+    builder = Builder()
+    builder.free("base", "world", "body")
+    mechanism = builder.build()
+    q = mechanism.configuration({"base.EX": 0.3, "base.Z": 2.0})
+    q = mechanism.configuration({"base.EZ": -0.4}, q)
+    np.testing.assert_allclose(mechanism.values(q)["base"], [0, 0, 2, 0.3, 0, -0.4], atol=1e-15)
+    for wrong in ("base.z", "base.qw", "base.W"):
+        with pytest.raises(UnknownName, match="freedom of joint 'base'"):
+            mechanism.configuration({wrong: 1.0})
+
+
+def test_a_fixed_joint_takes_no_value():
+    with pytest.raises(DoFError, match="fixed"):
+        arm().configuration({"grip": 1.0})
+
+
+def test_a_follower_freedom_of_several_may_be_named():
+    builder = Builder()
+    builder.prismatic("lead", "a", "b")
+    builder.joint("two", "b", "c", ["X", "EY"])
+    builder.couple("two", "lead", 2.0, dof="X")
+    mechanism = builder.build()
+    assert mechanism.configuration({"lead": 0.1, "two.X": 0.2}).tolist() == [0.1, 0.0]
+    with pytest.raises(CouplingError, match="stands at"):
+        mechanism.configuration({"lead": 0.1, "two.X": 0.3})
+
+
+def test_freedoms_that_would_share_a_name_are_refused():
+    builder = Builder()
+    builder.joint("a", "x", "y", ["X", "Y"])
+    builder.prismatic("a.X", "y", "z")
+    with pytest.raises(DuplicateName, match=r"a\.X"):
+        _ = builder.build().nq
+
+
+def test_q_that_is_read_cannot_be_written_into_to_no_effect():
+    with pytest.raises(ValueError, match="read-only"):
+        arm().q[0] = 1.0
+
+
+def test_links_may_be_given_themselves():
+    mechanism = arm()
+    tool = mechanism.link("tool")
+    np.testing.assert_array_equal(mechanism.pose(tool), mechanism.pose("tool"))
+    np.testing.assert_array_equal(mechanism.poses(links=tool)[0], mechanism.pose("tool"))
+    np.testing.assert_array_equal(mechanism.poses(links="tool")[0], mechanism.pose("tool"))
+    np.testing.assert_array_equal(mechanism.jacobian(tool), mechanism.jacobian("tool"))
+
+
+def test_what_is_printed_says_what_it_is():
+    mechanism = gallery.four_bar()
+    assert repr(mechanism) == "<mechanism 'four_bar': 4 links, 3 joints, 1 closure; nq 3, nv 3>"
+    assert repr(mechanism.joint("crank_joint")) == "<joint 'crank_joint' EZ=0.6: 'ground' -> 'crank'>"
+    assert "closes" in repr(mechanism.joint("closing_joint"))
+    assert "'coupler' onto 'rocker', free: EZ" in repr(mechanism.closure("closing_joint"))
+    assert repr(Builder("b")) == "<builder of 'b': 0 links, 0 joints so far>"

@@ -158,8 +158,8 @@ def two_joints() -> Mechanism:
         (0.0, ShapeError, "5 numbers"),
         (["a"] * 5, ShapeError, "numbers"),
         ([np.nan, 1, 0, 0, 0], NotFinite, "shoulder"),
-        (np.array([[0, 1, 0, 0, 0], [0, 1, np.inf, 0, 0]]), NotFinite, "wrist.x"),
-        ([0, 0, 0, 0, 0], NotARotation, "wrist.w"),
+        (np.array([[0, 1, 0, 0, 0], [0, 1, np.inf, 0, 0]]), NotFinite, "wrist.qx"),
+        ([0, 0, 0, 0, 0], NotARotation, "wrist.qw"),
     ],
 )
 def test_a_wrong_q_is_refused_with_the_place(q, error, words):
@@ -181,3 +181,49 @@ def test_an_unknown_link_is_answered_with_the_nearest_name():
             call()
     with pytest.raises(ShapeError, match="point"):
         mechanism.jacobian("hand", q, point=(1, 2))
+
+
+# ---- what once went wrong ------------------------------------------------------------------
+
+
+def test_a_q_that_cannot_be_written_into_is_read_all_the_same():
+    mechanism = two_joints()
+    q = np.array([0.5, 1, 0, 0, 0])
+    X, J = mechanism.pose("hand", q), mechanism.jacobian("hand", q)
+    q.flags.writeable = False
+    np.testing.assert_array_equal(mechanism.pose("hand", q), X)
+    np.testing.assert_array_equal(mechanism.jacobian("hand", q), J)
+    np.testing.assert_array_equal(mechanism.pose("hand", np.broadcast_to(q, (3, 5)))[1], X)
+    np.testing.assert_array_equal(mechanism.poses(q)[-1], X)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, ">f8"])
+def test_other_kinds_of_numbers_are_taken_but_complex_ones_are_not(kind):
+    mechanism = two_joints()
+    q = np.array([1, 1, 0, 0, 0])
+    np.testing.assert_array_equal(mechanism.pose("hand", q.astype(kind)), mechanism.pose("hand", q.astype(float)))
+    for call in (mechanism.poses, mechanism.clamp, lambda q: mechanism.pose("hand", q)):
+        with pytest.raises(ShapeError, match="real"):
+            call(q.astype(complex))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_number_that_is_not_finite_is_refused_also_where_it_does_not_matter(bad):
+    mechanism = two_joints()
+    q = np.array([0.0, 1, 0, 0, bad])
+    out = np.eye(4)
+    for call in (
+        lambda: mechanism.pose("base", q, out),
+        lambda: mechanism.pose("arm", np.stack([q, q])),
+        lambda: mechanism.poses(q, ["base"]),
+        lambda: mechanism.jacobian("arm", q),
+    ):
+        with pytest.raises(NotFinite, match="wrist"):
+            call()
+    np.testing.assert_array_equal(out, np.eye(4))
+
+
+@pytest.mark.parametrize("out", [np.zeros((4, 4), np.float32), [[0] * 4] * 4, np.broadcast_to(0.0, (4, 4))])
+def test_an_out_that_cannot_hold_the_pose_is_refused(out):
+    with pytest.raises(ShapeError, match="out"):
+        two_joints().pose("hand", np.array([0.0, 1, 0, 0, 0]), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -10,8 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_mechanisms import seeds
 
-from mechanik import DoF, Joint, Link
-from mechanik.errors import CouplingError, DoFError, LimitsError, NotARotation, NotFinite, ShapeError
+from mechanik import DoF, Joint, Link, Mechanism, Sphere, find_roots
+from mechanik.errors import (
+    CouplingError,
+    DoFError,
+    LimitsError,
+    NotAChild,
+    NotARotation,
+    NotFinite,
+    ShapeError,
+    UnknownName,
+    WrongKind,
+)
 from mechanik.mechanism.dof import ALL, ROTATIONS
 from mechanik.spatial import make, quaternion, rotation
 
@@ -337,3 +348,74 @@ def test_a_joint_moves_its_child():
     same(link.world_position, (1, 1, 0))
     same(joint.moved_world_matrix[:3, 3], (1, 0, 0))
     assert joint.child is link
+
+
+# ---- what once went wrong ------------------------------------------------------------------
+
+
+def test_what_would_only_hide_a_method_cannot_be_set():
+    joint = Joint("j", dof="EZ")
+    with pytest.raises(AttributeError, match="set_value"):
+        joint.value = 0.5
+    with pytest.raises(AttributeError, match="bogus"):
+        joint.bogus = 3
+    joint.values = [0.5]
+    assert joint.value("EZ") == 0.5
+    for array in (joint.values, joint.lower, joint.upper, joint.turn_wxyz, joint.axes_wxyz):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_a_follower_that_would_lock_its_leader_is_not_asked():
+    """The grippers of the PR2: both limited to 0..0.5, one the mirror of the other."""
+    a, b, _ = three()
+    a.set_limits(0, 0.5)
+    b.set_limits(0, 0.5)
+    b.follow(a, ratio=-1)
+    assert a.effective_limits("EZ") == (0, 0.5)
+    a.set_values(0.3)
+    assert b.values.tolist() == [-0.3]
+
+
+def test_a_coupling_is_undone_once_and_leaves_the_follower_inside_its_limits():
+    a, b, _ = three()
+    b.set_limits(0, 1)
+    coupling = b.follow(a, offset=5)
+    coupling.undo()
+    assert b.values.tolist() == [1]
+    with pytest.raises(CouplingError, match="undone before"):
+        coupling.undo()
+    both = Joint("both", dof=["X", "Y"])
+    both.follow(both, dof="X", leader_dof="Y")
+    both.set_dof("X")
+    assert both.couplings == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: Link("l").remove_child(None), NotAChild),
+        (lambda: Link("l").detach_child("x"), NotAChild),
+        (lambda: Joint("j", dof="X").follow("b"), WrongKind),
+        (lambda: Joint("j", dof=None), DoFError),
+        (lambda: Joint(5), WrongKind),
+        (lambda: find_roots(None), WrongKind),
+        (lambda: Sphere("a"), ShapeError),
+        (lambda: Mechanism(Link("l")).random(0), WrongKind),
+        (lambda: Mechanism(Link("l")).random(np.random.default_rng(0), -1), ShapeError),
+        (lambda: Mechanism(Link("l")).random(np.random.default_rng(0), 1.5), ShapeError),
+    ],
+)
+def test_other_wrong_calls_are_refused_in_words(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_a_huge_quaternion_is_a_turn_all_the_same():
+    assert Link("l", wxyz=(1e200, 0, 0, 0)).wxyz.tolist() == [1, 0, 0, 0]
+    assert DoF("EX") is DoF.EX
+
+
+def test_an_unknown_name_survives_the_way_from_another_process():
+    error = pickle.loads(pickle.dumps(UnknownName("joint", "elbw", ["elbow"])))
+    assert str(error) == str(UnknownName("joint", "elbw", ["elbow"]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mechanik import Builder, mobility
-from mechanik.errors import MechanikError
+from mechanik.errors import WrongKind
 from mechanik.mechanism.mobility import closure_jacobian
 
 
@@ -83,6 +83,23 @@ def test_the_rows_of_a_closure_are_the_derivative_of_its_gap():
         np.testing.assert_allclose(J[:, k], (gaps[0] - gaps[1]) / 2e-6, atol=1e-8)
 
 
+def test_a_ball_keeps_its_freedoms_at_the_pole_of_its_angles():
+    builder = Builder()
+    builder.ball("j", "base", "l")
+    builder.close("c", "base", "l", "ball")
+    mechanism = builder.build()
+    mechanism.joint("j").set_value("EY", math.pi / 2)
+    assert mobility(mechanism).dof == 3
+
+
+def test_a_loop_of_fixed_joints_has_none():
+    builder = Builder()
+    builder.fixed("f", "a", "b")
+    builder.close("c", "a", "b", "weld")
+    result = mobility(builder.build())
+    assert (result.dof, result.redundant) == (0, 6)
+
+
 def test_only_mechanisms_have_mobility():
-    with pytest.raises((MechanikError, AttributeError)):
+    with pytest.raises(WrongKind, match="four-bar"):
         mobility("four-bar")

@@ -6,6 +6,8 @@ loop shut. May import `mechanism` and `formats`, nothing above.
 
 from __future__ import annotations
 
+import difflib
+
 from mechanik.errors import UnknownName
 from mechanik.gallery.arms import iiwa14, panda, puma560, ur5, ur10
 from mechanik.gallery.loops import five_bar, four_bar, slider_crank
@@ -53,6 +55,12 @@ __all__ = [
     "ur10",
     "zalo5",
 ]
+
+
+def __getattr__(name: str) -> object:
+    near = difflib.get_close_matches(name, names(), n=1)
+    hint = f". Did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"the gallery has no {name!r}{hint}")
 
 
 def names() -> list[str]:

@@ -11,10 +11,12 @@ import functools
 import importlib
 import logging
 import os
+import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -28,37 +30,44 @@ KEPT_STAMPS = 8
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
 
 
+_loaded: dict[str, ModuleType] = {}
+_loading = threading.RLock()
+
+
 @functools.cache
 def source_stamp() -> str:
     """A name for the present contents of all kernel sources."""
-    import hashlib
-
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:16]
+    return _digest(*(part for source in _sources() for part in (source.name.encode(), source.read_bytes())))
 
 
-def cache_folder() -> Path:
-    """Where machine code for the present sources is kept."""
-    if given := os.environ.get("NUMBA_CACHE_DIR"):
-        home = Path(given)
-    elif sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Caches"
-    else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "mechanik" / source_stamp()
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where machine code for the present sources is kept; None where nothing can be written."""
+    try:
+        if given := os.environ.get("NUMBA_CACHE_DIR"):
+            home = Path(given)
+        elif sys.platform == "win32":
+            home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "Cache"
+        elif sys.platform == "darwin":
+            home = Path.home() / "Library" / "Caches"
+        else:
+            home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = home / "mechanik" / "kernels" / source_stamp()
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home at all, as in some containers
+        return None
+    return folder if os.access(folder, os.W_OK) else None
 
 
 def load(name: str) -> ModuleType:
     """A module of kernels, compiled or fetched from the cache at its first use in a process."""
-    full = f"mechanik.kernels.{name}"
-    module = sys.modules.get(full)
+    module = _loaded.get(name)
     if module is None:
-        with _announced(name):
-            module = importlib.import_module(full)
+        with _loading:  # another thread may be half way through
+            module = _loaded.get(name)
+            if module is None:
+                with _announced(name):
+                    module = _loaded[name] = importlib.import_module(f"mechanik.kernels.{name}")
     return module
 
 
@@ -100,9 +109,15 @@ def kernel(signature: str, nogil: bool = True) -> Callable[[Callable[..., Any]],
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         numba, folder = _numba(), cache_folder()
+        plain = functools.partial(numba.njit, signature, nogil=nogil, **OPTIONS)
+        if folder is None:
+            return plain()(function)
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
         try:
-            return numba.njit(signature, cache=_is_writable(folder), nogil=nogil, **OPTIONS)(function)
+            return plain(cache=True)(function)
+        except Exception as error:  # a cache that a full disk or a power cut has left half written
+            log.info("mechanik: the cache in %s cannot be read (%s)", folder, error)
+            return plain()(function)
         finally:
             numba.config.CACHE_DIR = before
 
@@ -117,11 +132,9 @@ def helper(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def _announced(name: str) -> Generator[None]:
     """Say that compiling takes a while, unless this machine has compiled the same before."""
-    numba = _numba()
-    jit_is_off = bool(numba.config.DISABLE_JIT)
-    tag = f"{name}-numba{numba.__version__}-py{sys.version.split()[0]}-{_processor()}"
-    ready = cache_folder() / f"{tag}.ready"
-    if jit_is_off or ready.exists():
+    folder = cache_folder()
+    ready = None if folder is None else folder / f"{name}-{_setting()}.ready"
+    if _numba().config.DISABLE_JIT or (ready is not None and ready.exists()):
         yield
         return
     text = f"mechanik: compiling kernels, about {KERNEL_MODULES.get(name, 5)} s, once on this machine"
@@ -133,9 +146,27 @@ def _announced(name: str) -> Generator[None]:
     start = time.perf_counter()
     yield
     log.info("mechanik: compiled %s in %.1f s", name, time.perf_counter() - start)
-    if _is_writable(ready.parent):
-        ready.touch()
-        _drop_old_stamps(ready.parent)
+    if ready is not None:
+        with suppress(OSError):
+            ready.touch()
+            _drop_old_stamps(ready.parent)
+
+
+def _setting() -> str:
+    """All that Numba's cache looks at besides the source: versions, the processor, the place and age of the files."""
+    files = (f"{source}{source.stat().st_mtime_ns}" for source in _sources())
+    processor = importlib.import_module("llvmlite.binding").get_host_cpu_name()
+    return _digest(*(str(part).encode() for part in (_numba().__version__, sys.version, processor, *files)))
+
+
+def _sources() -> list[Path]:
+    return sorted(Path(__file__).parent.glob("*.py"))
+
+
+def _digest(*parts: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 def _numba() -> Any:
@@ -143,22 +174,10 @@ def _numba() -> Any:
     return importlib.import_module("numba")
 
 
-def _processor() -> str:
-    return str(importlib.import_module("llvmlite.binding").get_host_cpu_name())
-
-
-def _is_writable(folder: Path) -> bool:
-    """Whether machine code can be kept there; without, every process compiles for itself."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.access(folder, os.W_OK)
-    except OSError:
-        return False
-
-
 def _drop_old_stamps(folder: Path) -> None:
+    """Leave the machine code of the last few versions, and whatever is not ours."""
     import shutil
 
-    stamps = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in stamps[KEPT_STAMPS:]:
+    stamps = [one for one in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", one.name)]
+    for old in sorted(stamps, key=lambda one: one.stat().st_mtime, reverse=True)[KEPT_STAMPS:]:
         shutil.rmtree(old, ignore_errors=True)

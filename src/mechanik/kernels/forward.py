@@ -89,6 +89,15 @@ def is_finite(X):
 
 
 @helper
+def is_sound(q):
+    """Whether every number of q is finite, those that do not matter for a link as well."""
+    total = 0.0
+    for k in range(q.shape[0]):
+        total += q[k]
+    return np.isfinite(total)
+
+
+@helper
 def write_pose(out, X):
     for row in range(3):
         out[row, 3] = X[9 + row]
@@ -117,6 +126,8 @@ def chain_pose(nodes, q, out):
     """The pose at the end of a chain into out (4, 4); False if q or out is of the wrong size or q not finite."""
     if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or out.shape[0] != 4 or out.shape[1] != 4:
         return False
+    if not is_sound(q):
+        return False
     X = end_of_chain(nodes, q)
     write_pose(out, X)
     return is_finite(X)
@@ -129,7 +140,7 @@ def chain_poses(nodes, q, out):
     for n in range(q.shape[0]):
         X = end_of_chain(nodes, q[n])
         write_pose(out[n], X)
-        fine &= is_finite(X)
+        fine &= is_finite(X) and is_sound(q[n])
     return fine
 
 
@@ -139,6 +150,7 @@ def tree_poses(nodes, ends, q, out):
     room = np.empty((nodes.shape[0], 12))
     fine = True
     for n in range(q.shape[0]):
+        fine &= is_sound(q[n])
         for i in range(nodes.shape[0]):
             parent = int(nodes[i, PARENT])
             X = moved(read_pose(room[parent]) if parent >= 0 else WORLD, nodes[i], q[n], False)
@@ -202,7 +214,7 @@ def fill_jacobian(nodes, point, q, J):
 @kernel("b1(f8[:,::1], f8[::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_jacobian(nodes, point, q, out):
     """The Jacobian of a point at the end of a chain into out (6, nv); False as in `chain_pose`."""
-    if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q]:
+    if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or not is_sound(q):
         return False
     return fill_jacobian(nodes, point, q, out)
 
@@ -212,5 +224,5 @@ def chain_jacobians(nodes, point, q, out):
     """`chain_jacobian` for q (N, nq) into out (N, 6, nv)."""
     fine = True
     for n in range(q.shape[0]):
-        fine &= fill_jacobian(nodes, point, q[n], out[n])
+        fine &= fill_jacobian(nodes, point, q[n], out[n]) and is_sound(q[n])
     return fine

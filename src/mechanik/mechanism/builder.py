@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from mechanik.errors import DoFError, DuplicateName, StructureError, UnknownName
+from mechanik.errors import DoFError, DuplicateName, ShapeError, StructureError, UnknownName
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.coupling import Coupling
 from mechanik.mechanism.dof import ALL, ROTATIONS, DoF, DoFLike, as_dofs
-from mechanik.mechanism.door import as_vector
+from mechanik.mechanism.door import as_vector, counted
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
@@ -35,6 +35,15 @@ CLOSURES: dict[str, tuple[DoF, ...]] = {
 """The freedoms that each kind of closure leaves, with `axis` as z."""
 
 
+class JointOptions(TypedDict, total=False):
+    """What every joint of a builder takes: see `Builder.joint`."""
+
+    at: ArrayLike | Pose | None
+    axis: Axis
+    limits: Sequence[ArrayLike] | None
+    value: ArrayLike | None
+
+
 class Builder:
     """Collects links and joints by name. The first parent that is named is the root and stands in the world.
 
@@ -46,6 +55,10 @@ class Builder:
         self.name = name
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint | Goal] = {}
+
+    def __repr__(self) -> str:
+        parts = f"{counted(len(self._links), 'link')}, {counted(len(self._joints), 'joint')}"
+        return f"<builder of {self.name!r}: {parts} so far>"
 
     def link(
         self,
@@ -86,53 +99,57 @@ class Builder:
         """A joint with any freedoms, in axes of which the z axis points along `axis`.
 
         Args:
+            dof: in the order X Y Z EX EY EZ.
+            at: where it sits in the parent: a point (3,), or a pose (4, 4) or `Pose`.
+            axis: "x", "y", "z", "-x", "-y", "-z", or a vector (3,), in the joint's frame.
             limits: (lower, upper), each a number or one for each freedom; m or rad.
             value: where it stands, one number for each freedom.
         """
-        joint = Joint(name, dof=dof)
-        self._hang(joint, parent)
+        self._check_new(name, parent)
         if child in self._links and self._links[child].parent is not None:
             above = self._links[child].parent
             raise StructureError(f"link {child!r} hangs on {above} already; to join it a second time use close()")
+        if child == parent:
+            raise StructureError(f"joint {name!r} would join link {child!r} to itself")
+        joint = Joint(name, dof=dof)
         joint.matrix = as_place(at, name)
         joint.axes_wxyz = as_axes(axis, name)
-        joint.add_child(self.link(child))
         if limits is not None:
-            if len(limits) != 2:
-                raise StructureError(f"limits of joint {name!r} are (lower, upper), not {limits!r}")
-            size = len(joint.dof)
-            joint.set_limits(*(np.broadcast_to(as_number_row(side, name), size) for side in limits))
+            joint.set_limits(*as_limits(limits, len(joint.dof), name))
         if value is not None:
             joint.set_values(value)
+        # hung only when nothing can go wrong any more: a call that fails changes nothing
+        self._hang(joint, parent)
+        joint.add_child(self.link(child))
         return joint
 
-    def revolute(self, name: str, parent: str, child: str, **options: object) -> Joint:
-        """One turn about `axis`."""
-        return self.joint(name, parent, child, DoF.EZ, **options)  # type: ignore[arg-type]
+    def revolute(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """One turn about `axis`. Options: at, axis, limits, value, as in `joint`."""
+        return self.joint(name, parent, child, DoF.EZ, **options)
 
-    def prismatic(self, name: str, parent: str, child: str, **options: object) -> Joint:
-        """One shift along `axis`."""
-        return self.joint(name, parent, child, DoF.Z, **options)  # type: ignore[arg-type]
+    def prismatic(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """One shift along `axis`. Options: at, axis, limits, value, as in `joint`."""
+        return self.joint(name, parent, child, DoF.Z, **options)
 
-    def ball(self, name: str, parent: str, child: str, **options: object) -> Joint:
-        """All turns."""
-        return self.joint(name, parent, child, ROTATIONS, **options)  # type: ignore[arg-type]
+    def ball(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """All turns. Options as in `joint`; a ball without limits is kept as a quaternion."""
+        return self.joint(name, parent, child, ROTATIONS, **options)
 
-    def universal(self, name: str, parent: str, child: str, **options: object) -> Joint:
+    def universal(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
         """Two crossed turns, normal to `axis`: first about y, then about the x that it carried along."""
-        return self.joint(name, parent, child, (DoF.EX, DoF.EY), **options)  # type: ignore[arg-type]
+        return self.joint(name, parent, child, (DoF.EX, DoF.EY), **options)
 
-    def cylindrical(self, name: str, parent: str, child: str, **options: object) -> Joint:
+    def cylindrical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
         """A shift along `axis` and a turn about it."""
-        return self.joint(name, parent, child, (DoF.Z, DoF.EZ), **options)  # type: ignore[arg-type]
+        return self.joint(name, parent, child, (DoF.Z, DoF.EZ), **options)
 
-    def planar(self, name: str, parent: str, child: str, **options: object) -> Joint:
+    def planar(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
         """Two shifts in the plane normal to `axis` and a turn about it."""
-        return self.joint(name, parent, child, (DoF.X, DoF.Y, DoF.EZ), **options)  # type: ignore[arg-type]
+        return self.joint(name, parent, child, (DoF.X, DoF.Y, DoF.EZ), **options)
 
-    def free(self, name: str, parent: str, child: str, **options: object) -> Joint:
+    def free(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
         """All six freedoms: a body that floats."""
-        return self.joint(name, parent, child, ALL, **options)  # type: ignore[arg-type]
+        return self.joint(name, parent, child, ALL, **options)
 
     def fixed(self, name: str, parent: str, child: str, *, at: ArrayLike | Pose | None = None) -> Joint:
         """No freedom."""
@@ -165,11 +182,17 @@ class Builder:
         for link in (a, b):
             if link not in self._links:
                 raise UnknownName("link", link, self._links)
+        if a == b:
+            raise StructureError(f"closure {name!r} would join link {a!r} to itself")
+        self._check_new(name, a)
         joint = Joint(name, dof=free)
-        self._hang(joint, a)
         joint.matrix = as_place(at, name)
         joint.axes_wxyz = as_axes(axis, name)
-        X_b_end = inverse(self._links[b].world_matrix) @ joint.world_matrix if onto is None else as_place(onto, name)
+        if onto is None:
+            X_b_end = inverse(self._links[b].world_matrix) @ self._links[a].world_matrix @ joint.matrix
+        else:
+            X_b_end = as_place(onto, name)
+        self._hang(joint, a)
         closure = joint.make_closure(self._links[b], X_b_end)
         closure.settle()
         return closure
@@ -200,37 +223,36 @@ class Builder:
         """Want a link somewhere: at `at` in the world, or on the link `on`; by default where it is now."""
         if link not in self._links:
             raise UnknownName("link", link, self._links)
+        self._check_new(name, link if on is None else on)
         goal = Goal(name, dof=dof, axes=axes)
+        place = as_place(at, name)
         if on is not None:
             self._hang(goal, on)
-        else:
-            self._register(goal)
+        self._joints[name] = goal
         if at is None:
             goal.world_matrix = self._links[link].world_matrix
         else:
-            goal.matrix = as_place(at, name)
+            goal.matrix = place
         goal.make_closure(self._links[link])
         return goal
 
     def build(self) -> Mechanism:
-        """The mechanism. Every link that was named must hang together with the first."""
+        """The mechanism, which may stand on several roots."""
         if not self._links:
             raise StructureError("nothing was built: name at least one link or joint")
-        loose = [goal for goal in self._joints.values() if goal.parent is None]
-        for closure in (joint.closure for joint in self._joints.values()):
-            if closure is not None and closure.joint.kind == "joint":
-                closure.settle()
-        return Mechanism([*self._links.values(), *loose], name=self.name)
+        for joint in self._joints.values():
+            if joint.closure is not None:
+                joint.closure.settle()
+        return Mechanism([link.root for link in self._links.values()], name=self.name)
 
-    def _register(self, joint: Joint | Goal) -> None:
-        if joint.name in self._joints:
-            raise DuplicateName(f"two joints are called {joint.name!r}; names must be unique")
-        self._joints[joint.name] = joint
-
-    def _hang(self, joint: Joint | Goal, parent: str) -> None:
+    def _check_new(self, name: str, parent: str) -> None:
+        if name in self._joints:
+            raise DuplicateName(f"two joints are called {name!r}; names must be unique")
         if parent not in self._links and self._links:
             raise UnknownName("link", parent, self._links)
-        self._register(joint)
+
+    def _hang(self, joint: Joint | Goal, parent: str) -> None:
+        self._joints[joint.name] = joint
         self.link(parent).add_child(joint)
 
     def _moving(self, name: str) -> Joint:
@@ -244,7 +266,11 @@ def as_place(at: ArrayLike | Pose | None, what: str) -> Array:
     """A point (3,) or a pose as a pose (4, 4); None is the identity."""
     if at is None:
         return np.eye(4)
-    if not isinstance(at, Pose) and np.shape(at) == (3,):
+    try:
+        shape = np.shape(at)
+    except ValueError:
+        raise ShapeError(f"place of {what!r} is {at!r}; it is a point (3,) or a pose (4, 4)") from None
+    if not isinstance(at, Pose) and shape == (3,):
         return translation(as_vector(at, 3, f"place of {what!r}"))
     return as_pose_matrix(at, f"place of {what!r}")
 
@@ -263,8 +289,13 @@ def as_axes(axis: Axis, what: str) -> Array:
     return quaternion.from_matrix(rotation.between(np.array([0.0, 0.0, 1.0]), direction))
 
 
-def as_number_row(side: ArrayLike, what: str) -> Array:
+def as_limits(limits: Any, size: int, what: str) -> list[Array]:
+    """(lower, upper), each a number for all freedoms or one for each, as two arrays (size,)."""
+    if not hasattr(limits, "__len__") or isinstance(limits, str) or len(limits) != 2:
+        raise StructureError(f"limits of {what!r} are (lower, upper), not {limits!r}")
     try:
-        return np.asarray(side, dtype=np.float64)
+        return [np.broadcast_to(np.asarray(side, dtype=np.float64), size) for side in limits]
     except (TypeError, ValueError):
-        raise StructureError(f"limits of {what!r} must be numbers, not {side!r}") from None
+        raise StructureError(
+            f"limits of {what!r} are two numbers, or two lists of {counted(size, 'number')}, not {limits!r}"
+        ) from None

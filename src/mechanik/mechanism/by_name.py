@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mechanik.errors import CouplingError, UnknownName
-from mechanik.mechanism.dof import DoF
-from mechanik.mechanism.door import as_number, as_numbers
+from mechanik.errors import CouplingError, DoFError, ShapeError, UnknownName
+from mechanik.mechanism.dof import ROTATIONS, DoF
+from mechanik.mechanism.door import as_numbers
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.kinematics import Kinematics
@@ -32,33 +32,47 @@ def configuration_by_name(
     kinematics: Kinematics, joints: Mapping[str, Joint], values: JointValues, start: Array
 ) -> Array:
     """`start` (nq,), changed in place, with the values that are given by joint or by freedom."""
-    q_names = kinematics.space.q_names
+    if not isinstance(values, Mapping):
+        raise ShapeError(f"values must be given by name, as in {{'elbow': 0.5}}, not as {values!r}")
     followers: list[tuple[Joint, DoF, float]] = []
     for name, given in values.items():
-        joint = joints.get(name)
-        if joint is None:
-            if name not in q_names:
-                raise UnknownName("joint", name, [*joints, *q_names])
-            start[q_names.index(name)] = as_number(given, name)
-            continue
-        numbers = as_numbers((given,), len(joint.dof), f"values of {joint}")
+        joint, dofs = _named(name, joints)
         slot = kinematics.slots.get(joint)
         if slot is None:
-            raise CouplingError(f"{joint} closes a loop; its values follow from the links and cannot be set")
-        for dof, number in zip(joint.dof, numbers, strict=True):
+            why = "closes a loop, so its values follow from the links" if joint.is_closure else "holds no link"
+            raise CouplingError(f"{joint} {why}; it cannot be set")
+        if not dofs:
+            raise DoFError(f"{joint} is fixed and takes no value")
+        numbers = dict(zip(dofs, as_numbers((given,), len(dofs), f"values of {joint}"), strict=True))
+        for dof, number in numbers.items():
             if dof in slot.q:
                 start[slot.q[dof]] = number
             elif dof in joint._couplings:
                 followers.append((joint, dof, number))
-        if slot.ball_q is not None:
-            turn = euler.quaternion_from_euler(numbers[:-4:-1], order="zyx", axes="moving")
-            start[slot.ball_q : slot.ball_q + 4] = turn
+        if slot.ball_q is not None and any(dof.is_rotation for dof in dofs):
+            # angles that are not named stay as they are at `start`
+            held = dict(zip(joint.dof, _values(kinematics, joint, start), strict=True)) | numbers
+            turn = [held[dof] for dof in reversed(ROTATIONS)]
+            start[slot.ball_q : slot.ball_q + 4] = euler.quaternion_from_euler(turn, order="zyx", axes="moving")
     for joint, dof, number in followers:
         led = _led(kinematics, joint, dof, start)
         if abs(led - number) > 1e-6:
             leader = joint._couplings[dof].leader
             raise CouplingError(f"{joint} follows {leader} and stands at {led:g} then, not at {number:g}")
     return start
+
+
+def _named(name: str, joints: Mapping[str, Joint]) -> tuple[Joint, tuple[DoF, ...]]:
+    """The joint and the freedoms that `elbow` or `base.EX` mean."""
+    joint = joints.get(name)
+    if joint is not None:
+        return joint, joint.dof
+    before, _, after = str(name).rpartition(".")
+    if before in joints and after in DoF.__members__:
+        return joints[before], (joints[before]._free(after),)
+    if before in joints:
+        raise UnknownName(f"freedom of joint {before!r}", after, [dof.name for dof in joints[before].dof])
+    raise UnknownName("joint", name, joints)
 
 
 def _values(kinematics: Kinematics, joint: Joint, q: Array) -> Array:

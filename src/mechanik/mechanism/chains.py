@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mechanik.mechanism.closure import Closure
-from mechanik.mechanism.dof import DoF
+from mechanik.mechanism.dof import ROTATIONS, TRANSLATIONS, DoF
 from mechanik.mechanism.frame import Frame
+from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
 
 
@@ -25,24 +26,36 @@ def moving_joints(closure: Closure) -> tuple[Joint, ...]:
     Those are the moving joints above one of its two ends; a joint above both carries both along. A
     joint that follows another is moved by the one at the head of its couplings.
     """
-    apart = _freedoms(closure.joint.parent) ^ _freedoms(closure.link)
+    one, other = _freedoms(closure.joint.parent), _freedoms(closure.link)
+    # a joint above both ends turns both, but not the axes of the world in which some of a goal's directions lie
+    apart = one | other if _is_partial_in_world(closure) else one ^ other
     movers = {joint if (led := joint._couplings.get(dof)) is None else led.resolve()[0] for joint, dof in apart}
     return tuple(sorted(movers, key=lambda joint: joint._serial))
 
 
 def independent_chains(closures: Iterable[Closure]) -> tuple[Chain, ...]:
     """The closures in groups that share no moving joint, each group in the order given."""
-    groups: list[tuple[list[Closure], dict[Joint, None]]] = []
-    for closure in closures:
-        mine, joints = [closure], dict.fromkeys(moving_joints(closure))
-        apart: list[tuple[list[Closure], dict[Joint, None]]] = []
+    given = list(closures)
+    groups: list[tuple[set[int], set[Joint]]] = []
+    for i, closure in enumerate(given):
+        mine, joints = {i}, set(moving_joints(closure))
+        apart: list[tuple[set[int], set[Joint]]] = []
         for group in groups:
-            if group[1].keys() & joints.keys():
-                mine, joints = group[0] + mine, group[1] | joints
+            if group[1] & joints:
+                mine, joints = mine | group[0], joints | group[1]
             else:
                 apart.append(group)
         groups = [*apart, (mine, joints)]
-    return tuple(Chain(tuple(mine), tuple(joints)) for mine, joints in groups)
+    return tuple(
+        Chain(tuple(given[i] for i in sorted(mine)), tuple(sorted(joints, key=lambda joint: joint._serial)))
+        for mine, joints in sorted(groups, key=lambda group: min(group[0]))
+    )
+
+
+def _is_partial_in_world(closure: Closure) -> bool:
+    if not isinstance(closure.joint, Goal) or closure.joint.axes != "world":
+        return False
+    return any(0 < len([dof for dof in block if dof in closure.free]) < 3 for block in (TRANSLATIONS, ROTATIONS))
 
 
 def _freedoms(frame: Frame | None) -> set[tuple[Joint, DoF]]:

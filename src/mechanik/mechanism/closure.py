@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mechanik.errors import StructureError, WrongKind
-from mechanik.mechanism.dof import ALL, ROTATIONS, TRANSLATIONS, DoF
+from mechanik.mechanism.dof import ALL, DoF
 from mechanik.mechanism.frame import Frame
+from mechanik.mechanism.measure import measure
 from mechanik.spatial import Pose, as_pose_matrix, euler, inverse, make, quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mechanik.mechanism.link import Link
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Gap:
     """How far a closure stands open, in the axes of the joint that closes it.
 
@@ -39,6 +39,9 @@ class Gap:
     @property
     def angle(self) -> float:
         return float(np.linalg.norm(self.rotation))
+
+    def __repr__(self) -> str:
+        return f"<gap of {self.distance:.3g} m and {self.angle:.3g} rad>"
 
     def is_shut(self, tolerance: float = 1e-9) -> bool:
         """Within `tolerance` both in m and in rad."""
@@ -69,8 +72,13 @@ class Closure:
         link._closures.append(self)
         self._changed()
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"<closure of {self.joint} onto {self.link}>"
+
+    def __repr__(self) -> str:
+        start = self.joint.parent.name if self.joint.parent is not None else None
+        free = " ".join(dof.name for dof in self.free) or "none"
+        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free}, open by {self.gap()!r}>"
 
     @property
     def name(self) -> str:
@@ -88,7 +96,7 @@ class Closure:
     @property
     def free(self) -> tuple[DoF, ...]:
         """The freedoms that stay."""
-        return self.joint.free_dof if self.joint.kind == "goal" else self.joint.dof  # type: ignore[union-attr]
+        return self.joint._left_free()
 
     @property
     def constrained(self) -> tuple[DoF, ...]:
@@ -105,26 +113,31 @@ class Closure:
 
     def gap(self) -> Gap:
         """What is left open once the free directions have been used as well as they can."""
-        E = self._relative()
-        values = _measure(E, self.free, self._limits())
-        E = inverse(_motion(values)) @ E
-        return Gap(E[:3, 3], rotation.log(E[:3, :3]))
+        E, values = self._relative(), self._measured()
+        turned = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+        return Gap(E[:3, 3] - values[:3], rotation.log(E[:3, :3] @ turned.T))
 
     def measure(self) -> Array:
-        """The values that the closing joint's freedoms have, read off the two links; one for each freedom."""
-        return _measure(self._relative(), self.free, self._limits())[list(self.free)]
+        """The values that the closing joint's freedoms have, read off the two links; one for each freedom.
+
+        Of angles that mean the same, those nearest to the values that the joint holds.
+        """
+        return self._measured()[list(self.free)]
 
     def settle(self) -> None:
         """Let the closing joint hold the values that are read off the links."""
-        if self.joint.kind == "joint":
-            self.joint._assign(dict(zip(self.free, self.measure().tolist(), strict=True)))  # type: ignore[union-attr]
+        self.joint._take(dict(zip(self.free, self.measure().tolist(), strict=True)))
+
+    def _measured(self) -> Array:
+        """All six values, zero where not free."""
+        return measure(self._relative(), self.free, *self.joint._range())
 
     def _relative(self) -> Array:
         """The end on the link, seen from the joint's axes of motion, (4, 4)."""
         joint = self.joint
         X_world_joint = joint.world_matrix
         R_axes = X_world_joint[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
-        if joint.kind == "goal" and joint.axes == "world":  # type: ignore[union-attr]
+        if joint._is_in_world_axes():
             # rows along the world's axes; the turn is still measured from the goal's orientation
             E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
             R = X_world_joint[:3, :3]
@@ -134,40 +147,6 @@ class Closure:
         X_world_end = self.link.world_matrix @ self._at.matrix
         return inverse(make(R_axes, X_world_joint[:3, 3])) @ X_world_end @ make(A, np.zeros(3))
 
-    def _limits(self) -> tuple[Array, Array]:
-        lower, upper = np.full(6, -math.inf), np.full(6, math.inf)
-        if self.joint.kind == "joint":
-            dof = list(self.free)
-            lower[dof], upper[dof] = self.joint.lower, self.joint.upper  # type: ignore[union-attr]
-        return lower, upper
-
     def _changed(self) -> None:
         self.joint._touch_structure()
         self.link._touch()
-
-
-def _motion(values: Array) -> Array:
-    R = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
-    return make(R, values[:3])
-
-
-def _measure(E: Array, free: tuple[DoF, ...], limits: tuple[Array, Array]) -> Array:
-    """The six values, zero where not free, whose motion comes closest to the pose E."""
-    values = np.zeros(6)
-    for dof in TRANSLATIONS:
-        if dof in free:
-            values[dof] = E[dof.direction, 3]
-    turns = tuple(dof for dof in ROTATIONS if dof in free)
-    if len(turns) == 1:
-        i, j = (turns[0].direction + 1) % 3, (turns[0].direction + 2) % 3
-        values[turns[0]] = math.atan2(E[j, i] - E[i, j], E[i, i] + E[j, j])
-    elif turns:
-        # both Euler branches describe E; the one that needs least of what is not free is meant
-        zyx = euler.euler_from_matrix(E[:3, :3], order="zyx", axes="moving")
-        branches = [zyx, np.array([zyx[0] + math.pi, math.pi - zyx[1], zyx[2] + math.pi])]
-        angles = [np.remainder(branch[[2, 1, 0]] + math.pi, 2 * math.pi) - math.pi for branch in branches]
-        fixed = [dof.direction for dof in ROTATIONS if dof not in turns]
-        best = min(angles, key=lambda angle: float(np.abs(angle[fixed]).sum()))
-        for dof in turns:
-            values[dof] = best[dof.direction]
-    return np.clip(values, *limits)

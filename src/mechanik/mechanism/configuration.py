@@ -7,12 +7,14 @@ A step v moves scalars by adding, and a ball by turning it about its own axes: q
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import NotARotation, NotFinite, ShapeError
+from mechanik.errors import NotARotation, NotFinite, ShapeError, WrongKind
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -53,19 +55,27 @@ class ConfigurationSpace:
         """Every value zero, or as near to zero as its limits allow; every ball unturned."""
         return self.clamp(self._unturned())
 
-    def random(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> Array:
+    def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
         """Uniform inside the limits.
 
         A freedom without limits ranges half a turn, or one metre, either way; with one limit, twice that from it.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise WrongKind(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
+        try:
+            shape = tuple(index(one) for one in size) if isinstance(size, Sequence) else (index(size),)
+        except TypeError:
+            raise ShapeError(f"size must be a whole number or several, not {size!r}") from None
+        if any(one < 0 for one in shape):
+            raise ShapeError(f"size cannot be negative, but is {size!r}")
         reach = np.where(self.rotates[self.scalars_v], math.pi, 1.0)
         lower, upper = self.lower[self.scalars_q], self.upper[self.scalars_q]
         low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * reach, -reach))
         high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * reach, reach))
-        q = np.empty((*size, self.nq))
-        q[..., self.scalars_q] = low + (high - low) * rng.random((*size, len(low)))
+        q = np.empty((*shape, self.nq))
+        q[..., self.scalars_q] = low + (high - low) * rng.random((*shape, len(low)))
         for k in self.balls_q:
-            q[..., k : k + 4] = quaternion.normalize(rng.standard_normal((*size, 4)))
+            q[..., k : k + 4] = quaternion.normalize(rng.standard_normal((*shape, 4)))
         return q
 
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
@@ -115,9 +125,11 @@ class ConfigurationSpace:
 
     def _check(self, given: ArrayLike, size: int, what: str, names: tuple[str, ...]) -> Array:
         try:
+            if np.iscomplexobj(given):
+                raise TypeError
             values = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} must be an array of numbers, not {given!r}") from None
+            raise ShapeError(f"{what} must be an array of real numbers, not {given!r}") from None
         if values.ndim < 1 or values.shape[-1] != size:
             raise ShapeError(f"{what} must have {size} numbers along its last axis, but its shape is {values.shape}")
         if not np.isfinite(values).all():

@@ -22,6 +22,9 @@ class Coupling:
     def __init__(self, follower: Joint, dof: DoF, leader: Joint, leader_dof: DoF, ratio: float, offset: float) -> None:
         if dof in follower._couplings:
             raise CouplingError(f"{dof.name} of {follower} follows {follower._couplings[dof].leader} already")
+        for joint in (follower, leader):
+            if joint.is_closure:
+                raise CouplingError(f"{joint} closes a loop, so {follower} and {leader} cannot be coupled")
         for joint, which in ((follower, dof), (leader, leader_dof)):
             if which.is_rotation and all(one in joint.dof for one in ROTATIONS):
                 raise CouplingError(f"{which.name} of {joint} is one angle of three; only single turns can be coupled")
@@ -43,10 +46,14 @@ class Coupling:
         return f"<coupling {self.follower.name}.{self.dof.name} = {law}>"
 
     def undo(self) -> None:
-        """Let the follower go; it keeps its value."""
+        """Let the follower go; it keeps its value, brought inside its limits."""
+        if self.follower._couplings.get(self.dof) is not self:
+            raise CouplingError(f"{self} was undone before")
         del self.follower._couplings[self.dof]
         self.leader._followers.remove(self)
         self._changed()
+        if self.dof in self.follower.dof:
+            self.follower._assign({self.dof: float(self.follower._values[self.dof])})
 
     def resolve(self) -> tuple[Joint, DoF, float, float]:
         """The freedom at the head of a chain of couplings, with the ratio and offset to it."""
@@ -64,7 +71,7 @@ class Coupling:
         if abs(self.ratio) < SMALLEST_RATIO:
             return -math.inf, math.inf
         ends = (lower - self.offset) / self.ratio, (upper - self.offset) / self.ratio
-        return min(ends), max(ends)
+        return min(ends) + 0.0, max(ends) + 0.0  # no -0
 
     def pull(self) -> None:
         """Bring the follower where the leader says."""

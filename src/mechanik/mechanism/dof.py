@@ -19,6 +19,11 @@ class DoF(IntEnum):
     EY = 4
     EZ = 5
 
+    @classmethod
+    def _missing_(cls, value: object) -> DoF | None:
+        """`DoF("EX")` as well as `DoF.EX`."""
+        return cls.__members__.get(value.strip().upper()) if isinstance(value, str) else None
+
     @property
     def is_rotation(self) -> bool:
         return self >= DoF.EX
@@ -39,17 +44,18 @@ DoFLike = DoF | int | str
 def as_dof(which: DoFLike) -> DoF:
     """`DoF.EX`, 3 or "EX" as a `DoF`."""
     try:
-        if isinstance(which, str):
-            return DoF[which.strip().upper()]
         return DoF(which)
-    except (KeyError, ValueError):
+    except ValueError:
         names = ", ".join(dof.name for dof in DoF)
         raise DoFError(f"{which!r} is no degree of freedom; there are {names}") from None
 
 
 def as_dofs(which: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
     """A checked, ascending tuple; out of order or doubled raises, since q would be read wrongly."""
-    items = [which] if isinstance(which, str | int) else list(which)
+    try:
+        items = [which] if isinstance(which, str | int) else list(which)
+    except TypeError:
+        raise DoFError(f"{which!r} are no degrees of freedom; name some of X Y Z EX EY EZ") from None
     dofs = tuple(as_dof(one) for one in items)
     for before, after in itertools.pairwise(dofs):
         if before == after:

@@ -43,3 +43,14 @@ def as_numbers(given: tuple[ArrayLike, ...], size: int, what: str, infinite: boo
     if vector.ndim > 1 or vector.size != size:
         raise ShapeError(f"{what}: {vector.size} given, but there are {size} freedoms")
     return [as_number(value, what, infinite) for value in vector.reshape(-1)]
+
+
+def read_only(array: Array) -> Array:
+    """The same array, which can no longer be written into by those who read it."""
+    array.flags.writeable = False
+    return array
+
+
+def counted(number: int, what: str) -> str:
+    """For people: 1 link, 2 links."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

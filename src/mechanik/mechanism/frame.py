@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mechanik.errors import CyclicStructure, NotAChild, NotARotation, SecondParent, WrongKind
-from mechanik.mechanism.door import as_vector
+from mechanik.mechanism.door import as_vector, read_only
 from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, inverse, quaternion
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -23,11 +23,13 @@ class Frame:
     """
 
     kind = "frame"
+    plain: tuple[str, ...] = ()
+    """Attributes that are set without further ado."""
     edits = 0
     """Counts the edits of all graphs: while it stands still, nothing that was compiled can be out of date."""
 
     def __init__(self, name: str = "", *, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0)) -> None:
-        self._name = name
+        self._name = self._checked_name(name)
         self._serial = next(_serials)
         self._parent: Frame | None = None
         self._children: list[Frame] = []
@@ -36,8 +38,22 @@ class Frame:
         self._position = self._wxyz = self._X_parent = np.zeros(0)
         self._place(as_vector(position, 3, f"position of {self}"), self._unit(wxyz))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
+        """For messages: kind and name."""
         return f"<{self.kind} {self.name!r}>" if self.name else f"<unnamed {self.kind}>"
+
+    def __repr__(self) -> str:
+        place = np.array2string(self._position, precision=4, suppress_small=True)
+        on = f" on {self._parent.name!r}" if self._parent is not None else ""
+        return f"<{self.kind} {self.name!r}{on}, at {place}>"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse what would be lost, such as `joint.value = 1`, which would only hide a method."""
+        known = getattr(type(self), name, None)
+        if not name.startswith("_") and name not in self.plain and not isinstance(known, property):
+            hint = f"; call set_{name}(...)" if hasattr(self, f"set_{name}") else ""
+            raise AttributeError(f"{self} has no attribute {name!r} that can be set{hint}")
+        super().__setattr__(name, value)
 
     @property
     def name(self) -> str:
@@ -45,7 +61,7 @@ class Frame:
 
     @name.setter
     def name(self, name: str) -> None:
-        self._name = name
+        self._name = self._checked_name(name)
         self._touch_structure()
 
     # ---- pose -------------------------------------------------------------------------------
@@ -88,7 +104,7 @@ class Frame:
             for frame in reversed(stale):
                 parent = frame._parent
                 X_world = frame._X_parent if parent is None else parent._X_world_children() @ frame._X_parent
-                frame._X_world = _read_only(X_world)
+                frame._X_world = read_only(X_world)
         return self._X_world  # type: ignore[return-value]
 
     @world_matrix.setter
@@ -152,7 +168,9 @@ class Frame:
 
     def remove_child(self, child: Frame) -> None:
         """Let `child` go; its pose in its parent stays, so it moves in the world."""
-        if child._parent is not self:
+        if not isinstance(child, Frame) or child._parent is not self:
+            if not isinstance(child, Frame):
+                raise NotAChild(f"{child!r} is no frame, so {self} cannot hold it")
             raise NotAChild(
                 f"{child} is not a child of {self}" + (f", but of {child._parent}" if child._parent else "")
             )
@@ -173,6 +191,7 @@ class Frame:
 
     def detach_child(self, child: Frame) -> None:
         """Let `child` go where it is: its world pose stays."""
+        self._check_holds(child)
         X_world = child.world_matrix
         self.remove_child(child)
         child.world_matrix = X_world
@@ -217,17 +236,29 @@ class Frame:
         if any(above is child for above in self.traverse_parents()):
             raise CyclicStructure(f"{child} stands above {self} and cannot become its child")
 
+    def _checked_name(self, name: object) -> str:
+        if not isinstance(name, str):
+            raise WrongKind(f"the name of a {self.kind} is a string, not {name!r}")
+        return name
+
+    def _check_holds(self, child: object) -> None:
+        if not isinstance(child, Frame):
+            raise NotAChild(f"{child!r} is no frame, so {self} cannot hold it")
+        if child._parent is not self:
+            raise NotAChild(f"{child} is not a child of {self}; its parent is {child._parent}")
+
     def _unit(self, wxyz: ArrayLike) -> Array:
         turn = as_vector(wxyz, 4, f"wxyz of {self}")
-        norm = float(np.linalg.norm(turn))
-        if norm < 1e-12:
+        largest = float(np.abs(turn).max())
+        norm = float(np.linalg.norm(turn / largest)) * largest if largest > 1e-12 else 0.0
+        if norm == 0.0:
             raise NotARotation(f"wxyz of {self} is {turn.tolist()}; a quaternion cannot be zero")
         # left alone when it is a unit already, so that what was written is read back to the last bit
         return turn if abs(norm - 1.0) < 2e-15 else turn / norm
 
     def _place(self, position: Array, wxyz: Array) -> None:
-        self._position, self._wxyz = _read_only(position), _read_only(wxyz)
-        self._X_parent = _read_only(from_position_wxyz(position, wxyz))
+        self._position, self._wxyz = read_only(position), read_only(wxyz)
+        self._X_parent = read_only(from_position_wxyz(position, wxyz))
 
     def _move(self, position: Array, wxyz: Array) -> None:
         self._place(position, wxyz)
@@ -259,8 +290,3 @@ class Frame:
         """Tell the tree that it changed, so that what was compiled from it is compiled again."""
         self.root._revision += 1
         Frame.edits += 1
-
-
-def _read_only(array: Array) -> Array:
-    array.flags.writeable = False
-    return array

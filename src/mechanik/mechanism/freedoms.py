@@ -8,7 +8,7 @@ import numpy as np
 
 from mechanik.errors import DoFError, LimitsError, NotARotation
 from mechanik.mechanism.dof import ROTATIONS, DoF, DoFLike, as_dof, as_dofs
-from mechanik.mechanism.door import as_number, as_numbers, as_vector
+from mechanik.mechanism.door import as_number, as_numbers, as_vector, read_only
 from mechanik.mechanism.frame import Frame
 from mechanik.spatial import euler, make, quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
@@ -31,13 +31,14 @@ class Freedoms(Frame):
         axes_wxyz: ArrayLike,
     ) -> None:
         super().__init__(name, position=position, wxyz=wxyz)
-        self._axes = self._unit(axes_wxyz)
+        self._axes = read_only(self._unit(axes_wxyz))
         self.set_dof(dof)
 
     # ---- freedoms ---------------------------------------------------------------------------
 
     @property
     def dof(self) -> tuple[DoF, ...]:
+        """The freedoms, in the order X Y Z EX EY EZ."""
         return self._dof
 
     @property
@@ -49,7 +50,7 @@ class Freedoms(Frame):
         """Choose the freedoms anew: values and limits are reset."""
         self._dof = as_dofs(dof)
         self._values = np.zeros(6)
-        self._turn = quaternion.identity()
+        self._turn = read_only(quaternion.identity())
         self._lower, self._upper = np.full(6, -np.inf), np.full(6, np.inf)
         self._invalidate()
         self._touch()
@@ -74,7 +75,7 @@ class Freedoms(Frame):
 
     @axes_wxyz.setter
     def axes_wxyz(self, wxyz: ArrayLike) -> None:
-        self._axes = self._unit(wxyz)
+        self._axes = read_only(self._unit(wxyz))
         self._invalidate()
         self._touch()
 
@@ -95,10 +96,15 @@ class Freedoms(Frame):
 
     @property
     def values(self) -> Array:
-        """One number for each freedom, m or rad, in the order of `dof`."""
-        return self._values[list(self._dof)]
+        """One number for each freedom, m or rad, in the order of `dof`; set values are brought inside the limits."""
+        return read_only(self._values[list(self._dof)])
+
+    @values.setter
+    def values(self, values: ArrayLike) -> None:
+        self.set_values(values)
 
     def value(self, dof: DoFLike) -> float:
+        """The value of one freedom."""
         return float(self._values[self._free(dof)])
 
     def set_values(self, *values: ArrayLike) -> bool:
@@ -119,14 +125,14 @@ class Freedoms(Frame):
         """The rotation of the motion, Rz Ry Rx, as a quaternion (4,)."""
         if self.is_ball:
             return self._turn
-        return euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving")
+        return read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
 
     @turn_wxyz.setter
     def turn_wxyz(self, wxyz: ArrayLike) -> None:
         """For a ball only: turn it; the Euler values follow without a jump."""
         if not self.is_ball:
             raise DoFError(f"{self} is not a ball, so its values must be set one by one")
-        self._turn = self._unit(wxyz)
+        self._turn = read_only(self._unit(wxyz))
         zyx = euler.euler_from_quaternion(self._turn, order="zyx", axes="moving", near=self._values[[5, 4, 3]])
         self._values[[5, 4, 3]] = zyx
         self._invalidate()
@@ -147,14 +153,15 @@ class Freedoms(Frame):
     @property
     def lower(self) -> Array:
         """Lower limits, one for each freedom; -inf where there is none."""
-        return self._lower[list(self._dof)]
+        return read_only(self._lower[list(self._dof)])
 
     @property
     def upper(self) -> Array:
         """Upper limits, one for each freedom; inf where there is none."""
-        return self._upper[list(self._dof)]
+        return read_only(self._upper[list(self._dof)])
 
     def limits(self, dof: DoFLike) -> tuple[float, float]:
+        """Lower and upper limit of one freedom."""
         free = self._free(dof)
         return float(self._lower[free]), float(self._upper[free])
 
@@ -164,9 +171,11 @@ class Freedoms(Frame):
         return self._bound(low, high)
 
     def set_lower(self, *lower: ArrayLike) -> bool:
+        """Set all lower limits, and bring the values inside; returns whether one moved."""
         return self._bound(self._each(lower, "lower limits", infinite=True), {})
 
     def set_upper(self, *upper: ArrayLike) -> bool:
+        """Set all upper limits, and bring the values inside; returns whether one moved."""
         return self._bound({}, self._each(upper, "upper limits", infinite=True))
 
     def set_limit(self, dof: DoFLike, lower: float | None = None, upper: float | None = None) -> bool:
@@ -214,7 +223,7 @@ class Freedoms(Frame):
         for dof, value in inside.items():
             self._values[dof] = value
         if any(dof.is_rotation for dof in inside):
-            self._turn = euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving")
+            self._turn = read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
         self._invalidate()
         return inside != wanted
 

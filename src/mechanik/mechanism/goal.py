@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from mechanik.errors import DoFError, StructureError
 from mechanik.mechanism.dof import ALL, DoF, DoFLike, as_dofs
 from mechanik.mechanism.frame import Frame
@@ -92,6 +94,18 @@ class Goal(Frame):
     def _check_can_close(self) -> None:
         if self._closure is not None:
             raise StructureError(f"{self} is a goal of {self._closure.link} already; undo that first")
+
+    def _left_free(self) -> tuple[DoF, ...]:
+        return self.free_dof
+
+    def _range(self) -> tuple[Array, Array, Array]:
+        return np.zeros(6), np.full(6, -np.inf), np.full(6, np.inf)
+
+    def _take(self, values: dict[DoF, float]) -> None:
+        """A goal has no values of its own."""
+
+    def _is_in_world_axes(self) -> bool:
+        return self._axes_of == "world"
 
     def _accepts(self, child: Frame) -> str:
         return "a goal holds nothing"

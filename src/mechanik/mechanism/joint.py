@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mechanik.errors import CouplingError, StructureError
+from mechanik.errors import CouplingError, StructureError, WrongKind
 from mechanik.mechanism.dof import DoF, DoFLike
 from mechanik.mechanism.door import as_number
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.freedoms import Freedoms
 from mechanik.spatial import Pose
-from mechanik.spatial.array import ArrayLike
+from mechanik.spatial.array import Array, ArrayLike
 
 if TYPE_CHECKING:
     from mechanik.mechanism.closure import Closure
@@ -34,6 +34,7 @@ class Joint(Freedoms):
     """
 
     kind = "joint"
+    plain = ("track_turns",)
 
     def __init__(
         self,
@@ -64,10 +65,17 @@ class Joint(Freedoms):
         if values is not None:
             self.set_values(values)
 
+    def __repr__(self) -> str:
+        freedoms = " ".join(f"{dof.name}={self._values[dof]:.4g}" for dof in self._dof) or "fixed"
+        if self._closure is not None:
+            return f"<joint {self.name!r} {freedoms}: closes {self._closure}>"
+        held = self._children[0].name if self._children else None
+        return f"<joint {self.name!r} {freedoms}: {self._parent.name if self._parent else None!r} -> {held!r}>"
+
     def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
         """Choose the freedoms anew: values, limits, targets, rest pose and couplings are reset."""
         super().set_dof(dof)
-        for coupling in [*self._couplings.values(), *self._followers]:
+        for coupling in {*self._couplings.values(), *self._followers}:  # one with itself stands in both
             coupling.undo()
         self._targets.clear()
         self._rest_pose.clear()
@@ -172,6 +180,8 @@ class Joint(Freedoms):
         """
         from mechanik.mechanism.coupling import Coupling
 
+        if not isinstance(leader, Joint):
+            raise WrongKind(f"{self} can follow a joint, not {leader!r}")
         return Coupling(
             self,
             self._only_dof("dof") if dof is None else self._free(dof),
@@ -188,11 +198,25 @@ class Joint(Freedoms):
         for coupling in self._followers:
             if coupling.leader_dof is free:
                 low, high = coupling.limits_for_leader()
-                if max(lower, low) <= min(upper, high):  # a follower that contradicts its leader is not asked
+                # a follower that would leave its leader no room, as sloppy files have it, is not asked
+                if max(lower, low) < min(upper, high):
                     lower, upper = max(lower, low), min(upper, high)
         return lower, upper
 
     # ---- inside -----------------------------------------------------------------------------
+
+    def _left_free(self) -> tuple[DoF, ...]:
+        return self._dof
+
+    def _range(self) -> tuple[Array, Array, Array]:
+        """For a closure: the values that it should stay near, and their limits."""
+        return self._values, self._lower, self._upper
+
+    def _take(self, values: dict[DoF, float]) -> None:
+        self._assign(values)
+
+    def _is_in_world_axes(self) -> bool:
+        return False
 
     def _accepts(self, child: Frame) -> str:
         if child.kind != "link":
@@ -206,6 +230,8 @@ class Joint(Freedoms):
             raise StructureError(f"{self} holds {self._children[0]} and cannot be closed onto another link")
         if self._closure is not None:
             raise StructureError(f"{self} is closed onto {self._closure.link} already; undo that first")
+        if self._couplings or self._followers:
+            raise StructureError(f"{self} is coupled to another joint and cannot close a loop; undo the coupling first")
 
     def _check_leads(self, dofs: Iterable[DoF]) -> None:
         for dof in dofs:

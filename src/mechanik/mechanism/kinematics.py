@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanik import kernels
-from mechanik.errors import NotFinite, ShapeError, UnknownName
+from mechanik.errors import DuplicateName, NotFinite, ShapeError, UnknownName
 from mechanik.kernels.layout import BALL, FIXED, IS_PLAIN, KIND, PARENT, PRISMATIC, REVOLUTE, ROW, SLIDE
 from mechanik.mechanism.configuration import ConfigurationSpace
 from mechanik.mechanism.dof import ROTATIONS, TRANSLATIONS, DoF
+from mechanik.mechanism.door import read_only
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
@@ -39,7 +40,7 @@ class Slot:
     ball_v: int | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kinematics:
     """A mechanism as arrays. Made by `compile_kinematics`; never changed.
 
@@ -59,6 +60,9 @@ class Kinematics:
     ends: Array
     paths: Mapping[str, Array]
 
+    def __repr__(self) -> str:
+        return f"<kinematics of {len(self.links)} links, {len(self.nodes)} nodes, nq {self.space.nq}>"
+
     def pose(self, link: str, q: ArrayLike, out: Array | None = None) -> Array:
         """X_world_link (..., 4, 4) at q (..., nq)."""
         path = self.path(link)
@@ -69,8 +73,8 @@ class Kinematics:
         X = X.reshape(*leading, 4, 4)
         if out is None:
             return X
-        if out.shape != X.shape:
-            raise ShapeError(f"out must have the shape {X.shape}, not {out.shape}")
+        if not (isinstance(out, np.ndarray) and out.shape == X.shape and out.dtype == X.dtype and out.flags.writeable):
+            raise ShapeError(f"out must be an array of float64 of the shape {X.shape} that can be written into")
         out[...] = X
         return out
 
@@ -105,9 +109,13 @@ class Kinematics:
     def _rows(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """q as (N, nq), and the leading axes that it had."""
         try:
+            if np.iscomplexobj(q):
+                raise TypeError
             values = np.ascontiguousarray(q, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ShapeError(f"q must be an array of numbers, not {q!r}") from None
+            raise ShapeError(f"q must be an array of real numbers, not {q!r}") from None
+        if not values.flags.writeable:  # Numba's kernels take no others, although they do not write here
+            values = values.copy()
         if np.ndim(q) < 1 or values.shape[-1] != self.space.nq:
             raise ShapeError(f"q must have {self.space.nq} numbers along its last axis, but its shape is {np.shape(q)}")
         leading = values.shape[:-1]
@@ -122,7 +130,8 @@ class Kinematics:
 def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Kinematics:
     """Lay out the trees below `roots`. Closing joints take no numbers in q; followers share their leader's."""
     frames = [frame for root in roots for frame in root.traverse()]
-    joints = sorted((f for f in frames if isinstance(f, Joint) and not f.is_closure), key=lambda f: f._serial)
+    # a joint that holds nothing moves nothing
+    joints = sorted((f for f in frames if isinstance(f, Joint) and f.children), key=lambda f: f._serial)
     links = sorted((f for f in frames if isinstance(f, Link)), key=lambda f: f._serial)
     space, slots = _lay_out(joints, names)
 
@@ -158,7 +167,7 @@ class _Nodes:
 
     def move(self, joint: Joint, node: int, X: Array) -> tuple[int, Array]:
         """Add the motion of `joint`, which sits at X below `node`; returns where its child hangs."""
-        if not joint.dof or joint.is_closure:
+        if joint not in self.slots or not joint.dof:
             return node, X
         A = make(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
         X = X @ A
@@ -220,10 +229,13 @@ def _lay_out(joints: Sequence[Joint], names: Mapping[Frame, str]) -> tuple[Confi
         slots[joint] = Slot(q_of, v_of, len(q_names) if ball else None, len(v_names) if ball else None)
         if ball:
             balls.append((len(q_names), len(v_names)))
-            q_names += [f"{name}.{part}" for part in "wxyz"]
+            q_names += [f"{name}.q{part}" for part in "wxyz"]
             v_names += [f"{name}.{dof.name}" for dof in ROTATIONS]
             rotates += [True] * 3
             limits += [(-np.inf, np.inf)] * 4
+    if len(set(q_names)) < len(q_names):
+        doubled = next(name for name in q_names if q_names.count(name) > 1)
+        raise DuplicateName(f"two freedoms would be called {doubled!r}; rename one of the joints")
     bounds = np.array(limits, dtype=np.float64).reshape(-1, 2)
     space = ConfigurationSpace(
         q_names=tuple(q_names),
@@ -233,8 +245,8 @@ def _lay_out(joints: Sequence[Joint], names: Mapping[Frame, str]) -> tuple[Confi
         balls_q=np.array([q for q, _ in balls], dtype=np.int64),
         balls_v=np.array([v for _, v in balls], dtype=np.int64),
         rotates=np.array(rotates, dtype=np.bool_),
-        lower=np.ascontiguousarray(bounds[:, 0]),
-        upper=np.ascontiguousarray(bounds[:, 1]),
+        lower=read_only(np.ascontiguousarray(bounds[:, 0])),
+        upper=read_only(np.ascontiguousarray(bounds[:, 1])),
     )
     return space, slots
 

@@ -22,6 +22,7 @@ class Link(Frame):
     """
 
     kind = "link"
+    plain = ("visuals", "collisions", "inertial")
 
     def __init__(
         self,
@@ -45,4 +46,7 @@ class Link(Frame):
         return tuple(self._closures)
 
     def _accepts(self, child: Frame) -> str:
-        return "" if child.kind in ("joint", "goal") else "a link holds joints and goals"
+        if child.kind not in ("joint", "goal"):
+            return "a link holds joints and goals"
+        closure = getattr(child, "closure", None)
+        return "that is closed onto this link" if closure is not None and closure.link is self else ""

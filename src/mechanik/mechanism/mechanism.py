@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy import empty
 
-from mechanik.errors import DuplicateName, ShapeError, UnknownName
+from mechanik.errors import DuplicateName, ShapeError, StructureError, UnknownName
 from mechanik.mechanism.by_name import JointValues, configuration_by_name, values_by_name
 from mechanik.mechanism.chains import Chain, independent_chains
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.configuration import ConfigurationSpace
-from mechanik.mechanism.door import as_vector
+from mechanik.mechanism.configurations import Configurations
+from mechanik.mechanism.door import as_vector, counted, read_only
+from mechanik.mechanism.flat import flatten, restore
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
@@ -24,6 +26,8 @@ from mechanik.mechanism.roots import find_roots
 from mechanik.spatial.array import Array, ArrayLike
 
 ORIGIN = np.zeros(3)
+REFUSALS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""How a kernel, compiled or as plain Python, says that its arguments are not of the common kind."""
 T = TypeVar("T")
 
 
@@ -42,21 +46,29 @@ class Mechanism:
     def __init__(self, roots: Frame | Iterable[Frame], *, name: str = "", warnings: Iterable[str] = ()) -> None:
         self.name = name
         self.warnings = list(warnings)
-        self.configurations: dict[str, Array] = {}
+        self.configurations = Configurations(lambda: self.space)
         """Named configurations, such as the key frames of a file."""
         self.extras: dict[str, Any] = {}
         """What a file says and the graph has no place for, by subject and joint: plain data, kept for writers."""
-        self._roots = find_roots(roots)
+        frames = find_roots(roots)
+        # goals are found through what they want, so that they go when they want nothing any more
+        self._given = tuple(f for f in frames if not (isinstance(f, Goal) and f.closure is not None)) or frames
         self._refresh()
 
     def __repr__(self) -> str:
-        loops = f", {len(self.closures)} closures" if self.closures else ""
-        return f"<mechanism {self.name!r}: {len(self.links)} links, {len(self.joints)} joints, nv {self.nv}{loops}>"
+        parts = [
+            counted(len(self.links), "link"),
+            counted(len(self.joints) - len(self.closures), "joint"),
+            *([counted(len(self.closures), "closure")] if self.closures else []),
+            *([counted(len(self.goals), "goal")] if self.goals else []),
+        ]
+        return f"<mechanism {self.name!r}: {', '.join(parts)}; nq {self.nq}, nv {self.nv}>"
 
     # ---- parts ------------------------------------------------------------------------------
 
     @property
     def roots(self) -> tuple[Frame, ...]:
+        """The tops of all trees that belong to it."""
         self._fresh()
         return self._roots
 
@@ -68,6 +80,7 @@ class Mechanism:
 
     @property
     def links(self) -> Mapping[str, Link]:
+        """All links by name, in the order in which they were made."""
         self._fresh()
         return self._links
 
@@ -85,23 +98,31 @@ class Mechanism:
 
     @property
     def goals(self) -> Mapping[str, Goal]:
+        """All goals by name."""
         self._fresh()
         return self._goals
 
     def link(self, name: str) -> Link:
+        """The link of that name."""
         return _look_up("link", name, self.links)
 
     def joint(self, name: str) -> Joint:
+        """The joint of that name."""
         return _look_up("joint", name, self.joints)
 
     def goal(self, name: str) -> Goal:
+        """The goal of that name."""
         return _look_up("goal", name, self.goals)
+
+    def closure(self, name: str) -> Closure:
+        """The closure of that name, which is the name of the joint that makes it."""
+        return _look_up("closure", name, self.closures)
 
     def name_of(self, frame: Frame) -> str:
         """The name under which a frame is known here; unnamed frames are numbered by kind."""
         self._fresh()
         if frame not in self._names:
-            raise UnknownName("frame of this mechanism", repr(frame), ())
+            raise StructureError(f"{frame!r} is no part of this mechanism")
         return self._names[frame]
 
     def chains(self) -> tuple[Chain, ...]:
@@ -118,19 +139,21 @@ class Mechanism:
 
     @property
     def nq(self) -> int:
+        """How many numbers q has."""
         return self.kinematics.space.nq
 
     @property
     def nv(self) -> int:
+        """How many numbers v has: the freedoms of the tree."""
         return self.kinematics.space.nv
 
     def neutral(self) -> Array:
         """Every value zero, or as near to zero as its limits allow."""
         return self.space.neutral()
 
-    def random(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> Array:
+    def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
         """Configurations (*size, nq), uniform inside the limits."""
-        return self.space.random(rng, (size,) if isinstance(size, int) else size)
+        return self.space.random(rng, size)
 
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """The configuration reached from q by the step v; leading axes broadcast."""
@@ -141,11 +164,12 @@ class Mechanism:
         return self.space.difference(q0, q1)
 
     def clamp(self, q: ArrayLike) -> Array:
+        """q with every value inside its limits and every ball a unit quaternion."""
         return self.space.clamp(q)
 
     @property
     def q(self) -> Array:
-        """The configuration that the joints hold now, (nq,)."""
+        """The configuration that the joints hold now, (nq,); assign a whole one to move them."""
         kinematics = self.kinematics
         q = np.empty(kinematics.space.nq)
         for joint, slot in kinematics.slots.items():
@@ -153,7 +177,7 @@ class Mechanism:
                 q[k] = joint._values[dof]
             if slot.ball_q is not None:
                 q[slot.ball_q : slot.ball_q + 4] = joint.turn_wxyz
-        return q
+        return read_only(q)
 
     @q.setter
     def q(self, q: ArrayLike) -> None:
@@ -162,9 +186,7 @@ class Mechanism:
     def set_q(self, q: ArrayLike) -> bool:
         """Move the joints to q, brought inside the limits; returns whether a limit was hit."""
         kinematics = self.kinematics
-        wanted = kinematics.space.check_q(q)
-        if wanted.ndim != 1:
-            raise ShapeError(f"the joints can take one configuration, not an array of shape {wanted.shape}")
+        wanted = self._one(q)
         inside = kinematics.space.clamp(wanted)
         for joint, slot in kinematics.slots.items():
             if slot.q:
@@ -184,7 +206,7 @@ class Mechanism:
         Args:
             q: (nq,); the present configuration if it is not given.
         """
-        return values_by_name(self.kinematics, self._names, self.q if q is None else self.space.check_q(q))
+        return values_by_name(self.kinematics, self._names, self.q if q is None else self._one(q))
 
     def configuration(self, values: JointValues, q: ArrayLike | None = None) -> Array:
         """q with some joints' values replaced, given by joint (`elbow`), or by freedom (`base.X`).
@@ -194,7 +216,7 @@ class Mechanism:
                 A follower may be named if it agrees with its leader.
             q: (nq,) what the rest is taken from; the present configuration if it is not given.
         """
-        start = self.q if q is None else np.array(self.space.check_q(q))
+        start = np.array(self.q if q is None else self._one(q))
         return configuration_by_name(self.kinematics, self.joints, values, start)
 
     # ---- forward kinematics -----------------------------------------------------------------
@@ -209,7 +231,7 @@ class Mechanism:
             self._paths, self._nv = self._kinematics.paths, self._kinematics.space.nv
         return self._kinematics
 
-    def pose(self, link: str, q: ArrayLike | None = None, out: Array | None = None) -> Array:
+    def pose(self, link: str | Link, q: ArrayLike | None = None, out: Array | None = None) -> Array:
         """X_world_link, (..., 4, 4), at q (..., nq) or at the present configuration.
 
         Args:
@@ -219,15 +241,17 @@ class Mechanism:
             X = empty((4, 4)) if out is None else out
             if Frame.edits == self._edits and forward.chain_pose(self._paths[link], q, X):
                 return X
-        except (KeyError, TypeError, ValueError):
+        except REFUSALS:
             pass
-        return self.kinematics.pose(link, self.q if q is None else q, out)
+        return self.kinematics.pose(self._link_name(link), self.q if q is None else q, out)
 
-    def poses(self, q: ArrayLike | None = None, links: Sequence[str] | None = None) -> Array:
+    def poses(self, q: ArrayLike | None = None, links: Sequence[str | Link] | None = None) -> Array:
         """X_world_link of all links, or of those named, (..., L, 4, 4), in the order of `links`."""
-        return self.kinematics.poses(self.q if q is None else q, links)
+        some = [links] if isinstance(links, str | Link) else links
+        names = None if some is None else [self._link_name(link) for link in some]
+        return self.kinematics.poses(self.q if q is None else q, names)
 
-    def jacobian(self, link: str, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
+    def jacobian(self, link: str | Link, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
         """The geometric Jacobian (..., 6, nv) of a point that is fixed in the link.
 
         Args:
@@ -240,20 +264,31 @@ class Mechanism:
             J = empty((6, self._nv))
             if Frame.edits == self._edits and forward.chain_jacobian(self._paths[link], p_link, q, J):
                 return J
-        except (KeyError, TypeError, ValueError):
+        except REFUSALS:
             pass
-        return self.kinematics.jacobian(link, self.q if q is None else q, p_link)
+        return self.kinematics.jacobian(self._link_name(link), self.q if q is None else q, p_link)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: the graph and what people gave it, nothing that is computed."""
-        kept = ("name", "warnings", "configurations", "extras", "_roots")
-        return {key: value for key, value in vars(self).items() if key in kept}
+        kept = {name: dict(values) for name, values in self.configurations._kept.items()}
+        flat = flatten(self.roots, self._given)
+        return {"name": self.name, "warnings": self.warnings, "extras": self.extras, "kept": kept, "flat": flat}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._refresh()
+        self.__init__(restore(state["flat"]), name=state["name"], warnings=state["warnings"])
+        self.extras = state["extras"]
+        self.configurations._kept.update(state["kept"])
 
     # ---- inside -----------------------------------------------------------------------------
+
+    def _link_name(self, link: str | Link) -> str:
+        return self.name_of(link) if isinstance(link, Link) else link
+
+    def _one(self, q: ArrayLike) -> Array:
+        values = self.space.check_q(q)
+        if values.ndim != 1:
+            raise ShapeError(f"one configuration is needed here, not an array of shape {values.shape}")
+        return values
 
     def _fresh(self) -> None:
         """Look the graph over again if it was edited."""
@@ -264,7 +299,7 @@ class Mechanism:
         self._edits = Frame.edits
 
     def _refresh(self) -> None:
-        self._roots = find_roots(self._roots)
+        self._roots = find_roots(self._given)
         frames = sorted((f for root in self._roots for f in root.traverse()), key=lambda f: f._serial)
         self._names = _name_all(frames)
         links = {self._names[f]: f for f in frames if isinstance(f, Link)}
@@ -274,7 +309,7 @@ class Mechanism:
         self._links, self._joints = MappingProxyType(links), MappingProxyType(joints)
         self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
         self._kinematics: Kinematics | None = None
-        self._paths: Mapping[str, Array] = {}
+        self._paths: Mapping[Any, Array] = {}
         self._nv = 0
         self._seen = tuple(root._revision for root in self._roots)
         self._edits = Frame.edits

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mechanik.errors import WrongKind
 from mechanik.mechanism import reference
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.dof import ROTATIONS, DoF
@@ -41,6 +42,8 @@ def mobility(mechanism: Mechanism, tolerance: float = 1e-6) -> Mobility:
     Args:
         tolerance: how far (m and rad) a closure may stand open and still count as shut.
     """
+    if not isinstance(mechanism, Mechanism):
+        raise WrongKind(f"only a mechanism has mobility, not {mechanism!r}")
     closures = list(mechanism.closures.values())
     constraints = sum(len(closure.constrained) for closure in closures)
     gruebler = mechanism.nv - constraints
@@ -62,7 +65,7 @@ def closure_jacobian(mechanism: Mechanism, closure: Closure) -> Array:
     R_world_axes = joint.world_matrix[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
     rows = [R_world_axes[:, dof.direction] @ apart[:3] for dof in closure.constrained if not dof.is_rotation]
     rows += [normal @ apart[3:] for normal in _taken_turns(closure, R_world_axes)]
-    return np.array(rows).reshape(-1, mechanism.nv)
+    return np.array(rows).reshape(len(rows), mechanism.nv)
 
 
 def _taken_turns(closure: Closure, R_world_axes: Array) -> Array:
@@ -75,8 +78,8 @@ def _taken_turns(closure: Closure, R_world_axes: Array) -> Array:
         if dof in closure.free:
             axes.append(R[:, dof.direction])
             R = R @ _elementary(dof, values[dof])
-    if not axes:
-        return np.eye(3)
+    if not axes or len(axes) == 3:
+        return np.eye(3)[len(axes) :]
     _, sizes, normals = np.linalg.svd(np.array(axes))
     return normals[int((sizes > 1e-9).sum()) :]
 

@@ -16,7 +16,10 @@ def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
 
     Each is named once, in the order in which it was found: those of `frames` first.
     """
-    waiting = [frames] if isinstance(frames, Frame) else list(frames)
+    try:
+        waiting = [frames] if isinstance(frames, Frame) else list(frames)
+    except TypeError:
+        raise WrongKind(f"{frames!r} is no link, joint or goal") from None
     for frame in waiting:
         if not isinstance(frame, Frame):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongKind(f"{frame!r} is no link, joint or goal")

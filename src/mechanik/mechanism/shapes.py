@@ -14,6 +14,8 @@ Vector3 = tuple[float, float, float]
 
 def _check_lengths(owner: object, *lengths: float) -> None:
     """Sizes of solids: finite and not negative."""
+    if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
+        raise ShapeError(f"{owner}: every size must be a number")
     if not all(np.isfinite(length) for length in lengths):
         raise NotFinite(f"{owner}: every size must be finite")
     if any(length < 0 for length in lengths):

@@ -11,9 +11,10 @@ from mechanik.mechanism.mechanism import Mechanism
 def trim(mechanism: Mechanism, keep: Iterable[str] = ()) -> list[str]:
     """Remove the branches that hold no moving joint, no closure and no goal; returns the names of the links removed.
 
-    A link that hangs on a moving joint stays, as do the roots and the links named in `keep`.
+    A link that hangs on a moving joint stays, as do the roots and the links named in `keep`. What is cut off takes
+    its mass with it.
     """
-    kept = {mechanism.link(name) for name in keep}
+    kept = {mechanism.link(name) for name in ([keep] if isinstance(keep, str) else keep)}
     removed: list[str] = []
     leaves = [link for link in mechanism.links.values() if not link.children]
     while leaves:
