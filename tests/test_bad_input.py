@@ -149,6 +149,7 @@ def arm() -> mk.Mechanism:
 Q = [0.0, 1, 0, 0, 0]
 CALLS = {
     "a file that is not there": (lambda: mk.load("no/such/robot.urdf"), e.FileMissing, "robot.urdf"),
+    "a home of nobody": (lambda: mk.load("~nobody-at-all/robot.urdf"), e.FileMissing, "robot.urdf"),
     "a folder": (lambda: mk.load(Path(__file__).parent), e.FormatError, "folder|directory"),
     "a number as a file": (lambda: mk.load(5), e.MechanikError, "5|int"),
     "an option that no reader has": (

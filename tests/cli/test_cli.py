@@ -17,7 +17,6 @@ import pytest
 import mechanik.mechanism as mk
 from mechanik import gallery
 from mechanik.cli import main
-from mechanik.errors import UrdfError
 from mechanik.formats import describe, load, save
 
 DATA = Path(__file__).parents[1] / "data"
@@ -67,8 +66,8 @@ def test_info_shows_joints_links_goals_and_mobility(capsys, arm):
     assert "little arm" in out
     assert "3 links, 2 joints, 1 goal; nq 2, nv 2; no masses" in out
     assert "mobility 2 (Grübler's count 2)" in out
-    assert re.search(r"shoulder +EZ +z +-2\.0000 +2\.0000 +0\.5000 +rad", out)
-    assert re.search(r"slide +Z +x +-inf +inf +0\.0000 +m", out)
+    assert re.search(r"shoulder +0 +revolute +EZ +z +-2\.0000 +2\.0000 +0\.5000 +rad", out)
+    assert re.search(r"slide +1 +prismatic +Z +x +-inf +inf +0\.0000 +m", out)
     assert re.search(r"tool +slide +upper", out)
     assert re.search(r"there +X Y Z EX EY EZ +tool", out)
 
@@ -97,8 +96,29 @@ def test_info_of_a_loop_as_json_has_its_gap(capsys):
     assert loop["gap"]["distance"] < 1e-9
 
 
-def test_info_names_the_leader_of_a_follower(capsys):
-    assert re.search(r"panda_finger_joint2 .* panda_finger_joint1", run(capsys, "info", "gallery:panda")[1])
+def test_info_shows_the_gap_of_a_shut_loop_as_zero(capsys):
+    assert len(re.findall(r"leg\d_ball +0 +0 ", run(capsys, "info", "gallery:stewart_platform")[1])) == 6
+
+
+def test_info_shows_how_a_follower_follows_and_that_it_is_not_in_q(capsys):
+    out = run(capsys, "info", "gallery:panda")[1]
+    assert re.search(r"panda_finger_joint1 +7 +prismatic", out)
+    assert re.search(r"panda_finger_joint2 +prismatic .* = panda_finger_joint1", out)
+
+
+def test_info_shows_the_quaternion_of_a_ball_as_a_range_of_q(capsys):
+    out = run(capsys, "info", "gallery:stewart_platform")[1]
+    assert re.search(r"platform_joint +0 +floating +X .*\n +1 +Y .*\n +2 +Z .*\n +3:7 +EX .*\n +EY .*\n +EZ", out)
+    joint = data(capsys, "info", "gallery:stewart_platform")["joints"][0]
+    assert (joint["type"], joint["q"]) == ("floating", [0, 1, 2, 3, 4, 5, 6])
+
+
+def test_info_counts_fixed_joints_and_lists_them_last_when_all_are_asked_for(capsys):
+    out = run(capsys, "info", "gallery:panda")[1]
+    assert "13 links, 12 joints (3 fixed)" in out
+    assert not re.search(r"\bfixed *\n", out)
+    listed = run(capsys, "info", "gallery:panda", "--all")[1].split("link ")[0]
+    assert re.search(r"panda_finger_joint2 .*\npanda_joint8 +fixed\npanda_hand_joint +fixed\n", listed)
 
 
 def test_warnings_of_the_reader_go_to_stderr(capsys, tmp_path):
@@ -137,7 +157,7 @@ def test_check_fails_on_warnings_only_when_it_is_strict(capsys, arm):
     code, out, _ = run(capsys, "check", arm)
     assert code == 0
     assert re.search(r"warning +no-limits +joint 'slide' +has no limits", out)
-    assert "fine: 0 errors, 1 warning, 0 notes" in out
+    assert out.splitlines()[-1] == "no errors: 1 warning, 0 notes"
     code, out, _ = run(capsys, "check", arm, "--strict")
     assert code == 1
     assert "not fine" in out
@@ -164,15 +184,49 @@ def test_check_as_json_says_the_same(capsys, broken, arm):
 def test_convert_writes_json_that_reads_back_equal(capsys, tmp_path):
     code, out, err = run(capsys, "convert", "gallery:four_bar", tmp_path / "four.json")
     assert (code, err) == (0, "")
-    assert "4 links, 4 joints" in out
+    assert "4 links, 3 joints, 1 loop" in out
     assert describe(load(tmp_path / "four.json")) == describe(gallery.four_bar())
 
 
 def test_convert_says_what_was_lost(capsys, arm, tmp_path):
     code, _, err = run(capsys, "convert", arm, tmp_path / "arm.urdf")
     assert code == 0
-    assert "lost: 1 goal: there" in err
+    assert re.search(r"note: .* no place for goals: there", err)
     assert list(load(tmp_path / "arm.urdf").joints)[:2] == ["shoulder", "slide"]
+
+
+def test_convert_counts_what_it_wrote_and_says_what_was_split_and_added(capsys, tmp_path):
+    builder = mk.Builder("r")
+    builder.joint("wrist", "a", "b", ["EX", "EY"], at=(1, 0, 0))
+    save(builder.build(), tmp_path / "r.json")
+    code, out, err = run(capsys, "convert", tmp_path / "r.json", tmp_path / "r.urdf")
+    assert (code, out.partition(": ")[2]) == (0, "3 links, 2 joints\n")
+    split, added = err.splitlines()
+    assert re.fullmatch(r"note: .* single joints .*: wrist \(wrist\.EX, wrist\.EY\)", split)
+    assert added == "note: 1 link added: wrist.EY"
+
+
+def test_convert_refuses_what_is_no_file_to_write(capsys, arm, tmp_path):
+    (tmp_path / "folder.json").mkdir()
+    for out, message in (
+        ("-", "an output file is needed"),
+        (tmp_path / "folder.json", "is a folder"),
+        (tmp_path / "none" / "x.json", "there is no folder"),
+        ("a" * 300 + ".json", "too long"),
+        ("a\0b.json", "null"),
+    ):
+        code, shown, err = run(capsys, "convert", arm, out)
+        assert (code, shown, err.count("\n")) == (2, "", 1)
+        assert message in err
+        assert "--force" not in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
+def test_convert_replaces_no_pipe(capsys, arm, tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    code, _, err = run(capsys, "convert", arm, tmp_path / "pipe.json", "--force")
+    assert code == 2
+    assert "no ordinary file" in err
 
 
 def test_convert_replaces_a_file_only_by_force(capsys, arm, tmp_path):
@@ -225,6 +279,7 @@ def test_fk_is_the_pose_of_the_mechanism(capsys):
         ["--q", "0.3", "-0.5"],
         ["--q", "0.3,-0.5"],
         ["--q=0.3,-5e-1"],
+        ["joint1=0.3", "joint2=-0.5", "--q", "-1,-2"],
         ["joint1=0.3", "joint2=-0.5"],
         ["joint2=-.5", "--q", "0.3", "9"],
         ["--degrees", "--q", f"{np.degrees(0.3)!r}", f"{np.degrees(-0.5)!r}"],
@@ -272,6 +327,7 @@ WRONG_FK = [
     (["--q", "1"], r"--q takes 2 numbers \(joint1, joint2\), not 1"),
     (["--q", "1", "2", "3"], r"--q takes 2 numbers .*, not 3"),
     (["--q", "1", "x"], r"'x' is not a number"),
+    (["--q", "-1,x"], r"'x' is not a number"),
     (["--q", "1", "nan"], r"nan is not finite"),
     (["--q"], r"a number is missing"),
     (["joint3=1"], r"no joint is called 'joint3'"),
@@ -344,6 +400,10 @@ MISUSE = [
     (["info", "gallery:pnda"], "Did you mean 'panda'?"),
     (["info", str(DATA / "peers" / "ur6.urdf")], "Did you mean 'ur5.urdf'?"),
     (["check", "nothing.urdf"], "there is no file 'nothing.urdf'"),
+    (["info", str(DATA)], "is a folder"),
+    (["check", str(DATA)], "is a folder"),
+    (["info", "panda"], "gallery:panda"),
+    (["info", "~nobody-of-that-name/x.urdf"], "there is no file"),
     (["convert", UR5], "OUT"),
     (["convert", UR5, "x.json", "--base", "flying"], "flying"),
     (["convert", "gallery:panda", "x.json", "--base", "free"], "--base is for URDF files"),
@@ -359,15 +419,17 @@ def test_wrong_use_exits_2_with_one_line(capsys, arguments, message):
     assert "Traceback" not in err
 
 
-def test_a_broken_file_exits_1_with_one_line_unless_the_traceback_is_asked_for(capsys, broken, monkeypatch):
+def test_a_broken_file_exits_1_with_one_line_and_a_traceback_only_where_it_is_asked_for(capsys, broken, monkeypatch):
     code, out, err = run(capsys, "info", broken)
     assert (code, out) == (1, "")
     assert re.fullmatch(r"error: broken\.urdf, line 1: .*'c'.*\n", err)
-    with pytest.raises(UrdfError):
-        main(["info", str(broken), "--traceback"])
+    code, _, traced = run(capsys, "info", broken, "--traceback")
+    assert code == 1
+    assert traced.startswith("Traceback")
+    assert traced.endswith(err)
     monkeypatch.setenv("MECHANIK_TRACEBACK", "1")
-    with pytest.raises(UrdfError):
-        main(["info", str(broken)])
+    assert run(capsys, "info", broken)[0] == 1
+    assert run(capsys, "info", "nothing.urdf")[0] == 2
 
 
 def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
@@ -379,6 +441,17 @@ def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
 
 def test_an_interrupt_exits_130_quietly(capsys, monkeypatch):
     monkeypatch.setattr("mechanik.cli.run.run", _interrupt)
+    assert run(capsys, "demo") == (130, "", "")
+
+
+def test_an_interrupt_while_importing_exits_130_quietly(capsys, monkeypatch):
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == "mechanik.cli.run":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "mechanik.cli.run", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
     assert run(capsys, "demo") == (130, "", "")
 
 
@@ -430,9 +503,18 @@ def test_a_closed_pipe_is_quiet():
     assert done.stderr == ""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
-@pytest.mark.parametrize("columns", [50, 80, 120])
-def test_a_narrow_terminal_cuts_no_number(columns):
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full there")
+@pytest.mark.parametrize("to", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_a_result_that_cannot_be_written_is_one_line_and_exit_1(to, options):
+    command = f"{sys.executable} -m mechanik info gallery:planar_2r {options} {to}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: .*\n", done.stderr)
+
+
+def in_terminal(columns, *arguments):
+    """What a command shows in a terminal of that width."""
     import fcntl
     import pty
     import struct
@@ -441,7 +523,7 @@ def test_a_narrow_terminal_cuts_no_number(columns):
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    command = [sys.executable, "-m", "mechanik", "fk", "gallery:panda"]
+    command = [sys.executable, "-m", "mechanik", *map(str, arguments)]
     running = subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**environment, "TERM": "xterm"})
     os.close(theirs)
     shown = b""
@@ -455,8 +537,38 @@ def test_a_narrow_terminal_cuts_no_number(columns):
         shown += part
     running.wait()
     os.close(ours)
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r\n", "\n")
+
+
+needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
+
+
+@needs_terminal
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_a_narrow_terminal_cuts_no_number(columns):
+    text = in_terminal(columns, "fk", "gallery:panda")
     assert "…" not in text
     numbers = re.findall(r"-?\d\.\d+", text)
     assert len(numbers) == 7 * len(gallery.panda().links)
     assert len({len(x.partition(".")[2]) for x in numbers}) == 1
+
+
+@needs_terminal
+def test_a_narrow_terminal_folds_texts_between_words_and_no_name(tmp_path):
+    builder = mk.Builder("long names")
+    name = "a_joint_whose_name_fills_most_of_a_line_of_the_terminal"
+    builder.joint(name, "left_hand_finger_base_link", "left_hand_finger_tip_link", "EZ", limits=(0.5, 1))
+    builder.revolute("j", "left_hand_finger_tip_link", "end", limits=(-200, 200))
+    save(builder.build(), tmp_path / "long.json")
+    lines = in_terminal(60, "info", tmp_path / "long.json").splitlines()
+    assert any(re.match(rf"{name} +0 +revolute .* rad$", line) for line in lines)
+    assert any(re.match(rf"left_hand_finger_tip_link +{name} +left_hand_finger_base_link$", line) for line in lines)
+    lines = in_terminal(60, "check", tmp_path / "long.json").splitlines()
+    assert lines == [
+        "warning  degrees  joint 'j'",
+        "         has limits of -200 to 200 rad, which look like",
+        "         degrees",
+        f"note     zero-excluded  joint '{name}'",
+        "         cannot be at zero, as its limits are 0.5 to 1",
+        "no errors: 1 warning, 1 note",
+    ]

@@ -9,6 +9,7 @@ import pytest
 
 import mechanik.mechanism as mk
 from mechanik.formats import Finding, check, write_json
+from mechanik.formats.check_motion import amount
 
 
 def arm():
@@ -74,6 +75,12 @@ def test_odd_limits_are_found(limits, severity, code, message):
     assert check(with_joint(dof="EZ", limits=limits)) == [Finding(severity, code, "joint 'j'", message)]
 
 
+def test_limits_too_large_for_degrees_are_none():
+    assert codes(with_joint(dof="EZ", limits=(-1e4, 1e4)), "note") == ["no-limits"]
+    assert codes(with_joint(dof="Z", limits=(-1e16, 1e16)), "warning") == ["no-limits"]
+    assert codes(with_joint(dof="EZ", limits=(-1, 1e4))) == []
+
+
 def test_a_joint_of_several_freedoms_says_which_is_meant():
     findings = check(with_joint(dof=["X", "EZ"], limits=([-1, 0.5], [1, 1])))
     assert [finding.message for finding in findings] == ["EZ cannot be at zero, as its limits are 0.5 to 1"]
@@ -122,6 +129,15 @@ def test_a_loop_that_stands_open_is_an_error_and_a_shut_one_is_none():
     (finding,) = check(four_bar(0.5))
     assert (finding.severity, finding.code, finding.where) == ("error", "open-loop", "closure 'pin'")
     assert "m and 0 rad" in finding.message
+
+
+def test_a_gap_that_is_only_rounding_is_told_as_zero():
+    mechanism = four_bar(0.0)
+    mechanism.link("rocker").position = (0.1, 0, 0)
+    mechanism.set_q([0, 1e-17, 0])
+    (finding,) = check(mechanism)
+    assert finding.message == "is open by 0.1 m and 0 rad where the joints are now"
+    assert (amount(1e-17), amount(-3e-7), amount(0.25)) == ("0", "-3e-07", "0.25")
 
 
 def test_links_that_nothing_leads_to_are_found():
@@ -177,6 +193,16 @@ def test_meshes_that_are_missing_are_found_once_a_link(tmp_path):
     assert codes(with_shape(mk.Mesh("a.stl"))) == ["mesh-missing"]  # seen and bumped with
     there.unlink()
     assert codes(with_shape(mk.Mesh("a.stl", path=str(there)))) == ["mesh-missing"]
+
+
+def test_mirrored_meshes_are_told_once():
+    builder = arm()
+    mirrored = [mk.PlacedShape(mk.Mesh(__file__, (1, -1, 1), __file__))]
+    builder.link("upper", visuals=mirrored)
+    builder.link("fore", visuals=mirrored)
+    (finding,) = check(builder.build())
+    assert (finding.severity, finding.code, finding.where) == ("note", "mesh-mirrored", "mechanism")
+    assert finding.message == "has 2 meshes that are mirrored by a negative scale (links: upper, fore)"
 
 
 SHAPES = [

@@ -206,15 +206,34 @@ def test_the_schema_knows_every_argument_of_the_makers():
 def test_extras_that_json_cannot_hold_are_refused():
     mechanism = two_link_arm()
     mechanism.extras["a function"] = {"of": print}
-    with pytest.raises(JsonError, match=r"extras .*cannot"):
+    with pytest.raises(JsonError, match=r"extras\.a function\.of: .*found a builtin_function"):
         write_json(mechanism)
+    for extras, message in (({1: "a"}, "the key 1 is no string"), ({"a": [[[[[[[[[1]]]]]]]]]}, "nested so deeply")):
+        mechanism.extras = extras
+        with pytest.raises(JsonError, match=message):
+            write_json(mechanism)
 
 
 def test_a_number_that_is_not_finite_is_not_written():
     mechanism = two_link_arm()
-    mechanism.configurations["bad"] = np.array([np.nan])
-    with pytest.raises(JsonError, match="not finite"):
+    mechanism.extras["bad"] = np.nan
+    with pytest.raises(JsonError, match=r"extras\.bad: expected a finite number"):
         write_json(mechanism)
+
+
+def test_a_configuration_whose_name_is_no_string_is_not_written():
+    mechanism = two_link_arm()
+    mechanism.configurations[1] = mechanism.q
+    with pytest.raises(JsonError, match="the name of a configuration is a string, not 1"):
+        write_json(mechanism)
+
+
+def test_a_mechanism_with_nothing_in_it_comes_back_with_a_warning():
+    text = write_json(mk.Mechanism([], name="nothing"))
+    back = read_json(text)
+    assert (back.name, list(back.links), back.nq) == ("nothing", [], 0)
+    assert back.warnings == ["the mechanism has no links, so there is nothing in it"]
+    assert write_json(back) == text
 
 
 # ---- broken ---------------------------------------------------------------------------------

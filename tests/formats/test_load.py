@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from mechanik.errors import (
     MechanikError,
     UnknownFormat,
     UnknownOption,
+    UrdfError,
     XacroError,
     XmlError,
 )
@@ -172,6 +175,61 @@ def test_what_is_saved_loads_again(suffix, tmp_path):
     assert os.listdir(tmp_path) == [path.name]
 
 
+@pytest.mark.parametrize("suffix", [".json", ".urdf"])
+def test_a_mechanism_with_nothing_in_it_is_saved_and_loads_again(suffix, tmp_path):
+    path = tmp_path / f"nothing{suffix}"
+    assert save(mk.Mechanism([]), path) == []
+    assert list(load(path).links) == []
+    assert any("nothing in it" in warning for warning in load(path).warnings)
+
+
+def test_saving_says_what_the_file_cannot_hold(tmp_path):
+    mechanism = arm()
+    assert save(mechanism, tmp_path / "arm.urdf") == []
+    mechanism.configurations["home"] = mechanism.q
+    assert save(mechanism, tmp_path / "arm.json") == []
+    assert save(mechanism, tmp_path / "arm.urdf") == ["a URDF has no place for named configurations: home"]
+
+
+def unreadable():
+    """A mechanism for each kind of file that could be written, and not be read again."""
+    nameless = arm()
+    nameless.name = 3
+    flat = arm()
+    flat.link("a").visuals = (mk.PlacedShape(mk.Mesh("a.stl", (1, 0, 1))),)
+    far = mk.Mechanism(mk.Link("a", position=(1e10, 0, 0)))
+    half = mk.Mechanism(mk.Link("\ud800"))
+    return [
+        (nameless, ".json", JsonError),
+        (nameless, ".urdf", UrdfError),
+        (flat, ".urdf", UrdfError),
+        (far, ".urdf", UrdfError),
+        (half, ".json", JsonError),
+        (half, ".urdf", UrdfError),
+    ]
+
+
+@pytest.mark.parametrize(("mechanism", "suffix", "error"), unreadable())
+def test_what_could_not_be_read_again_replaces_nothing(mechanism, suffix, error, tmp_path):
+    path = tmp_path / f"arm{suffix}"
+    path.write_text("before")
+    with pytest.raises(error):
+        save(mechanism, path)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_loops_that_a_file_beside_would_close_again_are_not_saved_there(tmp_path):
+    builder = mk.Builder("loop")
+    builder.revolute("j", "a", "b")
+    builder.revolute("k", "a", "c")
+    builder.close("loop", "b", "c", "weld")
+    save(builder.build(), tmp_path / "arm.urdf")
+    (tmp_path / "arm.closures.json").write_text('[{"name": "loop", "kind": "weld", "link": "b", "onto_link": "c"}]')
+    with pytest.raises(UrdfError, match=r"could not be read again.*another joint is called 'loop'"):
+        save(builder.build(), tmp_path / "arm.urdf")
+
+
 def test_saving_needs_a_suffix_that_says_how():
     with pytest.raises(UnknownFormat, match=r"'arm\.txt' must end in \.urdf or \.json"):
         save(arm(), "arm.txt")
@@ -201,7 +259,40 @@ def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
         save(arm(), tmp_path / "folder.json")
     with pytest.raises(CannotSave, match="cannot be written"):
         save(arm(), str(tmp_path / "a\0b.json"))
+    with pytest.raises(CannotSave, match="cannot be written"):
+        save(arm(), tmp_path / ("x" * 300 + ".json"))
+    with pytest.raises(CannotSave, match="cannot be written"):
+        save(arm(), "~nobody-of-that-name/arm.json")
     assert issubclass(CannotSave, OSError)
+
+
+def test_a_name_as_long_as_names_may_be_is_taken(tmp_path):
+    path = tmp_path / ("x" * 250 + ".json")
+    save(arm(), path)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_regular_file_is_never_replaced(tmp_path, monkeypatch):
+    pipe, unix = tmp_path / "pipe.json", tmp_path / "unix.json"
+    os.mkfifo(pipe)
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+        monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
+        listener.bind(unix.name)
+    (tmp_path / "device.json").symlink_to(os.devnull)
+    (tmp_path / "to_pipe.json").symlink_to(pipe)
+    (tmp_path / "to_folder.json").symlink_to(tmp_path)
+    (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
+    for name in ("pipe", "unix", "device", "to_pipe"):
+        with pytest.raises(CannotSave, match=rf"{name}\.json is a pipe, a device or a socket"):
+            save(arm(), tmp_path / f"{name}.json")
+    with pytest.raises(CannotSave, match=r"to_folder\.json is a folder"):
+        save(arm(), tmp_path / "to_folder.json")
+    with pytest.raises(CannotSave, match=r"round\.json cannot be written"):
+        save(arm(), tmp_path / "round.json")
+    assert pipe.is_fifo()
+    assert unix.is_socket()
+    assert Path(os.devnull).is_char_device()
 
 
 def test_a_symbolic_link_stays_one_and_permissions_are_kept(tmp_path):

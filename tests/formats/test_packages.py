@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mechanik.errors import FormatError
+from mechanik.formats.json_reader import read_json
 from mechanik.formats.packages import Packages
 from mechanik.formats.urdf_reader import read_urdf
 
@@ -145,3 +146,17 @@ def test_a_mesh_knows_its_file_and_a_missing_one_is_warned_of_once(ground: Path)
     assert paths == [str(ground / "ws/arm/meshes/a.stl"), None, None]
     assert len(mechanism.warnings) == 1
     assert "arm.urdf, line 1: <mesh> of link 'a' names 'package://arm/meshes/gone.stl'" in mechanism.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("uri", "hinted"), [("package://arm/a.stl", True), ("MODEL://arm/a.stl", True), ("a.stl", False), ("/a.stl", False)]
+)
+def test_only_for_a_package_is_it_said_how_to_name_its_folder(uri: str, hinted: bool) -> None:
+    shape = f'<visual><geometry><mesh filename="{uri}"/></geometry></visual>'
+    (of_urdf,) = read_urdf(f'<robot name="r"><link name="a">{shape}</link></robot>').warnings
+    (of_json,) = read_json(
+        {"mechanik": 1, "links": [{"name": "a", "visuals": [{"type": "mesh", "uri": uri}]}]}
+    ).warnings
+    for warning in (of_urdf, of_json):
+        assert uri in warning
+        assert ("packages= or the environment variable ROS_PACKAGE_PATH" in warning) == hinted

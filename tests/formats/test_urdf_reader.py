@@ -179,6 +179,31 @@ def test_a_mimic_of_a_joint_that_cannot_move_is_left_out_with_a_warning() -> Non
     assert any("'i' does not have one freedom" in warning for warning in mechanism.warnings)
 
 
+def test_many_that_mimic_joints_which_cannot_move_are_one_warning() -> None:
+    """A hand with a fixed tendon had twelve lines of the same."""
+    followers = [joint(f"f{k}", "continuous", "b", f"c{k}", Z, '<mimic joint="i"/>') for k in range(12)]
+    text = robot(links("a", "b", *(f"c{k}" for k in range(12))), joint("i", "fixed", "a", "b"), *followers)
+    (warning,) = read_urdf(text).warnings
+    assert "the <mimic> of 12 joints is left out" in warning
+    assert warning.endswith("do not have one freedom: f0, f1, f2 and 9 more")
+
+
+@pytest.mark.parametrize(("ratio", "warns"), [("-1", True), ("1", False), ("0.5", False), ("0", False)])
+def test_a_follower_that_leaves_its_leader_no_room_is_a_warning(ratio: str, warns: bool) -> None:
+    """Grippers of the PR2 are said to mirror each other, and both to open from 0 to 0.548."""
+    limit = '<limit lower="0" upper="0.548" effort="1" velocity="1"/>'
+    mechanism = read_urdf(
+        robot(
+            links("a", "b", "c"),
+            joint("r", "revolute", "a", "c", Z, limit, f'<mimic joint="l" multiplier="{ratio}"/>'),
+            joint("l", "revolute", "a", "b", Z, limit),
+        )
+    )
+    said = "joint 'r' follows 'l' by ratio -1, and its limits contradict those of 'l'; they are not looked at"
+    assert [said in warning for warning in mechanism.warnings] == [True] * warns
+    assert mechanism.joint("l").effective_limits("EZ")[1] == 0.548
+
+
 # ---- links ------------------------------------------------------------------------------------
 
 

@@ -1,14 +1,13 @@
 """The command `mechanik`: looks at, checks and converts mechanisms, and computes poses.
 
-Exit codes: 0 fine; 1 the answer is no (a check failed, a file is no mechanism); 2 wrong use (an unknown
-command, option, joint or file); 130 interrupted. Results go to stdout, all else to stderr.
-May import everything below it.
+Exit codes: 0 fine; 1 the answer is no (a check failed, a file is no mechanism, the result could not be written);
+2 wrong use (an unknown command, option, joint or file, a folder for a file); 130 interrupted; 141 the reader
+of a pipe has gone. Results go to stdout, all else to stderr. May import everything below it.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
 
@@ -21,17 +20,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: without the program's name; those of this process if they are not given.
     """
-    if any(importlib.util.find_spec(name) is None for name in ("cyclopts", "rich")):
-        sys.stderr.write("mechanik: the command line is an optional part: pip install 'mechanik[cli]'\n")
-        return WRONG_USE
-    from mechanik.cli.run import run
-
     try:
-        code = run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
+        if any(importlib.util.find_spec(name) is None for name in ("cyclopts", "rich")):
+            sys.stderr.write("mechanik: the command line is an optional part: pip install 'mechanik[cli]'\n")
+            return WRONG_USE
+        from mechanik.cli.run import run  # takes a while, in which people press Ctrl-C
+
+        return run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # `mechanik info FILE | head`: the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
-    return code

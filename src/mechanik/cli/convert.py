@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from mechanik.cli.opening import open_mechanism
+from mechanik.cli.info_data import size_of
+from mechanik.cli.opening import STANDARD_INPUT, open_mechanism
 from mechanik.cli.output import aside, count, say
 from mechanik.cli.usage import UsageError
-from mechanik.formats import describe, load, save
+from mechanik.formats import load, save
 from mechanik.formats.load import WRITERS
 from mechanik.mechanism import Mechanism
-
-PARTS = {
-    "goals": "goal",
-    "closures": "closure",
-    "couplings": "coupling",
-    "configurations": "named configuration",
-    "frames": "plain frame",
-}
-FIELDS = {"values": "values", "targets": "targets", "rest_pose": "rest pose", "track_turns": "counting of turns"}
 
 
 def convert(
@@ -33,7 +27,7 @@ def convert(
 ) -> None:
     """Write a mechanism to another file, .json (all of it) or .urdf (what URDF can say).
 
-    What the new file does not hold is said.
+    What the new file does not hold, or holds in another way, is said.
 
     For example:
 
@@ -54,60 +48,52 @@ def convert(
     force
         Replace a file that exists.
     """
-    target = Path(out).expanduser()
-    if target.suffix.lower() not in WRITERS:
-        raise UsageError(f"{out!r} must end in {' or '.join(WRITERS)}, which says how to write it")
-    if target.exists() and not force:
-        raise UsageError(f"{out} exists; say --force to replace it")
+    target = _target(out, force)
     options: dict[str, Any] = {}
     if base is not None:
         options["base"] = base
     if trim:
         options["trim"] = True
     mechanism = open_mechanism(file, **options)
-    save(mechanism, target)
+    losses = save(mechanism, target)
     for text in mechanism.warnings:
         aside(f"warning: {text}")
-    say(f"wrote {out}: {count(len(mechanism.links), 'link')}, {count(len(mechanism.joints), 'joint')}")
-    for text in lost(mechanism, load(target)):
-        aside(f"lost: {text}")
+    written = load(target)
+    say(f"wrote {out}: {size_of(written)}")
+    for text in (*losses, *_additions(mechanism, written)):
+        aside(f"note: {text}")
 
 
-def lost(before: Mechanism, after: Mechanism) -> list[str]:
-    """What the first mechanism has and the second, read back from a file, does not."""
-    old, new = describe(before), describe(after)
-    texts: list[str] = []
-    for part, what in PARTS.items():
-        missing = len(old[part]) - len(new[part])
-        if missing > 0:
-            names = [str(one.get("name") or one.get("joint") or one.get("follower")) for one in _records(old[part])]
-            texts.append(f"{count(missing, what)} of {', '.join(names)}" if missing < len(names) else _all(what, names))
-    joints = {joint["name"]: joint for joint in new["joints"]}
-    gone = [joint["name"] for joint in old["joints"] if joint["name"] not in joints]
-    texts += [_all("joint", gone)] if gone else []
-    for key, what in FIELDS.items():
-        both = [(joint, joints[joint["name"]]) for joint in old["joints"] if joint["name"] in joints]
-        changed = [before["name"] for before, after in both if _differ(before[key], after[key])]
-        texts += [f"{what} of {_all('joint', changed)}"] if changed else []
-    links = {link["name"] for link in new["links"]}
-    gone = [link["name"] for link in old["links"] if link["name"] not in links]
-    texts += [_all("link", gone)] if gone else []
-    return texts
+def _target(out: str, force: bool) -> Path:
+    """Where to write; what cannot be meant is refused before anything is read."""
+    suffixes = " or ".join(WRITERS)
+    if out == STANDARD_INPUT:
+        raise UsageError(f"an output file is needed in place of '-'; its ending, {suffixes}, says how to write it")
+    try:
+        target = Path(out).expanduser()
+        mode = target.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        target, mode = Path(out).expanduser(), None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{out!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise UsageError(f"{out} is a folder; name a file in it that ends in {suffixes}")
+    if target.suffix.lower() not in WRITERS:
+        raise UsageError(f"{out!r} must end in {suffixes}, which says how to write it")
+    if mode is None and not target.parent.is_dir():
+        raise UsageError(f"{out} cannot be written: there is no folder {target.parent}")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise UsageError(f"{out} is no ordinary file and cannot be replaced")
+    if mode is not None and not force:
+        raise UsageError(f"{out} exists; say --force to replace it")
+    return target
 
 
-def _records(part: Any) -> list[dict[str, Any]]:
-    return [{"name": name} for name in cast("dict[str, Any]", part)] if isinstance(part, dict) else part
-
-
-def _all(what: str, names: list[str]) -> str:
-    return f"{count(len(names), what)}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
-
-
-def _differ(a: Any, b: Any) -> bool:
-    """Beyond rounding: values may come back through arithmetic."""
-    if isinstance(a, list) and isinstance(b, list):
-        old, new = cast("list[Any]", a), cast("list[Any]", b)
-        return len(old) != len(new) or any(_differ(x, y) for x, y in zip(old, new, strict=True))
-    if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) > 1e-9 * (1 + abs(a))
-    return a != b
+def _additions(before: Mechanism, after: Mechanism) -> Iterator[str]:
+    """Links and joints that the writer needed; the parts of a joint that it split are none."""
+    parts = {f"{name}.{dof.name}" for name, joint in before.joints.items() for dof in joint.dof}
+    links = [name for name in after.links if name not in before.links]
+    joints = [name for name in after.joints if name not in before.joints and name not in parts]
+    for what, names in (("link", links), ("joint", joints)):
+        if names:
+            yield f"{count(len(names), what)} added: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"

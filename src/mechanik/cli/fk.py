@@ -13,6 +13,7 @@ from mechanik.cli.opening import open_mechanism
 from mechanik.cli.output import aside, fits, number, row, say_json, show, table
 from mechanik.cli.usage import UsageError
 from mechanik.errors import MechanikError, UnknownName
+from mechanik.formats.check_motion import amount
 from mechanik.mechanism import Mechanism
 from mechanik.spatial import to_position_wxyz
 from mechanik.spatial.array import Array
@@ -31,7 +32,8 @@ def fk(
 ) -> None:
     """Compute where the links are: position xyz in m, orientation as a quaternion wxyz.
 
-    Joints that are not named stay where the file has them.
+    Joints that are not named stay where a JSON file has them; where a file does not say, as most URDFs, they stay
+    at zero, or at the limit nearest to it.
 
     For example:
 
@@ -46,7 +48,7 @@ def fk(
     values
         Joint values as NAME=VALUE; NAME=V1,V2,... for a joint of several freedoms, or NAME.X=VALUE for one of them.
     q
-        All numbers of q in order (see `mechanik info`), separated by spaces or commas.
+        All numbers of q in the order that `mechanik info` shows: `--q -1 2` or `--q=-1,2`.
     link
         Only this link; give it again for more.
     degrees
@@ -144,7 +146,7 @@ def _remark(mechanism: Mechanism, q: Array) -> None:
         for name, closure in mechanism.closures.items():
             gap = closure.gap()
             if not gap.is_shut(1e-6):
-                aside(f"note: loop {name!r} stands open by {gap.distance:.3g} m and {gap.angle:.3g} rad")
+                aside(f"note: loop {name!r} stands open by {amount(gap.distance)} m and {amount(gap.angle)} rad")
 
 
 def _few(names: tuple[str, ...]) -> str:

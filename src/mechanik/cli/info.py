@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from mechanik.cli.info_data import as_data, axis_of, mass_of, parent_of
+from mechanik.cli.info_data import as_data, axis_of, mass_of, parent_of, size_of
+from mechanik.cli.joint_types import law_of, places_in_q, type_of
 from mechanik.cli.opening import open_mechanism
-from mechanik.cli.output import aside, count, number, row, say, say_json, show, table, vector
+from mechanik.cli.output import aside, number, row, say, say_json, show, table, vector
+from mechanik.formats.check_motion import amount
 from mechanik.mechanism import Mechanism, mobility
 
 
-def info(file: str, /, *, json: bool = False) -> None:
+def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
     """Show links, joints, limits, loops and mobility.
 
-    Values and limits are in m and rad. A loop's gap is how far it stands open where the joints are now.
+    A joint's freedoms are X Y Z, slides along its axes in m, and EX EY EZ, turns about them in rad, which move
+    its child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q says which number of q a freedom is; the three
+    angles of a ball are one quaternion wxyz there, such as 3:7. A loop's gap is how far it stands open now.
 
     For example:
 
@@ -25,6 +29,8 @@ def info(file: str, /, *, json: bool = False) -> None:
     ----------
     file
         A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    all
+        List fixed joints, too.
     json
         Print JSON for programs.
     """
@@ -32,23 +38,19 @@ def info(file: str, /, *, json: bool = False) -> None:
     if json:
         say_json(as_data(mechanism))
     else:
-        print_info(mechanism)
+        print_info(mechanism, all)
 
 
-def print_info(mechanism: Mechanism) -> None:
+def print_info(mechanism: Mechanism, lists_fixed: bool) -> None:
     moves = mobility(mechanism)
     say(mechanism.name or "(no name)", style="bold")
-    joints = len(mechanism.joints) - len(mechanism.closures)
-    parts = [count(len(mechanism.links), "link"), count(joints, "joint")]
-    parts += [count(len(mechanism.closures), "loop")] if mechanism.closures else []
-    parts += [count(len(mechanism.goals), "goal")] if mechanism.goals else []
-    say(f"{', '.join(parts)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
+    say(f"{size_of(mechanism)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
     true = "unknown while a loop stands open" if moves.dof is None else str(moves.dof)
     more = f", {moves.redundant} of {moves.constraints} constraints redundant" if moves.redundant else ""
     say(f"mobility {true} (Grübler's count {moves.gruebler}{more})")
     say()
-    for made in (_joint_table, _link_table, _loop_table, _goal_table):
-        filled = made(mechanism)
+    joints = _joint_table(mechanism, lists_fixed)
+    for filled in (joints, _link_table(mechanism), _loop_table(mechanism), _goal_table(mechanism)):
         if filled.row_count:
             show(filled)
             say()
@@ -58,34 +60,42 @@ def print_info(mechanism: Mechanism) -> None:
         aside(f"warning: {text}")
 
 
-def _joint_table(mechanism: Mechanism) -> Table:
+def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
     joints = {name: joint for name, joint in mechanism.joints.items() if not joint.is_closure}
     follows = ["follows"] if any(joint.couplings for joint in joints.values()) else []
-    made = table(["joint"], ["dof", "axis", "lower", "upper", "value", "unit"], follows)
+    made = table(["joint"], ["q"])
+    made.add_column("type", no_wrap=True)
+    for column in ("dof", "axis", "lower", "upper", "value"):
+        made.add_column(column, justify="right", no_wrap=True)
+    for column in ("unit", *follows):
+        made.add_column(column, no_wrap=True)
     for name, joint in joints.items():
-        if not joint.dof:
-            row(made, [name, "fixed"], style="dim")
+        places, label, kind = places_in_q(mechanism, joint), name, type_of(joint)
         for dof in joint.dof:
+            place = places.get(dof, range(0))
+            index = f"{place.start}:{place.stop}" if len(place) > 1 else "".join(map(str, place))
             cells = [number(x) for x in (*joint.limits(dof), joint.value(dof))]
-            unit = "rad" if dof.is_rotation else "m"
-            led = joint._couplings.get(dof)
-            leader = [mechanism.name_of(led.leader)] if led is not None else []
-            label = name if dof is joint.dof[0] else ""
-            row(made, [label, dof.name, vector(axis_of(joint, dof)), *cells, unit, *leader])
+            unit, law = "rad" if dof.is_rotation else "m", law_of(mechanism, joint, dof)
+            row(
+                made, [label, index, kind, dof.name, vector(axis_of(joint, dof)), *cells, unit, *([law] if law else [])]
+            )
+            label = kind = ""
+    if lists_fixed:
+        for name, joint in joints.items():
+            if not joint.dof:
+                row(made, [name, "", type_of(joint)], style="dim")
     return made
 
 
 def _link_table(mechanism: Mechanism) -> Table:
-    made = table(["link"], [], ["held by", "on"])
-    for column in ("mass (kg)", "shapes"):
-        made.add_column(column, justify="right", no_wrap=True)
+    made = table(["link"], ["mass (kg)", "shapes"], ["held by", "on"])
     for name, link in mechanism.links.items():
         joint = link.parent
         held = (
             [mechanism.name_of(joint), parent_of(mechanism, joint) or "world"] if joint is not None else ["", "world"]
         )
         mass = "" if link.inertial is None else number(link.inertial.mass)
-        row(made, [name, *held, mass, str(len(link.visuals)) if link.visuals else ""])
+        row(made, [name, mass, str(len(link.visuals)) if link.visuals else "", *held])
     return made
 
 
@@ -96,7 +106,7 @@ def _loop_table(mechanism: Mechanism) -> Table:
         free = " ".join(dof.name for dof in closure.free) or "none"
         ends = [parent_of(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
         style = "" if gap.is_shut(1e-6) else "red"
-        row(made, [name, f"{gap.distance:.2g}", f"{gap.angle:.2g}", free, *ends], style=style)
+        row(made, [name, amount(gap.distance), amount(gap.angle), free, *ends], style=style)
     return made
 
 

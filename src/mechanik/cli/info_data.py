@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mechanik.cli.joint_types import places_in_q, type_of
+from mechanik.cli.output import count
 from mechanik.mechanism import DoF, Frame, Joint, Mechanism, mobility
 from mechanik.spatial import quaternion
 
@@ -36,11 +38,13 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
                 "parent": parent_of(mechanism, joint),
                 "child": joint.child and mechanism.name_of(joint.child),
                 "closes_loop": joint.is_closure,
+                "type": type_of(joint),
                 "dof": [dof.name for dof in joint.dof],
                 "axes": [axis_of(joint, dof) for dof in joint.dof],
                 "lower": [None if math.isinf(x) else x for x in joint.lower.tolist()],
                 "upper": [None if math.isinf(x) else x for x in joint.upper.tolist()],
                 "values": joint.values.tolist(),
+                "q": [k for place in places_in_q(mechanism, joint).values() for k in place],
                 "follows": [mechanism.name_of(one.leader) for one in joint.couplings],
             }
             for name, joint in mechanism.joints.items()
@@ -65,6 +69,16 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
         "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
         "warnings": list(mechanism.warnings),
     }
+
+
+def size_of(mechanism: Mechanism) -> str:
+    """Such as `8 links, 7 joints (1 fixed), 1 goal`; joints that close loops are counted as loops."""
+    joints = [joint for joint in mechanism.joints.values() if not joint.is_closure]
+    fixed = sum(not joint.dof for joint in joints)
+    parts = [count(len(mechanism.links), "link"), count(len(joints), "joint") + (f" ({fixed} fixed)" if fixed else "")]
+    parts += [count(len(mechanism.closures), "loop")] if mechanism.closures else []
+    parts += [count(len(mechanism.goals), "goal")] if mechanism.goals else []
+    return ", ".join(parts)
 
 
 def mass_of(mechanism: Mechanism) -> float | None:

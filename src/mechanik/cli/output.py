@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import math
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from mechanik.formats.json_writer import laid_out
-
-NARROWEST = 8
-"""Letters to which a column of names may be folded; numbers never are."""
 
 WIDEST = 100_000
 
@@ -52,14 +51,14 @@ def say_json(data: Any) -> None:
 
 
 def table(names: Sequence[str], numbers: Sequence[str] = (), rest: Sequence[str] = ()) -> Table:
-    """Columns of names, of numbers (never cut) and of more names."""
+    """Columns of names, of numbers and of more names; nothing is ever folded or cut."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in names:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, no_wrap=True)
     for column in numbers:
         made.add_column(column, justify="right", no_wrap=True)
     for column in rest:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, no_wrap=True)
     return made
 
 
@@ -68,22 +67,29 @@ def row(made: Table, cells: Iterable[str], style: str = "") -> None:
 
 
 def show(made: Table) -> None:
-    """Print a table: as wide as it likes in a pipe; on a terminal as wide as that, but no number is cut."""
+    """Print a table as wide as it likes: a terminal breaks long lines, but no name and no number is lost."""
     out = console()
     width = _natural(out, made)
-    if out.is_terminal:
-        unbroken = sum(_width(made, k) for k, column in enumerate(made.columns) if column.no_wrap)
-        folded = sum(min(NARROWEST, _width(made, k)) for k, column in enumerate(made.columns) if not column.no_wrap)
-        width = min(width, max(out.width, unbroken + folded + 2 * len(made.columns)))
-        Console(width=width, highlight=False).print(made, crop=False)
+    lines = out.render_lines(made, out.options.update(width=width), pad=False)
+    if out.is_terminal:  # the rule below the header is no loss
+        lines[1] = Segment.adjust_line_length(lines[1], min(width, out.width), pad=False)
+    out.print(Segments([segment for line in lines for segment in (*_trimmed(line), Segment.line())]), end="")
+
+
+def say_with(head: str, text: str, indent: int, style: str = "") -> None:
+    """A head and free text behind it, or below it and folded between words where the terminal is too narrow."""
+    out = console()
+    if not out.is_terminal or len(head) + 2 + len(text) <= out.width:
+        say(f"{head}  {text}", style)
         return
-    page = io.StringIO()
-    Console(file=page, width=width, highlight=False, no_color=True).print(made, crop=False)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines()))
+    say(head, style)
+    width = max(out.width - indent, 20)
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+        say(" " * indent + line)
 
 
 def fits(made: Table) -> bool:
-    """Whether a table can be printed without folding anything; in a pipe, always."""
+    """Whether no line of a table is longer than the terminal's; in a pipe, always."""
     out = console()
     return not out.is_terminal or _natural(out, made) <= out.width
 
@@ -114,6 +120,8 @@ def _natural(out: Console, made: Table) -> int:
     return Measurement.get(out, out.options.update(max_width=WIDEST), made).maximum
 
 
-def _width(made: Table, k: int) -> int:
-    column = made.columns[k]
-    return max(len(str(cell)) for cell in (column.header, *column.cells))
+def _trimmed(line: list[Segment]) -> list[Segment]:
+    """Without the spaces at its end, which would fill further lines of a narrow terminal."""
+    while line and not line[-1].text.strip():
+        line = line[:-1]
+    return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else line

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
-from mechanik.cli import FINE, NO, WRONG_USE
+from mechanik.cli import FINE, NO, PIPE_CLOSED, WRONG_USE
 from mechanik.cli.check import check
 from mechanik.cli.convert import convert
 from mechanik.cli.demo import demo
@@ -22,11 +26,15 @@ from mechanik.cli.warmup import warmup
 from mechanik.errors import FileMissing, MechanikError, UnknownName, UnknownOption
 from mechanik.version import __version__
 
-ABOUT = """Inverse kinematics for any mechanism: look at, check and convert it, and compute its poses.
+ABOUT = """Kinematics for any mechanism: look at, check and convert it, and compute its poses.
 
 FILE is a URDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for standard input.
 """
-CLOSING = "`--traceback` (or MECHANIK_TRACEBACK=1) shows where in the program an error came from."
+CLOSING = """Exit codes: 0 fine, 1 the answer is no or FILE is no mechanism, 2 wrong use or no such file, 130 Ctrl-C.
+
+`--traceback` (or MECHANIK_TRACEBACK=1) shows where in the program an error came from.
+"""
+NUMBERS = re.compile(r"-[\d.].*,.*")
 MISUSE = (UsageError, FileMissing, UnknownName, UnknownOption)
 
 
@@ -45,17 +53,42 @@ def make_app() -> App:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; returns the exit code. Errors of ours become one line on stderr."""
+    """Run one command; returns the exit code. Errors of ours, and of writing, become one line on stderr."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] (started with `>&-`)
+        fail("standard output is closed")
+        return NO
+    try:
+        code = _answer(arguments)
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):  # what is left in the buffer would fail again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # `mechanik info FILE | head`: the reader has seen enough
+            return PIPE_CLOSED
+        with contextlib.suppress(OSError):
+            fail(str(error) if error.filename is not None else f"the result cannot be written: {error.strerror}")
+        return NO
+
+
+def _answer(arguments: Sequence[str]) -> int:
     say_anything()
-    tokens = [token if token != "-" else STANDARD_INPUT for token in arguments if token != "--traceback"]
-    shows_traceback = len(tokens) < len(arguments) or os.environ.get("MECHANIK_TRACEBACK", "0") not in ("", "0")
+    tokens = [part for token in arguments if token != "--traceback" for part in _parts(token)]
+    shows_traceback = "--traceback" in arguments or os.environ.get("MECHANIK_TRACEBACK", "0") not in ("", "0")
     try:
         return _run(make_app(), tokens)
     except MechanikError as error:
         if shows_traceback:
-            raise
+            traceback.print_exc()
         fail(str(error))
         return WRONG_USE if isinstance(error, MISUSE) else NO
+
+
+def _parts(token: str) -> list[str]:
+    """Words that look like options and are none: `-`, and numbers with commas of which the first is negative."""
+    if token == "-":
+        return [STANDARD_INPUT]
+    return token.split(",") if NUMBERS.fullmatch(token) else [token]
 
 
 def _run(app: App, tokens: Sequence[str]) -> int:

@@ -65,7 +65,9 @@ def _from_reader(mechanism: Mechanism) -> Iterator[Finding]:
 
 def _told(finding: Finding, warnings: list[str]) -> bool:
     """Whether the reader has said the same, with the line in which it stands."""
-    subject = {"mesh-missing": "file", "no-limits": "limit", "mesh-mirrored": "scale"}.get(finding.code)
+    if finding.code == "mesh-mirrored":
+        return any("negative scale" in text for text in warnings)
+    subject = {"mesh-missing": "file", "no-limits": "limit"}.get(finding.code)
     return subject is not None and any(subject in text and finding.where in text for text in warnings)
 
 

@@ -19,6 +19,7 @@ FARTHEST = 100.0
 
 def meshes(mechanism: Mechanism) -> Iterator[Finding]:
     told: set[tuple[str, str]] = set()
+    mirrored: list[str] = []
     for name, link in mechanism.links.items():
         for shape in _shapes(link):
             if not isinstance(shape, Mesh) or (name, shape.uri) in told:
@@ -37,8 +38,12 @@ def meshes(mechanism: Mechanism) -> Iterator[Finding]:
                 text = f"the mesh {shape.uri!r} is scaled by {shown}; a unit may have been mistaken"
                 yield Finding("warning", "mesh-scale", f"link {name!r}", text)
             if np.prod(np.sign(shape.scale)) < 0:
-                text = f"the mesh {shape.uri!r} is mirrored by its scale {shown}"
-                yield Finding("note", "mesh-mirrored", f"link {name!r}", text)
+                mirrored.append(name)
+    if mirrored:  # once for the whole: where one side of a robot is the other mirrored, there are many
+        links = list(dict.fromkeys(mirrored))
+        named = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
+        many = "a mesh that is" if len(mirrored) == 1 else f"{len(mirrored)} meshes that are"
+        yield Finding("note", "mesh-mirrored", "mechanism", f"has {many} mirrored by a negative scale (links: {named})")
 
 
 def shapes(mechanism: Mechanism) -> Iterator[Finding]:

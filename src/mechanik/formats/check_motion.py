@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from mechanik.formats.finding import Finding
@@ -13,6 +12,8 @@ SHUT = 1e-6
 """m and rad; a loop that is open by more does not hold together."""
 IN_DEGREES = 45.0
 """rad; no joint but a wheel turns seven times around, and most limits in degrees are larger."""
+BOUNDLESS = 1e4
+"""m or rad; limits from here on are how files say that there are none."""
 
 
 def loose_joints(mechanism: Mechanism) -> Iterator[Finding]:
@@ -42,10 +43,10 @@ def limits(mechanism: Mechanism) -> Iterator[Finding]:
             elif not lower <= 0 <= upper and dof not in joint._couplings:
                 text = f"cannot be at zero, as its limits are {lower:g} to {upper:g}"
                 yield Finding("note", "zero-excluded", where, _about(label, text))
-            if dof.is_rotation and any(IN_DEGREES <= abs(side) < math.inf for side in (lower, upper)):
+            if dof.is_rotation and any(IN_DEGREES <= abs(side) < BOUNDLESS for side in (lower, upper)):
                 text = f"has limits of {lower:g} to {upper:g} rad, which look like degrees"
                 yield Finding("warning", "degrees", where, _about(label, text))
-            if lower == -math.inf and upper == math.inf and dof not in joint._couplings:
+            if lower <= -BOUNDLESS and upper >= BOUNDLESS and dof not in joint._couplings:
                 unlimited.append(dof)
         if unlimited and not _floats(joint) and not joint.is_ball:
             slides = any(dof in TRANSLATIONS for dof in unlimited)
@@ -63,7 +64,7 @@ def couplings(mechanism: Mechanism) -> Iterator[Finding]:
                 yield Finding("warning", "ratio-zero", where, f"follows {leader!r} with ratio 0, so it never moves")
                 continue
             lower, upper = coupling.leader.limits(coupling.leader_dof)
-            low, high = coupling.limits_for_leader()
+            low, high = (side + 0.0 for side in coupling.limits_for_leader())  # no minus zero
             if max(lower, low) > min(upper, high):
                 text = (
                     f"follows {leader!r}, but its limits would need that at {low:g} to {high:g}, "
@@ -82,7 +83,7 @@ def loops(mechanism: Mechanism) -> Iterator[Finding]:
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
         if not gap.is_shut(SHUT):
-            text = f"is open by {gap.distance:.3g} m and {gap.angle:.3g} rad where the joints are now"
+            text = f"is open by {amount(gap.distance)} m and {amount(gap.angle)} rad where the joints are now"
             yield Finding("error", "open-loop", f"closure {name!r}", text)
 
 
@@ -92,6 +93,11 @@ def goals(mechanism: Mechanism) -> Iterator[Finding]:
             yield Finding("note", "idle-goal", f"goal {name!r}", "wants no link")
         elif not goal.goal_dof:
             yield Finding("note", "idle-goal", f"goal {name!r}", "counts no direction, so anything is right")
+
+
+def amount(x: float) -> str:
+    """A measured m or rad for people: what is only rounding is 0."""
+    return f"{x:.3g}" if abs(x) > 1e-12 else "0"
 
 
 def _floats(joint: Joint) -> bool:

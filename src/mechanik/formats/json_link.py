@@ -8,7 +8,7 @@ from typing import cast
 
 from mechanik.formats.json_pose import read_place
 from mechanik.formats.json_value import Record, Value
-from mechanik.formats.packages import Packages
+from mechanik.formats.packages import Packages, where_to_look
 from mechanik.mechanism import Inertial, Link, Material, Mechanism, PlacedShape
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Vector3
 from mechanik.spatial import Pose
@@ -49,7 +49,7 @@ def find_meshes(mechanism: Mechanism, packages: Packages) -> None:
     for link in mechanism.links.values():
         link.visuals = tuple(found(shape) for shape in link.visuals)
         link.collisions = tuple(found(shape) for shape in link.collisions)
-    mechanism.warnings += [f"the mesh {uri!r} was not found" for uri in missing]
+    mechanism.warnings += [f"the mesh {uri!r} was not found{where_to_look(uri)}" for uri in missing]
 
 
 def _inertial(value: Value) -> Inertial:

@@ -110,9 +110,11 @@ class _Reader:
             self.couple(value)
         self.set_states([record for _, record in joints])
         everything = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
-        if not everything:
+        if not everything and not top.has("links"):
             raise JsonError("the mechanism has no links")
         mechanism = Mechanism([f for f in everything if f.parent is None], name=top.get("name", Value.text, ""))
+        if not everything:
+            mechanism.warnings.append("the mechanism has no links, so there is nothing in it")
         for name, value in (top["configurations"].fields() if top.has("configurations") else {}).items():
             q = value.numbers(mechanism.nq)
             with value.blamed():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from typing import Any, cast
 
 from mechanik.errors import JsonError
+from mechanik.formats.json_value import Value
 from mechanik.mechanism import Closure, Frame, Goal, Inertial, Joint, Link, Mechanism, PlacedShape
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, Sphere
 from mechanik.spatial import Pose
@@ -50,8 +50,8 @@ def describe(mechanism: Mechanism) -> Plain:
         "closures": [_closure(mechanism, closure) for closure in mechanism.closures.values()],
         "goals": [_goal(mechanism, goal) for goal in mechanism.goals.values()],
         "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
-        "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
-        "extras": copy.deepcopy(mechanism.extras),
+        "configurations": _configurations(mechanism),
+        "extras": Value(mechanism.extras, "extras").plain(),
     }
 
 
@@ -60,8 +60,9 @@ def write_json(mechanism: Mechanism) -> str:
     plain = describe(mechanism)
     lean: Plain = {"mechanik": plain["mechanik"], "name": plain["name"]}
     closing = {record["joint"] for record in plain["closures"]}
+    is_empty = not (plain["frames"] or plain["joints"] or plain["goals"])
     for part in ("frames", "links", "joints", "closures", "goals", "couplings"):
-        if plain[part]:
+        if plain[part] or (part == "links" and is_empty):
             lean[part] = [_lean(record, is_closing=record.get("name") in closing) for record in plain[part]]
     for part in ("configurations", "extras"):
         if plain[part]:
@@ -75,7 +76,7 @@ def write_json(mechanism: Mechanism) -> str:
     except ValueError as error:
         raise JsonError(f"{mechanism!r} holds a number that is not finite: {error}") from None
     except (TypeError, RecursionError) as error:
-        raise JsonError(f"the extras of {mechanism!r} hold what JSON cannot: {error}") from None
+        raise JsonError(f"{mechanism!r} holds what JSON cannot: {error}") from None
     return text
 
 
@@ -147,6 +148,15 @@ def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> Plain:
         "ratio": float(coupling.ratio),
         "offset": float(coupling.offset),
     }
+
+
+def _configurations(mechanism: Mechanism) -> Plain:
+    plain: Plain = {}
+    for name, q in mechanism.configurations.items():
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise JsonError(f"the name of a configuration is a string, not {name!r}")
+        plain[name] = [float(x) for x in q]
+    return plain
 
 
 def _name_of_link(mechanism: Mechanism, frame: Frame) -> str | None:

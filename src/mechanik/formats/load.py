@@ -8,12 +8,15 @@ import os
 import re
 import secrets
 import shutil
+import stat
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from mechanik.errors import CannotSave, MechanikError, UnknownFormat, UnknownOption
+from mechanik.errors import CannotSave, JsonError, MechanikError, UnknownFormat, UnknownOption, UrdfError
 from mechanik.formats.json_reader import read_json
 from mechanik.formats.json_writer import write_json
+from mechanik.formats.losses import urdf_losses
 from mechanik.formats.source import Source, open_source
 from mechanik.formats.urdf_reader import read_urdf
 from mechanik.formats.urdf_writer import write_urdf
@@ -69,18 +72,37 @@ def recognise(opened: Source) -> str:
     )
 
 
-def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
+def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
     """Write a mechanism to a .json or .urdf file; JSON holds all of it, a URDF what URDF can say.
 
     The file is written beside its place and then moved there, so that an older one is replaced as a whole or stays.
+
+    Returns:
+        A sentence for each kind of thing that the file does not hold; none where nothing is lost, as in JSON.
+    Raises:
+        CannotSave: no file can be written there.
+        JsonError, UrdfError: the mechanism holds what could not be read again.
     """
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnknownFormat(f"a path is needed, not {type(path).__name__}")
-    file = Path(path).expanduser()
-    writer = WRITERS.get(file.suffix.lower())
-    if writer is None:
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix not in WRITERS:
         raise UnknownFormat(f"{file.name!r} must end in {' or '.join(WRITERS)}, which says how to write it")
-    _replace(file, writer(mechanism).encode())
+    target = _target(file)
+    data = WRITERS[suffix](mechanism).encode()
+    _check_readable(data, file.expanduser(), suffix)
+    _replace(target, data)
+    return urdf_losses(mechanism) if suffix == ".urdf" else []
+
+
+def _check_readable(data: bytes, file: Path, suffix: str) -> None:
+    """Read it as `load` will, with what stands beside it, so that nothing is replaced by what is of no use."""
+    reader, error_type = (read_urdf, UrdfError) if suffix == ".urdf" else (read_json, JsonError)
+    try:
+        reader(Source(data, file))
+    except MechanikError as error:
+        raise error_type(f"this could not be read again, so it is not written: {error}") from error
 
 
 def _recognise_xml(opened: Source) -> str:
@@ -97,14 +119,27 @@ def _recognise_xml(opened: Source) -> str:
     return "URDF"  # without any element too: its reader says what is wrong with the XML
 
 
-def _replace(file: Path, data: bytes) -> None:
-    try:
-        target = file.resolve()  # a symbolic link stays one
-        if target.is_dir():
+def _target(file: Path) -> Path:
+    """The file to replace or to make; a symbolic link is followed, and stays one."""
+    with _refusal(file):
+        file = file.expanduser()
+        target = file.resolve()
+        try:
+            mode = os.stat(file).st_mode
+        except FileNotFoundError:
+            if not target.parent.is_dir():
+                raise CannotSave(f"{file} cannot be written: there is no folder {target.parent}") from None
+            return target
+        if stat.S_ISDIR(mode):
             raise CannotSave(f"{file} is a folder; name a file in it")
-        if not target.parent.is_dir():
-            raise CannotSave(f"{file} cannot be written: there is no folder {target.parent}")
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        if not stat.S_ISREG(mode):
+            raise CannotSave(f"{file} is a pipe, a device or a socket, which a file would take the place of")
+        return target
+
+
+def _replace(target: Path, data: bytes) -> None:
+    with _refusal(target):
+        beside = target.with_name(f".{secrets.token_hex(8)}.part")  # short, as the name itself may be long
         try:
             with open(beside, "xb") as stream:
                 stream.write(data)
@@ -117,6 +152,13 @@ def _replace(file: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise
+
+
+@contextlib.contextmanager
+def _refusal(file: Path) -> Generator[None]:
+    """Say what the system says, as our own error."""
+    try:
+        yield
     except MechanikError:
         raise
     except (OSError, ValueError, RuntimeError) as error:

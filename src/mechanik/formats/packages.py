@@ -105,6 +105,13 @@ class Packages:
             yield Path(entry, "share", name, *rest)
 
 
+def where_to_look(uri: str) -> str:
+    """For the end of a message about a file that was not found: what could lead there."""
+    if not uri.strip().lower().startswith(("package://", "model://")):
+        return ""
+    return "; packages= or the environment variable ROS_PACKAGE_PATH can say where its package is"
+
+
 def _local(rest: str) -> str:
     """The path of `file://` + rest: with or without a host, and on Windows `/C:/...` is `C:/...`."""
     path = unquote(rest).removeprefix("localhost/") if rest.startswith("localhost/") else unquote(rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import difflib
 import os
 from dataclasses import dataclass
@@ -60,7 +61,9 @@ def open_source(source: str | os.PathLike[str]) -> Source:
         raise FormatError(f"a path or text is needed, not {type(source).__name__}")
     if not os.fspath(source):
         raise FileMissing("the name of the file is empty")
-    path = Path(source).expanduser()
+    path = Path(source)
+    with contextlib.suppress(RuntimeError):  # ~nobody is a name like any other
+        path = path.expanduser()
     return Source(_read(path), path)
 
 

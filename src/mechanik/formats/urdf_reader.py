@@ -5,6 +5,7 @@ Beyond the format's own elements a file may hold a block of ours, which other to
     <mechanik>
       <base free="floating_base"/>
       <closure name="loop" kind="pin" link="coupler" onto_link="rocker" axis="0 0 1"> <at xyz="1 0 0"/> </closure>
+      <values joint="crank" values="0.6"/>
     </mechanik>
 """
 
@@ -18,11 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from mechanik.errors import UrdfError
-from mechanik.formats.closure_file import close_loops, closures_beside
+from mechanik.formats.closure_file import ClosureSpec, close_loops, closures_beside
 from mechanik.formats.packages import Packages
-from mechanik.formats.source import open_source
+from mechanik.formats.source import Source, open_source
+from mechanik.formats.urdf_extras import keep_extras
+from mechanik.formats.urdf_mimic import couple
 from mechanik.formats.urdf_shapes import ShapeReader, read_inertial, read_origin
 from mechanik.formats.urdf_tree import JointSpec, check_robot, find_root, joint_specs, nearest_name, nodes_by_name
+from mechanik.formats.urdf_values import put_joints, values_nodes
 from mechanik.formats.xml_text import Node, parse_xml
 from mechanik.mechanism.builder import as_axes
 from mechanik.mechanism.dof import ALL, DoF
@@ -38,7 +42,7 @@ UNLIMITED = 1e30
 
 
 def read_urdf(
-    source: str | Path,
+    source: str | Path | Source,
     *,
     base: Literal["fixed", "free"] | None = None,
     mimic: bool = True,
@@ -63,7 +67,7 @@ def read_urdf(
     """
     if base not in (None, "fixed", "free"):
         raise UrdfError(f"base can be 'fixed' or 'free', not {base!r}")
-    opened = open_source(source)
+    opened = source if isinstance(source, Source) else open_source(source)
     robot = parse_xml(opened)
     check_robot(robot)
     folder = None if opened.path is None else opened.path.parent
@@ -77,7 +81,7 @@ def read_urdf(
     root_name = find_root(link_nodes, specs)
 
     free_base = _free_base(robot, base, specs)
-    root: Frame | None = None if free_base is None else Joint(free_base, dof=ALL)
+    floating = {} if free_base is None else {free_base: Joint(free_base, dof=ALL)}
     links = {name: _link(node, shapes) for name, node in link_nodes.items()}
     shapes.report()
     extras: dict[str, dict[str, Any]] = {}
@@ -85,15 +89,14 @@ def read_urdf(
     for spec in specs:
         links[spec.parent].add_child(joints[spec.name])
         joints[spec.name].add_child(links[spec.child])
-    if root is None:
-        root = links[root_name]
-    else:
-        root.add_child(links[root_name])
+    root: Frame = links[root_name]
+    for joint in floating.values():
+        joint.add_child(root)
+        root = joint
     if mimic:
-        _couple(specs, joints)
-    close_loops(
-        closures_beside(opened.path, robot, links, closures), links, {*joints, *([free_base] if free_base else [])}
-    )
+        couple(specs, joints)
+    joints |= floating
+    _stand_and_close(robot, joints, links, closures_beside(opened.path, robot, links, closures))
 
     name = robot.attributes.get("name", "").strip() or (opened.path.stem if opened.path is not None else "")
     mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)
@@ -103,6 +106,21 @@ def read_urdf(
     return mechanism
 
 
+def _stand_and_close(
+    robot: Node, joints: Mapping[str, Joint], links: Mapping[str, Link], specs: Sequence[ClosureSpec]
+) -> None:
+    """Loops are closed where the joints stand; then those that close them may be put elsewhere."""
+    said = values_nodes(robot)
+    put_joints(said, joints)
+    closing = {closure.name: closure.joint for closure in close_loops(specs, links, set(joints))}
+    put_joints(said, {name: joint for name, joint in closing.items() if isinstance(joint, Joint)})
+    unused = {base.attributes.get("free") for block in robot.all("mechanik") for base in block.all("base")}
+    for name, node in said.items():
+        if name not in unused:  # a base that floats in the file, and that the caller wants fixed
+            known = nearest_name(name, [*joints, *closing])
+            raise node.fault(f"is about joint {name!r}, which does not exist{known}")
+
+
 def _free_base(robot: Node, base: str | None, specs: Sequence[JointSpec]) -> str | None:
     """The name of the joint by which the root floats, or None."""
     name = "floating_base"
@@ -110,8 +128,8 @@ def _free_base(robot: Node, base: str | None, specs: Sequence[JointSpec]) -> str
         for child in block.children:
             if child.tag == "base":
                 base, name = base or "free", child.need("free")
-            elif child.tag != "closure":
-                raise child.fault("is unknown in the block <mechanik>; it holds <base> and <closure>")
+            elif child.tag not in ("closure", "values"):
+                raise child.fault("is unknown in the block <mechanik>; it holds <base>, <closure> and <values>")
     if base != "free":
         return None
     taken = {spec.name for spec in specs}
@@ -140,14 +158,9 @@ def _joint(spec: JointSpec, extras: dict[str, dict[str, Any]]) -> Joint:
         joint.axes_wxyz = as_axes(_axis(node), spec.name)
     elif spec.type != "fixed":
         set_axis(joint, _axis(node), slides=spec.type == "prismatic")
-    limit = node.first("limit")
     if spec.type in ("revolute", "prismatic"):
-        _limit(joint, node, limit)
-    _keep(extras, "limits", spec.name, limit, ("effort", "velocity"))
-    safety = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
-    _keep(extras, "safety", spec.name, node.first("safety_controller"), safety)
-    _keep(extras, "dynamics", spec.name, node.first("dynamics"), ("damping", "friction"))
-    _keep(extras, "calibration", spec.name, node.first("calibration"), ("rising", "falling"))
+        _limit(joint, node)
+    keep_extras(extras, spec.name, node)
     return joint
 
 
@@ -179,7 +192,8 @@ def unit_axis(axis: Array) -> Array:
     return axis / math.hypot(*axis)
 
 
-def _limit(joint: Joint, node: Node, limit: Node | None) -> None:
+def _limit(joint: Joint, node: Node) -> None:
+    limit = next(iter(node.all("limit")), None)  # of a second one the extras warn
     lower = None if limit is None else limit.number("lower")
     upper = None if limit is None else limit.number("upper")
     if lower is None and upper is None:
@@ -191,39 +205,3 @@ def _limit(joint: Joint, node: Node, limit: Node | None) -> None:
     if low >= UNLIMITED or high <= -UNLIMITED:
         raise (limit or node).fault(f"leaves only values beyond {UNLIMITED:g}")
     joint.set_limits(-np.inf if low <= -UNLIMITED else low, np.inf if high >= UNLIMITED else high)
-
-
-def _keep(extras: dict[str, dict[str, Any]], subject: str, joint: str, node: Node | None, names: Sequence[str]) -> None:
-    if node is None:
-        return
-    found = {name: value for name in names if (value := node.number(name)) is not None}
-    if found:
-        extras.setdefault(subject, {})[joint] = found
-
-
-def _couple(specs: Sequence[JointSpec], joints: Mapping[str, Joint]) -> None:
-    """Let mimicking joints follow, wherever in the file their leaders stand."""
-    wanted: dict[str, tuple[Node, str]] = {}
-    for spec in specs:
-        node = spec.node.first("mimic")
-        if node is None:
-            continue
-        leader = node.need("joint")
-        if leader not in joints:  # found in files that other readers load, which ignore mimic altogether
-            node.warn(f"is left out, since joint {leader!r} does not exist{nearest_name(leader, joints)}")
-            continue
-        still = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
-        if still:
-            node.warn(f"is left out, since joint {still[0]!r} does not have one freedom")
-            continue
-        wanted[spec.name] = node, leader
-    for name, (node, leader) in wanted.items():
-        way = [name]
-        while leader in wanted and leader not in way:
-            way.append(leader)
-            leader = wanted[leader][1]
-        if leader == name:
-            raise node.fault(f"lets it follow itself: {' -> '.join([*way, name])}")
-    for name, (node, leader) in wanted.items():
-        ratio, offset = node.number("multiplier"), node.number("offset")
-        joints[name].follow(joints[leader], 1.0 if ratio is None else ratio, offset or 0.0)

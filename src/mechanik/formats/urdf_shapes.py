@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mechanik.errors import UrdfError
-from mechanik.formats.packages import Packages
+from mechanik.formats.packages import Packages, where_to_look
 from mechanik.formats.xml_text import Node
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
 from mechanik.spatial import Pose, euler, quaternion
@@ -147,7 +147,7 @@ class ShapeReader:
         path = self.packages.find(uri)
         if path is None and uri not in self._missing:
             self._missing.add(uri)
-            node.warn(f"names {uri!r}, and there is no such file; packages= can say where its package is")
+            node.warn(f"names {uri!r}, and there is no such file{where_to_look(uri)}")
         return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
 
     def _material(self, node: Node) -> Material | None:

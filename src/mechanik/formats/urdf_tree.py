@@ -114,6 +114,12 @@ def find_root(links: Mapping[str, Node], specs: Sequence[JointSpec]) -> str:
     return roots[0]
 
 
+def listed(names: Sequence[str]) -> str:
+    """For the end of a message: the first three names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """For the end of a message: a known name that may have been meant."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)

@@ -5,15 +5,17 @@
   but the last. So the values are called as before. A ball becomes three turns.
 - Where a link's frame or a joint's axes are turned in a way that URDF cannot say, a fixed joint NAME.end follows.
 - Roots that do not stand at the origin of the world, or more than one, hang on a link `world`.
-- Closures and a free base go into the block <mechanik>, which other tools ignore.
+- Closures, a free base, and values other than those that reading gives anyway go into the block <mechanik>, which other
+  tools ignore.
 - An rpy that would not give back the orientation to the last bit is accompanied by its quaternion `wxyz`.
 
-Goals, values, targets and rest poses have no place in a URDF.
+`urdf_losses` says what has no place in a URDF: goals, targets, rest poses and some more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,8 +23,10 @@ import numpy as np
 from mechanik.errors import UrdfError
 from mechanik.formats.closure_file import describe_closures
 from mechanik.formats.urdf_elements import add_origin, closure_element, link_element, material_element, shared_materials
+from mechanik.formats.urdf_extras import SUBJECTS, extra_attributes
 from mechanik.formats.urdf_reader import UNLIMITED, set_axis, unit_axis
 from mechanik.formats.urdf_text import row, settle, text_of
+from mechanik.formats.urdf_values import values_elements
 from mechanik.mechanism.builder import as_axes
 from mechanik.mechanism.dof import ALL, ROTATIONS, TRANSLATIONS, DoF
 from mechanik.mechanism.frame import Frame
@@ -36,6 +40,7 @@ Element = ElementTree.Element
 PLANAR = (DoF.X, DoF.Y, DoF.EZ)
 MOTION = (*TRANSLATIONS, *reversed(ROTATIONS))
 """The order in which a joint's freedoms move its child: T(x, y, z) Rz Ry Rx."""
+_NOT_XML = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
 def write_urdf(mechanism: Mechanism) -> str:
@@ -48,10 +53,20 @@ def write_urdf(mechanism: Mechanism) -> str:
         block = ElementTree.SubElement(robot, "mechanik")
         block.extend(writer.block)
     ElementTree.indent(robot)
-    text = ElementTree.tostring(robot, encoding="unicode")
-    if any(ord(letter) < 32 and letter not in "\t\n\r" for letter in text):
-        raise UrdfError("a name holds a control character, which XML cannot say; rename it")
+    try:
+        text = ElementTree.tostring(robot, encoding="unicode")
+    except TypeError as error:
+        raise UrdfError(f"a name in {mechanism!r} is no string: {error}") from None
+    if (found := _NOT_XML.search(text)) is not None:
+        raise UrdfError(f"a name holds the control character {found[0]!r}, which XML cannot say; rename it")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def split_joints(mechanism: Mechanism) -> dict[str, list[str]]:
+    """The joints that become several in a URDF, with the names of those."""
+    writer = _Writer(mechanism)
+    parts = {name: writer._parts_of(joint) for name, joint in mechanism.joints.items()}
+    return {name: list(split.values()) for name, split in parts.items() if split}
 
 
 class _Writer:
@@ -90,6 +105,8 @@ class _Writer:
         self.links += self._between
         names = {link: name for name, link in mechanism.links.items()}
         self.block += [closure_element(said) for said in describe_closures(mechanism.closures, names, world)]
+        for name, joint in mechanism.joints.items():
+            self.block += values_elements(name, joint, self._parts_of(joint))
 
     def materials(self) -> Iterable[Element]:
         return (material_element(material) for material in self._materials.values())
@@ -102,6 +119,8 @@ class _Writer:
         for root in roots:
             if not isinstance(root, Link | Joint):
                 raise UrdfError(f"{root} is a plain frame; only links and joints can be written as URDF")
+        if not roots:
+            return None
         if len(roots) == 1:
             root = roots[0]
             if isinstance(root, Link) and _is_identity(root):
@@ -130,7 +149,7 @@ class _Writer:
         if not joint.dof:
             if not np.array_equal(X_end, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_end)
-            self._step(name, "fixed", parent, end, position, wxyz)
+            self._extras(self._step(name, "fixed", parent, end, position, wxyz), name, one_freedom=False)
             return
         kind = self._kind(joint)
         if kind == "chain":
@@ -164,6 +183,12 @@ class _Writer:
                 return "planar"
         return "chain"
 
+    def _parts_of(self, joint: Joint) -> dict[DoF, str]:
+        """The single joints that stand for a joint; none if it is written as it is."""
+        if not joint.dof or joint.is_closure or self._kind(joint) != "chain":
+            return {}
+        return {dof: self._parts[joint, dof] for dof in joint.dof}
+
     def _floats(self, joint: Joint) -> bool:
         free = joint.dof == ALL and not np.isfinite([joint.lower, joint.upper]).any()
         straight = np.array_equal(quaternion.to_matrix(joint.axes_wxyz), np.eye(3))
@@ -193,13 +218,13 @@ class _Writer:
     def _one_freedom(self, step: Element, name: str, joint: Joint, dof: DoF, axis: Array) -> None:
         ElementTree.SubElement(step, "axis", xyz=row(axis))
         lower, upper = joint.limits(dof)
-        kept: Mapping[str, float] = self.mechanism.extras.get("limits", {}).get(name, {})
+        kept = extra_attributes(self.mechanism.extras, "limits", name)
         if step.get("type") == "continuous":
             if kept:
-                ElementTree.SubElement(step, "limit", {key: text_of(value) for key, value in kept.items()})
+                ElementTree.SubElement(step, "limit", kept)
         else:
-            said = {"lower": max(lower, -UNLIMITED), "upper": min(upper, UNLIMITED), "effort": 0.0, "velocity": 0.0}
-            ElementTree.SubElement(step, "limit", {key: text_of(value) for key, value in (said | {**kept}).items()})
+            said = {"lower": text_of(max(lower, -UNLIMITED)), "upper": text_of(min(upper, UNLIMITED))}
+            ElementTree.SubElement(step, "limit", {**said, "effort": "0", "velocity": "0", **kept})
         if dof in joint._couplings:
             coupling = joint._couplings[dof]
             ElementTree.SubElement(
@@ -212,13 +237,10 @@ class _Writer:
 
     def _extras(self, step: Element, name: str, one_freedom: bool) -> None:
         """What the reader kept for simulators and controllers."""
-        subjects = {"calibration": "calibration", "dynamics": "dynamics", "safety": "safety_controller"}
-        if not one_freedom:
-            subjects["limits"] = "limit"
-        for subject, tag in subjects.items():
-            kept: Mapping[str, float] = self.mechanism.extras.get(subject, {}).get(name, {})
-            if kept:
-                ElementTree.SubElement(step, tag, {key: text_of(value) for key, value in kept.items()})
+        for subject, (tag, _) in SUBJECTS.items():
+            kept = extra_attributes(self.mechanism.extras, subject, name)
+            if kept and not (one_freedom and subject == "limits"):
+                ElementTree.SubElement(step, tag, kept)
 
     # ---- names ------------------------------------------------------------------------------
 

@@ -1,0 +1,83 @@
+"""What a URDF cannot hold is said, and only that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mechanik import gallery
+from mechanik.formats.losses import urdf_losses
+from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf_writer import write_urdf
+from mechanik.mechanism import Builder, Mechanism
+
+
+def rich() -> Mechanism:
+    builder = Builder("rich")
+    shoulder = builder.revolute("shoulder", "base", "upper", value=0.5)
+    elbow = builder.revolute("elbow", "upper", "fore")
+    builder.ball("wrist", "fore", "hand")
+    builder.close("loop", "base", "hand", "ball")
+    builder.goal("there", "hand")
+    shoulder.set_targets(0.1)
+    elbow.save_rest_pose()
+    elbow.track_turns = True
+    mechanism = builder.build()
+    mechanism.configurations["home"] = mechanism.q
+    mechanism.extras["dynamics"] = {"shoulder": {"damping": 1.0}, "wrist": {"damping": 1.0}, "elbow": {"note": "?"}}
+    mechanism.extras["colour"] = "red"
+    return mechanism
+
+
+def test_each_kind_of_loss_is_one_sentence() -> None:
+    assert urdf_losses(rich()) == [
+        "a URDF has no place for goals: there",
+        "a URDF has no place for named configurations: home",
+        "a URDF has no place for targets of joints: shoulder",
+        "a URDF has no place for rest poses of joints: elbow",
+        "a URDF has no place for the counting of turns of joints: elbow",
+        "a URDF has no place for extras: dynamics of wrist, dynamics of elbow, colour",
+        "a URDF has single joints in place of joints of several freedoms: wrist (wrist.EX, wrist.EY, wrist.EZ)",
+    ]
+
+
+def test_what_was_read_loses_nothing() -> None:
+    again = read_urdf(write_urdf(rich()))
+    assert urdf_losses(again) == []
+    assert again.extras == {"dynamics": {"shoulder": {"damping": 1.0}}}
+
+
+def test_extras_of_a_fixed_joint_are_written() -> None:
+    builder = Builder()
+    builder.fixed("j", "a", "b")
+    mechanism = builder.build()
+    mechanism.extras["dynamics"] = {"j": {"damping": 0.5}}
+    assert urdf_losses(mechanism) == []
+    assert read_urdf(write_urdf(mechanism)).extras == mechanism.extras
+
+
+@pytest.mark.parametrize("extras", [{"limits": 3}, {"limits": {"j": None}}, {"limits": {"j": {"effort": True}}}])
+def test_extras_of_another_form_are_left_out_and_named(extras: dict[str, object]) -> None:
+    builder = Builder()
+    builder.revolute("j", "a", "b", limits=(-1, 1))
+    mechanism = builder.build()
+    mechanism.extras.update(extras)
+    assert read_urdf(write_urdf(mechanism)).extras["limits"] == {"j": {"effort": 0.0, "velocity": 0.0}}
+    assert len(urdf_losses(mechanism)) == 1
+
+
+def test_many_names_are_counted() -> None:
+    builder = Builder()
+    builder.revolute("j", "a", "b")
+    mechanism = builder.build()
+    for k in range(5):
+        mechanism.configurations[f"key{k}"] = np.zeros(1)
+    assert urdf_losses(mechanism) == ["a URDF has no place for named configurations: key0, key1, key2 and 2 more"]
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_the_gallery_loses_its_named_configurations_and_split_joints_only(name: str) -> None:
+    mechanism = gallery.make(name)
+    mechanism.configurations.clear()
+    split = [joint for joint, one in mechanism.joints.items() if len(one.dof) > 1 and not one.is_closure]
+    assert len(urdf_losses(mechanism)) == (1 if split else 0)

@@ -1,0 +1,196 @@
+"""Where the joints of a mechanism stand, through a URDF and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_mechanisms import random_joint, random_mechanism, random_turn, seeds
+
+from mechanik import gallery
+from mechanik.errors import UrdfError
+from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf_writer import write_urdf
+from mechanik.mechanism import Builder, Joint, Link, Mechanism
+from mechanik.spatial import quaternion
+
+
+def moved(seed: int) -> Mechanism:
+    """A random tree with some loops, open or shut, that stands anywhere."""
+    rng = np.random.default_rng(seed)
+    mechanism = random_mechanism(seed, int(rng.integers(1, 15)))
+    links = list(mechanism.links.values())
+    for k in range(int(rng.integers(0, 3))):
+        a, b = (links[int(i)] for i in rng.integers(len(links), size=2))
+        if a is not b:
+            joint = random_joint(rng, f"closing{k}")
+            a.add_child(joint)
+            joint.make_closure(b)
+    mechanism.q = mechanism.random(rng)
+    if rng.random() < 0.5:
+        for closure in mechanism.closures.values():
+            assert isinstance(closure.joint, Joint)
+            closure.joint.set_values(rng.uniform(-9, 9, len(closure.joint.dof)))
+    return mechanism
+
+
+def gaps(mechanism: Mechanism) -> np.ndarray:
+    return np.array([[*c.gap().position, *c.gap().rotation] for c in mechanism.closures.values()]).reshape(-1, 6)
+
+
+# ---- laws -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(seeds)
+def test_links_stand_and_loops_gape_as_before(seed: int) -> None:
+    mechanism = moved(seed)
+    again = read_urdf(write_urdf(mechanism))
+    for name, link in mechanism.links.items():
+        assert np.abs(again.links[name].world_matrix - link.world_matrix).max() < 1e-13
+    assert np.abs(gaps(again) - gaps(mechanism)).max(initial=0.0) < 1e-11
+    for name, closure in mechanism.closures.items():
+        theirs = again.closures[name].joint.values  # type: ignore[union-attr]
+        assert np.abs(theirs - closure.joint.values).max(initial=0.0) < 1e-8  # type: ignore[union-attr]
+
+
+@settings(max_examples=60)
+@given(seeds)
+def test_what_is_read_is_written_as_the_same_text_wherever_it_stands(seed: int) -> None:
+    text = write_urdf(moved(seed))
+    assert write_urdf(read_urdf(text)) == text
+
+
+@given(seeds)
+def test_a_ball_and_a_floating_body_come_back_to_the_last_digits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    builder = Builder()
+    ball, body = builder.ball("ball", "a", "b"), builder.free("body", "a", "c")
+    ball.turn_wxyz, body.turn_wxyz = random_turn(rng), random_turn(rng)
+    again = read_urdf(write_urdf(builder.build()))
+    assert np.array_equal(again.link("c").world_matrix, body.moved_world_matrix)
+    assert np.abs(again.link("b").world_matrix - ball.moved_world_matrix).max() < 2e-15
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_the_mechanisms_of_the_gallery_stand_as_before(name: str) -> None:
+    """A four-bar came back with its loop open by 0.9 m."""
+    mechanism = gallery.make(name)
+    again = read_urdf(write_urdf(mechanism))
+    assert np.abs(again.poses(None, list(mechanism.links)) - mechanism.poses()).max() < 1e-14
+    assert all(closure.gap().is_shut() for closure in again.closures.values())
+
+
+# ---- what is said -----------------------------------------------------------------------------
+
+
+def said(mechanism: Mechanism) -> list[str]:
+    return [line.strip() for line in write_urdf(mechanism).splitlines() if "<values" in line]
+
+
+def test_only_what_stands_elsewhere_than_reading_would_put_it_is_said() -> None:
+    builder = Builder()
+    joints = [
+        builder.revolute("zero", "a", "b"),
+        builder.revolute("nearest", "a", "c", limits=(0.5, 1)),
+        builder.revolute("away", "a", "d", limits=(0.5, 1), value=0.75),
+        builder.planar("cart", "a", "e", value=(0, 0.5, 0)),
+        builder.universal("wrist", "a", "f", value=(0, 0.25)),
+        builder.free("body", "a", "g"),
+        builder.revolute("follower", "a", "h"),
+    ]
+    builder.couple("follower", "away", 2.0)
+    assert said(builder.build()) == [
+        '<values joint="away" values="0.75" />',
+        '<values joint="cart" values="0 0.5 0" />',
+        '<values joint="wrist.EY" values="0.25" />',
+    ]
+    joints[5].set_values(0, 0, 1, 0, 0, 0)
+    assert said(builder.build())[-1] == '<values joint="body" values="0 0 1 0 0 0" />'
+
+
+def test_a_floating_base_keeps_its_place_unless_it_is_wanted_fixed() -> None:
+    mechanism = read_urdf('<robot name="r"><link name="a"/></robot>', base="free")
+    base = mechanism.joint("floating_base")
+    base.set_values(1, 2, 3, 0, 0, 0)
+    base.turn_wxyz = quaternion.from_axis_angle([1, 2, 3], 2.0)
+    text = write_urdf(mechanism)
+    assert "wxyz" in text
+    assert np.array_equal(read_urdf(text).link("a").world_matrix, mechanism.link("a").world_matrix)
+    assert np.array_equal(read_urdf(text, base="fixed").link("a").world_matrix, np.eye(4))
+
+
+def test_a_joint_that_closes_a_loop_keeps_its_full_turns() -> None:
+    builder = Builder()
+    builder.revolute("j", "a", "b", value=0.5)
+    builder.close("loop", "a", "b", "pin")
+    mechanism = builder.build()
+    assert said(mechanism) == ['<values joint="j" values="0.5" />']
+    loop = mechanism.joint("loop")
+    loop.set_values(loop.values + 2 * np.pi)
+    assert read_urdf(write_urdf(mechanism)).joint("loop").values == loop.values
+
+
+def test_a_loop_without_an_end_is_shut_where_the_joints_stand() -> None:
+    loop = '<closure name="loop" kind="weld" link="b" onto_link="c"/>'
+    mechanism = read_urdf(PAIR.format(loop + '<values joint="j" values="0.5"/>'))
+    assert mechanism.closures["loop"].gap().is_shut()
+    mechanism.joint("j").set_values(0)
+    assert mechanism.closures["loop"].gap().angle == pytest.approx(0.5)
+
+
+# ---- what is wrong ----------------------------------------------------------------------------
+
+PAIR = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/><link name="e"/>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="0" velocity="0"/></joint>
+<joint name="k" type="continuous"><parent link="a"/><child link="c"/><axis xyz="0 0 1"/>
+<mimic joint="j" multiplier="2"/></joint>
+<joint name="fixed" type="fixed"><parent link="a"/><child link="d"/></joint>
+<joint name="body" type="floating"><parent link="a"/><child link="e"/></joint>
+<mechanik>{}</mechanik></robot>"""
+
+WRONG = {
+    '<values joint="jj" values="0"/>': r"line 8: <values> is about joint 'jj', which does not exist; did you mean 'j'",
+    '<values values="0"/>': r"<values> has no 'joint'",
+    '<values joint="j"/>': r"<values> has no 'values'",
+    '<values joint="j" values="0 1"/>': r"of joint 'j' has 2 numbers; its freedoms EZ need 1",
+    '<values joint="body" values="0 1"/>': r"of joint 'body' has 2 numbers; its freedoms X Y Z EX EY EZ need 6",
+    '<values joint="fixed" values="0"/>': r"of joint 'fixed' has 1 numbers; it has no freedom",
+    '<values joint="j" values="one"/>': r"'one' is not a number",
+    '<values joint="j" values="nan"/>': r"'nan' is not a finite number",
+    '<values joint="j" values="2"/>': r"puts joint 'j' at 2, outside its limits -1 to 1",
+    '<values joint="j" values="0"/><values joint="j" values="0"/>': r"of joint 'j' is a second one",
+    '<values joint="j" values="0" wxyz="1 0 0 0"/>': r"has a wxyz, which only a joint has that turns freely",
+    '<values joint="body" values="0 0 0 0 0 0" wxyz="0 0 0 0"/>': r"a quaternion of length 1 is needed",
+    '<values joint="k" values="1"/>': r"puts joint 'k' at 1; it follows 'j', which puts it at 0",
+    '<value joint="j" values="1"/>': r"it holds <base>, <closure> and <values>",
+}
+
+
+@pytest.mark.parametrize("block", WRONG)
+def test_values_that_do_not_fit_are_named(block: str) -> None:
+    with pytest.raises(UrdfError, match=WRONG[block]):
+        read_urdf(PAIR.format(block))
+
+
+def test_values_of_a_follower_may_agree_and_count_without_mimic() -> None:
+    text = PAIR.format('<values joint="k" values="1"/><values joint="j" values="0.5"/>')
+    assert read_urdf(text).values()["k"] == 1.0
+    assert read_urdf(text, mimic=False).values()["k"] == 1.0
+
+
+def test_where_values_and_quaternion_disagree_the_values_were_edited() -> None:
+    mechanism = read_urdf(PAIR.format('<values joint="body" values="0 0 0 0 0 0.5" wxyz="1 0 0 0"/>'))
+    assert mechanism.joint("body").turn_wxyz == pytest.approx(quaternion.from_axis_angle([0, 0, 1], 0.5))
+    assert any("of joint 'body' has values and a wxyz that disagree" in warning for warning in mechanism.warnings)
+
+
+def test_a_ball_whose_angles_lag_behind_its_quaternion_stands_where_the_quaternion_says() -> None:
+    root, ball = Link("a"), Joint("ball", dof=("EX", "EY", "EZ"))
+    root.add_child(ball)
+    ball.add_child(Link("b"))
+    ball.set_values(0.1, 0.2, 0.3)
+    ball._turn = quaternion.multiply(ball.turn_wxyz, quaternion.from_axis_angle([1, 2, 3], 1e-7))
+    again = read_urdf(write_urdf(Mechanism(root)))
+    assert np.abs(again.link("b").world_matrix - ball.moved_world_matrix).max() < 1e-15
