@@ -105,6 +105,7 @@ def test_a_damaged_cache_does_not_stop_anybody(tmp_path):
     for index in damaged:
         index.write_bytes(index.read_bytes()[:20])
     assert run(POSE, tmp_path).stdout.startswith("0.877")
+    assert all(index.stat().st_size > 20 for index in tmp_path.rglob("*.nbi"))
 
 
 def test_only_old_kernels_are_thrown_away(tmp_path):

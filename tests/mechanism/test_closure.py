@@ -308,6 +308,17 @@ def test_a_closing_joint_counts_turns_and_a_ball_does_not_jump():
         assert pin.joint.values[0] == pytest.approx(angle)
 
 
+def test_a_closing_joint_stands_where_the_links_are_however_they_were_moved():
+    builder = Builder()
+    joint = builder.revolute("j", "base", "l")
+    pin = builder.close("pin", "base", "l", "pin").joint
+    joint.set_values(0.7)
+    assert pin.value("EZ") == pytest.approx(0.7)
+    np.testing.assert_allclose(pin.moved_world_matrix, builder.build().link("l").world_matrix, atol=1e-15)
+    joint.set_values(-0.2)
+    assert pin.values[0] == pytest.approx(-0.2)
+
+
 def test_a_joint_cannot_hang_on_the_link_that_it_is_closed_onto():
     a, b, joint = Link("a"), Link("b"), Joint("j")
     a.add_child(joint)

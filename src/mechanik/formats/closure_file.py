@@ -172,8 +172,6 @@ def close_loops(specs: Sequence[ClosureSpec], links: Mapping[str, Link], joint_n
             raise ClosureError(f"{spec.where}: another joint is called {closure.name!r}; names must be unique")
         taken.add(closure.name)
         closures.append(closure)
-    for closure in closures:
-        closure.settle()
     return closures
 
 

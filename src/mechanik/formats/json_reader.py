@@ -179,10 +179,6 @@ class _Reader:
         for joint, record in joints:
             set_followers(joint, record)
             set_aims(joint, record)
-        for joint, record in joints:
-            told = record.has("values") or record.maybe("turn_wxyz", read_turn) is not None
-            if joint.closure is not None and not told:
-                joint.closure.settle()
 
     def frame(self, value: Value) -> Frame:
         return _named("frame", value, self.frames)

@@ -41,6 +41,10 @@ def values_elements(name: str, joint: Joint, parts: Mapping[DoF, str]) -> Iterat
         for dof, part in parts.items():
             if dof not in joint._couplings and not _stands_by_itself(joint, dof, float(values[dof])):
                 yield Element("values", joint=part, values=text_of(values[dof]))
+    elif joint.closure is not None:
+        if not _rests(joint):
+            # read off the links again, to the last bit; only which of equivalent angles is meant has to be said
+            yield Element("values", joint=name, values=row(np.clip(joint.values.round(6), joint.lower, joint.upper)))
     elif joint.dof and not joint._couplings and not _rests(joint):
         element = Element("values", joint=name, values=row(joint.values))
         if joint.is_ball and not np.array_equal(joint.turn_wxyz, _turn_of(joint._values)):

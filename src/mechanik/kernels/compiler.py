@@ -29,7 +29,6 @@ KERNEL_MODULES = {"forward": 5}
 KEPT_STAMPS = 8
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
 
-
 _loaded: dict[str, ModuleType] = {}
 _loading = threading.RLock()
 
@@ -115,9 +114,12 @@ def kernel(signature: str, nogil: bool = True) -> Callable[[Callable[..., Any]],
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
         try:
             return plain(cache=True)(function)
-        except Exception as error:  # a cache that a full disk or a power cut has left half written
-            log.info("mechanik: the cache in %s cannot be read (%s)", folder, error)
-            return plain()(function)
+        except Exception as error:
+            # a full disk or a power cut may have left a cache half written: begin it anew; a fault of the kernel
+            # itself comes a second time
+            log.info("mechanik: the cache in %s cannot be read (%s) and is made anew", folder, error)
+            _empty(folder)
+            return plain(cache=True)(function)
         finally:
             numba.config.CACHE_DIR = before
 
@@ -172,6 +174,12 @@ def _digest(*parts: bytes) -> str:
 def _numba() -> Any:
     """Numba, imported late (it takes 0.3 s) and untyped (it has no types to offer)."""
     return importlib.import_module("numba")
+
+
+def _empty(folder: Path) -> None:
+    for file in folder.rglob("*.nb?"):
+        with suppress(OSError):
+            file.unlink()
 
 
 def _drop_old_stamps(folder: Path) -> None:

@@ -18,7 +18,7 @@ FAR = 1.0e6
 
 @helper
 def sincos(x):
-    """(sin x, cos x) to 2e-16; minimax polynomials on [-pi/2, pi/2] after taking away a multiple of pi."""
+    """(sin x, cos x) to 4e-16; minimax polynomials on [-pi/2, pi/2] after taking away a multiple of pi."""
     if not abs(x) < FAR:
         return math.sin(x), math.cos(x)
     turns = (x * INVERSE_PI + ROUNDER) - ROUNDER

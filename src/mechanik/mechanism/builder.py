@@ -193,9 +193,7 @@ class Builder:
         else:
             X_b_end = as_place(onto, name)
         self._hang(joint, a)
-        closure = joint.make_closure(self._links[b], X_b_end)
-        closure.settle()
-        return closure
+        return joint.make_closure(self._links[b], X_b_end)
 
     def couple(
         self,
@@ -240,9 +238,6 @@ class Builder:
         """The mechanism, which may stand on several roots."""
         if not self._links:
             raise StructureError("nothing was built: name at least one link or joint")
-        for joint in self._joints.values():
-            if joint.closure is not None:
-                joint.closure.settle()
         return Mechanism([link.root for link in self._links.values()], name=self.name)
 
     def _check_new(self, name: str, parent: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mechanik.mechanism.link import Link
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gap:
     """How far a closure stands open, in the axes of the joint that closes it.
 
@@ -51,8 +51,8 @@ class Gap:
 class Closure:
     """`joint` (or a goal) shall end on `link`. Made by `make_closure`, taken back by `undo`.
 
-    The freedoms of the joint are the freedoms that the closure leaves. They are no part of q: they
-    are read off the poses of the two links that the closure joins (`measure`).
+    The freedoms of the joint are the freedoms that the closure leaves. They are no part of q: whenever the joint
+    is asked for its values, they are read off the poses of the two links that the closure joins (`measure`).
     """
 
     def __init__(self, joint: Joint | Goal, link: Link, at: ArrayLike | Pose | None = None) -> None:
@@ -134,18 +134,12 @@ class Closure:
 
     def _relative(self) -> Array:
         """The end on the link, seen from the joint's axes of motion, (4, 4)."""
-        joint = self.joint
-        X_world_joint = joint.world_matrix
-        R_axes = X_world_joint[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
-        if joint._is_in_world_axes():
-            # rows along the world's axes; the turn is still measured from the goal's orientation
-            E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
-            R = X_world_joint[:3, :3]
-            return make(R @ E[:3, :3] @ R.T, R @ E[:3, 3])
-        # the same turn A on both sides, so that a shut joint at zero is the identity
-        A = quaternion.to_matrix(joint.axes_wxyz)
-        X_world_end = self.link.world_matrix @ self._at.matrix
-        return inverse(make(R_axes, X_world_joint[:3, 3])) @ X_world_end @ make(A, np.zeros(3))
+        X_world_joint = self.joint.world_matrix
+        E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
+        in_world = self.joint._is_in_world_axes()
+        A = X_world_joint[:3, :3].T if in_world else quaternion.to_matrix(self.joint.axes_wxyz)
+        # seen in other axes, the same motion is turned from both sides: none stays none
+        return make(A.T @ E[:3, :3] @ A, A.T @ E[:3, 3])
 
     def _changed(self) -> None:
         self.joint._touch_structure()

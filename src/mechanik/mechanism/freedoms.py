@@ -97,6 +97,7 @@ class Freedoms(Frame):
     @property
     def values(self) -> Array:
         """One number for each freedom, m or rad, in the order of `dof`; set values are brought inside the limits."""
+        self._look()
         return read_only(self._values[list(self._dof)])
 
     @values.setter
@@ -105,6 +106,7 @@ class Freedoms(Frame):
 
     def value(self, dof: DoFLike) -> float:
         """The value of one freedom."""
+        self._look()
         return float(self._values[self._free(dof)])
 
     def set_values(self, *values: ArrayLike) -> bool:
@@ -123,6 +125,7 @@ class Freedoms(Frame):
     @property
     def turn_wxyz(self) -> Array:
         """The rotation of the motion, Rz Ry Rx, as a quaternion (4,)."""
+        self._look()
         if self.is_ball:
             return self._turn
         return read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
@@ -210,6 +213,9 @@ class Freedoms(Frame):
     def _each(self, given: tuple[ArrayLike, ...], what: str, infinite: bool = False) -> dict[DoF, float]:
         numbers = as_numbers(given, len(self._dof), f"{what} of {self}", infinite)
         return dict(zip(self._dof, numbers, strict=True))
+
+    def _look(self) -> None:
+        """Bring the values up to date, where they follow from something else."""
 
     def _check_leads(self, dofs: Iterable[DoF]) -> None:
         """Refuse to set freedoms that something else moves."""

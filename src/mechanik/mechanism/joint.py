@@ -117,6 +117,7 @@ class Joint(Freedoms):
 
     def save_rest_pose(self) -> None:
         """Rest where it is now."""
+        self._look()
         self._rest_pose = {dof: float(self._values[dof]) for dof in self._dof if dof not in self._couplings}
 
     def clear_rest_pose(self) -> None:
@@ -205,6 +206,10 @@ class Joint(Freedoms):
 
     # ---- inside -----------------------------------------------------------------------------
 
+    def _look(self) -> None:
+        if self._closure is not None:
+            self._closure.settle()
+
     def _left_free(self) -> tuple[DoF, ...]:
         return self._dof
 
@@ -267,6 +272,7 @@ class Joint(Freedoms):
         aim = aims.get(dof)
         if aim is None or self.track_turns or not dof.is_rotation:
             return aim
+        self._look()
         lower, upper = self.effective_limits(dof)
         turns = round((self._values[dof] - aim) / (2 * math.pi))
         # the nearest turn may lie outside the limits; then the nearest one inside, which is at least `aim`

@@ -193,8 +193,6 @@ class Mechanism:
                 joint._assign({dof: float(inside[k]) for dof, k in slot.q.items()})
             if slot.ball_q is not None:
                 joint.turn_wxyz = inside[slot.ball_q : slot.ball_q + 4]
-        for closure in self.closures.values():
-            closure.settle()
         scalars = kinematics.space.scalars_q
         return bool((inside[scalars] != wanted[scalars]).any())
 
