@@ -26,15 +26,16 @@ def measure(E: Array, free: Sequence[DoF], near: Array, lower: Array, upper: Arr
         if dof in free:
             values[dof] = E[dof.direction, 3]
     turns = [dof for dof in ROTATIONS if dof in free]
-    ways = [_unwound(angles, near, lower, upper) for angles in _angles(E[:3, :3], turns, near)]
-    inside = [np.clip(way, lower[3:], upper[3:]) for way in ways]
-    # of the ways to turn there, the one that the limits spoil least, then the one that is nearest
-    best = min(
-        range(len(ways)),
-        key=lambda i: (np.abs(inside[i] - ways[i]).sum().round(9), np.abs(ways[i] - near[3:]).sum()),
-    )
+    ways = [_unwound(angles, near[3:], lower[3:], upper[3:]) for angles in _angles(E[:3, :3], turns, near)]
+
+    def worth(angles: Array) -> tuple[float, float]:
+        """How far from E it ends, and how far from `near` it lies; the first decides."""
+        R = rotation.turn_z(angles[2]) @ rotation.turn_y(angles[1]) @ rotation.turn_x(angles[0])
+        return round(float(np.abs(R - E[:3, :3]).sum()), 9), float(np.abs(angles - near[3:]).sum())
+
+    best = min(ways, key=worth)
     for dof in turns:
-        values[dof] = inside[best][dof.direction]
+        values[dof] = best[dof.direction]
     return np.where(np.isin(np.arange(6), free), np.clip(values, lower, upper), 0.0)
 
 
@@ -72,11 +73,16 @@ def _only(dof: DoF, angle: float) -> Array:
 
 
 def _unwound(angles: Array, near: Array, lower: Array, upper: Array) -> Array:
-    """The same angles, by full turns as near as can be to `near`, or else inside the limits if they can be."""
-    found = angles + 2 * math.pi * np.round((near[3:] - angles) / (2 * math.pi))
-    for k, (low, high) in enumerate(zip(lower[3:], upper[3:], strict=True)):
-        if found[k] < low and found[k] + 2 * math.pi * math.ceil((low - found[k]) / (2 * math.pi)) <= high:
-            found[k] += 2 * math.pi * math.ceil((low - found[k]) / (2 * math.pi))
-        elif found[k] > high and found[k] - 2 * math.pi * math.ceil((found[k] - high) / (2 * math.pi)) >= low:
-            found[k] -= 2 * math.pi * math.ceil((found[k] - high) / (2 * math.pi))
+    """The same angles, by full turns inside the limits and as near as can be to `near`; else at the closer limit."""
+    turn = 2 * math.pi
+    found = np.zeros(3)
+    for k, (angle, low, high) in enumerate(zip(angles.tolist(), lower.tolist(), upper.tolist(), strict=True)):
+        fewest = -math.inf if low == -math.inf else math.ceil((low - angle) / turn)
+        most = math.inf if high == math.inf else math.floor((high - angle) / turn)
+        if fewest <= most:
+            turns = min(max(round((near[k] - angle) / turn), fewest), most)
+            found[k] = min(max(angle + turn * turns, low), high)
+        else:
+            below, above = angle + turn * (fewest - 1), angle + turn * fewest
+            found[k] = low if low - below < above - high else high
     return found
