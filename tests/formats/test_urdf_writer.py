@@ -48,7 +48,10 @@ def values_for(other: Mechanism, mechanism: Mechanism, q: np.ndarray) -> dict[st
 def assert_same_poses(mechanism: Mechanism, again: Mechanism, seed: int = 0) -> None:
     for q in mechanism.random(np.random.default_rng(seed), 3):
         theirs = again.configuration(values_for(again, mechanism, q), again.neutral())
-        assert np.abs(again.poses(theirs, list(mechanism.links)) - mechanism.poses(q)).max() < 1e-12
+        # coupled slides can make a random tree a kilometre long, and digits are relative to that
+        X = mechanism.poses(q)
+        reach = 1.0 + np.abs(X[..., :3, 3]).max()
+        assert np.abs(again.poses(theirs, list(mechanism.links)) - X).max() < 1e-12 * reach
 
 
 # ---- laws -------------------------------------------------------------------------------------
@@ -64,7 +67,7 @@ def test_what_is_written_reads_back_to_the_same_poses_names_and_limits(mechanism
     ours = {
         name: limits
         for name, limits in limits_by_name(mechanism).items()
-        if not name.endswith((".w", ".x", ".y", ".z"))
+        if not name.endswith((".qw", ".qx", ".qy", ".qz"))
     }
     theirs = limits_by_name(again)
     assert ours == {name: theirs[name] for name in ours}
@@ -107,7 +110,8 @@ def test_an_axis_survives_and_settles(seed: int) -> None:
     mechanism = hinge(np.array([1.0, 0, 0, 0]), axes_wxyz=random_turn(np.random.default_rng(seed)))
     text = write_urdf(mechanism)
     again = read_urdf(text)
-    assert np.abs(again.joints["j"].axis - mechanism.joints["j"].axis).max() < 2e-15
+    # written in 15 digits, and moved by some of the last until it stays
+    assert np.abs(again.joints["j"].axis - mechanism.joints["j"].axis).max() < 1e-14
     assert write_urdf(again) == text
 
 

@@ -254,7 +254,7 @@ class Frame:
         if norm == 0.0:
             raise NotARotation(f"wxyz of {self} is {turn.tolist()}; a quaternion cannot be zero")
         # left alone when it is a unit already, so that what was written is read back to the last bit
-        return turn if abs(norm - 1.0) < 2e-15 else turn / norm
+        return turn if abs(norm - 1.0) < 4e-16 else turn / norm
 
     def _place(self, position: Array, wxyz: Array) -> None:
         self._position, self._wxyz = read_only(position), read_only(wxyz)

@@ -11,6 +11,9 @@ from mechanik.mechanism.dof import ROTATIONS, TRANSLATIONS, DoF
 from mechanik.spatial import euler, rotation
 from mechanik.spatial.array import Array
 
+LOCKED = 1e-12
+"""The cosine of the middle Euler angle below which the other two cannot be told apart."""
+
 
 def measure(E: Array, free: Sequence[DoF], near: Array, lower: Array, upper: Array) -> Array:
     """Six values, zero where not free and inside the limits, whose motion T Rz Ry Rx comes to the pose E (4, 4).
@@ -56,8 +59,10 @@ def _angles(R: Array, turns: Sequence[DoF], near: Array) -> list[Array]:
             z = math.atan2(R[1, 0], R[0, 0])
             return [np.array([_about(DoF.EX, rotation.turn_z(z).T @ R), 0.0, z])]
         case _:
-            z, y, x = euler.euler_from_matrix(R, order="zyx", axes="moving", near=near[[5, 4, 3]])
-            return [np.array([x, y, z]), np.array([x + math.pi, math.pi - y, z + math.pi])]
+            # where the outer turns cannot be told apart, one of them stays; elsewhere no bit may depend on `near`
+            locked = math.hypot(R[0, 0], R[1, 0]) < LOCKED
+            z, y, x = euler.euler_from_matrix(R, order="zyx", axes="moving", near=near[[5, 4, 3]] if locked else None)
+            return [np.array([x, y, z]), np.array([x + math.pi, math.pi - y, z + math.pi])][: 1 if locked else 2]
 
 
 def _about(dof: DoF, R: Array) -> float:
