@@ -97,8 +97,8 @@ def warm_up() -> dict[str, float]:
     return seconds
 
 
-def kernel(*signatures: str, nogil: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile the decorated function for each signature, or fetch it from the cache.
+def kernel(signature: str, nogil: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile the decorated function for one signature, or fetch it from the cache.
 
     No full fastmath: it would let NaN through the clamps. Fused multiply-adds are welcome.
 
@@ -108,7 +108,7 @@ def kernel(*signatures: str, nogil: bool = True) -> Callable[[Callable[..., Any]
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         numba, folder = _numba(), cache_folder()
-        plain = functools.partial(numba.njit, list(signatures), nogil=nogil, **OPTIONS)
+        plain = functools.partial(numba.njit, signature, nogil=nogil, **OPTIONS)
         if folder is None:
             return plain()(function)
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)

@@ -14,8 +14,6 @@ from mechanik.kernels.trigonometry import sincos
 
 WORLD = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 IS_PLAIN, LENGTH_OF_Q = layout.IS_PLAIN, layout.LENGTH_OF_Q
-# single configurations come frozen as well, as from `mechanism.q`, and to Numba that is another type
-Q, READ_ONLY_Q = "f8[::1]", "Array(f8, 1, 'C', readonly=True)"
 
 
 @helper
@@ -123,7 +121,7 @@ def end_of_chain(nodes, q):
     return X
 
 
-@kernel(f"b1(f8[:,::1], {Q}, f8[:,::1])", f"b1(f8[:,::1], {READ_ONLY_Q}, f8[:,::1])", nogil=False)
+@kernel("b1(f8[:,::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_pose(nodes, q, out):
     """The pose at the end of a chain into out (4, 4); False if q or out is of the wrong size or q not finite."""
     if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or out.shape[0] != 4 or out.shape[1] != 4:
@@ -213,7 +211,7 @@ def fill_jacobian(nodes, point, q, J):
     return is_finite(X)
 
 
-@kernel(f"b1(f8[:,::1], f8[::1], {Q}, f8[:,::1])", f"b1(f8[:,::1], f8[::1], {READ_ONLY_Q}, f8[:,::1])", nogil=False)
+@kernel("b1(f8[:,::1], f8[::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_jacobian(nodes, point, q, out):
     """The Jacobian of a point at the end of a chain into out (6, nv); False as in `chain_pose`."""
     if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or not is_sound(q):

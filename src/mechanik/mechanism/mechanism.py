@@ -15,7 +15,7 @@ from mechanik.mechanism.chains import Chain, independent_chains
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.configuration import ConfigurationSpace
 from mechanik.mechanism.configurations import Configurations
-from mechanik.mechanism.door import as_vector, counted, read_only
+from mechanik.mechanism.door import as_vector, counted
 from mechanik.mechanism.flat import flatten, restore
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
@@ -169,7 +169,7 @@ class Mechanism:
 
     @property
     def q(self) -> Array:
-        """The configuration that the joints hold now, (nq,); assign a whole one to move them."""
+        """The configuration that the joints hold now, (nq,), as a copy; assign one to move them."""
         kinematics = self.kinematics
         q = np.empty(kinematics.space.nq)
         for joint, slot in kinematics.slots.items():
@@ -177,7 +177,7 @@ class Mechanism:
                 q[k] = joint._values[dof]
             if slot.ball_q is not None:
                 q[slot.ball_q : slot.ball_q + 4] = joint.turn_wxyz
-        return read_only(q)
+        return q  # not frozen: kernels take arrays that can be written into without a detour
 
     @q.setter
     def q(self, q: ArrayLike) -> None:
@@ -237,7 +237,8 @@ class Mechanism:
         """
         try:  # the shortest way, for loops in Python; the kernel refuses what is not a finite float64 (nq,)
             X = empty((4, 4)) if out is None else out
-            if Frame.edits == self._edits and forward.chain_pose(self._paths[link], q, X):
+            one = q.ndim == 1  # type: ignore[union-attr]
+            if one and Frame.edits == self._edits and forward.chain_pose(self._paths[link], q, X):
                 return X
         except REFUSALS:
             pass
@@ -260,7 +261,8 @@ class Mechanism:
         p_link = ORIGIN if point is None else as_vector(point, 3, "point")
         try:  # as in `pose`
             J = empty((6, self._nv))
-            if Frame.edits == self._edits and forward.chain_jacobian(self._paths[link], p_link, q, J):
+            one = q.ndim == 1  # type: ignore[union-attr]
+            if one and Frame.edits == self._edits and forward.chain_jacobian(self._paths[link], p_link, q, J):
                 return J
         except REFUSALS:
             pass
