@@ -136,3 +136,7 @@ class CannotSave(MechanikError, OSError):
 
 class ClosureError(FormatError):
     """Closures beside a model that do not fit it, or do not say what they should."""
+
+
+class ObjectiveError(MechanikError, ValueError):
+    """An objective that contradicts itself, or is asked for what it does not have."""

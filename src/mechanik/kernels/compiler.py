@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 log = logging.getLogger("mechanik")
 
-KERNEL_MODULES = {"forward": 5}
+KERNEL_MODULES = {"forward": 5, "descent": 25}
 """Each module of compiled kernels, with the seconds that compiling it took on a 2-core cloud machine."""
 
 KEPT_STAMPS = 8
@@ -129,6 +129,14 @@ def kernel(signature: str, nogil: bool = True) -> Callable[[Callable[..., Any]],
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that kernels call; it is compiled into them."""
     return _numba().njit(forceinline=True, **OPTIONS)(function)
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A large function that kernels call and that is not copied into each place: it would take long to compile.
+
+    Its sums may be taken in another order, which lets the compiler use vectors.
+    """
+    return _numba().njit(**{**OPTIONS, "fastmath": {"contract", "reassoc"}})(function)
 
 
 @contextmanager

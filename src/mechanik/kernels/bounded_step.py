@@ -1,0 +1,434 @@
+"""One damped step of Gauss and Newton: hard rows hold, soft rows fall, no number of x leaves its bounds.
+
+With the hard rows eliminated, the step of the independent columns minimises
+
+    |e + J s|^2 + damping |s|^2
+
+over the soft rows, by Cholesky within the envelope of the matrix. Columns that the step would take over a bound are put
+on it and the rest is solved again; a column at a bound is let go when the reduced gradient leads inside. The reduced
+gradient knows the forces of the closures: going by the sign of J'e instead ended in wrong poses.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mechanik.kernels.compiler import part
+from mechanik.kernels.elimination import NONE, eliminate
+from mechanik.kernels.problem import *
+
+FREE, ON_UPPER, ON_LOWER, LOCKED = 0, 1, 2, 3
+PASSES = 12
+INSIDE = 1e-13
+"""How far beyond a bound still counts as on it."""
+
+
+@part
+def bounded_step(I, F, x, stage, buffer, damping, newton, curved):
+    """The step from x into `step`. With `newton`, only shut what is hard.
+
+    Returns the soft rows' sum of squares that the linear model predicts, and the largest reduced gradient of a free column.
+    """
+    stages, ban, dependent, independent = I[AT_STAGES], I[AT_BAN], I[AT_DEPENDENT], I[AT_INDEPENDENT]
+    z_count, z_start, z_index, step = I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX], I[AT_STEP]
+    offset, gradient, Z, line = I[AT_OFFSET], I[AT_GRADIENT], I[AT_Z], I[AT_LINE]
+    hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
+    c = I[N_COLUMNS]
+    banned = settle_bans(I, F, x)
+    n = eliminate(I, F, stage, buffer, hard)
+    if not newton:
+        assemble(I, F, buffer, hard, soft, n, damping, curved)
+    predicted, steepest = 0.0, 0.0
+    for attempt in range(PASSES):
+        if newton:
+            for v in range(c):
+                F[step + v] = F[offset + v]
+        else:
+            solve_free(I, F, x, n, banned)
+            for i in range(n):
+                F[step + I[independent + i]] = F[line + i]
+            for v in range(c):
+                if I[dependent + v] != NONE:
+                    s = F[offset + v]
+                    for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
+                        s += F[Z + k] * F[line + I[z_index + k]]
+                    F[step + v] = s
+        over, follower = put_on_bounds(I, F, x)
+        if over == 0:
+            if newton:
+                break
+            predicted = predict(I, F, buffer, hard, soft)
+            if banned == 0 or let_go(I, F, buffer, hard, soft, n, damping, curved) == 0:
+                break
+        elif follower == 1:  # a dependent column cannot be on its bound: choose others
+            n = eliminate(I, F, stage, buffer, hard)
+            if not newton:
+                assemble(I, F, buffer, hard, soft, n, damping, curved)
+        banned = 0
+        for v in range(c):
+            if I[ban + v] != FREE:
+                banned += 1
+        if attempt == PASSES - 1:
+            shorten(I, F, x)
+            predicted = predict(I, F, buffer, hard, soft)
+    if not newton:
+        for i in range(n):
+            if I[ban + I[independent + i]] == FREE:
+                steepest = max(steepest, abs(F[gradient + i]))
+    return predicted, steepest
+
+
+@part
+def settle_bans(I, F, x):
+    """Forget bans of columns that have left their bound; returns how many stand."""
+    column_x, ban, released, lower = I[AT_COLUMN_X], I[AT_BAN], I[AT_RELEASED], I[AT_LOWER]
+    upper = I[AT_UPPER]
+    banned = 0
+    for v in range(I[N_COLUMNS]):
+        now = I[ban + v]
+        I[released + v] = 0
+        if now == FREE:
+            continue
+        if now != LOCKED:
+            at = F[x + I[column_x + v]]
+            if (now == ON_UPPER and at < F[upper + v] - 1e-9) or (now == ON_LOWER and at > F[lower + v] + 1e-9):
+                I[ban + v] = FREE
+                continue
+        banned += 1
+    return banned
+
+
+@part
+def put_on_bounds(I, F, x):
+    """Ban the columns that the step takes over a bound; returns how many, and whether one of them is dependent."""
+    column_x, ban, dependent, scale = I[AT_COLUMN_X], I[AT_BAN], I[AT_DEPENDENT], I[AT_SCALE]
+    lower, upper, step = I[AT_LOWER], I[AT_UPPER], I[AT_STEP]
+    over, follower = 0, 0
+    for v in range(I[N_COLUMNS]):
+        k = I[column_x + v]
+        if k >= 0 and I[ban + v] == FREE:
+            there = F[x + k] + F[scale + v] * F[step + v]
+            if there > F[upper + v] + INSIDE or there < F[lower + v] - INSIDE:
+                I[ban + v] = ON_UPPER if there > F[upper + v] else ON_LOWER
+                over += 1
+                if I[dependent + v] != NONE:
+                    follower = 1
+    return over, follower
+
+
+@part
+def gather(I, F, buffer, b, hard, n):
+    """One soft block over the independent columns: its columns into `listed`, its Jacobian into `block_A`, its rows into `e1`.
+
+    Returns how many columns, and the width of `block_A`.
+    """
+    blocks, block_columns, dependent, place = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_DEPENDENT], I[AT_PLACE]
+    local, listed, z_count, z_start = I[AT_LOCAL], I[AT_LISTED], I[AT_Z_COUNT], I[AT_Z_START]
+    z_index, jacobian, rows, offset = I[AT_Z_INDEX], I[AT_JACOBIAN], I[AT_ROWS], I[AT_OFFSET]
+    A, e1, Z = I[AT_BLOCK_A], I[AT_E1], I[AT_Z]
+    block = blocks + BLOCK_INTS * b
+    m, width, j, row, column = I[block + ROWS], I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_ROW], I[block + FIRST_COLUMN]
+    J, E = jacobian + I[N_JACOBIAN] * buffer, rows + I[N_ROWS] * buffer
+    for r in range(m):
+        F[e1 + r] = F[E + row + r]
+    if hard == 0:
+        for k in range(m * width):
+            F[A + k] = F[J + j + k]
+        for u in range(width):
+            I[listed + u] = I[place + I[block_columns + column + u]]
+        return width, width
+    touched = 0
+    for u in range(width):
+        v = I[block_columns + column + u]
+        if I[dependent + v] == NONE:
+            i = I[place + v]
+            t = I[local + i] - 1
+            if t < 0:
+                t = touched
+                I[local + i] = t + 1
+                I[listed + t] = i
+                touched += 1
+                for r in range(m):
+                    F[A + r * n + t] = 0.0
+            for r in range(m):
+                F[A + r * n + t] += F[J + j + r * width + u]
+        else:
+            for r in range(m):
+                F[e1 + r] += F[J + j + r * width + u] * F[offset + v]
+            for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
+                i, z = I[z_index + k], F[Z + k]
+                t = I[local + i] - 1
+                if t < 0:
+                    t = touched
+                    I[local + i] = t + 1
+                    I[listed + t] = i
+                    touched += 1
+                    for r in range(m):
+                        F[A + r * n + t] = 0.0
+                for r in range(m):
+                    F[A + r * n + t] += z * F[J + j + r * width + u]
+    for t in range(touched):
+        I[local + I[listed + t]] = 0
+    return touched, n
+
+
+@part
+def assemble(I, F, buffer, hard, soft, n, damping, curved):
+    """The matrix H0 = A'A + damping (1 + Z'Z), and the gradient -A'e, over the independent columns."""
+    blocks, dependent, first, local = I[AT_BLOCKS], I[AT_DEPENDENT], I[AT_FIRST], I[AT_LOCAL]
+    listed, gradient, block_A, e1 = I[AT_LISTED], I[AT_GRADIENT], I[AT_BLOCK_A], I[AT_E1]
+    H, g = I[AT_H0], gradient
+    for i in range(n):
+        I[first + i] = i
+        F[g + i] = 0.0
+        I[local + i] = 0
+        for k in range(i + 1):
+            F[H + i * n + k] = 0.0
+    for b in range(hard, soft):
+        m = I[blocks + BLOCK_INTS * b + ROWS]
+        count, width = gather(I, F, buffer, b, hard, n)
+        if count == 0:
+            continue
+        lowest, highest = I[listed], I[listed]
+        for t in range(1, count):
+            lowest, highest = min(lowest, I[listed + t]), max(highest, I[listed + t])
+        in_line = hard == 0 and highest - lowest == count - 1  # the packer sorts a block's columns
+        for t in range(count):
+            i = I[listed + t]
+            I[first + i] = min(I[first + i], lowest)
+            s = 0.0
+            for r in range(m):
+                s += F[block_A + r * width + t] * F[e1 + r]
+            F[g + i] -= s
+        if in_line:
+            for r in range(m):
+                for t in range(count):
+                    a, h = F[block_A + r * width + t], (lowest + t) * n + lowest
+                    for k in range(t + 1):
+                        F[H + h + k] += a * F[block_A + r * width + k]
+        else:
+            for t in range(count):
+                i = I[listed + t]
+                for k in range(count):
+                    if I[listed + k] <= i:
+                        s = 0.0
+                        for r in range(m):
+                            s += F[block_A + r * width + t] * F[block_A + r * width + k]
+                        F[H + i * n + I[listed + k]] += s
+    if curved:
+        add_curvature(I, F, n)
+    for i in range(n):
+        F[H + i * n + i] += damping
+    if hard > 0:
+        for v in range(I[N_COLUMNS]):
+            if I[dependent + v] != NONE:
+                damp_dependent(I, F, v, n, damping)
+
+
+@part
+def damp_dependent(I, F, v, n, damping):
+    first, z_count, z_start, z_index = I[AT_FIRST], I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX]
+    offset, gradient, H0, Z = I[AT_OFFSET], I[AT_GRADIENT], I[AT_H0], I[AT_Z]
+    start, end = I[z_start + v], I[z_start + v] + I[z_count + v]
+    lowest = n
+    for k in range(start, end):
+        lowest = min(lowest, I[z_index + k])
+    for k in range(start, end):
+        i, z = I[z_index + k], damping * F[Z + k]
+        I[first + i] = min(I[first + i], lowest)
+        F[gradient + i] -= z * F[offset + v]
+        for l in range(start, end):
+            if I[z_index + l] <= i:
+                F[H0 + i * n + I[z_index + l]] += z * F[Z + l]
+
+
+@part
+def add_curvature(I, F, n):
+    """Add Y'SY, where the columns of Y are the motions of all columns with one independent one."""
+    dependent, independent, first, z_count = I[AT_DEPENDENT], I[AT_INDEPENDENT], I[AT_FIRST], I[AT_Z_COUNT]
+    z_start, z_index, full, H0 = I[AT_Z_START], I[AT_Z_INDEX], I[AT_FULL], I[AT_H0]
+    Z, S = I[AT_Z], I[AT_S]
+    c = I[N_COLUMNS]
+    for i in range(n):
+        I[first + i] = 0
+    for i in range(n):
+        # full = S (column i of Y)
+        for v in range(c):
+            F[full + v] = F[S + v * c + I[independent + i]]
+        for v in range(c):
+            if I[dependent + v] != NONE:
+                for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
+                    if I[z_index + k] == i:
+                        for w in range(c):
+                            F[full + w] += F[S + w * c + v] * F[Z + k]
+        for k in range(i + 1):
+            F[H0 + i * n + k] += F[full + I[independent + k]]
+        for v in range(c):
+            if I[dependent + v] != NONE:
+                for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
+                    if I[z_index + k] <= i:
+                        F[H0 + i * n + I[z_index + k]] += F[Z + k] * F[full + v]
+
+
+@part
+def solve_free(I, F, x, n, banned):
+    """The independent columns' step into `line`; banned ones go to their bound."""
+    column_x, ban, independent, first = I[AT_COLUMN_X], I[AT_BAN], I[AT_INDEPENDENT], I[AT_FIRST]
+    scale, lower, upper, gradient = I[AT_SCALE], I[AT_LOWER], I[AT_UPPER], I[AT_GRADIENT]
+    H, H0, y = I[AT_H], I[AT_H0], I[AT_LINE]
+    for i in range(n):
+        F[y + i] = F[gradient + i]
+        for k in range(I[first + i], i + 1):
+            F[H + i * n + k] = F[H0 + i * n + k]
+    if banned > 0:
+        for i in range(n):
+            v = I[independent + i]
+            if I[ban + v] != FREE:
+                way = 0.0
+                if I[ban + v] != LOCKED:
+                    bound = F[upper + v] if I[ban + v] == ON_UPPER else F[lower + v]
+                    way = (bound - F[x + I[column_x + v]]) / F[scale + v]
+                for k in range(I[first + i], i):
+                    F[y + k] -= F[H + i * n + k] * way
+                    F[H + i * n + k] = 0.0
+                for k in range(i + 1, n):
+                    if i >= I[first + k]:
+                        F[y + k] -= F[H + k * n + i] * way
+                        F[H + k * n + i] = 0.0
+                F[H + i * n + i] = 1.0
+                F[y + i] = way
+    cholesky(I, F, H, n, first, y)
+
+
+@part
+def cholesky(I, F, H, n, first, y):
+    """Solve H y = y in place, within the envelope of the lower triangle. Pivots that are not positive are damped away."""
+    for i in range(n):
+        fi = I[first + i]
+        for j in range(fi, i):
+            s = F[H + i * n + j]
+            for k in range(max(fi, I[first + j]), j):
+                s -= F[H + i * n + k] * F[H + j * n + k]
+            F[H + i * n + j] = s * F[H + j * n + j]
+        s, t = F[H + i * n + i], F[y + i]
+        for k in range(fi, i):
+            s -= F[H + i * n + k] * F[H + i * n + k]
+            t -= F[H + i * n + k] * F[y + k]
+        d = 1.0 / math.sqrt(s) if s > 1e-300 else 0.0
+        F[H + i * n + i] = d
+        F[y + i] = t * d
+    for i in range(n - 1, -1, -1):
+        s = F[y + i] * F[H + i * n + i]
+        F[y + i] = s
+        for k in range(I[first + i], i):
+            F[y + k] -= F[H + i * n + k] * s
+
+
+@part
+def predict(I, F, buffer, hard, soft):
+    """The soft rows after the step, were they linear, into `e1`; returns their sum of squares."""
+    blocks, block_columns, jacobian, rows = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_JACOBIAN], I[AT_ROWS]
+    step, e1 = I[AT_STEP], I[AT_E1]
+    J, E = jacobian + I[N_JACOBIAN] * buffer, rows + I[N_ROWS] * buffer
+    total = 0.0
+    for b in range(hard, soft):
+        block = blocks + BLOCK_INTS * b
+        width, j, column = I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_COLUMN]
+        for r in range(I[block + FIRST_ROW], I[block + FIRST_ROW] + I[block + ROWS]):
+            s = F[E + r]
+            for u in range(width):
+                s += F[J + j + u] * F[step + I[block_columns + column + u]]
+            j += width
+            F[e1 + r] = s
+            total += s * s
+    return total
+
+
+@part
+def let_go(I, F, buffer, hard, soft, n, damping, curved):
+    """Lift the bans of independent columns which the reduced gradient leads inside; returns how many."""
+    blocks, block_columns, ban, dependent = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_BAN], I[AT_DEPENDENT]
+    independent, released, z_count, z_start = I[AT_INDEPENDENT], I[AT_RELEASED], I[AT_Z_COUNT], I[AT_Z_START]
+    z_index, lower, upper, jacobian = I[AT_Z_INDEX], I[AT_LOWER], I[AT_UPPER], I[AT_JACOBIAN]
+    step, full, e1, Z = I[AT_STEP], I[AT_FULL], I[AT_E1], I[AT_Z]
+    line, S = I[AT_LINE], I[AT_S]
+    c, J, g = I[N_COLUMNS], jacobian + I[N_JACOBIAN] * buffer, full
+    for v in range(c):
+        F[g + v] = damping * F[step + v]
+        if curved:
+            for w in range(c):
+                F[g + v] += F[S + v * c + w] * F[step + w]
+    for b in range(hard, soft):
+        block = blocks + BLOCK_INTS * b
+        width, j, column = I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_COLUMN]
+        for r in range(I[block + FIRST_ROW], I[block + FIRST_ROW] + I[block + ROWS]):
+            for u in range(width):
+                F[g + I[block_columns + column + u]] += F[J + j + u] * F[e1 + r]
+            j += width
+    for i in range(n):
+        F[line + i] = F[g + I[independent + i]]
+    if hard > 0:
+        for v in range(c):
+            if I[dependent + v] != NONE:
+                for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
+                    F[line + I[z_index + k]] += F[Z + k] * F[g + v]
+    free = 0
+    for i in range(n):
+        v = I[independent + i]
+        now = I[ban + v]
+        if (
+            now != FREE
+            and now != LOCKED
+            and I[released + v] == 0
+            and F[lower + v] < F[upper + v]
+            and ((now == ON_UPPER and F[line + i] > 1e-12) or (now == ON_LOWER and F[line + i] < -1e-12))
+        ):
+            I[ban + v] = FREE
+            I[released + v] = 1
+            free += 1
+    return free
+
+
+@part
+def shorten(I, F, x):
+    """The passes are used up: stay in the box along the step that there is."""
+    column_x, scale, lower, upper = I[AT_COLUMN_X], I[AT_SCALE], I[AT_LOWER], I[AT_UPPER]
+    step = I[AT_STEP]
+    share = 1.0
+    for v in range(I[N_COLUMNS]):
+        k, way = I[column_x + v], F[scale + v] * F[step + v]
+        if k >= 0 and abs(way) > 1e-15:
+            if F[x + k] + way > F[upper + v]:
+                share = min(share, (F[upper + v] - F[x + k]) / way)
+            elif F[x + k] + way < F[lower + v]:
+                share = min(share, (F[lower + v] - F[x + k]) / way)
+    for v in range(I[N_COLUMNS]):
+        F[step + v] *= max(share, 0.0)
+
+
+@part
+def advance(I, F, x, out):
+    """out = x moved by `step`: numbers within their bounds, balls on their sphere."""
+    column_x, balls, scale, lower = I[AT_COLUMN_X], I[AT_BALLS], I[AT_SCALE], I[AT_LOWER]
+    upper, step = I[AT_UPPER], I[AT_STEP]
+    for k in range(I[N_X]):
+        F[out + k] = F[x + k]
+    for v in range(I[N_COLUMNS]):
+        k = I[column_x + v]
+        if k >= 0:
+            F[out + k] = min(max(F[x + k] + F[scale + v] * F[step + v], F[lower + v]), F[upper + v])
+    for i in range(I[N_BALLS]):
+        k, v = I[balls + 2 * i], I[balls + 2 * i + 1]
+        a, b, c = F[step + v], F[step + v + 1], F[step + v + 2]
+        half2 = 0.25 * (a * a + b * b + c * c)
+        if half2 < 1e-6:
+            s, cosine = 0.5 * (1.0 - half2 / 6.0), 1.0 - 0.5 * half2 * (1.0 - half2 / 12.0)
+        else:
+            half = math.sqrt(half2)
+            s, cosine = 0.5 * math.sin(half) / half, math.cos(half)
+        a, b, c = s * a, s * b, s * c
+        w, p, q, r = F[x + k], F[x + k + 1], F[x + k + 2], F[x + k + 3]
+        tw, tx = w * cosine - p * a - q * b - r * c, w * a + p * cosine + q * c - r * b
+        ty, tz = w * b - p * c + q * cosine + r * a, w * c + p * b - q * a + r * cosine
+        size = 1.0 / math.sqrt(tw * tw + tx * tx + ty * ty + tz * tz)
+        F[out + k], F[out + k + 1], F[out + k + 2], F[out + k + 3] = tw * size, tx * size, ty * size, tz * size

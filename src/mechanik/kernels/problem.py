@@ -1,0 +1,123 @@
+"""How a problem of inverse kinematics is laid out for the general kernel.
+
+Everything is in two arrays, one of integers and one of floats, since each array costs a call from Python 0.05 us.
+`views.py` cuts them into tables with names. A problem has
+
+- nodes (`layout.py`), in topological order, and x, the numbers that move them: q, then what the problem adds to it;
+- columns, the directions in which x can go. One unit of a column moves x by `scale`: 1 rad, or one size of the
+  mechanism, so that all columns are alike. `lower` and `upper` bound x; the three columns of a ball have no bounds;
+- blocks of rows, each the relation of a frame B to a frame A (`Kind` names the kinds). A block has a dense Jacobian over the
+  columns that can change it; each of its `terms` is the share of one axis of one node in one of these columns;
+- stages: in stage s the blocks below HARD are held and those from HARD to SOFT are brought towards zero.
+
+Rows are weighted; lengths are in sizes of the mechanism. A row that may lie in a band has a number in x, its slack,
+which is bounded by the band, and says: value - slack = 0. So bands need no rules of their own.
+"""
+
+from __future__ import annotations
+
+# kinds of blocks, as in objectives.relation.Kind
+POSE, AXIS, COSINE, LOOK, DISTANCE, MASS, VALUE, TURN, FUNCTION = range(9)
+
+# a block's integers
+(KIND, MASK, ROWS, FIRST_ROW, NODE_A, NODE_B, COLUMNS, FIRST_COLUMN, FIRST_J, TERMS, FIRST_TERM,
+ X_INDEX, IN_WORLD, FIRST_MASS, MASSES, HAS_BANDS) = range(16)  # fmt: skip
+BLOCK_INTS = 16
+
+# a block's floats: frames A and B (12 each), axes C (9), tolerances (m, rad) in weighted units, squared
+FRAME_A, FRAME_B, AXES_C, METRES2, RADIANS2 = 0, 12, 24, 33, 34
+BLOCK_FLOATS = 36
+
+# a term: node, which of its axes, whether it turns, the column within the block, which side it moves
+T_NODE, T_AXIS, T_TURNS, T_COLUMN, T_SIDE = range(5)
+TERM_INTS = 5
+MOVES_A, MOVES_B = 1, 2  # bits of T_SIDE
+
+# a stage
+HARD, SOFT, IS_WISH = range(3)
+STAGE_INTS = 3
+
+MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
+
+# the header: sizes, then where each table begins
+SIZES = (
+    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns", "widest", "q",
+    "functions",
+)  # fmt: skip
+(N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
+ N_Q, N_FUNCTIONS) = range(14)  # fmt: skip
+OFFSETS = 16
+
+INT_TABLES = {
+    "blocks": "blocks * 16",
+    "terms": "terms * 5",
+    "block_columns": "block_columns",  # the columns of each block, one block after the other
+    "slack": "rows * 2",  # for each row, where its slack is in x and among the block's columns; -1 if it has none
+    "column_x": "columns",  # which number of x a column moves; -1 for balls
+    "balls": "balls * 2",  # where a ball is in x, and its first column
+    "stages": "stages * 3",
+    "private": "stages * columns",  # how many hard blocks of a stage know a column
+    "order": "columns",  # in which the columns are eliminated: those that few blocks know come first
+    # from here on room to work in
+    "ban": "columns",  # 0 free, 1 at its upper bound, 2 at its lower one, 3 locked
+    "dependent": "columns",  # the place of a dependent column among those; -1 for independent ones
+    "place": "columns",  # the place of an independent column among those
+    "independent": "columns",  # and back
+    "first": "columns",  # of each row of H, the first entry that is not zero
+    "local": "columns",
+    "listed": "columns",
+    "released": "columns",
+    "z_count": "columns",  # of each dependent column, how many entries its row of Z has
+    "z_start": "columns",  # and where they begin
+    "z_index": "columns * columns // 4 + columns",
+    "pivot": "rows",
+    "rest_column": "rows",
+}
+FLOAT_TABLES = {
+    "nodes": "nodes * 18",
+    "data": "blocks * 36",  # the floats of the blocks
+    "term_factor": "terms",  # how far a unit of the column moves the node: scale, and the ratio of couplings
+    "masses": "masses * 5",
+    "weight": "rows",
+    "scale": "columns",
+    "lower": "columns",
+    "upper": "columns",
+    "options": "24",
+    # from here on room to work in
+    "state": "32",
+    "out": "8 + stages * 5",
+    "best_cost": "stages",
+    "poses": "nodes * 12",
+    "moments": "nodes * 4",
+    "jacobian": "jacobian * 2",  # at the accepted x and at the trial
+    "rows": "rows * 2",
+    "hold": "rows",
+    "x": "x",  # accepted
+    "trial": "x",
+    "last_shut": "x",  # the last accepted one with all that is hard within its tolerance
+    "kicked": "x",  # where a kick began
+    "best": "x",  # of several attempts
+    "step": "columns",
+    "offset": "columns",  # what a dependent column moves when no independent one does
+    "gradient": "columns",
+    "full": "columns",
+    "block_A": "widest * columns",
+    "e1": "rows",
+    "H": "columns * columns",
+    "H0": "columns * columns",
+    "dense": "rows * (columns + 1)",
+    "Z": "columns * columns // 4 + columns",
+    "T": "jacobian",
+    "rhs": "rows",
+    "line": "columns",
+    "S": "columns * columns",  # what Gauss and Newton leave out of the second derivatives, as far as it is known
+    "old": "columns",
+}
+(
+ AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
+ AT_BAN, AT_DEPENDENT, AT_PLACE, AT_INDEPENDENT, AT_FIRST, AT_LOCAL, AT_LISTED, AT_RELEASED, AT_Z_COUNT,
+ AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES, AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X, AT_TRIAL,
+ AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0, AT_DENSE, AT_Z, AT_T,
+ AT_RHS, AT_LINE, AT_S, AT_OLD,
+) = range(OFFSETS, OFFSETS + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

@@ -1,0 +1,432 @@
+"""The rows of a problem and their Jacobian: residuals of goals and closures at a given x.
+
+Every kind of block that relates two frames comes down to the same: the position e of B seen from A, the
+rotation Q of B seen from A, and how the kind's six numbers change with a shift t and a turn w of B, which are the
+matrices `by_shift` and `by_turn` (3 x 3, row by row) of numbers 0-2 and 3-5.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mechanik.kernels.compiler import helper, part
+from mechanik.kernels.forward import WORLD, composed, moved
+from mechanik.kernels.layout import PARENT, ROW
+from mechanik.kernels.problem import *
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+ZERO = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NEARLY_PI = -0.99999
+"""The cosine below which the axis of a turn is read off the symmetric part of its matrix."""
+
+
+@part
+def place_nodes(I, F, x):
+    """Poses of all nodes in the world."""
+    nodes, poses, q = I[AT_NODES], I[AT_POSES], F[x:]
+    for i in range(I[N_NODES]):
+        node = F[nodes + ROW * i : nodes + ROW * i + ROW]
+        parent = int(node[PARENT])
+        X = moved(read_pose_at(F, poses + 12 * parent) if parent >= 0 else WORLD, node, q, False)
+        for k in range(12):
+            F[poses + 12 * i + k] = X[k]
+
+
+@helper
+def read_pose_at(F, k):
+    return (
+        F[k], F[k + 1], F[k + 2], F[k + 3], F[k + 4], F[k + 5], F[k + 6], F[k + 7], F[k + 8], F[k + 9], F[k + 10], F[k + 11],
+    )  # fmt: skip
+
+
+@helper
+def read_rotation(F, k):
+    return F[k], F[k + 1], F[k + 2], F[k + 3], F[k + 4], F[k + 5], F[k + 6], F[k + 7], F[k + 8]
+
+
+@helper
+def frame(I, F, node, fixed):
+    """A frame that is fixed to a node (-1: to the world), in the world."""
+    if node < 0:
+        return read_pose_at(F, fixed)
+    return composed(read_pose_at(F, I[AT_POSES] + 12 * node), read_pose_at(F, fixed))
+
+
+@helper
+def under(A, x, y, z):
+    """A vector of the world, along the axes of A (only the rotation of A is looked at)."""
+    return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
+
+
+@helper
+def times(M, x, y, z):
+    return M[0] * x + M[1] * y + M[2] * z, M[3] * x + M[4] * y + M[5] * z, M[6] * x + M[7] * y + M[8] * z
+
+
+@helper
+def under_matrix(A, B):
+    """A' B."""
+    return (
+        A[0] * B[0] + A[3] * B[3] + A[6] * B[6], A[0] * B[1] + A[3] * B[4] + A[6] * B[7], A[0] * B[2] + A[3] * B[5] + A[6] * B[8],
+        A[1] * B[0] + A[4] * B[3] + A[7] * B[6], A[1] * B[1] + A[4] * B[4] + A[7] * B[7], A[1] * B[2] + A[4] * B[5] + A[7] * B[8],
+        A[2] * B[0] + A[5] * B[3] + A[8] * B[6], A[2] * B[1] + A[5] * B[4] + A[8] * B[7], A[2] * B[2] + A[5] * B[5] + A[8] * B[8],
+    )  # fmt: skip
+
+
+@helper
+def times_transposed(A, B):
+    """A B'."""
+    return (
+        A[0] * B[0] + A[1] * B[1] + A[2] * B[2], A[0] * B[3] + A[1] * B[4] + A[2] * B[5], A[0] * B[6] + A[1] * B[7] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[1] + A[5] * B[2], A[3] * B[3] + A[4] * B[4] + A[5] * B[5], A[3] * B[6] + A[4] * B[7] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[1] + A[8] * B[2], A[6] * B[3] + A[7] * B[4] + A[8] * B[5], A[6] * B[6] + A[7] * B[7] + A[8] * B[8],
+    )  # fmt: skip
+
+
+@part
+def half_turn(Q):
+    """The rotation vector of a turn by nearly pi, from the largest of its quaternion's numbers."""
+    xx, yy, zz = 1.0 + Q[0] - Q[4] - Q[8], 1.0 - Q[0] + Q[4] - Q[8], 1.0 - Q[0] - Q[4] + Q[8]
+    w = Q[7] - Q[5]
+    if xx >= yy and xx >= zz:
+        x, y, z = xx, Q[1] + Q[3], Q[2] + Q[6]
+    elif yy >= zz:
+        x, y, z, w = Q[1] + Q[3], yy, Q[5] + Q[7], Q[2] - Q[6]
+    else:
+        x, y, z, w = Q[2] + Q[6], Q[5] + Q[7], zz, Q[3] - Q[1]
+    n = math.sqrt(x * x + y * y + z * z)
+    f = 2.0 * math.atan2(n, abs(w)) / n
+    if w < 0.0:
+        f = -f
+    return f * x, f * y, f * z
+
+
+@helper
+def log_and_rate(Q):
+    """The rotation vector of Q, and the matrix by which it changes with a turn of B (left Jacobian, inverted)."""
+    x, y, z = 0.5 * (Q[7] - Q[5]), 0.5 * (Q[2] - Q[6]), 0.5 * (Q[3] - Q[1])
+    s2 = x * x + y * y + z * z
+    c = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0)
+    if s2 < 1e-8 and c > 0.0:  # series, exact to rounding
+        f = 1.0 + s2 * (1.0 / 6.0 + s2 * 3.0 / 40.0)
+        b = 1.0 / 12.0 + s2 / 720.0
+    elif c > NEARLY_PI:
+        s = math.sqrt(s2)
+        angle = math.atan2(s, c)
+        f = angle / s
+        b = (1.0 - 0.5 * angle * s / (1.0 - c)) / (angle * angle)
+    else:
+        x, y, z = half_turn(Q)
+        f = 1.0
+        angle = math.sqrt(x * x + y * y + z * z)
+        b = (1.0 - 0.5 * angle * math.sqrt(s2) / (1.0 - c)) / (angle * angle)
+    x, y, z = f * x, f * y, f * z
+    xx, yy, zz = x * x, y * y, z * z
+    rate = (
+        1.0 - b * (yy + zz), b * x * y + 0.5 * z, b * x * z - 0.5 * y,
+        b * x * y - 0.5 * z, 1.0 - b * (xx + zz), b * y * z + 0.5 * x,
+        b * x * z + 0.5 * y, b * y * z - 0.5 * x, 1.0 - b * (xx + yy),
+    )  # fmt: skip
+    return x, y, z, rate
+
+
+@helper
+def stretched(x, y, z):
+    """For a unit vector: the factor f by which its (x, y) become as long as its angle to z, and df/dz."""
+    s2 = x * x + y * y
+    if s2 < 1e-8 and z > 0.0:
+        return 1.0 + s2 / 6.0, -1.0 / 3.0 - s2 * 0.3
+    s = max(math.sqrt(s2), 1e-9)
+    f = math.atan2(s, z) / s
+    return f, (f * z - 1.0) / (s * s)
+
+
+@helper
+def tilt(x, y, z):
+    """Rows of AXIS and LOOK for a unit vector, and the matrix (two rows) by which they change with it."""
+    f, df = stretched(x, y, z)
+    if z < 0.0 and x * x + y * y < 1e-18:  # opposite: any way is as good
+        return math.pi, 0.0, (0.0, 0.0, 0.0, 0.0, f, 0.0, 0.0, 0.0, 0.0)
+    return f * x, f * y, (f, 0.0, df * x, 0.0, f, df * y, 0.0, 0.0, 0.0)
+
+
+@helper
+def after_turn(M, x, y, z):
+    """M times the change of the vector (x, y, z) with a turn w: M [w] v = (-M [v]) w."""
+    return (
+        M[2] * y - M[1] * z, M[0] * z - M[2] * x, M[1] * x - M[0] * y,
+        M[5] * y - M[4] * z, M[3] * z - M[5] * x, M[4] * x - M[3] * y,
+        0.0, 0.0, 0.0,
+    )  # fmt: skip
+
+
+@helper
+def by_kind(kind, x, y, z, Q):
+    """The six numbers of a kind and how they change, for B at (x, y, z) with the rotation Q seen from A."""
+    a, b, c = x, y, z
+    d, e, f = 0.0, 0.0, 0.0
+    by_shift, by_turn = IDENTITY, ZERO
+    if kind == POSE:
+        d, e, f, by_turn = log_and_rate(Q)
+    elif kind == AXIS:
+        d, e, M = tilt(Q[2], Q[5], Q[8])
+        by_turn = after_turn(M, Q[2], Q[5], Q[8])
+    elif kind == COSINE:
+        d = Q[8]
+        by_turn = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    else:
+        r = max(math.sqrt(x * x + y * y + z * z), 1e-12)
+        u, v, w = x / r, y / r, z / r
+        if kind == DISTANCE:
+            a = r
+            by_shift = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        else:  # LOOK
+            a, b, M = tilt(u, v, w)
+            k, m = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
+            by_shift = (
+                (M[0] - k * u) / r, (M[1] - k * v) / r, (M[2] - k * w) / r,
+                (M[3] - m * u) / r, (M[4] - m * v) / r, (M[5] - m * w) / r,
+                0.0, 0.0, 0.0,
+            )  # fmt: skip
+    return a, b, c, d, e, f, by_shift, by_turn
+
+
+@helper
+def write_rows(F, to, weight, mask, a, b, c, d, e, f):
+    """Those of the six that the mask names, weighted."""
+    k = 0
+    if mask & 1:
+        F[to + k] = F[weight + k] * a
+        k += 1
+    if mask & 2:
+        F[to + k] = F[weight + k] * b
+        k += 1
+    if mask & 4:
+        F[to + k] = F[weight + k] * c
+        k += 1
+    if mask & 8:
+        F[to + k] = F[weight + k] * d
+        k += 1
+    if mask & 16:
+        F[to + k] = F[weight + k] * e
+        k += 1
+    if mask & 32:
+        F[to + k] = F[weight + k] * f
+
+
+@helper
+def add_column(F, to, width, weight, mask, factor, a, b, c, d, e, f):
+    """Add to one column of a block, as `write_rows`."""
+    k = 0
+    if mask & 1:
+        F[to + k * width] += factor * F[weight + k] * a
+        k += 1
+    if mask & 2:
+        F[to + k * width] += factor * F[weight + k] * b
+        k += 1
+    if mask & 4:
+        F[to + k * width] += factor * F[weight + k] * c
+        k += 1
+    if mask & 8:
+        F[to + k * width] += factor * F[weight + k] * d
+        k += 1
+    if mask & 16:
+        F[to + k * width] += factor * F[weight + k] * e
+        k += 1
+    if mask & 32:
+        F[to + k * width] += factor * F[weight + k] * f
+
+
+@helper
+def relate(I, F, b, E, J):
+    """Rows and Jacobian of a block between two frames, along the axes of A."""
+    blocks, terms, data, term_factor = I[AT_BLOCKS], I[AT_TERMS], I[AT_DATA], I[AT_TERM_FACTOR]
+    weight, poses = I[AT_WEIGHT], I[AT_POSES]
+    block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
+    kind, mask, row, width, j = I[block + KIND], I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J]
+    A = frame(I, F, I[block + NODE_A], data + FRAME_A)
+    B = frame(I, F, I[block + NODE_B], data + FRAME_B)
+    x, y, z = under(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])
+    if mask > 7:
+        Q = under_matrix(A, B)
+    else:
+        Q = IDENTITY
+    a, b_, c, d, e, f, by_shift, by_turn = by_kind(kind, x, y, z, Q)
+    write_rows(F, E + row, weight + row, mask, a, b_, c, d, e, f)
+    turned_shift = kind > COSINE
+    for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
+        term = terms + TERM_INTS * k
+        X, axis = poses + 12 * I[term + T_NODE], I[term + T_AXIS]
+        factor = F[term_factor + k] if I[term + T_SIDE] == MOVES_B else -F[term_factor + k]
+        u, v, w = under(A, F[X + axis], F[X + 3 + axis], F[X + 6 + axis])
+        if I[term + T_TURNS] == 1:
+            l, m, n = under(A, B[9] - F[X + 9], B[10] - F[X + 10], B[11] - F[X + 11])
+            tx, ty, tz = v * n - w * m, w * l - u * n, u * m - v * l
+            rx, ry, rz = times(by_turn, u, v, w)
+        else:
+            tx, ty, tz = u, v, w
+            rx, ry, rz = 0.0, 0.0, 0.0
+        if turned_shift:
+            tx, ty, tz = times(by_shift, tx, ty, tz)
+        add_column(F, J + j + I[term + T_COLUMN], width, weight + row, mask, factor, tx, ty, tz, rx, ry, rz)
+
+
+@part
+def relate_in_world(I, F, b, E, J):
+    """As `relate`, but along axes C that stay in the world: then what moves both frames counts too."""
+    blocks, terms, data, term_factor = I[AT_BLOCKS], I[AT_TERMS], I[AT_DATA], I[AT_TERM_FACTOR]
+    weight, poses = I[AT_WEIGHT], I[AT_POSES]
+    block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
+    kind, mask, row, width, j = I[block + KIND], I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J]
+    A = frame(I, F, I[block + NODE_A], data + FRAME_A)
+    B = frame(I, F, I[block + NODE_B], data + FRAME_B)
+    C = read_rotation(F, data + AXES_C)
+    x, y, z = under(C, B[9] - A[9], B[10] - A[10], B[11] - A[11])
+    Q = times_transposed(under_matrix(C, B), under_matrix(C, A))
+    a, b_, c, d, e, f, by_shift, by_turn = by_kind(kind, x, y, z, Q)
+    write_rows(F, E + row, weight + row, mask, a, b_, c, d, e, f)
+    for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
+        term = terms + TERM_INTS * k
+        X, axis, side = poses + 12 * I[term + T_NODE], I[term + T_AXIS], I[term + T_SIDE]
+        u, v, w = under(C, F[X + axis], F[X + 3 + axis], F[X + 6 + axis])
+        tx, ty, tz, sx, sy, sz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        if side & MOVES_B:
+            if I[term + T_TURNS] == 1:
+                l, m, n = under(C, B[9] - F[X + 9], B[10] - F[X + 10], B[11] - F[X + 11])
+                tx, ty, tz = v * n - w * m, w * l - u * n, u * m - v * l
+                sx, sy, sz = u, v, w
+            else:
+                tx, ty, tz = u, v, w
+        if side & MOVES_A:
+            if I[term + T_TURNS] == 1:
+                l, m, n = under(C, A[9] - F[X + 9], A[10] - F[X + 10], A[11] - F[X + 11])
+                tx, ty, tz = tx - (v * n - w * m), ty - (w * l - u * n), tz - (u * m - v * l)
+                qx, qy, qz = times(Q, u, v, w)
+                sx, sy, sz = sx - qx, sy - qy, sz - qz
+            else:
+                tx, ty, tz = tx - u, ty - v, tz - w
+        rx, ry, rz = times(by_turn, sx, sy, sz)
+        add_column(F, J + j + I[term + T_COLUMN], width, weight + row, mask, F[term_factor + k], tx, ty, tz, rx, ry, rz)
+
+
+@part
+def weigh(I, F, b, E, J):
+    """Rows of a centre of mass, seen from A. A node moves all masses below it."""
+    blocks, terms, nodes, data = I[AT_BLOCKS], I[AT_TERMS], I[AT_NODES], I[AT_DATA]
+    term_factor, masses, weight, poses = I[AT_TERM_FACTOR], I[AT_MASSES], I[AT_WEIGHT], I[AT_POSES]
+    moments = I[AT_MOMENTS]
+    block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
+    mask, row, width, j = I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J]
+    A = frame(I, F, I[block + NODE_A], data + FRAME_A)
+    for i in range(I[N_NODES]):
+        for k in range(4):
+            F[moments + 4 * i + k] = 0.0
+    cx, cy, cz = 0.0, 0.0, 0.0
+    for k in range(I[block + FIRST_MASS], I[block + FIRST_MASS] + I[block + MASSES]):
+        at = masses + MASS_FLOATS * k
+        node, share, px, py, pz = int(F[at]), F[at + 1], F[at + 2], F[at + 3], F[at + 4]
+        if node >= 0:
+            X = poses + 12 * node
+            px, py, pz = (
+                F[X + 9] + F[X] * px + F[X + 1] * py + F[X + 2] * pz,
+                F[X + 10] + F[X + 3] * px + F[X + 4] * py + F[X + 5] * pz,
+                F[X + 11] + F[X + 6] * px + F[X + 7] * py + F[X + 8] * pz,
+            )
+            F[moments + 4 * node] += share
+            F[moments + 4 * node + 1] += share * px
+            F[moments + 4 * node + 2] += share * py
+            F[moments + 4 * node + 3] += share * pz
+        cx, cy, cz = cx + share * px, cy + share * py, cz + share * pz
+    for i in range(I[N_NODES] - 1, -1, -1):
+        parent = int(F[nodes + ROW * i + PARENT])
+        if parent >= 0:
+            for k in range(4):
+                F[moments + 4 * parent + k] += F[moments + 4 * i + k]
+    x, y, z = under(A, cx - A[9], cy - A[10], cz - A[11])
+    write_rows(F, E + row, weight + row, mask, x, y, z, 0.0, 0.0, 0.0)
+    for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
+        term = terms + TERM_INTS * k
+        X, axis = poses + 12 * I[term + T_NODE], I[term + T_AXIS]
+        mass, lx, ly, lz = read_moment(F, moments + 4 * I[term + T_NODE])
+        lx, ly, lz = lx - mass * F[X + 9], ly - mass * F[X + 10], lz - mass * F[X + 11]
+        if I[term + T_SIDE] & MOVES_A:  # carried along, so what is left is the opposite motion of the rest
+            mass, lx, ly, lz = mass - 1.0, lx - (cx - F[X + 9]), ly - (cy - F[X + 10]), lz - (cz - F[X + 11])
+        u, v, w = F[X + axis], F[X + 3 + axis], F[X + 6 + axis]
+        if I[term + T_TURNS] == 1:
+            tx, ty, tz = under(A, v * lz - w * ly, w * lx - u * lz, u * ly - v * lx)
+        else:
+            tx, ty, tz = under(A, mass * u, mass * v, mass * w)
+        add_column(F, J + j + I[term + T_COLUMN], width, weight + row, mask, F[term_factor + k], tx, ty, tz, 0.0, 0.0, 0.0)
+
+
+@helper
+def read_moment(F, at):
+    return F[at], F[at + 1], F[at + 2], F[at + 3]
+
+
+@part
+def ball_turn(I, F, b, x, E, J):
+    """Rows of a ball joint: the rotation vector that leads from its target to where it is, along its own axes."""
+    blocks, data, weight = I[AT_BLOCKS], I[AT_DATA], I[AT_WEIGHT]
+    block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
+    mask, row, width, j, k = I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J], I[block + X_INDEX]
+    a, p, q, r = F[data], -F[data + 1], -F[data + 2], -F[data + 3]
+    w, u, v, s = F[x + k], F[x + k + 1], F[x + k + 2], F[x + k + 3]
+    cw, cx = a * w - p * u - q * v - r * s, a * u + p * w + q * s - r * v
+    cy, cz = a * v - p * s + q * w + r * u, a * s + p * v - q * u + r * w
+    if cw < 0.0:
+        cw, cx, cy, cz = -cw, -cx, -cy, -cz
+    n2 = cx * cx + cy * cy + cz * cz
+    n = math.sqrt(n2)
+    if n < 1e-5:
+        f = 2.0 / cw * (1.0 - n2 / (3.0 * cw * cw))
+        g = 1.0 / 12.0
+    else:
+        angle = 2.0 * math.atan2(n, cw)
+        f = angle / n
+        g = (1.0 - 0.5 * angle * cw / n) / (angle * angle)
+    ex, ey, ez = f * cx, f * cy, f * cz
+    write_rows(F, E + row, weight + row, mask, ex, ey, ez, 0.0, 0.0, 0.0)
+    # a step turns the ball about its own axes, so the right Jacobian, inverted, is what counts
+    xx, yy, zz = ex * ex, ey * ey, ez * ez
+    rate = (
+        1.0 - g * (yy + zz), g * ex * ey - 0.5 * ez, g * ex * ez + 0.5 * ey,
+        g * ex * ey + 0.5 * ez, 1.0 - g * (xx + zz), g * ey * ez - 0.5 * ex,
+        g * ex * ez - 0.5 * ey, g * ey * ez + 0.5 * ex, 1.0 - g * (xx + yy),
+    )  # fmt: skip
+    for k in range(width):
+        add_column(F, J + j + k, width, weight + row, mask, 1.0, rate[k], rate[3 + k], rate[6 + k], 0.0, 0.0, 0.0)
+
+
+@part
+def evaluate(I, F, x, buffer, end):
+    """Rows of the blocks below `end`, and their Jacobian, into one of the two buffers. Rows of functions stay as they are."""
+    blocks, block_columns, slack, data = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_SLACK], I[AT_DATA]
+    weight, scale, jacobian, rows = I[AT_WEIGHT], I[AT_SCALE], I[AT_JACOBIAN], I[AT_ROWS]
+    place_nodes(I, F, x)
+    E, J = rows + I[N_ROWS] * buffer, jacobian + I[N_JACOBIAN] * buffer
+    for b in range(end):
+        block = blocks + BLOCK_INTS * b
+        kind, row, m, width, j = I[block + KIND], I[block + FIRST_ROW], I[block + ROWS], I[block + COLUMNS], I[block + FIRST_J]
+        if kind != FUNCTION:
+            for k in range(m * width):
+                F[J + j + k] = 0.0
+        if kind == VALUE:
+            F[E + row] = F[weight + row] * (F[x + I[block + X_INDEX]] - F[data + BLOCK_FLOATS * b])
+            if width > 0:
+                F[J + j] = F[weight + row] * F[scale + I[block_columns + I[block + FIRST_COLUMN]]]
+        elif kind == TURN:
+            ball_turn(I, F, b, x, E, J)
+        elif kind == MASS:
+            weigh(I, F, b, E, J)
+        elif kind == FUNCTION:
+            pass
+        elif I[block + IN_WORLD] == 1:
+            relate_in_world(I, F, b, E, J)
+        else:
+            relate(I, F, b, E, J)
+        if I[block + HAS_BANDS] == 1:
+            for r in range(row, row + m):
+                if I[slack + 2 * r] >= 0:
+                    F[E + r] -= F[weight + r] * F[x + I[slack + 2 * r]]
+                    F[J + j + (r - row) * width + I[slack + 2 * r + 1]] = -1.0

@@ -1,0 +1,318 @@
+"""From relations to the two flat arrays of the general kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import StructureError
+from mechanik.kernels import problem
+from mechanik.kernels.layout import PARENT, RATIO
+from mechanik.mechanism.configuration import Indices
+from mechanik.objectives.relation import Kind, Relation
+from mechanik.program.skeleton import Skeleton
+from mechanik.spatial.array import Array
+
+SHUT = 1e-10
+"""How far (m and rad) what is hard may be from zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A relation with what the solver has to know besides.
+
+    Attributes:
+        stage: 0 for closures.
+        metres, radians: tolerances.
+        rows: how many there are, for functions, whose relation does not say.
+    """
+
+    relation: Relation
+    stage: int
+    metres: float
+    radians: float
+
+    @property
+    def height(self) -> int:
+        return len(self.relation.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """
+    Attributes:
+        ints, floats: the problem.
+        at: every table of the problem by name, as a view.
+        sizes: by name.
+        columns: for each column the number of v that it moves; -1 for slacks.
+        blocks: in the order of the problem.
+    """
+
+    ints: np.ndarray[tuple[int], np.dtype[np.int64]]
+    floats: Array
+    at: Mapping[str, np.ndarray[Any, Any]]
+    sizes: Mapping[str, int]
+    columns: Indices
+    blocks: tuple[Block, ...]
+
+
+def pack(
+    skeleton: Skeleton, blocks: Sequence[Block], wishes: Sequence[bool], active: Sequence[bool], size: float
+) -> Packed:
+    """
+    Args:
+        blocks: sorted by stage.
+        wishes: for each stage, whether it is one on which success does not depend.
+        active: for each number of v whether it may move.
+        size: what counts as one unit of length.
+    """
+    drafts = [_Draft(skeleton, block, active, size) for block in blocks]
+    used = sorted({v for draft in drafts for v, *_ in draft.terms} | {v for draft in drafts for v in draft.direct})
+    used = _whole_balls(skeleton, used)
+    column_of = {v: k for k, v in enumerate(used)}
+    banded = [(b, r) for b, draft in enumerate(drafts) for r in range(draft.height) if draft.is_banded(r)]
+    slack_column = {key: len(used) + k for k, key in enumerate(banded)}
+    c, nx = len(used) + len(banded), skeleton.nx + len(banded)
+    members = [
+        sorted({column_of[v] for v, *_ in draft.terms} | {column_of[v] for v in draft.direct})
+        + [slack_column[b, r] for r in range(draft.height) if draft.is_banded(r)]
+        for b, draft in enumerate(drafts)
+    ]
+    order = _order(c, members)
+    place = np.argsort(order)
+    members = [sorted(some, key=lambda k: place[k]) for some in members]
+    needed = sorted({node for draft in drafts for node in draft.nodes})
+    node_of = {node: k for k, node in enumerate(needed)} | {-1: -1}
+    heights = [draft.height for draft in drafts]
+    stages = len(wishes)
+    sizes = {
+        "nodes": len(needed), "columns": c, "x": nx, "blocks": len(drafts), "rows": sum(heights),
+        "terms": sum(len(draft.terms) for draft in drafts), "stages": stages,
+        "balls": sum(v in column_of for _, v in skeleton.balls), "masses": sum(len(draft.masses) for draft in drafts),
+        "jacobian": sum(h * len(some) for h, some in zip(heights, members, strict=True)),
+        "block_columns": sum(map(len, members)), "widest": max([1, *heights]), "q": skeleton.nx,
+        "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts),
+    }  # fmt: skip
+    packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64), tuple(blocks))
+    at = packed.at
+
+    nodes = at["nodes"].reshape(-1, 18)
+    nodes[:] = skeleton.nodes[needed]
+    nodes[:, PARENT] = [node_of[int(node)] for node in nodes[:, PARENT]]
+    _fill_columns(packed, skeleton, used, drafts, banded, size)
+    at["order"][:] = order
+    for s in range(stages):
+        soft = [b for b, block in enumerate(blocks) if block.stage == s]
+        start = sum(block.stage < s for block in blocks)
+        at["stages"].reshape(-1, 3)[s] = start, start + len(soft), wishes[s]
+        for b in range(start):
+            at["private"].reshape(stages, c)[s, members[b]] += 1
+    _fill_blocks(packed, drafts, members, column_of, node_of, slack_column, skeleton.nx, size)
+    return packed
+
+
+class _Draft:
+    """One block, with the nodes that move it, before columns have numbers."""
+
+    def __init__(self, skeleton: Skeleton, block: Block, active: Sequence[bool], size: float) -> None:
+        self.block, self.relation, self.height = block, block.relation, block.height
+        relation = block.relation
+        self.node_a, self.X_a = _fixed(skeleton, relation.a, relation.X_a)
+        self.node_b, self.X_b = _fixed(skeleton, relation.b, relation.X_b)
+        self.masses = [(*_mass(skeleton, link, place), mass) for link, mass, place in relation.masses]
+        self.direct: list[int] = []  # numbers of v that the rows know without any node
+        self.x_index = 0
+        in_a = set(skeleton.path(relation.a))
+        in_b = set(skeleton.path(relation.b))
+        if relation.kind is Kind.MASS:
+            in_b = {node for link, _, _ in relation.masses for node in skeleton.path(link)}
+        self.nodes = in_a | in_b
+        if relation.kind in (Kind.VALUE, Kind.TURN, Kind.FUNCTION):
+            self.nodes = set()
+        if relation.kind in (Kind.VALUE, Kind.TURN):
+            self.x_index = skeleton.x_of[relation.freedom]
+            v = skeleton.v_of_x[self.x_index]
+            first = v if relation.kind is Kind.VALUE else dict(skeleton.balls)[self.x_index]
+            self.direct = [v for v in range(first, first + len(relation.rows)) if active[v]]
+        if relation.kind is Kind.FUNCTION:
+            self.direct = [v for v in range(skeleton.nv) if active[v]]
+        both_count = relation.world_axes is not None or relation.kind is Kind.MASS
+        moving = (in_a | in_b if both_count else in_a ^ in_b) if self.nodes else set()
+        self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, turns, side, ratio
+        for node in sorted(moving):
+            side = problem.MOVES_A * (node in in_a) + problem.MOVES_B * (node in in_b)
+            for v, axis, turns in skeleton.columns_of(skeleton.nodes[node]):
+                if active[v]:
+                    self.terms.append((v, node, axis, turns, side, float(skeleton.nodes[node, RATIO])))
+        lengths = relation.in_metres
+        if relation.kind is Kind.VALUE:
+            lengths = (not skeleton.rotates[skeleton.v_of_x[self.x_index]],)
+        self.lengths = lengths
+        self.weights = [relation.weight / size if length else relation.weight for length in lengths]
+
+    def is_banded(self, row: int) -> bool:
+        return self.relation.lower is not None or self.relation.upper is not None
+
+    def band(self, row: int) -> tuple[float, float]:
+        lower, upper = self.relation.lower, self.relation.upper
+        return (-math.inf if lower is None else float(lower[row])), (math.inf if upper is None else float(upper[row]))
+
+    @property
+    def mask(self) -> int:
+        if self.relation.kind is Kind.FUNCTION:
+            return 0
+        shift = 3 if self.relation.kind is Kind.COSINE else 0
+        return sum(1 << (row + shift) for row in self.relation.rows)
+
+    def tolerances(self, size: float) -> tuple[float, float]:
+        """Of the first three of six rows and of the others, squared, in the rows' own units."""
+        weight, relation = self.relation.weight, self.relation
+        metres, radians = self.block.metres * weight / size, self.block.radians * weight
+        if relation.kind in (Kind.LOOK, Kind.TURN) or (relation.kind is Kind.VALUE and not self.lengths[0]):
+            metres = radians
+        if relation.kind is Kind.COSINE and relation.lower is not None:
+            radians *= max(math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0)), radians)
+        return metres**2, radians**2
+
+
+def _fixed(skeleton: Skeleton, link: str | None, X: Array) -> tuple[int, Array]:
+    node, X_node_link = skeleton.frames[link]
+    return node, X_node_link @ X
+
+
+def _mass(skeleton: Skeleton, link: str, place: Array) -> tuple[int, Array]:
+    node, X_node_link = skeleton.frames[link]
+    return node, X_node_link[:3, :3] @ place + X_node_link[:3, 3]
+
+
+def _whole_balls(skeleton: Skeleton, used: list[int]) -> list[int]:
+    """A ball turns about all three of its axes, or not at all."""
+    whole = set(used)
+    for _, v in skeleton.balls:
+        if whole & {v, v + 1, v + 2}:
+            whole |= {v, v + 1, v + 2}
+    return sorted(whole)
+
+
+def _order(columns: int, members: Sequence[Sequence[int]]) -> list[int]:
+    """Columns that few blocks know come first, so that the envelope of H stays narrow."""
+    uses, first = [0] * columns, [len(members)] * columns
+    for b, some in enumerate(members):
+        for k in some:
+            uses[k] += 1
+            first[k] = min(first[k], b)
+    return sorted(range(columns), key=lambda k: (uses[k], first[k], k))
+
+
+def _room(sizes: Mapping[str, int], columns: Indices, blocks: tuple[Block, ...]) -> Packed:
+    """All tables, empty."""
+    names = [*problem.INT_TABLES, *problem.FLOAT_TABLES]
+    lengths = {name: _length(text, sizes) for name, text in {**problem.INT_TABLES, **problem.FLOAT_TABLES}.items()}
+    header = problem.OFFSETS + len(names)
+    int_count = header + sum(lengths[name] for name in problem.INT_TABLES)
+    ints = np.zeros(int_count, dtype=np.int64)
+    floats = np.zeros(sum(lengths[name] for name in problem.FLOAT_TABLES) + 1)
+    for k, name in enumerate(problem.SIZES):
+        ints[k] = sizes[name]
+    at: dict[str, np.ndarray[Any, Any]] = {}
+    int_at, float_at = header, 0
+    for k, name in enumerate(names):
+        length = lengths[name]
+        if name in problem.INT_TABLES:
+            ints[problem.OFFSETS + k] = int_at
+            at[name] = ints[int_at : int_at + length]
+            int_at += length
+        else:
+            ints[problem.OFFSETS + k] = float_at
+            at[name] = floats[float_at : float_at + length]
+            float_at += length
+    return Packed(ints, floats, at, dict(sizes), columns, blocks)
+
+
+def _length(text: str, sizes: Mapping[str, int]) -> int:
+    """The size of a table, which `problem.py` states as a product or sum of sizes."""
+    return int(eval(text, {"__builtins__": {}}, dict(sizes)))
+
+
+def _fill_columns(
+    packed: Packed,
+    skeleton: Skeleton,
+    used: Sequence[int],
+    drafts: Sequence[_Draft],
+    banded: Sequence[tuple[int, int]],
+    size: float,
+) -> None:
+    at = packed.at
+    x_of_v = {int(v): x for x, v in enumerate(skeleton.v_of_x) if v >= 0}
+    for k, v in enumerate(used):
+        x = x_of_v.get(v, -1)
+        at["column_x"][k] = x
+        at["scale"][k] = 1.0 if skeleton.rotates[v] else size
+        at["lower"][k], at["upper"][k] = (skeleton.lower[x], skeleton.upper[x]) if x >= 0 else (-np.inf, np.inf)
+    balls = [(x, list(used).index(v)) for x, v in skeleton.balls if v in used]
+    at["balls"][:] = np.array(balls, dtype=np.int64).ravel()
+    for k, (b, r) in enumerate(banded, start=len(used)):
+        at["column_x"][k] = skeleton.nx + k - len(used)
+        at["scale"][k] = 1.0 / drafts[b].weights[r]
+        at["lower"][k], at["upper"][k] = drafts[b].band(r)
+
+
+def _fill_blocks(
+    packed: Packed,
+    drafts: Sequence[_Draft],
+    members: Sequence[Sequence[int]],
+    column_of: Mapping[int, int],
+    node_of: Mapping[int, int],
+    slack_column: Mapping[tuple[int, int], int],
+    nx: int,
+    unit: float,
+) -> None:
+    at = packed.at
+    blocks, data = at["blocks"].reshape(-1, problem.BLOCK_INTS), at["data"].reshape(-1, problem.BLOCK_FLOATS)
+    terms, slack = at["terms"].reshape(-1, problem.TERM_INTS), at["slack"].reshape(-1, 2)
+    masses = at["masses"].reshape(-1, problem.MASS_FLOATS)
+    row = column = j = term = mass = slacks = 0
+    slack[:] = -1
+    size = packed.sizes
+    for b, (draft, some) in enumerate(zip(drafts, members, strict=True)):
+        relation = draft.relation
+        local = {k: i for i, k in enumerate(some)}
+        has_bands = any(draft.is_banded(r) for r in range(draft.height))
+        blocks[b] = (
+            relation.kind, draft.mask, draft.height, row, node_of.get(draft.node_a, -1), node_of.get(draft.node_b, -1),
+            len(some), column, j, len(draft.terms), term, draft.x_index, relation.world_axes is not None, mass, len(draft.masses),
+            has_bands,
+        )  # fmt: skip
+        data[b, problem.FRAME_A : problem.FRAME_B] = flat_pose(draft.X_a)
+        data[b, problem.FRAME_B : problem.AXES_C] = flat_pose(draft.X_b)
+        data[b, problem.METRES2], data[b, problem.RADIANS2] = draft.tolerances(unit)
+        if relation.kind in (Kind.VALUE, Kind.TURN):
+            data[b, : len(relation.target)] = relation.target
+        if relation.world_axes is not None:
+            data[b, problem.AXES_C : problem.METRES2] = relation.world_axes.ravel()
+        at["block_columns"][column : column + len(some)] = some
+        at["weight"][row : row + draft.height] = draft.weights
+        for v, node, axis, turns, side, ratio in draft.terms:
+            k = column_of[v]
+            terms[term] = node_of[node], axis, turns, local[k], side
+            at["term_factor"][term] = ratio * at["scale"][k]
+            term += 1
+        total = sum(weight for *_, weight in draft.masses)
+        for node, place, weight in draft.masses:
+            masses[mass] = node_of.get(node, -1), weight / total, *place
+            mass += 1
+        for r in range(draft.height):
+            if (b, r) in slack_column:
+                slack[row + r] = nx + slacks, local[slack_column[b, r]]
+                slacks += 1
+        row, column, j = row + draft.height, column + len(some), j + draft.height * len(some)
+    assert (row, j, term) == (size["rows"], size["jacobian"], size["terms"])
+
+
+def flat_pose(X: Array) -> Array:
+    """(12,), R row by row and p."""
+    return np.concatenate([X[:3, :3].ravel(), X[:3, 3]])

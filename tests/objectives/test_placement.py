@@ -1,0 +1,367 @@
+"""Placements: rows, relations, errors in metres and radians, targets, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from random_mechanisms import random_mechanism, seeds
+from random_placements import GENERAL, NAMED, PARTIAL, random_matrix, random_placement, stand, two_bodies
+
+from mechanik import Link, Pose, errors
+from mechanik.objectives.axis import Axis
+from mechanik.objectives.hinge import Hinge
+from mechanik.objectives.objective import jacobian, residual
+from mechanik.objectives.on_line import OnLine
+from mechanik.objectives.on_plane import OnPlane
+from mechanik.objectives.orientation import Orientation
+from mechanik.objectives.placement import Placement
+from mechanik.objectives.point import Point
+from mechanik.objectives.pose_goal import PoseGoal
+from mechanik.objectives.position_rules import Fixed, Linear, Planar
+from mechanik.objectives.relation import Kind
+from mechanik.objectives.rotation_rules import Aligned, FixedRotation, Square
+from mechanik.objectives.surface import Surface
+from mechanik.spatial import apply, inverse, quaternion, rotation
+
+BODIES = two_bodies()
+every_kind = st.sampled_from(NAMED + GENERAL)
+ROWS = {"Point": 3, "OnLine": 2, "OnPlane": 1, "Axis": 2, "Orientation": 3, "Hinge": 5, "Surface": 3, "PoseGoal": 6}
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> float:
+    return 2 * np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b))
+
+
+# ---- rows ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("relative_to", [None, "anchor"])
+def test_the_usual_kinds_are_one_relation_with_klampts_number_of_rows(kind: str, relative_to: str | None) -> None:
+    objective = random_placement(kind, 5, relative_to=relative_to)
+    (relation,) = objective.relations(BODIES)
+    assert len(relation.rows) == ROWS[kind]
+    assert (relation.a, relation.b) == (relative_to, "body")
+    assert relation.weight == objective.weight
+
+
+@pytest.mark.parametrize("kind", GENERAL)
+def test_there_are_as_few_relations_as_the_kinds_of_rows_allow(kind: str) -> None:
+    position, turn = kind.split()
+    relations = random_placement(kind, 3).relations(BODIES)
+    # a cosine stands alone, and so does an axis along another direction than that of the line or plane
+    apart = position != "anywhere" and (turn == "square" or (turn == "aligned" and position != "fixed"))
+    assert len(relations) == (2 if apart else 1)
+    wanted = {"anywhere": 0, "fixed": 3, "linear": 2, "planar": 1}[position]
+    wanted += {"any": 0, "fixed": 3, "aligned": 2, "square": 1}[turn]
+    assert sum(len(one.rows) for one in relations) == wanted
+
+
+@pytest.mark.parametrize("rule", [Linear, Planar])
+@pytest.mark.parametrize("direction", [(1, 2, 2), (-1, -2, -2), (2, -1, 0), (0, 1, -1)])
+@given(seed=seeds)
+@settings(max_examples=10, deadline=None)
+def test_an_axis_along_or_square_to_the_direction_shares_its_relation(rule: type, direction: tuple, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    target, local, axis = rng.uniform(-1, 1, (3, 3))
+    both = Placement("body", rule(target, direction, local), Aligned((1, 2, 2), axis))
+    assert len(both.relations(BODIES)) == 1
+    apart = [Placement("body", rule(target, direction, local)), Placement("body", rotation=Aligned((1, 2, 2), axis))]
+    q = stand(BODIES, random_matrix(rng))
+    together, split = both.residual(BODIES, q), residual(apart, BODIES, q)
+    assert len(together) == len(split)
+    assert np.isclose(np.linalg.norm(together), np.linalg.norm(split), rtol=0, atol=1e-12)
+    ours, theirs = both.error(BODIES, q), [one.error(BODIES, q) for one in apart]
+    assert np.isclose(ours.position, theirs[0].position, rtol=0, atol=1e-12)
+    assert np.isclose(ours.rotation, theirs[1].rotation, rtol=0, atol=1e-12)
+
+
+def test_a_full_pose_is_one_relation_whose_frame_a_is_the_target_to_the_bit() -> None:
+    X, tool = random_matrix(np.random.default_rng(1)), random_matrix(np.random.default_rng(2))
+    (relation,) = PoseGoal("body", X, at=tool).relations(BODIES)
+    assert relation.kind is Kind.POSE
+    assert relation.rows == (0, 1, 2, 3, 4, 5)
+    assert np.array_equal(relation.X_a, X)
+    assert np.array_equal(relation.X_b, tool)
+    (relation,) = Point("body", X[:3, 3], tool[:3, 3]).relations(BODIES)
+    assert relation.rows == (0, 1, 2)
+    assert np.array_equal(relation.X_a[:3], np.column_stack([np.eye(3), X[:3, 3]]))
+    assert np.array_equal(relation.X_b[:3], np.column_stack([np.eye(3), tool[:3, 3]]))
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+@given(kind=every_kind, seed=seeds, relative=st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_the_error_is_the_distance_and_the_angle_that_geometry_gives(kind: str, seed: int, relative: bool) -> None:
+    rng = np.random.default_rng(seed + 1)
+    objective = random_placement(kind, seed, relative_to="anchor" if relative else None)
+    body, anchor = random_matrix(rng), random_matrix(rng)
+    error = objective.error(BODIES, stand(BODIES, body, anchor))
+    seen = inverse(anchor) @ body if relative else body
+    away = turned = 0.0
+    if (place := objective.position) is not None:
+        way = apply(seen, place.local) - place.target
+        along = 0.0 if isinstance(place, Fixed) else way @ place.direction
+        away = {Fixed: np.linalg.norm(way), Linear: np.sqrt(max(way @ way - along**2, 0)), Planar: abs(along)}[
+            type(place)
+        ]
+    turn = objective.rotation
+    if isinstance(turn, FixedRotation):
+        turned = np.linalg.norm(rotation.log(turn.target.T @ seen[:3, :3] @ turn.local))
+    elif isinstance(turn, Aligned):
+        turned = angle(seen[:3, :3] @ turn.local, turn.target)
+    elif isinstance(turn, Square):
+        turned = abs(seen[:3, :3] @ turn.local @ turn.target)
+    assert np.isclose(error.position, away, rtol=0, atol=1e-9)
+    assert np.isclose(error.rotation, turned, rtol=0, atol=1e-7)
+
+
+@given(kind=every_kind, seed=seeds, joints=st.integers(1, 14), relative=st.booleans())
+@settings(max_examples=120, deadline=None)
+def test_the_jacobian_is_the_derivative_of_the_residual(kind: str, seed: int, joints: int, relative: bool) -> None:
+    """On balls, free bodies, joints of several freedoms and couplings; relative ones share the joints above both."""
+    mechanism = random_mechanism(seed, joints)
+    rng = np.random.default_rng(seed)
+    b, a = rng.permutation(list(mechanism.links))[:2]
+    objective = random_placement(kind, seed, str(b), str(a) if relative else None)
+    q = mechanism.random(rng)
+    rows, J = objective.residual(mechanism, q), objective.jacobian(mechanism, q)
+    assert J.shape == (len(rows), mechanism.nv)
+    # near half a turn the rotation vector jumps
+    assume(objective.error(mechanism, q).rotation < 3.0)
+    h = 1e-6
+    for k, step in enumerate(h * np.eye(mechanism.nv)):
+        ahead, behind = (objective.residual(mechanism, mechanism.integrate(q, s * step)) for s in (1, -1))
+        # lengths grow with the number of links, and the difference loses as many digits
+        assert np.abs((ahead - behind) / (2 * h) - J[:, k]).max() < 1e-6 * (1 + np.abs(J[:, k]).max() + joints)
+
+
+def test_lists_are_stacked_in_their_order() -> None:
+    objectives = [random_placement(kind, 4) for kind in NAMED]
+    q = BODIES.random(np.random.default_rng(0))
+    rows, J = residual(objectives, BODIES, q), jacobian(objectives, BODIES, q)
+    assert rows.shape == (sum(ROWS.values()),)
+    assert J.shape == (sum(ROWS.values()), BODIES.nv)
+    first = 0
+    for one, kind in zip(objectives, NAMED, strict=True):
+        assert np.array_equal(rows[first : first + ROWS[kind]], one.residual(BODIES, q))
+        assert np.array_equal(J[first : first + ROWS[kind]], one.jacobian(BODIES, q))
+        first += ROWS[kind]
+    assert residual([], BODIES, q).shape == (0,)
+    assert jacobian([], BODIES, q).shape == (0, BODIES.nv)
+
+
+# ---- targets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Point", "OnLine", "OnPlane", "Hinge", "Surface", "linear fixed", "planar square"])
+def test_at_moves_the_target_point_and_keeps_the_rest(kind: str) -> None:
+    old = random_placement(kind, 8, relative_to="anchor")
+    new = old.at((1, 2, 3))
+    assert type(new) is type(old)
+    assert np.array_equal(new.position.target, (1, 2, 3))
+    for field in ("link", "relative_to", "rotation", "weight", "level", "tolerance", "angle_tolerance", "name"):
+        assert getattr(new, field) is getattr(old, field)
+    assert np.array_equal(new.position.local, old.position.local)
+    if not isinstance(old.position, Fixed):
+        assert np.array_equal(new.position.direction, old.position.direction)
+
+
+def test_at_takes_poses_rotations_and_directions_where_they_are_wanted() -> None:
+    rng = np.random.default_rng(0)
+    X, tool = random_matrix(rng), random_matrix(rng)
+    goal = random_placement("PoseGoal", 1).at(X)
+    assert np.array_equal(goal.target, X)
+    assert np.array_equal(goal.tool, random_placement("PoseGoal", 1).tool)
+    assert goal.weight == 2.5
+    assert np.allclose(goal.at(Pose.from_matrix(tool)).target, tool, rtol=0, atol=1e-15)
+    assert np.array_equal(goal.at((1, 2, 3)).target[:3], np.column_stack([X[:3, :3], (1, 2, 3)]))
+    partial = PoseGoal("body", X, at=tool, dof="X", axes="world").at(tool)
+    assert (partial.dof, partial.axes) == ((0,), "world")
+    turned = Orientation("body", np.eye(3), tool)
+    assert np.array_equal(turned.at(X[:3, :3]).rotation.target, X[:3, :3])
+    assert np.allclose(turned.at(quaternion.from_matrix(X[:3, :3])).rotation.target, X[:3, :3], rtol=0, atol=1e-14)
+    assert np.array_equal(turned.at(X).rotation.local, tool[:3, :3])
+    assert np.array_equal(Axis("body", (0, 0, 1), (1, 0, 0)).at((0, 2, 0)).rotation.target, (0, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("objective", "target"),
+    [
+        (Point("body", (0, 0, 0)), np.eye(4)),
+        (Point("body", (0, 0, 0)), (1, 2)),
+        (Hinge("body", (0, 0, 0), (0, 0, 1)), np.eye(4)),
+        (Axis("body", (0, 0, 1)), np.eye(4)),
+        (PoseGoal("body", np.eye(4)), np.eye(3)),
+    ],
+)
+def test_at_refuses_a_target_of_another_kind(objective: Placement, target: object) -> None:
+    with pytest.raises(errors.ObjectiveError, match="target of"):
+        objective.at(target)
+
+
+def test_a_pose_goal_can_be_given_in_parts() -> None:
+    wxyz = quaternion.normalize(np.array([1.0, 2.0, 3.0, 4.0]))
+    goal = PoseGoal("body", position=(1, 2, 3), wxyz=wxyz)
+    assert np.allclose(goal.target, Pose((1, 2, 3), wxyz).matrix, rtol=0, atol=1e-15)
+    assert np.array_equal(PoseGoal("body", position=(1, 2, 3)).target[:3, :3], np.eye(3))
+    assert np.array_equal(PoseGoal("body", wxyz=wxyz).target[:3, 3], np.zeros(3))
+    assert np.array_equal(PoseGoal("body", np.eye(4), at=(1, 2, 3)).tool[:3, 3], (1, 2, 3))
+
+
+@given(kind=st.sampled_from(PARTIAL), seed=seeds)
+@settings(max_examples=150, deadline=None)
+def test_a_partial_pose_goal_asks_what_its_rules_ask(kind: str, seed: int) -> None:
+    """Where the rows of the partial pose vanish the rules hold, and the other way about."""
+    rng = np.random.default_rng(seed)
+    goal = random_placement(kind, seed)
+    general = Placement("body", *goal._rules())
+    for X in (goal.sample(rng), general.sample(rng)):
+        q = stand(BODIES, X)
+        assert np.abs(goal.residual(BODIES, q)).max() < 1e-7
+        assert np.abs(general.residual(BODIES, q)).max() < 1e-7
+    q = stand(BODIES, random_matrix(rng))
+    ours, theirs = goal.error(BODIES, q), general.error(BODIES, q)
+    assert np.isclose(ours.position, theirs.position, rtol=0, atol=1e-9)
+    assert np.isclose(ours.rotation, theirs.rotation, rtol=0, atol=1e-6)
+
+
+# ---- the door -----------------------------------------------------------------------------------
+
+
+def test_links_are_given_by_name_or_as_themselves() -> None:
+    body, anchor = BODIES.link("body"), BODIES.link("anchor")
+    objective = Point(body, (0, 0, 0), relative_to=anchor)
+    assert (objective.link, objective.relative_to) == ("body", "anchor")
+
+
+def test_an_unknown_link_is_named_with_the_nearest() -> None:
+    q = BODIES.neutral()
+    with pytest.raises(errors.UnknownName, match="Did you mean 'body'"):
+        Point("bodi", (0, 0, 0)).residual(BODIES, q)
+    with pytest.raises(errors.UnknownName, match="Did you mean 'anchor'"):
+        Point("body", (0, 0, 0), relative_to="ancor").relations(BODIES)
+    with pytest.raises(errors.UnknownName, match="Did you mean 'body'"):
+        PoseGoal("bodi", np.eye(4), dof="X").relations(BODIES)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: Point("body", (0, 0, NAN)), errors.NotFinite, "target point"),
+        (lambda: Point("body", (0, 0)), errors.ShapeError, "target point takes 3"),
+        (lambda: Point("body", (0, 0, 0), (0, NAN, 0)), errors.NotFinite, "point of the link"),
+        (lambda: Point("body", "here"), errors.ShapeError, "target point"),
+        (lambda: OnLine("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
+        (lambda: OnPlane("body", (0, 0, 0), (0, NAN, 0)), errors.NotFinite, "direction"),
+        (lambda: Axis("body", (0, 0, 0)), errors.NotARotation, "target axis is zero"),
+        (lambda: Axis("body", (0, 0, 1), (0, 0, 0)), errors.NotARotation, "axis of the link is zero"),
+        (lambda: Hinge("body", (0, 0, 0), (0, 0, 1), local_axis=(0, 0)), errors.ShapeError, "axis of the link"),
+        (lambda: Surface("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
+        (lambda: Orientation("body", (1, 1, 0, 0)), errors.NotARotation, "length 1.414"),
+        (lambda: Orientation("body", np.diag([1, 1, -1])), errors.NotARotation, "mirrors"),
+        (lambda: Orientation("body", (1, 0)), errors.ShapeError, "target rotation"),
+        (lambda: Orientation("body", np.full((3, 3), NAN)), errors.NotFinite, "target rotation"),
+        (lambda: PoseGoal("body", np.zeros((4, 4))), errors.NotARotation, "target of a PoseGoal"),
+        (lambda: PoseGoal("body", np.eye(4)[None]), errors.ShapeError, "batch"),
+        (lambda: PoseGoal("body"), errors.ObjectiveError, "needs a target"),
+        (lambda: PoseGoal("body", np.eye(4), position=(0, 0, 0)), errors.ObjectiveError, "not both"),
+        (lambda: PoseGoal("body", wxyz=(2, 0, 0, 0)), errors.NotARotation, "length 2"),
+        (lambda: PoseGoal("body", np.eye(4), dof=()), errors.DoFError, "no direction"),
+        (lambda: PoseGoal("body", np.eye(4), dof=("EX", "X")), errors.DoFError, "order"),
+        (lambda: PoseGoal("body", np.eye(4), axes="tool"), errors.DoFError, "'goal' or 'world'"),
+        (lambda: PoseGoal("body", np.eye(4), at=(1, 2)), errors.ShapeError, "tool"),
+        (lambda: Placement("body"), errors.ObjectiveError, "wants nothing"),
+        (lambda: Placement("body", (0, 0, 0)), errors.WrongKind, "Fixed"),
+        (lambda: Placement("body", rotation=np.eye(3)), errors.WrongKind, "FixedRotation"),
+        (lambda: Point("", (0, 0, 0)), errors.ObjectiveError, "no name"),
+        (lambda: Point(Link(), (0, 0, 0)), errors.ObjectiveError, "no name"),
+        (lambda: Point(3, (0, 0, 0)), errors.WrongKind, "3"),
+        (lambda: Point("body", (0, 0, 0), relative_to="body"), errors.ObjectiveError, "itself"),
+        (lambda: Point("body", (0, 0, 0), weight=0), errors.ObjectiveError, "weight of Point must be above zero"),
+        (lambda: Point("body", (0, 0, 0), weight=-1, name="p"), errors.ObjectiveError, "weight of Point 'p'"),
+        (lambda: Point("body", (0, 0, 0), weight=NAN), errors.NotFinite, "weight"),
+        (lambda: Point("body", (0, 0, 0), level=-1), errors.ObjectiveError, "most important level is 0"),
+        (lambda: Point("body", (0, 0, 0), level=0.5), errors.ObjectiveError, "whole number"),
+        (lambda: Point("body", (0, 0, 0), tolerance=0), errors.ObjectiveError, "tolerance"),
+        (lambda: Point("body", (0, 0, 0), angle_tolerance=-1), errors.ObjectiveError, "angle_tolerance"),
+        (lambda: Point("body", (0, 0, 0), name=3), errors.WrongKind, "name"),
+    ],
+)
+def test_bad_input_is_refused_by_name(make: object, error: type, says: str) -> None:
+    with pytest.raises(error, match=says) as caught:
+        make()
+    assert isinstance(caught.value, errors.MechanikError)
+
+
+def test_residuals_are_refused_in_unknown_definitions_and_at_bad_configurations() -> None:
+    point = Point("body", (0, 0, 0))
+    with pytest.raises(errors.ObjectiveError, match="'mechanik' or 'klampt'"):
+        point.residual(BODIES, BODIES.neutral(), definition="ours")
+    for definition in ("mechanik", "klampt"):
+        with pytest.raises(errors.ShapeError):
+            point.residual(BODIES, np.zeros(3), definition=definition)
+        with pytest.raises(errors.NotFinite):
+            point.jacobian(BODIES, np.full(BODIES.nq, NAN), definition=definition)
+    with pytest.raises(errors.WrongKind, match="no objective"):
+        residual([point, "point"], BODIES, BODIES.neutral())
+
+
+def test_directions_and_quaternions_nearly_of_length_one_are_normalised() -> None:
+    line = OnLine("body", (0, 0, 0), (0, 0, 1e-200))
+    assert np.array_equal(line.position.direction, (0, 0, 1))
+    turned = Orientation("body", (1.0005, 0, 0, 0))
+    assert np.array_equal(turned.rotation.target, np.eye(3))
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_placements_cannot_be_changed(kind: str) -> None:
+    objective = random_placement(kind, 0)
+    for field in ("link", "position", "rotation", "weight", *(("dof", "axes") if kind == "PoseGoal" else ())):
+        with pytest.raises(FrozenInstanceError):
+            setattr(objective, field, None)
+    for rule in (objective.position, objective.rotation):
+        if rule is not None:
+            with pytest.raises(ValueError, match="read-only"):
+                rule.target[0] = 1.0
+            with pytest.raises(ValueError, match="read-only"):
+                rule.local[0] = 1.0
+            with pytest.raises(FrozenInstanceError):
+                rule.target = np.zeros(3)
+
+
+def test_the_callers_array_is_copied() -> None:
+    target = np.array([1.0, 2.0, 3.0])
+    point = Point("body", target)
+    target[:] = 0.0
+    assert np.array_equal(point.position.target, (1, 2, 3))
+    target[:] = 5.0  # it can still be written into
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_placements_survive_copying_and_pickling(kind: str) -> None:
+    objective = random_placement(kind, 0)
+    q = BODIES.random(np.random.default_rng(0))
+    for other in (copy.copy(objective), copy.deepcopy(objective), pickle.loads(pickle.dumps(objective))):
+        assert type(other) is type(objective)
+        assert np.array_equal(other.residual(BODIES, q), objective.residual(BODIES, q))
+        assert (other.weight, other.name) == (objective.weight, objective.name)
+
+
+def test_a_placement_prints_as_one_readable_line() -> None:
+    assert repr(random_placement("Hinge", 0, relative_to="anchor")) == (
+        "<Hinge 'it' of link 'body' against 'anchor': Fixed, Aligned>"
+    )
+    goal = PoseGoal("body", np.eye(4), dof=("X", "EZ"), axes="world")
+    assert repr(goal) == "<PoseGoal of link 'body': X EZ of the world>"
