@@ -2,7 +2,7 @@
 
 import mechanik as mk
 arm = mk.gallery.panda()
-arm.pose("panda_link8", arm.neutral())
+solution = mk.solve(arm, mk.Point("panda_link8", (0.4, 0.2, 0.5)))
 """
 
 from importlib import import_module
@@ -42,32 +42,80 @@ from mechanik.spatial import Pose
 from mechanik.version import __version__
 
 if TYPE_CHECKING:
-    from mechanik import formats, gallery
+    from mechanik import formats, gallery, objectives
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
+    from mechanik.objectives import (
+        Axis,
+        CentreOfMass,
+        Custom,
+        Distance,
+        Hinge,
+        InBand,
+        InBox,
+        InCone,
+        JointValues,
+        LookAt,
+        Manipulability,
+        Objective,
+        OnLine,
+        OnPlane,
+        Orientation,
+        Placement,
+        Point,
+        PoseGoal,
+        RestPose,
+        Surface,
+        from_points,
+    )
+    from mechanik.solvers import Options, Solution, Solver, Status, solve
 
 __all__ = [
+    "Axis",
     "Box",
     "Builder",
     "Capsule",
+    "CentreOfMass",
     "Chain",
     "Closure",
     "Coupling",
+    "Custom",
     "Cylinder",
+    "Distance",
     "DoF",
     "Frame",
     "Gap",
     "Goal",
+    "Hinge",
+    "InBand",
+    "InBox",
+    "InCone",
     "Inertial",
     "Joint",
+    "JointValues",
     "Link",
+    "LookAt",
+    "Manipulability",
     "Material",
     "MechanikError",
     "Mechanism",
     "Mesh",
     "Mobility",
+    "Objective",
+    "OnLine",
+    "OnPlane",
+    "Options",
+    "Orientation",
     "PlacedShape",
+    "Placement",
+    "Point",
     "Pose",
+    "PoseGoal",
+    "RestPose",
+    "Solution",
+    "Solver",
     "Sphere",
+    "Status",
+    "Surface",
     "UnknownName",
     "__version__",
     "arm_2d",
@@ -77,23 +125,55 @@ __all__ = [
     "find_roots",
     "formats",
     "from_dh",
+    "from_points",
     "gallery",
     "independent_chains",
     "load",
     "mobility",
+    "objectives",
     "save",
     "save_rest_pose",
+    "solve",
     "spatial",
     "trim",
     "warm_up",
 ]
 
-# readers and the gallery are half of the time that importing takes, and many programs need neither
-_LATER = dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats")
+# most of the time that importing takes is theirs, and no program needs all of them
+_LATER = {
+    **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
+    **dict.fromkeys(("Options", "Solution", "Solver", "Status", "solve"), "mechanik.solvers"),
+    **dict.fromkeys(
+        (
+            "Axis",
+            "CentreOfMass",
+            "Custom",
+            "Distance",
+            "Hinge",
+            "InBand",
+            "InBox",
+            "InCone",
+            "JointValues",
+            "LookAt",
+            "Manipulability",
+            "Objective",
+            "OnLine",
+            "OnPlane",
+            "Orientation",
+            "Placement",
+            "Point",
+            "PoseGoal",
+            "RestPose",
+            "Surface",
+            "from_points",
+        ),
+        "mechanik.objectives",
+    ),
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("formats", "gallery"):
+    if name in ("formats", "gallery", "objectives"):
         return import_module(f"mechanik.{name}")
     if name in _LATER:
         found = globals()[name] = getattr(import_module(_LATER[name]), name)

@@ -140,3 +140,14 @@ class ClosureError(FormatError):
 
 class ObjectiveError(MechanikError, ValueError):
     """An objective that contradicts itself, or is asked for what it does not have."""
+
+
+class NotSolved(MechanikError, RuntimeError):
+    """A solution was required, and there is none; the best that was found is in `solution`."""
+
+    def __init__(self, message: str, solution: object = None) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+    def __reduce__(self) -> tuple[type[NotSolved], tuple[str]]:
+        return NotSolved, (str(self),)

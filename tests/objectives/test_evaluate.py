@@ -248,7 +248,7 @@ def test_rotation_vectors_are_exact_near_none_and_near_half_a_turn(angle, seed):
         np.testing.assert_allclose(rotation.right_jacobian(rows) @ J, np.eye(3), atol=1e-13)
 
 
-@pytest.mark.parametrize("angle", [1e-300, 1e-160, 1e-9, 1e-4, 1.0, math.pi - 1e-4, math.pi - 1e-9])
+@pytest.mark.parametrize("angle", [1e-300, 1e-160, 1e-9, 1e-4, 1.0, math.pi - 1e-4, math.pi - 1e-8])
 @pytest.mark.parametrize("heading", [0.0, 1.0, -2.5])
 def test_a_lean_is_exact_at_any_angle(angle, heading):
     mechanism = on_ball()

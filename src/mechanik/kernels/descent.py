@@ -20,7 +20,7 @@ from mechanik.kernels.problem import *
 from mechanik.kernels.rows import evaluate
 
 # what a call comes back with
-DONE, NEEDS_FUNCTIONS, PAUSED = 0, 1, 2
+DONE, NEEDS_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 
 # statuses of a stage and of the whole
 CONVERGED, CLOSEST, STALLED, TIMEOUT, OPEN, NOT_TRIED = 0, 1, 2, 3, 4, 5
@@ -40,10 +40,11 @@ FIRST, TRIAL, RESTORED, CLOSING, LAST = range(5)
 STEP, NEWTON, STAGE_OVER, LOOK_AGAIN = range(4)
 
 # out: of the whole, then four numbers of each stage
-STATUS, ITERATIONS_OUT, EVALUATIONS_OUT, ATTEMPTS_OUT, WORST_OUT, SUCCESS = range(6)
+STATUS, ITERATIONS_OUT, EVALUATIONS_OUT, ATTEMPTS_OUT, BROUGHT_IN, SUCCESS = range(6)
 STAGES_OUT, STAGE_NUMBERS = 8, 5
 STAGE_STATUS, STAGE_COST, STAGE_STEEPEST, STAGE_ITERATIONS, HELD_BY_ROWS = range(5)
 
+NOT_A_ROTATION = 1e-6
 LARGEST_MU = 1e10
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
@@ -302,8 +303,9 @@ def begin_stage(I, F, S, options, out, stage):
 
 @part
 def load(I, F, start):
+    """The first numbers of x; those that the problem adds to q stay."""
     x = I[AT_X]
-    for k in range(I[N_Q]):
+    for k in range(start.shape[0]):
         F[x + k] = start[k]
 
 
@@ -405,19 +407,62 @@ def report(I, F, S, options, out, success):
     out[STATUS] = OPEN if out[STAGES_OUT + STAGE_STATUS] != CONVERGED else status
 
 
-@kernel("i8(i8[::1], f8[::1], f8[:,::1], f8[::1])")
-def search(I, F, starts, q):
-    """Descend from one start after the other until one succeeds; the best into q. DONE, or call again."""
+@part
+def aim(I, F, target):
+    """Put a pose (4, 4) in the place of the one goal that there is; False if it is none."""
+    size = 0.0
+    for k in range(3):
+        dot, square = 0.0, 0.0
+        for r in range(3):
+            square += target[r, k] * target[r, k]
+            dot += target[r, k] * target[r, (k + 1) % 3]
+        size += abs(dot) + abs(square - 1.0) + 0.0 * target[k, 3]
+    if not size < NOT_A_ROTATION:
+        return False
+    frame = I[AT_DATA] + BLOCK_FLOATS * I[TARGET] + FRAME_A
+    for r in range(3):
+        F[frame + 9 + r] = target[r, 3]
+        for k in range(3):
+            F[frame + 3 * r + k] = target[r, k]
+    return True
+
+
+@part
+def begin(I, F, S, options, out, q0, attempts):
+    """The first attempt, from q0; False if q0 is not finite."""
+    x, lower, upper, column_x, best_cost = I[AT_X], I[AT_LOWER], I[AT_UPPER], I[AT_COLUMN_X], I[AT_BEST_COST]
+    S[ATTEMPT], S[ITERATIONS], S[EVALUATIONS] = 0.0, 0.0, 0.0
+    S[ABANDONS] = 1.0 if attempts > 1 else 0.0
+    for s in range(I[N_STAGES]):
+        F[best_cost + s] = np.inf
+    total = 0.0
+    for k in range(q0.shape[0]):
+        total += q0[k]
+    out[BROUGHT_IN] = 0.0
+    for v in range(I[N_COLUMNS]):
+        k = I[column_x + v]
+        if 0 <= k < q0.shape[0] and (q0[k] < F[lower + v] or q0[k] > F[upper + v]):
+            out[BROUGHT_IN] = 1.0
+    load(I, F, q0)
+    begin_attempt(I, F, S, options, out)
+    return np.isfinite(total)
+
+
+@kernel("i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
+def search(I, F, target, q0, starts, q):
+    """Descend from q0, and then from each of `starts`, until one descent succeeds; the best goes into q.
+
+    A target (4, 4) replaces that of the only goal. Returns DONE, or what has to be done before it is called again, or
+    that q0 or the target is not what it should be.
+    """
     best_cost, x, best = I[AT_BEST_COST], I[AT_X], I[AT_BEST]
     S, options, out = F[I[AT_STATE] :], F[I[AT_OPTIONS] :], F[I[AT_OUT] :]
-    attempts = starts.shape[0]
+    attempts = 1 + starts.shape[0]
     if S[RESUMED] == 0.0:
-        S[ATTEMPT], S[ITERATIONS], S[EVALUATIONS] = 0.0, 0.0, 0.0
-        S[ABANDONS] = 1.0 if attempts > 1 else 0.0
-        for s in range(I[N_STAGES]):
-            F[best_cost + s] = np.inf
-        load(I, F, starts[0])
-        begin_attempt(I, F, S, options, out)
+        if target.shape[0] == 4 and not aim(I, F, target):
+            return BAD_TARGET
+        if not begin(I, F, S, options, out, q0, attempts):
+            return BAD_START
     while True:
         code = descend(I, F, S, options, out)
         if code != DONE:
@@ -433,13 +478,13 @@ def search(I, F, starts, q):
         if success or S[ABANDONS] == 0.0:
             break
         if S[ATTEMPT] < attempts:
-            load(I, F, starts[int(S[ATTEMPT])])
+            load(I, F, starts[int(S[ATTEMPT]) - 1])
         else:  # none has succeeded: go as far down as can be from the best
             S[ABANDONS] = 0.0
             copy(I, F, best, x)
         begin_attempt(I, F, S, options, out)
     S[RESUMED] = 0.0
-    for k in range(I[N_Q]):
+    for k in range(q.shape[0]):
         q[k] = F[x + k]
     report(I, F, S, options, out, success)
     return DONE

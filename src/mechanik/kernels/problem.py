@@ -42,10 +42,10 @@ MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
 # the header: sizes, then where each table begins
 SIZES = (
     "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns", "widest", "q",
-    "functions",
+    "functions", "target",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
- N_Q, N_FUNCTIONS) = range(14)  # fmt: skip
+ N_Q, N_FUNCTIONS, TARGET) = range(15)  # fmt: skip
 OFFSETS = 16
 
 INT_TABLES = {

@@ -145,8 +145,8 @@ def stretched(x, y, z):
 def tilt(x, y, z):
     """Rows of AXIS and LOOK for a unit vector, and the matrix (two rows) by which they change with it."""
     f, df = stretched(x, y, z)
-    if z < 0.0 and x * x + y * y < 1e-18:  # opposite: any way is as good
-        return math.pi, 0.0, (0.0, 0.0, 0.0, 0.0, f, 0.0, 0.0, 0.0, 0.0)
+    if z < 0.0 and x * x + y * y < 1e-18:  # opposite: any way is as good, so take x
+        return math.pi, 0.0, (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return f * x, f * y, (f, 0.0, df * x, 0.0, f, df * y, 0.0, 0.0, 0.0)
 
 
@@ -175,11 +175,16 @@ def by_kind(kind, x, y, z, Q):
         d = Q[8]
         by_turn = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     else:
-        r = max(math.sqrt(x * x + y * y + z * z), 1e-12)
-        u, v, w = x / r, y / r, z / r
+        r = math.sqrt(x * x + y * y + z * z)
+        if r < 1e-12:  # no direction: a distance may grow along x, and nothing can be looked at
+            r, u, v, w = 0.0, 1.0, 0.0, 0.0
+        else:
+            u, v, w = x / r, y / r, z / r
         if kind == DISTANCE:
             a = r
             by_shift = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        elif r == 0.0:
+            a, b, by_shift = 0.0, 0.0, ZERO
         else:  # LOOK
             a, b, M = tilt(u, v, w)
             k, m = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
@@ -425,7 +430,7 @@ def evaluate(I, F, x, buffer, end):
             relate_in_world(I, F, b, E, J)
         else:
             relate(I, F, b, E, J)
-        if I[block + HAS_BANDS] == 1:
+        if I[block + HAS_BANDS] == 1 and kind != FUNCTION:
             for r in range(row, row + m):
                 if I[slack + 2 * r] >= 0:
                     F[E + r] -= F[weight + r] * F[x + I[slack + 2 * r]]

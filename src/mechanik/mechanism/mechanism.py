@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy import empty
@@ -29,6 +29,13 @@ ORIGIN = np.zeros(3)
 REFUSALS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 """How a kernel, compiled or as plain Python, says that its arguments are not of the common kind."""
 T = TypeVar("T")
+
+
+class HasConfiguration(Protocol):
+    """What solvers return, as far as a mechanism has to know."""
+
+    @property
+    def q(self) -> Array: ...
 
 
 class Mechanism:
@@ -195,6 +202,10 @@ class Mechanism:
                 joint.turn_wxyz = inside[slot.ball_q : slot.ball_q + 4]
         scalars = kinematics.space.scalars_q
         return bool((inside[scalars] != wanted[scalars]).any())
+
+    def apply(self, solution: HasConfiguration) -> bool:
+        """Move the joints to where a solution says; returns whether a limit was hit."""
+        return self.set_q(solution.q)
 
     def values(self, q: ArrayLike | None = None) -> dict[str, float | Array]:
         """Values by joint: a number for a joint of one freedom, an array for one of several, followers included.

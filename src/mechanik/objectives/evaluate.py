@@ -21,9 +21,11 @@ from mechanik.spatial import quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
 
 NO_DIRECTION = 1e-12
-"""Shorter than this (m, or as a sine) a vector is rounding, and its direction is chosen instead of computed."""
+"""m; a shorter vector has a direction by rounding only, and one is chosen instead."""
+NO_SIDE = 1e-9
+"""The sine of the angle to z below which nobody can tell to which side an axis leans."""
 
-X_AXIS, Z_AXIS = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+X_AXIS = np.array([1.0, 0.0, 0.0])
 
 
 def evaluate(mechanism: Mechanism, relation: Relation, q: ArrayLike) -> tuple[Array, Array]:
@@ -159,7 +161,7 @@ def _lean(u: Array) -> tuple[Array, Array]:
     """
     s = math.hypot(u[0], u[1])
     angle = math.atan2(s, u[2])
-    if s < NO_DIRECTION:
+    if s < NO_SIDE:
         t, stretch = X_AXIS[:2], 1.0 if u[2] > 0.0 else 0.0
         lean = u[:2] if u[2] > 0.0 else angle * t
     else:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.errors import StructureError
 from mechanik.kernels import problem
 from mechanik.kernels.layout import PARENT, RATIO
 from mechanik.mechanism.configuration import Indices
@@ -26,19 +25,14 @@ class Block:
     """A relation with what the solver has to know besides.
 
     Attributes:
-        stage: 0 for closures.
         metres, radians: tolerances.
-        rows: how many there are, for functions, whose relation does not say.
+        weight: multiplies that of the relation.
     """
 
     relation: Relation
-    stage: int
     metres: float
     radians: float
-
-    @property
-    def height(self) -> int:
-        return len(self.relation.rows)
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +43,6 @@ class Packed:
         at: every table of the problem by name, as a view.
         sizes: by name.
         columns: for each column the number of v that it moves; -1 for slacks.
-        blocks: in the order of the problem.
     """
 
     ints: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -57,29 +50,25 @@ class Packed:
     at: Mapping[str, np.ndarray[Any, Any]]
     sizes: Mapping[str, int]
     columns: Indices
-    blocks: tuple[Block, ...]
 
 
 def pack(
-    skeleton: Skeleton, blocks: Sequence[Block], wishes: Sequence[bool], active: Sequence[bool], size: float
+    skeleton: Skeleton, drafts: Sequence[Draft], wishes: Sequence[bool], size: float, ease: Sequence[float]
 ) -> Packed:
     """
     Args:
-        blocks: sorted by stage.
+        drafts: the blocks, sorted by stage.
         wishes: for each stage, whether it is one on which success does not depend.
-        active: for each number of v whether it may move.
         size: what counts as one unit of length.
+        ease: for each number of v how readily it moves.
     """
-    drafts = [_Draft(skeleton, block, active, size) for block in blocks]
-    used = sorted({v for draft in drafts for v, *_ in draft.terms} | {v for draft in drafts for v in draft.direct})
-    used = _whole_balls(skeleton, used)
+    used = sorted({v for draft in drafts for v in draft.columns})
     column_of = {v: k for k, v in enumerate(used)}
     banded = [(b, r) for b, draft in enumerate(drafts) for r in range(draft.height) if draft.is_banded(r)]
     slack_column = {key: len(used) + k for k, key in enumerate(banded)}
     c, nx = len(used) + len(banded), skeleton.nx + len(banded)
     members = [
-        sorted({column_of[v] for v, *_ in draft.terms} | {column_of[v] for v in draft.direct})
-        + [slack_column[b, r] for r in range(draft.height) if draft.is_banded(r)]
+        [column_of[v] for v in draft.columns] + [slack_column[b, r] for r in range(draft.height) if draft.is_banded(r)]
         for b, draft in enumerate(drafts)
     ]
     order = _order(c, members)
@@ -95,64 +84,78 @@ def pack(
         "balls": sum(v in column_of for _, v in skeleton.balls), "masses": sum(len(draft.masses) for draft in drafts),
         "jacobian": sum(h * len(some) for h, some in zip(heights, members, strict=True)),
         "block_columns": sum(map(len, members)), "widest": max([1, *heights]), "q": skeleton.nx,
-        "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts),
+        "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts), "target": 0,
     }  # fmt: skip
-    packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64), tuple(blocks))
+    packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64))
     at = packed.at
 
     nodes = at["nodes"].reshape(-1, 18)
     nodes[:] = skeleton.nodes[needed]
     nodes[:, PARENT] = [node_of[int(node)] for node in nodes[:, PARENT]]
-    _fill_columns(packed, skeleton, used, drafts, banded, size)
+    _fill_columns(packed, skeleton, used, drafts, banded, size, ease)
     at["order"][:] = order
     for s in range(stages):
-        soft = [b for b, block in enumerate(blocks) if block.stage == s]
-        start = sum(block.stage < s for block in blocks)
-        at["stages"].reshape(-1, 3)[s] = start, start + len(soft), wishes[s]
+        start, end = (sum(draft.stage < limit for draft in drafts) for limit in (s, s + 1))
+        at["stages"].reshape(-1, 3)[s] = start, end, wishes[s]
         for b in range(start):
             at["private"].reshape(stages, c)[s, members[b]] += 1
-    _fill_blocks(packed, drafts, members, column_of, node_of, slack_column, skeleton.nx, size)
+    _fill_blocks(packed, drafts, members, column_of, node_of, slack_column, skeleton.nx)
     return packed
 
 
-class _Draft:
-    """One block, with the nodes that move it, before columns have numbers."""
+class Draft:
+    """One block, with the nodes that move it, before columns have numbers.
 
-    def __init__(self, skeleton: Skeleton, block: Block, active: Sequence[bool], size: float) -> None:
-        self.block, self.relation, self.height = block, block.relation, block.height
+    Args:
+        active: for each number of v whether it may move.
+        weights: of lengths and of angles.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        block: Block,
+        active: Sequence[bool],
+        size: float,
+        weights: tuple[float, float] = (1.0, 1.0),
+    ) -> None:
         relation = block.relation
+        self.block, self.relation, self.height = block, relation, len(relation.rows)
+        self.stage = 0
         self.node_a, self.X_a = _fixed(skeleton, relation.a, relation.X_a)
         self.node_b, self.X_b = _fixed(skeleton, relation.b, relation.X_b)
         self.masses = [(*_mass(skeleton, link, place), mass) for link, mass, place in relation.masses]
-        self.direct: list[int] = []  # numbers of v that the rows know without any node
         self.x_index = 0
-        in_a = set(skeleton.path(relation.a))
-        in_b = set(skeleton.path(relation.b))
-        if relation.kind is Kind.MASS:
-            in_b = {node for link, _, _ in relation.masses for node in skeleton.path(link)}
+        direct: set[int] = set()  # numbers of v that the rows know without any node
+        in_a, in_b = set(skeleton.path(relation.a)), set(skeleton.path(relation.b))
+        match relation.kind:
+            case Kind.VALUE | Kind.TURN:
+                self.x_index = skeleton.x_of[relation.freedom]
+                is_ball = relation.kind is Kind.TURN
+                first = dict(skeleton.balls)[self.x_index] if is_ball else int(skeleton.v_of_x[self.x_index])
+                direct = {v for v in range(first, first + (3 if is_ball else 1)) if active[v]}
+            case Kind.FUNCTION:
+                direct = {v for v in range(skeleton.nv) if active[v]}
+            case Kind.MASS:
+                in_b = {node for link, _, _ in relation.masses for node in skeleton.path(link)}
+            case _:
+                pass
         self.nodes = in_a | in_b
-        if relation.kind in (Kind.VALUE, Kind.TURN, Kind.FUNCTION):
-            self.nodes = set()
-        if relation.kind in (Kind.VALUE, Kind.TURN):
-            self.x_index = skeleton.x_of[relation.freedom]
-            v = skeleton.v_of_x[self.x_index]
-            first = v if relation.kind is Kind.VALUE else dict(skeleton.balls)[self.x_index]
-            self.direct = [v for v in range(first, first + len(relation.rows)) if active[v]]
-        if relation.kind is Kind.FUNCTION:
-            self.direct = [v for v in range(skeleton.nv) if active[v]]
         both_count = relation.world_axes is not None or relation.kind is Kind.MASS
-        moving = (in_a | in_b if both_count else in_a ^ in_b) if self.nodes else set()
+        moving = in_a | in_b if both_count else in_a ^ in_b
         self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, turns, side, ratio
         for node in sorted(moving):
             side = problem.MOVES_A * (node in in_a) + problem.MOVES_B * (node in in_b)
             for v, axis, turns in skeleton.columns_of(skeleton.nodes[node]):
                 if active[v]:
                     self.terms.append((v, node, axis, turns, side, float(skeleton.nodes[node, RATIO])))
-        lengths = relation.in_metres
+        self.columns = _whole_balls(skeleton, direct | {v for v, *_ in self.terms})
+        self.lengths = relation.in_metres
         if relation.kind is Kind.VALUE:
-            lengths = (not skeleton.rotates[skeleton.v_of_x[self.x_index]],)
-        self.lengths = lengths
-        self.weights = [relation.weight / size if length else relation.weight for length in lengths]
+            self.lengths = (not skeleton.rotates[skeleton.v_of_x[self.x_index]],)
+        self.size = size
+        self.length_weight, self.angle_weight = (weight * block.weight * relation.weight for weight in weights)
+        self.weights = [self.length_weight / size if length else self.angle_weight for length in self.lengths]
 
     def is_banded(self, row: int) -> bool:
         return self.relation.lower is not None or self.relation.upper is not None
@@ -168,14 +171,16 @@ class _Draft:
         shift = 3 if self.relation.kind is Kind.COSINE else 0
         return sum(1 << (row + shift) for row in self.relation.rows)
 
-    def tolerances(self, size: float) -> tuple[float, float]:
+    def tolerances(self) -> tuple[float, float]:
         """Of the first three of six rows and of the others, squared, in the rows' own units."""
-        weight, relation = self.relation.weight, self.relation
-        metres, radians = self.block.metres * weight / size, self.block.radians * weight
+        relation = self.relation
+        metres = self.block.metres * self.length_weight / self.size
+        radians = self.block.radians * self.angle_weight
         if relation.kind in (Kind.LOOK, Kind.TURN) or (relation.kind is Kind.VALUE and not self.lengths[0]):
             metres = radians
-        if relation.kind is Kind.COSINE and relation.lower is not None:
-            radians *= max(math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0)), radians)
+        if relation.kind is Kind.COSINE and relation.lower is not None:  # an angle's cosine changes with its sine
+            sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
+            radians *= max(sine, self.block.radians)
         return metres**2, radians**2
 
 
@@ -189,11 +194,11 @@ def _mass(skeleton: Skeleton, link: str, place: Array) -> tuple[int, Array]:
     return node, X_node_link[:3, :3] @ place + X_node_link[:3, 3]
 
 
-def _whole_balls(skeleton: Skeleton, used: list[int]) -> list[int]:
+def _whole_balls(skeleton: Skeleton, used: set[int]) -> list[int]:
     """A ball turns about all three of its axes, or not at all."""
     whole = set(used)
     for _, v in skeleton.balls:
-        if whole & {v, v + 1, v + 2}:
+        if used & {v, v + 1, v + 2}:
             whole |= {v, v + 1, v + 2}
     return sorted(whole)
 
@@ -208,7 +213,7 @@ def _order(columns: int, members: Sequence[Sequence[int]]) -> list[int]:
     return sorted(range(columns), key=lambda k: (uses[k], first[k], k))
 
 
-def _room(sizes: Mapping[str, int], columns: Indices, blocks: tuple[Block, ...]) -> Packed:
+def _room(sizes: Mapping[str, int], columns: Indices) -> Packed:
     """All tables, empty."""
     names = [*problem.INT_TABLES, *problem.FLOAT_TABLES]
     lengths = {name: _length(text, sizes) for name, text in {**problem.INT_TABLES, **problem.FLOAT_TABLES}.items()}
@@ -230,7 +235,7 @@ def _room(sizes: Mapping[str, int], columns: Indices, blocks: tuple[Block, ...])
             ints[problem.OFFSETS + k] = float_at
             at[name] = floats[float_at : float_at + length]
             float_at += length
-    return Packed(ints, floats, at, dict(sizes), columns, blocks)
+    return Packed(ints, floats, at, dict(sizes), columns)
 
 
 def _length(text: str, sizes: Mapping[str, int]) -> int:
@@ -242,16 +247,17 @@ def _fill_columns(
     packed: Packed,
     skeleton: Skeleton,
     used: Sequence[int],
-    drafts: Sequence[_Draft],
+    drafts: Sequence[Draft],
     banded: Sequence[tuple[int, int]],
     size: float,
+    ease: Sequence[float],
 ) -> None:
     at = packed.at
     x_of_v = {int(v): x for x, v in enumerate(skeleton.v_of_x) if v >= 0}
     for k, v in enumerate(used):
         x = x_of_v.get(v, -1)
         at["column_x"][k] = x
-        at["scale"][k] = 1.0 if skeleton.rotates[v] else size
+        at["scale"][k] = ease[v] * (1.0 if skeleton.rotates[v] else size)
         at["lower"][k], at["upper"][k] = (skeleton.lower[x], skeleton.upper[x]) if x >= 0 else (-np.inf, np.inf)
     balls = [(x, list(used).index(v)) for x, v in skeleton.balls if v in used]
     at["balls"][:] = np.array(balls, dtype=np.int64).ravel()
@@ -263,13 +269,12 @@ def _fill_columns(
 
 def _fill_blocks(
     packed: Packed,
-    drafts: Sequence[_Draft],
+    drafts: Sequence[Draft],
     members: Sequence[Sequence[int]],
     column_of: Mapping[int, int],
     node_of: Mapping[int, int],
     slack_column: Mapping[tuple[int, int], int],
     nx: int,
-    unit: float,
 ) -> None:
     at = packed.at
     blocks, data = at["blocks"].reshape(-1, problem.BLOCK_INTS), at["data"].reshape(-1, problem.BLOCK_FLOATS)
@@ -289,7 +294,7 @@ def _fill_blocks(
         )  # fmt: skip
         data[b, problem.FRAME_A : problem.FRAME_B] = flat_pose(draft.X_a)
         data[b, problem.FRAME_B : problem.AXES_C] = flat_pose(draft.X_b)
-        data[b, problem.METRES2], data[b, problem.RADIANS2] = draft.tolerances(unit)
+        data[b, problem.METRES2], data[b, problem.RADIANS2] = draft.tolerances()
         if relation.kind in (Kind.VALUE, Kind.TURN):
             data[b, : len(relation.target)] = relation.target
         if relation.world_axes is not None:

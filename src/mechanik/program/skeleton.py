@@ -99,7 +99,9 @@ def build_skeleton(mechanism: Mechanism, with_nodes: Iterable[Closure] = ()) -> 
         v_of_x[k] = v
     rotates = space.rotates.tolist()
     x_of = {name: k for k, name in enumerate(space.q_names)}
-    x_of |= {mechanism.name_of(joint): slot.ball_q for joint, slot in kinematics.slots.items() if slot.ball_q is not None}
+    x_of |= {
+        mechanism.name_of(joint): slot.ball_q for joint, slot in kinematics.slots.items() if slot.ball_q is not None
+    }
     for closure in with_nodes:
         joint = closure.joint
         assert isinstance(joint, Joint)

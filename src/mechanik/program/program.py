@@ -1,0 +1,165 @@
+"""A mechanism and what is wanted of it, compiled: independent parts, each a problem for the general kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.mechanism import Closure, Joint, Mechanism
+from mechanik.mechanism.dof import ROTATIONS
+from mechanik.objectives import Objective
+from mechanik.objectives.closures import closure_limits, closure_relations
+from mechanik.objectives.relation import Kind, Relation
+from mechanik.program.pack import SHUT, Block, Draft, Packed, pack
+from mechanik.program.skeleton import Skeleton, build_skeleton
+from mechanik.spatial.array import Array
+
+SIZE_OF_REACH = 1 / 3
+"""What counts as a unit of length, as a share of the mechanism's reach. Tuned on random targets of a Panda and a UR5."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Objectives and closures that share freedoms, directly or through each other.
+
+    Attributes:
+        packed: the problem, for the kernel.
+        owners: for each block the objective's number in the program; closures are -1 - their number.
+        numbers: for each block which of its owner's relations it is.
+        levels: for each stage the level of its objectives; -1 for the closures.
+        wishes: for each stage whether success does not depend on it.
+        moving: (nv,) which freedoms it may move.
+    """
+
+    packed: Packed
+    owners: tuple[int, ...]
+    numbers: tuple[int, ...]
+    levels: tuple[int, ...]
+    wishes: tuple[bool, ...]
+    moving: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """
+    Attributes:
+        objectives, closures: what it was made of, in order.
+        parts: solved apart.
+        size: unit of length, m.
+        extra: (numbers of x behind q,) what closing joints with nodes of their own start from.
+    """
+
+    objectives: tuple[Objective, ...]
+    closures: tuple[Closure, ...]
+    parts: tuple[Part, ...]
+    skeleton: Skeleton
+    size: float
+    extra: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How rows and columns are weighed.
+
+    Attributes:
+        active: (nv,) which freedoms may move.
+        objective_weights: by the number of the objective.
+        ease: (nv,) how readily each freedom moves; 1 is usual, 0.1 is reluctant.
+        position_weight, rotation_weight: multiply all rows of their kind.
+    """
+
+    active: Sequence[bool]
+    objective_weights: Mapping[int, float]
+    ease: Sequence[float]
+    position_weight: float = 1.0
+    rotation_weight: float = 1.0
+
+
+def compile_program(
+    mechanism: Mechanism, objectives: Sequence[Objective], relations: Sequence[Sequence[Relation]], settings: Settings
+) -> Program:
+    """
+    Args:
+        relations: those of each objective; given, since angles may mean the nearest of several.
+    """
+    closures = tuple(mechanism.closures.values())
+    with_nodes = [closure for closure in closures if _needs_nodes(closure)]
+    skeleton = build_skeleton(mechanism, with_nodes)
+    reach = skeleton.reach
+    size = reach * SIZE_OF_REACH if reach > 1e-9 else 1.0
+    blocks: list[tuple[int, bool, int, int, Block]] = []  # level, wish, owner, number
+    for number, closure in enumerate(closures):
+        for i, relation in enumerate(_closure_rows(mechanism, closure, closure in with_nodes)):
+            blocks.append((-1, False, -1 - number, i, Block(relation, SHUT, SHUT)))
+    for number, (objective, rows) in enumerate(zip(objectives, relations, strict=True)):
+        factor = settings.objective_weights.get(number, 1.0)
+        for i, relation in enumerate(rows):
+            block = Block(relation, objective.tolerance, objective.angle_tolerance, factor)
+            blocks.append((objective.level, not objective.required, number, i, block))
+    active = [*settings.active, *[True] * (len(skeleton.rotates) - skeleton.nv)]
+    ease = [*settings.ease, *[1.0] * (len(skeleton.rotates) - skeleton.nv)]
+    weights = settings.position_weight, settings.rotation_weight
+    drafts = [Draft(skeleton, block, active, size, weights) for *_, block in blocks]
+    parts: list[Part] = []
+    for group in _groups(drafts):
+        stages = sorted({blocks[k][:2] for k in group} | {(-1, False)})
+        chosen = sorted(group, key=lambda k: (*blocks[k][:2], k))
+        for k in chosen:
+            drafts[k].stage = stages.index(blocks[k][:2])
+        packed = pack(skeleton, [drafts[k] for k in chosen], [wish for _, wish in stages], size, ease)
+        moving = np.zeros(skeleton.nv, dtype=np.bool_)
+        moving[[v for v in packed.columns if 0 <= v < skeleton.nv]] = True
+        parts.append(
+            Part(
+                packed=packed,
+                owners=tuple(blocks[k][2] for k in chosen),
+                numbers=tuple(blocks[k][3] for k in chosen),
+                levels=tuple(level for level, _ in stages),
+                wishes=tuple(wish for _, wish in stages),
+                moving=moving,
+            )
+        )
+    extra = [value for closure in with_nodes for value in _values_in_order(closure)]
+    return Program(tuple(objectives), closures, tuple(parts), skeleton, size, np.array(extra, dtype=np.float64))
+
+
+def _needs_nodes(closure: Closure) -> bool:
+    """Whether the joint has limits on one of several turns, which no row can express."""
+    joint = closure.joint
+    if not isinstance(joint, Joint):
+        return False
+    turns = [dof for dof in joint.dof if dof in ROTATIONS]
+    return len(turns) > 1 and bool(np.isfinite([joint.limits(dof) for dof in turns]).any())
+
+
+def _closure_rows(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tuple[Relation, ...]:
+    if not has_nodes:
+        return (*closure_relations(mechanism, closure), *closure_limits(mechanism, closure))
+    end = f"closing {mechanism.name_of(closure.joint)}"
+    return (Relation(Kind.POSE, tuple(range(6)), end, mechanism.name_of(closure.link), X_b=closure.at.matrix),)
+
+
+def _values_in_order(closure: Closure) -> list[float]:
+    """As the skeleton lays them out: shifts, then turns from the last to the first."""
+    joint = closure.joint
+    assert isinstance(joint, Joint)
+    shifts = [dof for dof in joint.dof if not dof.is_rotation]
+    turns = [dof for dof in joint.dof if dof.is_rotation]
+    return [joint.value(dof) for dof in (*shifts, *reversed(turns))]
+
+
+def _groups(drafts: Sequence[Draft]) -> list[list[int]]:
+    """Numbers of drafts that share columns, in groups; each group and the groups in order."""
+    groups: list[tuple[set[int], set[int]]] = []
+    for k, draft in enumerate(drafts):
+        mine, columns = {k}, set(draft.columns)
+        apart: list[tuple[set[int], set[int]]] = []
+        for group in groups:
+            if group[1] & columns:
+                mine, columns = mine | group[0], columns | group[1]
+            else:
+                apart.append(group)
+        groups = [*apart, (mine, columns)]
+    return sorted((sorted(mine) for mine, _ in groups), key=lambda mine: mine[0])

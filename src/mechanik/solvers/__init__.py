@@ -1,0 +1,12 @@
+"""Solvers: from a mechanism and what is wanted of it to a `Solution`.
+
+In: a mechanism, objectives, where to start. Out: a configuration, whether it is one, and why. A solver never moves the
+mechanism behind the caller's back. May import `program` and what stands below it.
+"""
+
+from mechanik.solvers.options import Options
+from mechanik.solvers.solution import Solution
+from mechanik.solvers.solver import Solver, solve
+from mechanik.solvers.status import ChainReport, Status
+
+__all__ = ["ChainReport", "Options", "Solution", "Solver", "Status", "solve"]

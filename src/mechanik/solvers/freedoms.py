@@ -1,0 +1,80 @@
+"""Names of joints and freedoms, as people give them to a solver, as places in q and v."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from mechanik.errors import LimitsError, ShapeError, UnknownName, WrongKind
+from mechanik.mechanism import Joint, Mechanism
+from mechanik.mechanism.door import as_number
+from mechanik.spatial.array import Array, ArrayLike
+
+Names = Iterable[str | Joint]
+
+
+def places(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], list[int]]:
+    """Where a joint, or one freedom (`base.X`), stands in q and in v. A follower stands where its leader does."""
+    space, kinematics = mechanism.space, mechanism.kinematics
+    if isinstance(name, Joint):
+        name = mechanism.name_of(name)
+    if not isinstance(name, str):
+        raise WrongKind(f"joints are given by name, not as {name!r}")
+    if name in mechanism.joints:
+        joint = mechanism.joint(name)
+        slot = kinematics.slots.get(joint)
+        if slot is not None:
+            q, v = list(slot.q.values()), list(slot.v.values())
+            for coupling in joint.couplings:
+                leader, dof, _, _ = coupling.resolve()
+                q.append(kinematics.slots[leader].q[dof])
+                v.append(kinematics.slots[leader].v[dof])
+            if slot.ball_q is not None and slot.ball_v is not None:
+                q += range(slot.ball_q, slot.ball_q + 4)
+                v += range(slot.ball_v, slot.ball_v + 3)
+            return q, v
+        if joint.is_closure:
+            raise WrongKind(
+                f"joint {name!r} closes a loop and has no numbers of its own; lock or limit the joints beside it"
+            )
+        return [], []
+    if name in space.q_names and name in space.v_names:
+        return [space.q_names.index(name)], [space.v_names.index(name)]
+    if name in space.v_names or name in space.q_names:
+        raise WrongKind(f"{name!r} is part of a ball joint, which turns as a whole; name the joint")
+    raise UnknownName("joint", name, [*mechanism.joints, *(n for n in space.v_names if n not in mechanism.joints)])
+
+
+def as_mask(
+    mechanism: Mechanism, names: Names | str | Joint | None, otherwise: bool
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """(nv,), True for the freedoms that are named."""
+    mask = np.full(mechanism.nv, otherwise and names is None, dtype=np.bool_)
+    if names is None:
+        return mask
+    for name in [names] if isinstance(names, str | Joint) else names:
+        mask[places(mechanism, name)[1]] = True
+    return mask
+
+
+def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> tuple[Array, Array]:
+    """(nq,) each: the mechanism's limits, with those replaced that are given by name as (lower, upper)."""
+    lower, upper = mechanism.space.lower.copy(), mechanism.space.upper.copy()
+    if limits is None:
+        return lower, upper
+    if not isinstance(limits, Mapping):
+        raise ShapeError(f"limits are given by name, as in {{'elbow': (0, 2)}}, not as {limits!r}")
+    for name, pair in limits.items():
+        try:
+            low, high = pair  # type: ignore[misc]
+        except (TypeError, ValueError):
+            raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}") from None
+        low, high = (as_number(bound, f"limit of {name!r}", infinite=True) for bound in (low, high))
+        if low > high:
+            raise LimitsError(f"limits of {name!r} are {low:g} and {high:g}; the lower must not be above the upper")
+        q, v = places(mechanism, name)
+        if len(q) != len(v):
+            raise LimitsError(f"joint {name!r} is a ball, which has no limits; use InCone for one")
+        lower[q], upper[q] = low, high
+    return lower, upper

@@ -1,0 +1,120 @@
+"""Driving the kernel through one part of a program: pauses, rows written in Python, the clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from mechanik import kernels
+from mechanik.kernels import problem
+from mechanik.mechanism import Mechanism
+from mechanik.objectives.relation import Kind, Relation
+from mechanik.program import Part
+from mechanik.solvers.options import Options
+from mechanik.spatial.array import Array
+
+descent = kernels.Lazy("descent", "search")
+
+# see kernels/descent.py, which is not imported since that compiles it
+DONE, NEEDS_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = range(5)
+(SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET, FIXED_DAMPING, SMALLEST_STEP,
+ LARGEST_ERROR, LARGEST_ANGLE, SVD) = range(12)  # fmt: skip
+RESUMED, ATTEMPT, ABANDONS, CURRENT, COST = 0, 1, 2, 5, 10
+
+FIRST_DAMPING = 0.04
+PATIENCE_WITH_ATTEMPTS = 40
+"""Iterations after which one of several attempts is given up. Both tuned on random targets of a Panda and a UR5."""
+SLICE = 2e-4
+"""Seconds between two looks at the clock."""
+NO_TARGET = np.zeros((0, 4))
+
+
+def set_options(part: Part, options: Options, size: float) -> None:
+    """Tell the kernel how to go about it."""
+    at = part.packed.at["options"]
+    at[SHUT] = 1e-10 * min(1.0, 1.0 / size)
+    at[MAX_ITERATIONS], at[FIRST_MU] = options.max_iterations, FIRST_DAMPING
+    at[SMALLEST_GRADIENT], at[KICK], at[PATIENCE] = options.smallest_gradient, options.kick, PATIENCE_WITH_ATTEMPTS
+    at[BUDGET] = np.inf
+    at[FIXED_DAMPING] = options.damping or 0.0
+    at[SMALLEST_STEP] = options.smallest_step
+    at[LARGEST_ERROR] = options.largest_error / size * options.position_weight
+    at[LARGEST_ANGLE] = options.largest_angle_error * options.rotation_weight
+    at[SVD] = options.svd
+
+
+def run(
+    mechanism: Mechanism,
+    part: Part,
+    relations: Sequence[Relation],
+    q0: Array,
+    starts: Array,
+    deadline: float,
+    history: list[float] | None = None,
+) -> Array:
+    """Search from q0 and then from each of `starts`; returns q. What else there is to say is in the part's `out`.
+
+    Args:
+        relations: of the part's blocks, for those that are functions.
+        deadline: by `time.perf_counter`.
+        history: to which the error after each iteration is added.
+    """
+    packed = part.packed
+    state, options = packed.at["state"], packed.at["options"]
+    q = np.empty(len(q0))
+    watched = deadline < math.inf or history is not None
+    options[BUDGET] = 1 if watched else np.inf
+    state[RESUMED] = 0.0
+    before = time.perf_counter()
+    try:
+        while (code := descent.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
+            if code == NEEDS_FUNCTIONS:
+                _call_functions(mechanism, part, relations, len(q0))
+                continue
+            now = time.perf_counter()
+            if history is not None:
+                history.append(math.sqrt(state[COST]))
+            else:  # as many iterations as fit into a slice
+                share = SLICE / max(now - before, 1e-7)
+                options[BUDGET] = max(1.0, min(options[BUDGET] * 2, math.floor(options[BUDGET] * share)))
+            if now + SLICE >= deadline:  # end it where it stands: no stage may go on, and no attempt begin
+                options[MAX_ITERATIONS] = 0
+                options[BUDGET] = np.inf
+                state[ATTEMPT] = len(starts) + 1
+            before = now
+    finally:
+        state[RESUMED] = 0.0
+    return q
+
+
+def _call_functions(mechanism: Mechanism, part: Part, relations: Sequence[Relation], nq: int) -> None:
+    """Rows and Jacobians of the blocks that are written in Python, at the kernel's trial."""
+    packed, at = part.packed, part.packed.at
+    buffer = 1 - int(at["state"][CURRENT])
+    q = at["trial"][:nq].copy()
+    slack = at["slack"].reshape(-1, 2)
+    for b, relation in enumerate(relations):
+        if relation.kind is not Kind.FUNCTION or relation.function is None:
+            continue
+        block = at["blocks"][b * problem.BLOCK_INTS : (b + 1) * problem.BLOCK_INTS]
+        row, height, width = (int(block[k]) for k in (problem.FIRST_ROW, problem.ROWS, problem.COLUMNS))
+        members = at["block_columns"][block[problem.FIRST_COLUMN] :][:width]
+        weight = at["weight"][row : row + height]
+        value, J = relation.function(mechanism, q)
+        rows = at["rows"][buffer * packed.sizes["rows"] + row :][:height]
+        rows[:] = weight * value
+        into = at["jacobian"][buffer * packed.sizes["jacobian"] + int(block[problem.FIRST_J]) :][: height * width]
+        into = into.reshape(height, width)
+        into[:] = 0.0
+        for u, column in enumerate(members):
+            v = packed.columns[column]
+            if v >= 0:
+                into[:, u] = weight * J[:, v] * at["scale"][column]
+        if block[problem.HAS_BANDS]:
+            for r in range(height):
+                k, u = slack[row + r]
+                rows[r] -= weight[r] * at["trial"][k]
+                into[r, u] = -1.0

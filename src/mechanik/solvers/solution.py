@@ -1,0 +1,255 @@
+"""The answer of a solver, with its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import NotSolved
+from mechanik.mechanism import Gap, Mechanism
+from mechanik.objectives import Error, Objective
+from mechanik.solvers.status import BY_CODE, ChainReport, Status
+from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.solvers.solver import Solver
+
+AT_LIMIT = 1e-9
+
+# what the kernel reports; see kernels/descent.py
+STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS, BROUGHT_IN, SUCCESS = range(6)
+STAGES, STAGE_NUMBERS = 8, 5
+
+
+class Solution:
+    """What a solve came to. Most of it is worked out only when it is asked for.
+
+    Attributes:
+        q: (nq,) the configuration.
+        seconds: from the call to the answer.
+        history: the error after each iteration, if it was asked for: root of the sum of squares of the level that was
+            worked on, weighted, lengths in sizes of the mechanism.
+    """
+
+    __slots__ = ("_asked", "_bounds", "_outs", "_refused", "_solver", "history", "q", "seconds")
+
+    def __init__(
+        self,
+        solver: Solver,
+        asked: Sequence[Objective] | Array | None,
+        q: Array,
+        outs: tuple[Array, ...],
+        seconds: float,
+        bounds: tuple[Array, Array] | None = None,
+        history: Array | None = None,
+        refused: bool = False,
+    ) -> None:
+        """
+        Args:
+            asked: the objectives, or a new target of the only one, or None: as the solver was made.
+            outs: what the kernel reports, for each part of the program.
+            bounds: limits of this call, if they are not the mechanism's.
+            refused: whether a solution was found that the caller does not think feasible.
+        """
+        self._solver, self._asked, self._outs, self._bounds, self._refused = solver, asked, outs, bounds, refused
+        self.q, self.seconds, self.history = q, seconds, history
+
+    # ---- in words ---------------------------------------------------------------------------
+
+    @property
+    def success(self) -> bool:
+        """Whether every required objective is within its tolerance, every value within its limits, every loop shut."""
+        return not self._refused and all(out[SUCCESS] == 1.0 for out in self._outs)
+
+    @property
+    def status(self) -> Status:
+        """How it ended; of several chains, the worst."""
+        return max((BY_CODE[int(out[STATUS])] for out in self._outs), key=BY_CODE.index, default=Status.CONVERGED)
+
+    @property
+    def iterations(self) -> int:
+        """Steps tried, over all attempts and chains."""
+        return int(sum(out[ITERATIONS] for out in self._outs))
+
+    @property
+    def attempts(self) -> int:
+        """Starts that were tried."""
+        return int(max((out[ATTEMPTS] for out in self._outs), default=0))
+
+    @property
+    def message(self) -> str:
+        """Why, in a sentence."""
+        if self.success:
+            text = f"{len(self.objectives)} of {len(self.objectives)} objectives met"
+        elif self._refused:
+            text = "all that was found is not feasible, as the caller sees it"
+        else:
+            unmet = self.unmet
+            text = self.status.value
+            if unmet:
+                text += f"; not met: {', '.join(f'{name} ({self.errors[name]})' for name in unmet)}"
+            if self.active_limits:
+                text += f"; at a limit: {', '.join(self.active_limits)}"
+            if self.conflicts:
+                text += f"; {'; '.join(f'{one} pulls against {other}' for one, other in self.conflicts)}"
+        if any(out[BROUGHT_IN] for out in self._outs):
+            text += "; the start was outside the limits and was brought inside"
+        return text
+
+    def __repr__(self) -> str:
+        verdict = "solved" if self.success else f"not solved, {self.status.name}"
+        attempts = "" if self.attempts == 1 else f", {self.attempts} attempts"
+        spent = f"{self.iterations} iterations{attempts}, {_seconds(self.seconds)}"
+        worst = max((error.position for error in self.errors.values()), default=0.0)
+        angle = max((error.rotation for error in self.errors.values()), default=0.0)
+        return f"<{verdict} in {spent}: off by {worst:.2g} m, {angle:.2g} rad; {self.message}>"
+
+    def require(self) -> Solution:
+        """This solution, or an exception that says why it is none."""
+        if not self.success:
+            raise NotSolved(f"not solved ({self.status.name}): {self.message}", self)
+        return self
+
+    def __getitem__(self, joint: str) -> float | Array:
+        """The value of a joint, or its values if it has several freedoms."""
+        values = self.mechanism.values(self.q)
+        self.mechanism.joint(joint)
+        return values[joint] if joint in values else self._closing_value(joint)
+
+    @property
+    def values(self) -> dict[str, float | Array]:
+        """Values by joint; those of closing joints are not among them."""
+        return self.mechanism.values(self.q)
+
+    # ---- numbers ----------------------------------------------------------------------------
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self._solver.mechanism
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What was asked for."""
+        if isinstance(self._asked, np.ndarray):
+            return (self._solver.objectives[0].at(self._asked),)
+        return self._solver.objectives if self._asked is None else tuple(self._asked)
+
+    @property
+    def chains(self) -> tuple[ChainReport, ...]:
+        """Chains that share no freedom, each with its own status."""
+        return tuple(report(self._solver, k, out) for k, out in enumerate(self._outs))
+
+    @property
+    def errors(self) -> Mapping[str, Error]:
+        """How far each objective is off, by its name, or by its number and kind."""
+        named = zip(self.names, self.objectives, strict=True)
+        return {name: objective.error(self.mechanism, self.q) for name, objective in named}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(one.name or f"{type(one).__name__} {k}" for k, one in enumerate(self.objectives))
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """Required objectives that are not within their tolerance."""
+        found = zip(self.errors.items(), self.objectives, strict=True)
+        return tuple(
+            name
+            for (name, error), one in found
+            if one.required and (error.position > one.tolerance or error.rotation > one.angle_tolerance)
+        )
+
+    @property
+    def closure_errors(self) -> Mapping[str, Error]:
+        """How far each loop stands open, by the name of the joint that closes it."""
+        from mechanik.objectives.closures import closure_relations
+        from mechanik.objectives.evaluate import evaluate
+
+        open_by: dict[str, Error] = {}
+        for name, closure in self.mechanism.closures.items():
+            position = rotation = 0.0
+            for relation in closure_relations(self.mechanism, closure):
+                rows, metres = evaluate(self.mechanism, relation, self.q)[0], np.array(relation.in_metres)
+                position = max(position, float(np.linalg.norm(rows[metres])))
+                rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
+            open_by[name] = Error(position, rotation)
+        return open_by
+
+    @property
+    def active_limits(self) -> Mapping[str, str]:
+        """Freedoms that stand at a limit: "lower" or "upper", by name."""
+        space = self.mechanism.space
+        lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
+        at: dict[str, str] = {}
+        for name, value, low, high in zip(space.q_names, self.q, lower, upper, strict=True):
+            if low < high and value <= low + AT_LIMIT:
+                at[name] = "lower"
+            elif low < high and value >= high - AT_LIMIT:
+                at[name] = "upper"
+        return at
+
+    @property
+    def conflicts(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of objectives of which the first is not met, and could be followed but for the second."""
+        unmet = set(self.unmet)
+        if not unmet:
+            return ()
+        pulls = {
+            name: one.jacobian(self.mechanism, self.q).T @ one.residual(self.mechanism, self.q)
+            for name, one in zip(self.names, self.objectives, strict=True)
+        }
+        found: list[tuple[str, str]] = []
+        for one in unmet:
+            for other in self.names:
+                sizes = float(np.linalg.norm(pulls[one]) * np.linalg.norm(pulls[other]))
+                opposed = float(pulls[one] @ pulls[other]) < -1e-3 * sizes
+                if other != one and sizes > 1e-12 and opposed and (other, one) not in found:
+                    found.append((one, other))
+        return tuple(found)
+
+    @property
+    def condition(self) -> float:
+        """The largest over the smallest singular value of what is required; infinite at a singular pose."""
+        rows = [one.jacobian(self.mechanism, self.q) for one in self.objectives if one.required]
+        J = np.concatenate([np.zeros((0, self.mechanism.nv)), *rows])[:, self._solver._moving]
+        if not J.size:
+            return 1.0
+        sizes = np.linalg.svd(J, compute_uv=False)
+        return float(sizes[0] / sizes[-1]) if sizes[-1] > 1e-15 * sizes[0] else np.inf
+
+    def _closing_value(self, joint: str) -> float | Array:
+        """Read off the links, as they stand at q."""
+        mechanism = self.mechanism
+        before = mechanism.q
+        try:
+            mechanism.q = self.q
+            values = mechanism.closure(joint).measure()
+        finally:
+            mechanism.q = before
+        return float(values[0]) if len(values) == 1 else values
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def report(solver: Solver, k: int, out: Array) -> ChainReport:
+    """What the kernel says of a part, for people."""
+    program = solver._program
+    part = program.parts[k]
+    owners = dict.fromkeys(part.owners)
+    missed = [out[STAGES + STAGE_NUMBERS * s + 1] for s, wish in enumerate(part.wishes) if not wish]
+    codes = [int(out[STAGES + STAGE_NUMBERS * s]) for s, wish in enumerate(part.wishes) if not wish]
+    residual = next((cost for cost, code in zip(missed, codes, strict=True) if code), 0.0)
+    return ChainReport(
+        objectives=tuple(owner for owner in owners if owner >= 0),
+        closures=tuple(program.closures[-1 - owner].name for owner in owners if owner < 0),
+        joints=tuple(name for name, moves in zip(solver.mechanism.space.v_names, part.moving, strict=True) if moves),
+        status=BY_CODE[int(out[STATUS])],
+        residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
+        iterations=int(out[ITERATIONS]),
+    )

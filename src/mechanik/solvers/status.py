@@ -1,0 +1,46 @@
+"""How a solve ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(Enum):
+    """What became of a solve, or of one of its chains; the value is a sentence for people."""
+
+    CONVERGED = "everything asked for is within its tolerance"
+    CLOSEST = "out of reach; this is as close as it comes from where it started"
+    STALLED = "no step helped any more before it was clear that nothing closer can be reached"
+    TIMEOUT = "the iterations or the seconds were used up on the way"
+    OPEN = "its loops could not be shut"
+    DIVERGED = "the error is not a finite number"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+BY_CODE = (Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT)
+"""As the kernel numbers them; the last is a stage that was not tried for want of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """How one of several chains that share nothing fared.
+
+    Attributes:
+        objectives: their numbers among the solver's objectives.
+        closures: names.
+        joints: names of the freedoms that it may move.
+        status: of this chain alone.
+        residual: root of the sum of squares of its first level that is not met; 0 if all are. Weighted, lengths in
+            sizes of the mechanism.
+        iterations: steps tried.
+    """
+
+    objectives: tuple[int, ...]
+    closures: tuple[str, ...]
+    joints: tuple[str, ...]
+    status: Status
+    residual: float
+    iterations: int
