@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from mechanik.kernels.compiler import part
+from mechanik.kernels.curvature import bend, bend_matrix, remember
 from mechanik.kernels.elimination import NONE, eliminate
 from mechanik.kernels.problem import *
 
@@ -24,10 +27,14 @@ INSIDE = 1e-13
 
 
 @part
-def bounded_step(I, F, x, stage, buffer, damping, newton, curved):
+def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved):
     """The step from x into `step`. With `newton`, only shut what is hard.
 
-    Returns the soft rows' sum of squares that the linear model predicts, and the largest reduced gradient of a free column.
+    Args:
+        curved: whether second derivatives are estimated, as `curvature.py` does it.
+        moved: whether the step before was taken, so that something can be learned from it.
+    Returns:
+        the sum of squares of the soft rows that the model predicts, and the largest reduced gradient of a free column.
     """
     stages, ban, dependent, independent = I[AT_STAGES], I[AT_BAN], I[AT_DEPENDENT], I[AT_INDEPENDENT]
     z_count, z_start, z_index, step = I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX], I[AT_STEP]
@@ -37,14 +44,14 @@ def bounded_step(I, F, x, stage, buffer, damping, newton, curved):
     banned = settle_bans(I, F, x)
     n = eliminate(I, F, stage, buffer, hard)
     if not newton:
-        assemble(I, F, buffer, hard, soft, n, damping, curved)
+        assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved)
     predicted, steepest = 0.0, 0.0
     for attempt in range(PASSES):
         if newton:
             for v in range(c):
                 F[step + v] = F[offset + v]
         else:
-            solve_free(I, F, x, n, banned)
+            solve_free(I, F, options, x, n, banned)
             for i in range(n):
                 F[step + I[independent + i]] = F[line + i]
             for v in range(c):
@@ -63,7 +70,7 @@ def bounded_step(I, F, x, stage, buffer, damping, newton, curved):
         elif follower == 1:  # a dependent column cannot be on its bound: choose others
             n = eliminate(I, F, stage, buffer, hard)
             if not newton:
-                assemble(I, F, buffer, hard, soft, n, damping, curved)
+                assemble(I, F, options, buffer, hard, soft, n, damping, curved, 0.0)
         banned = 0
         for v in range(c):
             if I[ban + v] != FREE:
@@ -75,6 +82,11 @@ def bounded_step(I, F, x, stage, buffer, damping, newton, curved):
         for i in range(n):
             if I[ban + I[independent + i]] == FREE:
                 steepest = max(steepest, abs(F[gradient + i]))
+        if curved:
+            for i in range(n):
+                F[line + i] = F[step + I[independent + i]]
+            predicted += bend(I, F, n)
+            remember(I, F, n)
     return predicted, steepest
 
 
@@ -117,7 +129,7 @@ def put_on_bounds(I, F, x):
 
 
 @part
-def gather(I, F, buffer, b, hard, n):
+def gather(I, F, options, buffer, b, hard, n):
     """One soft block over the independent columns: their places into `listed`, its rows into `e1`.
 
     Returns where its Jacobian over these columns is, how wide it is, and how many columns count.
@@ -131,11 +143,13 @@ def gather(I, F, buffer, b, hard, n):
     J, E = jacobian + I[N_JACOBIAN] * buffer + I[block + FIRST_J], rows + I[N_ROWS] * buffer + row
     for r in range(m):
         F[e1 + r] = F[E + r]
+    if options[LARGEST_ERROR] < np.inf or options[LARGEST_ANGLE] < np.inf:
+        hold_back(F, e1, I[block + MASK], m, options[LARGEST_ERROR], options[LARGEST_ANGLE])
     if hard == 0:
         for u in range(width):
             I[listed + u] = I[place + I[block_columns + column + u]]
         return J, width, width
-    touched = 0
+    touched = I[ZERO]
     for u in range(width):
         v = I[block_columns + column + u]
         if I[dependent + v] == NONE:
@@ -167,7 +181,7 @@ def add_column(I, F, J, width, m, i, z, A, n, local, listed, touched):
 
 
 @part
-def assemble(I, F, buffer, hard, soft, n, damping, curved):
+def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
     """The matrix H0 = A'A + damping (1 + Z'Z), and the gradient -A'e, over the independent columns."""
     blocks, dependent, first, local = I[AT_BLOCKS], I[AT_DEPENDENT], I[AT_FIRST], I[AT_LOCAL]
     listed, g, e, H = I[AT_LISTED], I[AT_GRADIENT], I[AT_E1], I[AT_H0]
@@ -179,7 +193,7 @@ def assemble(I, F, buffer, hard, soft, n, damping, curved):
             F[H + i * n + k] = 0.0
     for b in range(hard, soft):
         m = I[blocks + BLOCK_INTS * b + ROWS]
-        A, width, count = gather(I, F, buffer, b, hard, n)
+        A, width, count = gather(I, F, options, buffer, b, hard, n)
         lowest = n
         for t in range(count):
             lowest = min(lowest, I[listed + t])
@@ -219,7 +233,7 @@ def assemble(I, F, buffer, hard, soft, n, damping, curved):
                             s += F[A + r * width + t] * F[A + r * width + k]
                         F[H + i * n + I[listed + k]] += s
     if curved:
-        add_curvature(I, F, n)
+        bend_matrix(I, F, n, moved)
     for i in range(n):
         F[H + i * n + i] += damping
     if hard > 0:
@@ -246,35 +260,24 @@ def damp_dependent(I, F, v, n, damping):
 
 
 @part
-def add_curvature(I, F, n):
-    """Add Y'SY, where the columns of Y are the motions of all columns with one independent one."""
-    dependent, independent, first, z_count = I[AT_DEPENDENT], I[AT_INDEPENDENT], I[AT_FIRST], I[AT_Z_COUNT]
-    z_start, z_index, full, H0 = I[AT_Z_START], I[AT_Z_INDEX], I[AT_FULL], I[AT_H0]
-    Z, S = I[AT_Z], I[AT_S]
-    c = I[N_COLUMNS]
-    for i in range(n):
-        I[first + i] = 0
-    for i in range(n):
-        # full = S (column i of Y)
-        for v in range(c):
-            F[full + v] = F[S + v * c + I[independent + i]]
-        for v in range(c):
-            if I[dependent + v] != NONE:
-                for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
-                    if I[z_index + k] == i:
-                        for w in range(c):
-                            F[full + w] += F[S + w * c + v] * F[Z + k]
-        for k in range(i + 1):
-            F[H0 + i * n + k] += F[full + I[independent + k]]
-        for v in range(c):
-            if I[dependent + v] != NONE:
-                for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
-                    if I[z_index + k] <= i:
-                        F[H0 + i * n + I[z_index + k]] += F[Z + k] * F[full + v]
+def hold_back(F, e, mask, m, largest, largest_angle):
+    """Errors that are farther off than they should pull are shortened."""
+    lengths = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
+    metres, radians = 0.0, 0.0
+    for r in range(m):
+        if r < lengths:
+            metres += F[e + r] * F[e + r]
+        else:
+            radians += F[e + r] * F[e + r]
+    for r in range(m):
+        if r < lengths:
+            F[e + r] *= min(1.0, largest / math.sqrt(max(metres, 1e-300)))
+        else:
+            F[e + r] *= min(1.0, largest_angle / math.sqrt(max(radians, 1e-300)))
 
 
 @part
-def solve_free(I, F, x, n, banned):
+def solve_free(I, F, options, x, n, banned):
     """The independent columns' step into `line`; banned ones go to their bound."""
     column_x, ban, independent, first = I[AT_COLUMN_X], I[AT_BAN], I[AT_INDEPENDENT], I[AT_FIRST]
     scale, lower, upper, gradient = I[AT_SCALE], I[AT_LOWER], I[AT_UPPER], I[AT_GRADIENT]
@@ -300,7 +303,10 @@ def solve_free(I, F, x, n, banned):
                         F[H + k * n + i] = 0.0
                 F[H + i * n + i] = 1.0
                 F[y + i] = way
-    cholesky(I, F, H, n, first, y)
+    if options[SVD] == 1.0:
+        solve_by_rotations(I, F, H, n, first, y)
+    else:
+        cholesky(I, F, H, n, first, y)
 
 
 @part
@@ -325,6 +331,63 @@ def cholesky(I, F, H, n, first, y):
         F[y + i] = s
         for k in range(I[first + i], i):
             F[y + k] -= F[H + i * n + k] * s
+
+
+@part
+def solve_by_rotations(I, F, H, n, first, y):
+    """Solve H y = y by the eigenvalues of H, which Jacobi's rotations find; directions that H does not know stay."""
+    V = I[AT_V]
+    for i in range(n):
+        for k in range(n):
+            F[V + i * n + k] = 1.0 if i == k else 0.0
+        for k in range(i):
+            if k < I[first + i]:
+                F[H + i * n + k] = 0.0
+            F[H + k * n + i] = F[H + i * n + k]
+    for _ in range(30):
+        off, diagonal = 0.0, 0.0
+        for i in range(n):
+            diagonal += F[H + i * n + i] * F[H + i * n + i]
+            for k in range(i):
+                off += F[H + i * n + k] * F[H + i * n + k]
+        if off <= 1e-30 * diagonal:
+            break
+        for p in range(n - 1):
+            for q in range(p + 1, n):
+                a = F[H + p * n + q]
+                if a != 0.0:
+                    t = (F[H + q * n + q] - F[H + p * n + p]) / (2.0 * a)
+                    t = math.copysign(1.0, t) / (abs(t) + math.sqrt(t * t + 1.0))
+                    c = 1.0 / math.sqrt(t * t + 1.0)
+                    rotate(F, H, n, p, q, c, t * c)
+                    for k in range(n):
+                        u, v = F[V + k * n + p], F[V + k * n + q]
+                        F[V + k * n + p], F[V + k * n + q] = c * u - t * c * v, t * c * u + c * v
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, F[H + i * n + i])
+    for i in range(n):
+        s = 0.0
+        for k in range(n):
+            s += F[V + k * n + i] * F[y + k]
+        w = F[H + i * n + i]
+        F[I[AT_FULL] + i] = s / w if w > 1e-15 * largest else 0.0
+    for k in range(n):
+        s = 0.0
+        for i in range(n):
+            s += F[V + k * n + i] * F[I[AT_FULL] + i]
+        F[y + k] = s
+
+
+@part
+def rotate(F, H, n, p, q, c, s):
+    """H = G'HG for a rotation G in the plane of p and q."""
+    for k in range(n):
+        u, v = F[H + k * n + p], F[H + k * n + q]
+        F[H + k * n + p], F[H + k * n + q] = c * u - s * v, s * u + c * v
+    for k in range(n):
+        u, v = F[H + p * n + k], F[H + q * n + k]
+        F[H + p * n + k], F[H + q * n + k] = c * u - s * v, s * u + c * v
 
 
 @part
@@ -358,9 +421,6 @@ def let_go(I, F, buffer, hard, soft, n, damping, curved):
     c, J, g = I[N_COLUMNS], jacobian + I[N_JACOBIAN] * buffer, full
     for v in range(c):
         F[g + v] = damping * F[step + v]
-        if curved:
-            for w in range(c):
-                F[g + v] += F[S + v * c + w] * F[step + w]
     for b in range(hard, soft):
         block = blocks + BLOCK_INTS * b
         width, j, column = I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_COLUMN]
@@ -375,6 +435,10 @@ def let_go(I, F, buffer, hard, soft, n, damping, curved):
             if I[dependent + v] != NONE:
                 for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
                     F[line + I[z_index + k]] += F[Z + k] * F[g + v]
+    if curved:
+        for i in range(n):
+            for k in range(n):
+                F[line + i] += F[S + i * n + k] * F[step + I[independent + k]]
     free = 0
     for i in range(n):
         v = I[independent + i]

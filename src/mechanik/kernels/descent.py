@@ -14,8 +14,9 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.bounded_step import advance, bounded_step
+from mechanik.kernels.bounded_step import LOCKED, advance, bounded_step
 from mechanik.kernels.compiler import kernel, part
+from mechanik.kernels.curvature import forget
 from mechanik.kernels.problem import *
 from mechanik.kernels.rows import evaluate
 
@@ -23,15 +24,13 @@ from mechanik.kernels.rows import evaluate
 DONE, NEEDS_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 
 # statuses of a stage and of the whole
-CONVERGED, CLOSEST, STALLED, TIMEOUT, OPEN, NOT_TRIED = 0, 1, 2, 3, 4, 5
+CONVERGED, CLOSEST, STALLED, TIMEOUT, OPEN, NOT_TRIED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
-# options
-SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET = range(7)
 
 # state, which lives on when the solver pauses
 (RESUMED, ATTEMPT, ABANDONS, STAGE, PHASE, CURRENT, ITERATIONS, EVALUATIONS, IN_STAGE, MU, COST, IS_SHUT, PREDICTED, SHUT_COST,
- NEWTONS, LAST_OPEN, KICKED, COST_AT_KICK, BEFORE_1, BEFORE_2, BEFORE_3, FINAL, STEEPEST, CURVED, EVALUATED,
- BEST_STATUS) = range(26)  # fmt: skip
+ NEWTONS, LAST_OPEN, KICKED, COST_AT_KICK, BEFORE_1, BEFORE_2, BEFORE_3, FINAL, STEEPEST, CURVED, MOVED,
+ EVALUATED) = range(26)  # fmt: skip
 
 # what the trial is: the start of a stage, a damped step, that step shut again, an open state being shut, a state to end with
 FIRST, TRIAL, RESTORED, CLOSING, LAST = range(5)
@@ -48,6 +47,8 @@ NOT_A_ROTATION = 1e-6
 LARGEST_MU = 1e10
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
+SLOW = 0.5
+"""Where three steps leave more than this of the cost, second derivatives are looked at."""
 NEWTONS_FOR_TRIAL, NEWTONS_FOR_START = 8, 30
 ABANDONED_MU, ABANDONED_GAIN = 1e3, 0.7
 """An attempt of several is given up at this damping, or if its cost is above this share of what it was three
@@ -160,11 +161,17 @@ def judge(I, F, S, options, out):
     # accepted
     if phase == TRIAL or phase == RESTORED:
         gain = (S[COST] - cost) / max(S[COST] - S[PREDICTED], 1e-300)
-        if gain > 0.75:
+        if options[FIXED_DAMPING] > 0.0:
+            S[MU] = options[FIRST_MU]
+        elif gain > 0.75:
             S[MU] = max(S[MU] * 0.2, 1e-8)
         elif gain < 0.25:
             S[MU] = min(S[MU] * 4.0, LARGEST_MU)
         S[BEFORE_3], S[BEFORE_2], S[BEFORE_1] = S[BEFORE_2], S[BEFORE_1], S[COST]
+        S[MOVED] = 1.0
+        if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3]:
+            S[CURVED] = 1.0
+            forget(I, F)
     copy(I, F, trial, x)
     S[COST], S[CURRENT], S[IS_SHUT] = cost, 1 - current, 1.0 if shut else 0.0
     if shut or (phase == FIRST and S[IN_STAGE] == 0):
@@ -242,6 +249,15 @@ def reject(I, F, S, options, out):
 
 
 @part
+def longest(I, F):
+    """The largest motion of a column in the step."""
+    largest = 0.0
+    for v in range(I[N_COLUMNS]):
+        largest = max(largest, abs(F[I[AT_STEP] + v]))
+    return largest
+
+
+@part
 def consider(I, F, S, options, out, predicted, steepest):
     """A step has been computed: is there anything to gain?"""
     stages, x = I[AT_STAGES], I[AT_X]
@@ -250,7 +266,10 @@ def consider(I, F, S, options, out, predicted, steepest):
     if S[IS_SHUT] == 0.0:
         return STEP
     if steepest > options[SMALLEST_GRADIENT] * math.sqrt(S[COST]):
-        return STEP
+        if options[SMALLEST_STEP] == 0.0 or longest(I, F) >= options[SMALLEST_STEP]:
+            return STEP
+        S[FINAL] = STALLED
+        return STAGE_OVER
     S[FINAL] = CLOSEST
     if options[KICK] > 0.0 and S[KICKED] == 0.0 and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
         # a straight arm that is asked to shorten has no slope either: try whether it lies on an edge
@@ -284,7 +303,7 @@ def next_stage(I, F, S, options, out):
     missed = status != CONVERGED and I[stages + STAGE_INTS * stage + IS_WISH] == 0
     if stage + 1 == I[N_STAGES] or (missed and (stage == 0 or S[ABANDONS] == 1.0)):
         return False
-    begin_stage(I, F, S, options, out, stage + 1)
+    begin_stage(I, F, S, options, out, stage + 1.0)
     if stage == 0 and S[IN_STAGE] == 0:  # evaluated with it, and not moved since
         S[CURRENT] = 1 - S[CURRENT]
         S[EVALUATED] = 1.0
@@ -296,7 +315,7 @@ def next_stage(I, F, S, options, out):
 def begin_stage(I, F, S, options, out, stage):
     x, trial = I[AT_X], I[AT_TRIAL]
     S[STAGE], S[PHASE], S[MU], S[COST] = stage, FIRST, options[FIRST_MU], np.inf
-    S[KICKED], S[STEEPEST], S[CURVED] = 0.0, 0.0, 0.0
+    S[KICKED], S[STEEPEST], S[CURVED], S[MOVED] = 0.0, 0.0, 0.0, 0.0
     S[BEFORE_1], S[BEFORE_2], S[BEFORE_3] = np.inf, np.inf, np.inf
     copy(I, F, x, trial)
 
@@ -310,13 +329,27 @@ def load(I, F, start):
 
 
 @part
+def begin_elsewhere(I, F, start):
+    """Those numbers of x that may move, from another start; the rest stays."""
+    x, column_x, ban, balls = I[AT_X], I[AT_COLUMN_X], I[AT_BAN], I[AT_BALLS]
+    for v in range(I[N_COLUMNS]):
+        k = I[column_x + v]
+        if 0 <= k < start.shape[0] and I[ban + v] != LOCKED:
+            F[x + k] = start[k]
+    for i in range(I[N_BALLS]):
+        if I[ban + I[balls + 2 * i + 1]] != LOCKED:
+            for k in range(I[balls + 2 * i], I[balls + 2 * i] + 4):
+                F[x + k] = start[k]
+
+
+@part
 def begin_attempt(I, F, S, options, out):
     """From x, brought inside its bounds."""
     column_x, ban, lower, upper = I[AT_COLUMN_X], I[AT_BAN], I[AT_LOWER], I[AT_UPPER]
     x = I[AT_X]
     for v in range(I[N_COLUMNS]):
         k = I[column_x + v]
-        if I[ban + v] != 3:
+        if I[ban + v] != LOCKED:
             I[ban + v] = 0
             if k >= 0:
                 F[x + k] = min(max(F[x + k], F[lower + v]), F[upper + v])
@@ -324,47 +357,7 @@ def begin_attempt(I, F, S, options, out):
         out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_STATUS] = NOT_TRIED
         out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST] = np.inf
     S[CURRENT], S[IN_STAGE], S[EVALUATED] = 0.0, 0.0, 0.0
-    begin_stage(I, F, S, options, out, 0)
-
-
-@part
-def descend(I, F, S, options, out):
-    """Go on until the last stage is over (DONE), or Python has to compute rows, or the budget is used up."""
-    stages, x = I[AT_STAGES], I[AT_X]
-    trial = I[AT_TRIAL]
-    begun = S[ITERATIONS]
-    while True:
-        stage, current = int(S[STAGE]), int(S[CURRENT])
-        if S[EVALUATED] == 0.0:
-            evaluate(I, F, trial, 1 - current, I[stages + STAGE_INTS * (max(stage, min(1, I[N_STAGES] - 1))) + SOFT])
-            S[EVALUATIONS] += 1
-            if I[N_FUNCTIONS] > 0:
-                S[EVALUATED] = 1.0
-                return NEEDS_FUNCTIONS
-        S[EVALUATED] = 0.0
-        action = judge(I, F, S, options, out)
-        if action == LOOK_AGAIN:
-            continue
-        if action != STAGE_OVER:
-            newton = action == NEWTON
-            current = int(S[CURRENT])
-            base = trial if newton else x
-            damping = 0.0 if newton else S[MU] * S[COST] + 1e-12
-            predicted, steepest = bounded_step(I, F, base, stage, 1 - current if newton else current, damping, newton, False)
-            if not newton:
-                S[PHASE] = TRIAL
-                action = consider(I, F, S, options, out, predicted, steepest)
-                S[IN_STAGE] += 1
-                S[ITERATIONS] += 1
-        if action == STAGE_OVER:
-            if not next_stage(I, F, S, options, out):
-                return DONE
-            continue
-        if action == LOOK_AGAIN:  # kicked: what comes of it counts as a beginning
-            S[PHASE] = FIRST
-        advance(I, F, trial if action == NEWTON else x, trial)
-        if S[ITERATIONS] - begun >= options[BUDGET]:
-            return PAUSED
+    begin_stage(I, F, S, options, out, 0.0)
 
 
 @part
@@ -403,7 +396,7 @@ def report(I, F, S, options, out, success):
     status = CONVERGED
     for s in range(I[N_STAGES]):
         if I[stages + STAGE_INTS * s + IS_WISH] == 0:
-            status = max(status, int(out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_STATUS]))
+            status = max(status, out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_STATUS])
     out[STATUS] = OPEN if out[STAGES_OUT + STAGE_STATUS] != CONVERGED else status
 
 
@@ -428,11 +421,11 @@ def aim(I, F, target):
 
 
 @part
-def begin(I, F, S, options, out, q0, attempts):
+def begin(I, F, S, options, out, q0, restarts):
     """The first attempt, from q0; False if q0 is not finite."""
-    x, lower, upper, column_x, best_cost = I[AT_X], I[AT_LOWER], I[AT_UPPER], I[AT_COLUMN_X], I[AT_BEST_COST]
+    lower, upper, column_x, best_cost = I[AT_LOWER], I[AT_UPPER], I[AT_COLUMN_X], I[AT_BEST_COST]
     S[ATTEMPT], S[ITERATIONS], S[EVALUATIONS] = 0.0, 0.0, 0.0
-    S[ABANDONS] = 1.0 if attempts > 1 else 0.0
+    S[ABANDONS] = 1.0 if restarts > 0 else 0.0
     for s in range(I[N_STAGES]):
         F[best_cost + s] = np.inf
     total = 0.0
@@ -448,43 +441,82 @@ def begin(I, F, S, options, out, q0, attempts):
     return np.isfinite(total)
 
 
+@part
+def next_attempt(I, F, S, options, out, starts):
+    """An attempt has ended: keep it if it is the best, and begin the next one; False if there is none."""
+    best_cost, x, best = I[AT_BEST_COST], I[AT_X], I[AT_BEST]
+    success = succeeded(I, F, S, options, out)
+    if success or is_better(I, F, S, options, out) or S[ATTEMPT] == 0.0:
+        copy(I, F, x, best)
+        for s in range(I[N_STAGES]):
+            about = STAGES_OUT + STAGE_NUMBERS * s
+            F[best_cost + s] = 0.0 if out[about + STAGE_STATUS] == CONVERGED else out[about + STAGE_COST]
+    S[ATTEMPT] += 1.0
+    if success or S[ABANDONS] == 0.0:
+        report(I, F, S, options, out, success)
+        return False
+    if S[ATTEMPT] <= starts.shape[0]:
+        begin_elsewhere(I, F, starts[int(S[ATTEMPT]) - 1])
+    else:  # none has succeeded: go as far down as can be from the best
+        S[ABANDONS] = 0.0
+        copy(I, F, best, x)
+    begin_attempt(I, F, S, options, out)
+    return True
+
+
 @kernel("i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
 def search(I, F, target, q0, starts, q):
     """Descend from q0, and then from each of `starts`, until one descent succeeds; the best goes into q.
 
-    A target (4, 4) replaces that of the only goal. Returns DONE, or what has to be done before it is called again, or
-    that q0 or the target is not what it should be.
+    A target (4, 4) replaces that of the only goal. Returns DONE; or that Python has to compute rows, or that the budget of
+    iterations is used up, and then wants to be called again; or that q0 or the target is not what it should be.
     """
-    best_cost, x, best = I[AT_BEST_COST], I[AT_X], I[AT_BEST]
+    x, trial, stages = I[AT_X], I[AT_TRIAL], I[AT_STAGES]
     S, options, out = F[I[AT_STATE] :], F[I[AT_OPTIONS] :], F[I[AT_OUT] :]
-    attempts = 1 + starts.shape[0]
     if S[RESUMED] == 0.0:
         if target.shape[0] == 4 and not aim(I, F, target):
             return BAD_TARGET
-        if not begin(I, F, S, options, out, q0, attempts):
+        if not begin(I, F, S, options, out, q0, starts.shape[0]):
             return BAD_START
+    S[RESUMED] = 1.0
+    begun = S[ITERATIONS]
     while True:
-        code = descend(I, F, S, options, out)
-        if code != DONE:
-            S[RESUMED] = 1.0
-            return code
-        success = succeeded(I, F, S, options, out)
-        if success or is_better(I, F, S, options, out) or S[ATTEMPT] == 0.0:
-            copy(I, F, x, best)
-            for s in range(I[N_STAGES]):
-                about = STAGES_OUT + STAGE_NUMBERS * s
-                F[best_cost + s] = 0.0 if out[about + STAGE_STATUS] == CONVERGED else out[about + STAGE_COST]
-        S[ATTEMPT] += 1.0
-        if success or S[ABANDONS] == 0.0:
-            break
-        if S[ATTEMPT] < attempts:
-            load(I, F, starts[int(S[ATTEMPT]) - 1])
-        else:  # none has succeeded: go as far down as can be from the best
-            S[ABANDONS] = 0.0
-            copy(I, F, best, x)
-        begin_attempt(I, F, S, options, out)
+        stage, current = int(S[STAGE]), int(S[CURRENT])
+        if S[EVALUATED] == 0.0:
+            # the first level is looked at together with the closures: mostly they are shut, and it is wanted at once
+            last = max(stage, min(1, I[N_STAGES] - 1))
+            evaluate(I, F, trial, 1 - current, I[stages + STAGE_INTS * last + SOFT])
+            S[EVALUATIONS] += 1
+            if I[N_FUNCTIONS] > 0:
+                S[EVALUATED] = 1.0
+                return NEEDS_FUNCTIONS
+        S[EVALUATED] = 0.0
+        action = judge(I, F, S, options, out)
+        if action == LOOK_AGAIN:
+            continue
+        if action != STAGE_OVER:
+            newton, current = action == NEWTON, int(S[CURRENT])
+            damping = S[MU] * S[COST] + 1e-12
+            if options[FIXED_DAMPING] > 0.0:
+                damping = options[FIXED_DAMPING] * S[MU] / options[FIRST_MU]
+            base, buffer = (trial, 1 - current) if newton else (x, current)
+            curved, moved = S[CURVED] == 1.0, S[MOVED]
+            predicted, steepest = bounded_step(I, F, options, base, stage, buffer, damping, newton, curved, moved)
+            if not newton:
+                S[MOVED], S[PHASE] = 0.0, TRIAL
+                action = consider(I, F, S, options, out, predicted, steepest)
+                S[IN_STAGE] += 1
+                S[ITERATIONS] += 1
+        if action == STAGE_OVER:
+            if not next_stage(I, F, S, options, out) and not next_attempt(I, F, S, options, out, starts):
+                break
+            continue
+        if action == LOOK_AGAIN:  # kicked: what comes of it counts as a beginning
+            S[PHASE] = FIRST
+        advance(I, F, trial if action == NEWTON else x, trial)
+        if S[ITERATIONS] - begun >= options[BUDGET]:
+            return PAUSED
     S[RESUMED] = 0.0
     for k in range(q.shape[0]):
         q[k] = F[x + k]
-    report(I, F, S, options, out, success)
     return DONE

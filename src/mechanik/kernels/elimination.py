@@ -37,13 +37,13 @@ def eliminate(I, F, stage, buffer, hard):
             I[place + v] = k
             I[independent + k] = v
         return c
-    left = 0
+    left = I[ZERO]
     for b in range(hard):
         reduce_block(I, F, stage, buffer, b)
         left = keep_what_is_left(I, F, b, left)
     if left > 0:
         reduce_rest(I, F, left)
-    n = 0
+    n = I[ZERO]
     for k in range(c):
         v = I[order + k]
         if I[dependent + v] == NONE:
@@ -74,7 +74,7 @@ def reduce_block(I, F, stage, buffer, b):
             if u >= 0 and I[ban + I[block_columns + column + u]] == 0:
                 take(I, F, j, width, m, row, column, r, u)
     for _ in range(m):
-        best, at_row, at = SMALLEST_PIVOT, NONE, NONE
+        best, at_row, at = SMALLEST_PIVOT, I[ZERO] + NONE, I[ZERO] + NONE
         for u in range(width):
             v = I[block_columns + column + u]
             if I[private + I[N_COLUMNS] * stage + v] == 1 and I[ban + v] == 0 and I[dependent + v] == NONE:
@@ -145,7 +145,7 @@ def reduce_rest(I, F, left):
     w = c + 1
     for allow in range(2):
         for _ in range(left):
-            best, at_row, at = SMALLEST_PIVOT, NONE, NONE
+            best, at_row, at = SMALLEST_PIVOT, I[ZERO] + NONE, I[ZERO] + NONE
             for r in range(left):
                 if I[rest_column + r] == NONE:
                     for v in range(c):
@@ -202,7 +202,7 @@ def express(I, F, hard, rest, n):
             if I[pivot + row + r] == NONE:
                 continue
             v = I[block_columns + column + I[pivot + row + r]]
-            alone, touched = -F[rhs + row + r], 0
+            alone, touched = -F[rhs + row + r], I[ZERO]
             for u in range(width):
                 t, w = F[T + j + r * width + u], I[block_columns + column + u]
                 if t == 0.0 or w == v:

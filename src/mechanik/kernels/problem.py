@@ -37,15 +37,20 @@ MOVES_A, MOVES_B = 1, 2  # bits of T_SIDE
 HARD, SOFT, IS_WISH = range(3)
 STAGE_INTS = 3
 
+# options of the solver
+(SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET, FIXED_DAMPING, SMALLEST_STEP, LARGEST_ERROR,
+ LARGEST_ANGLE, SVD) = range(12)  # fmt: skip
+
 MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
 
 # the header: sizes, then where each table begins
 SIZES = (
     "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns", "widest", "q",
-    "functions", "target",
+    "functions", "target", "zero",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
- N_Q, N_FUNCTIONS, TARGET) = range(15)  # fmt: skip
+ N_Q, N_FUNCTIONS, TARGET, ZERO) = range(16)  # fmt: skip
+"""ZERO is a number that is always 0 and that the compiler does not know: for a known one it compiles functions twice."""
 OFFSETS = 16
 
 INT_TABLES = {
@@ -72,6 +77,7 @@ INT_TABLES = {
     "z_index": "columns * columns // 4 + columns",
     "pivot": "rows",
     "rest_column": "rows",
+    "old_columns": "columns",  # which columns were independent at the step before
 }
 FLOAT_TABLES = {
     "nodes": "nodes * 18",
@@ -111,13 +117,15 @@ FLOAT_TABLES = {
     "rhs": "rows",
     "line": "columns",
     "S": "columns * columns",  # what Gauss and Newton leave out of the second derivatives, as far as it is known
-    "old": "columns",
+    "old_gradient": "columns",  # at the step before
+    "old_step": "columns",
+    "V": "columns * columns",
 }
 (
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
  AT_BAN, AT_DEPENDENT, AT_PLACE, AT_INDEPENDENT, AT_FIRST, AT_LOCAL, AT_LISTED, AT_RELEASED, AT_Z_COUNT,
- AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES, AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES, AT_WEIGHT, AT_SCALE, AT_LOWER,
  AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X, AT_TRIAL,
  AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0, AT_DENSE, AT_Z, AT_T,
- AT_RHS, AT_LINE, AT_S, AT_OLD,
+ AT_RHS, AT_LINE, AT_S, AT_OLD_GRADIENT, AT_OLD_STEP, AT_V,
 ) = range(OFFSETS, OFFSETS + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.forward import WORLD, composed, moved
 from mechanik.kernels.layout import PARENT, ROW
+from mechanik.kernels.poses import WORLD, composed, moved
 from mechanik.kernels.problem import *
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -54,7 +54,7 @@ def frame(I, F, node, fixed):
 
 @helper
 def under(A, x, y, z):
-    """A vector of the world, along the axes of A (only the rotation of A is looked at)."""
+    """A vector of the world, along the axes of A (R, 9 numbers)."""
     return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
 
 
@@ -243,75 +243,64 @@ def add_column(F, to, width, weight, mask, factor, a, b, c, d, e, f):
 
 
 @helper
-def relate(I, F, b, E, J):
-    """Rows and Jacobian of a block between two frames, along the axes of A."""
-    blocks, terms, data, term_factor = I[AT_BLOCKS], I[AT_TERMS], I[AT_DATA], I[AT_TERM_FACTOR]
-    weight, poses = I[AT_WEIGHT], I[AT_POSES]
-    block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
-    kind, mask, row, width, j = I[block + KIND], I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J]
-    A = frame(I, F, I[block + NODE_A], data + FRAME_A)
-    B = frame(I, F, I[block + NODE_B], data + FRAME_B)
-    x, y, z = under(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])
-    if mask > 7:
-        Q = under_matrix(A, B)
-    else:
-        Q = IDENTITY
-    a, b_, c, d, e, f, by_shift, by_turn = by_kind(kind, x, y, z, Q)
-    write_rows(F, E + row, weight + row, mask, a, b_, c, d, e, f)
-    turned_shift = kind > COSINE
-    for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
-        term = terms + TERM_INTS * k
-        X, axis = poses + 12 * I[term + T_NODE], I[term + T_AXIS]
-        factor = F[term_factor + k] if I[term + T_SIDE] == MOVES_B else -F[term_factor + k]
-        u, v, w = under(A, F[X + axis], F[X + 3 + axis], F[X + 6 + axis])
-        if I[term + T_TURNS] == 1:
-            l, m, n = under(A, B[9] - F[X + 9], B[10] - F[X + 10], B[11] - F[X + 11])
-            tx, ty, tz = v * n - w * m, w * l - u * n, u * m - v * l
-            rx, ry, rz = times(by_turn, u, v, w)
-        else:
-            tx, ty, tz = u, v, w
-            rx, ry, rz = 0.0, 0.0, 0.0
-        if turned_shift:
-            tx, ty, tz = times(by_shift, tx, ty, tz)
-        add_column(F, J + j + I[term + T_COLUMN], width, weight + row, mask, factor, tx, ty, tz, rx, ry, rz)
+def swung(u, v, w, l, m, n):
+    """The shift of a point at (l, m, n) with a turn about (u, v, w)."""
+    return v * n - w * m, w * l - u * n, u * m - v * l
 
 
 @part
-def relate_in_world(I, F, b, E, J):
-    """As `relate`, but along axes C that stay in the world: then what moves both frames counts too."""
-    blocks, terms, data, term_factor = I[AT_BLOCKS], I[AT_TERMS], I[AT_DATA], I[AT_TERM_FACTOR]
-    weight, poses = I[AT_WEIGHT], I[AT_POSES]
-    block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
-    kind, mask, row, width, j = I[block + KIND], I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J]
+def relate(I, F, b, E, J):
+    """Rows and Jacobian of a block between two frames.
+
+    They are taken along the axes of A: then a motion of A is the opposite motion of B, and what moves both is absent.
+    Or along axes C that stay in the world, whatever A does: then what moves both counts too.
+    """
+    block, data = I[AT_BLOCKS] + BLOCK_INTS * b, I[AT_DATA] + BLOCK_FLOATS * b
+    terms, term_factor, poses = I[AT_TERMS], I[AT_TERM_FACTOR], I[AT_POSES]
+    kind, mask, width, in_world = I[block + KIND], I[block + MASK], I[block + COLUMNS], I[block + IN_WORLD] == 1
+    row, j = I[block + FIRST_ROW], J + I[block + FIRST_J]
+    weight = I[AT_WEIGHT] + row
     A = frame(I, F, I[block + NODE_A], data + FRAME_A)
     B = frame(I, F, I[block + NODE_B], data + FRAME_B)
-    C = read_rotation(F, data + AXES_C)
+    C = read_rotation(F, data + AXES_C) if in_world else (A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8])
     x, y, z = under(C, B[9] - A[9], B[10] - A[10], B[11] - A[11])
-    Q = times_transposed(under_matrix(C, B), under_matrix(C, A))
-    a, b_, c, d, e, f, by_shift, by_turn = by_kind(kind, x, y, z, Q)
-    write_rows(F, E + row, weight + row, mask, a, b_, c, d, e, f)
+    Q = IDENTITY
+    if in_world:
+        Q = times_transposed(under_matrix(C, B), under_matrix(C, A))
+    elif mask > 7:
+        Q = under_matrix(C, B)
+    r0, r1, r2, r3, r4, r5, by_shift, by_turn = by_kind(kind, x, y, z, Q)
+    write_rows(F, E + row, weight, mask, r0, r1, r2, r3, r4, r5)
     for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
         term = terms + TERM_INTS * k
-        X, axis, side = poses + 12 * I[term + T_NODE], I[term + T_AXIS], I[term + T_SIDE]
+        X, axis, side, turns = poses + 12 * I[term + T_NODE], I[term + T_AXIS], I[term + T_SIDE], I[term + T_TURNS] == 1
+        factor = F[term_factor + k]
         u, v, w = under(C, F[X + axis], F[X + 3 + axis], F[X + 6 + axis])
-        tx, ty, tz, sx, sy, sz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        if side & MOVES_B:
-            if I[term + T_TURNS] == 1:
-                l, m, n = under(C, B[9] - F[X + 9], B[10] - F[X + 10], B[11] - F[X + 11])
-                tx, ty, tz = v * n - w * m, w * l - u * n, u * m - v * l
-                sx, sy, sz = u, v, w
-            else:
-                tx, ty, tz = u, v, w
-        if side & MOVES_A:
-            if I[term + T_TURNS] == 1:
+        sx, sy, sz = u, v, w
+        if turns:
+            l, m, n = under(C, B[9] - F[X + 9], B[10] - F[X + 10], B[11] - F[X + 11])
+            tx, ty, tz = swung(u, v, w, l, m, n)
+        else:
+            tx, ty, tz = u, v, w
+            sx, sy, sz = 0.0, 0.0, 0.0
+        if not in_world:
+            if side == MOVES_A:
+                factor = -factor
+        elif side != MOVES_B:
+            if side == MOVES_A:
+                tx, ty, tz, sx, sy, sz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            if turns:
                 l, m, n = under(C, A[9] - F[X + 9], A[10] - F[X + 10], A[11] - F[X + 11])
-                tx, ty, tz = tx - (v * n - w * m), ty - (w * l - u * n), tz - (u * m - v * l)
+                ax, ay, az = swung(u, v, w, l, m, n)
                 qx, qy, qz = times(Q, u, v, w)
                 sx, sy, sz = sx - qx, sy - qy, sz - qz
             else:
-                tx, ty, tz = tx - u, ty - v, tz - w
-        rx, ry, rz = times(by_turn, sx, sy, sz)
-        add_column(F, J + j + I[term + T_COLUMN], width, weight + row, mask, F[term_factor + k], tx, ty, tz, rx, ry, rz)
+                ax, ay, az = u, v, w
+            tx, ty, tz = tx - ax, ty - ay, tz - az
+        if kind > COSINE:
+            tx, ty, tz = times(by_shift, tx, ty, tz)
+        sx, sy, sz = times(by_turn, sx, sy, sz)
+        add_column(F, j + I[term + T_COLUMN], width, weight, mask, factor, tx, ty, tz, sx, sy, sz)
 
 
 @part
@@ -323,6 +312,7 @@ def weigh(I, F, b, E, J):
     block, data = blocks + BLOCK_INTS * b, data + BLOCK_FLOATS * b
     mask, row, width, j = I[block + MASK], I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_J]
     A = frame(I, F, I[block + NODE_A], data + FRAME_A)
+    R = (A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8])
     for i in range(I[N_NODES]):
         for k in range(4):
             F[moments + 4 * i + k] = 0.0
@@ -347,7 +337,7 @@ def weigh(I, F, b, E, J):
         if parent >= 0:
             for k in range(4):
                 F[moments + 4 * parent + k] += F[moments + 4 * i + k]
-    x, y, z = under(A, cx - A[9], cy - A[10], cz - A[11])
+    x, y, z = under(R, cx - A[9], cy - A[10], cz - A[11])
     write_rows(F, E + row, weight + row, mask, x, y, z, 0.0, 0.0, 0.0)
     for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
         term = terms + TERM_INTS * k
@@ -358,9 +348,9 @@ def weigh(I, F, b, E, J):
             mass, lx, ly, lz = mass - 1.0, lx - (cx - F[X + 9]), ly - (cy - F[X + 10]), lz - (cz - F[X + 11])
         u, v, w = F[X + axis], F[X + 3 + axis], F[X + 6 + axis]
         if I[term + T_TURNS] == 1:
-            tx, ty, tz = under(A, v * lz - w * ly, w * lx - u * lz, u * ly - v * lx)
+            tx, ty, tz = under(R, v * lz - w * ly, w * lx - u * lz, u * ly - v * lx)
         else:
-            tx, ty, tz = under(A, mass * u, mass * v, mass * w)
+            tx, ty, tz = under(R, mass * u, mass * v, mass * w)
         add_column(F, J + j + I[term + T_COLUMN], width, weight + row, mask, F[term_factor + k], tx, ty, tz, 0.0, 0.0, 0.0)
 
 
@@ -426,8 +416,6 @@ def evaluate(I, F, x, buffer, end):
             weigh(I, F, b, E, J)
         elif kind == FUNCTION:
             pass
-        elif I[block + IN_WORLD] == 1:
-            relate_in_world(I, F, b, E, J)
         else:
             relate(I, F, b, E, J)
         if I[block + HAS_BANDS] == 1 and kind != FUNCTION:

@@ -84,7 +84,7 @@ def pack(
         "balls": sum(v in column_of for _, v in skeleton.balls), "masses": sum(len(draft.masses) for draft in drafts),
         "jacobian": sum(h * len(some) for h, some in zip(heights, members, strict=True)),
         "block_columns": sum(map(len, members)), "widest": max([1, *heights]), "q": skeleton.nx,
-        "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts), "target": 0,
+        "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts), "target": 0, "zero": 0,
     }  # fmt: skip
     packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64))
     at = packed.at

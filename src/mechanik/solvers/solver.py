@@ -231,7 +231,6 @@ class Solver:
             and self._rows[0][0].a is None
             and np.array_equal(self._rows[0][0].X_a, only.target)
             and options.max_seconds == np.inf
-            and (options.restarts == 0 or bool(self._moving.all()))
         )
         self._shape = (self.mechanism.nq,)
         if self._is_plain:
@@ -312,7 +311,7 @@ class Solver:
                 self._bound(part, lower, upper)
                 columns = part.packed.columns
                 part.packed.at["ban"][:] = np.where((columns >= 0) & np.append(locked, False)[columns], LOCKED, 0)
-                starts = self._starts_for(part, options.restarts, rng, q, lower, upper, locked)
+                starts = self._starts_for(options.restarts, rng, q, lower, upper)
                 if feasible is None:
                     q = run(mechanism, part, relations, q, starts, deadline, record)
                     outs.append(part.packed.at["out"].copy())
@@ -396,28 +395,12 @@ class Solver:
             self._tables[count] = np.ascontiguousarray(halton_starts(space, count))
         return self._tables[count]
 
-    def _starts_for(
-        self,
-        part: Any,
-        count: int,
-        rng: np.random.Generator | None,
-        q: Array,
-        lower: Array,
-        upper: Array,
-        locked: Array,
-    ) -> Array:
-        """Starts in which only what the part may move differs from q."""
+    def _starts_for(self, count: int, rng: np.random.Generator | None, q: Array, lower: Array, upper: Array) -> Array:
+        """Where to start again; the kernel takes from each only what may move."""
         if not count:
             return NO_STARTS(len(q))
         space = replace(self.mechanism.space, lower=lower, upper=upper)
-        starts = halton_starts(space, count) if rng is None else random_starts(space, count, rng)
-        stays = ~(part.moving & ~locked)
-        fixed = np.zeros(len(q), dtype=np.bool_)
-        fixed[space.scalars_q] = stays[space.scalars_v]
-        for k, v in zip(space.balls_q, space.balls_v, strict=True):
-            fixed[k : k + 4] = stays[v]
-        starts[:, fixed] = q[fixed]
-        return np.ascontiguousarray(starts)
+        return np.ascontiguousarray(halton_starts(space, count) if rng is None else random_starts(space, count, rng))
 
 
 TARGET = 14
