@@ -38,7 +38,7 @@ class Solution:
     def __init__(
         self,
         solver: Solver,
-        asked: Sequence[Objective] | Array | None,
+        asked: Sequence[Objective] | Array | float | None,
         q: Array,
         outs: tuple[Array, ...],
         seconds: float,
@@ -132,7 +132,7 @@ class Solution:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What was asked for."""
-        if isinstance(self._asked, np.ndarray):
+        if isinstance(self._asked, np.ndarray | float):
             return (self._solver.objectives[0].at(self._asked),)
         return self._solver.objectives if self._asked is None else tuple(self._asked)
 

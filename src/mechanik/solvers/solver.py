@@ -17,7 +17,7 @@ import numpy as np
 from mechanik.errors import ObjectiveError, ShapeError, UnknownName, WrongKind
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
-from mechanik.objectives import JointValues, Objective, PoseGoal, RestPose, jacobian, residual
+from mechanik.objectives import JointValues, Objective, RestPose, jacobian, residual
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.objective import Definition, as_objectives
 from mechanik.objectives.relation import Kind, Relation
@@ -25,7 +25,8 @@ from mechanik.program import Program, Settings, compile_program, rewrite, same_s
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask, places
 from mechanik.solvers.graph import graph_objectives
 from mechanik.solvers.options import Options, check_names
-from mechanik.solvers.running import DONE, NO_TARGET, descent, run, set_options
+from mechanik.solvers.running import DONE, descent, run, set_options
+from mechanik.solvers.shortcut import find_shortcut
 from mechanik.solvers.solution import SUCCESS, Solution
 from mechanik.solvers.starts import halton_starts, random_starts
 from mechanik.spatial import Pose
@@ -122,10 +123,8 @@ class Solver:
             options: any of `Options`, for this call.
         """
         if (
-            self._is_plain
+            self._shortcut is not None
             and Frame.edits == self._edits
-            and type(targets) is np.ndarray
-            and targets.shape == (4, 4)
             and type(q0) is np.ndarray
             and q0.shape == self._shape
             and not (options or lock or limits or rng or feasible or history)
@@ -133,13 +132,16 @@ class Solver:
             begun = time.perf_counter()
             q = np.empty(self._shape)
             with self._one_at_a_time:
-                try:
-                    code = descent.search(self._ints, self._floats, targets, q0, self._starts, q)
-                except TypeError:  # not a contiguous array of float64
-                    code = None
-                if code == DONE:
-                    self._is_aimed = True
-                    return Solution(self, targets.copy(), q, (self._out.copy(),), time.perf_counter() - begun)
+                target = self._shortcut(targets, q0)
+                if target is not None:
+                    try:
+                        code = descent.search(self._ints, self._floats, target, q0, self._starts, q)
+                    except TypeError:  # not a contiguous array of float64
+                        code = None
+                    if code == DONE:
+                        self._is_aimed = True
+                        asked = targets if type(targets) is float else targets.copy()  # type: ignore[union-attr]
+                        return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
         check_names(options)
         with self._one_at_a_time:
             return self._solve(targets, q0, lock, limits, rng, feasible, history, options)
@@ -212,32 +214,23 @@ class Solver:
         self._is_aimed = False
         self._tables: dict[int, Array] = {}
         self._set_up()
+        self._shape = (mechanism.nq,)
+        self._shortcut = None
+        if not self._moves_joints and self.options.max_seconds == np.inf:
+            self._shortcut = find_shortcut(self._program, objectives, self._rows, *self._bounds)
+        if self._shortcut is not None:
+            packed = self._program.parts[0].packed
+            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
+            self._starts = self._table(self.options.restarts)
 
     def _set_up(self) -> None:
-        """Bounds and options as the solver was made, and the short way for the plain case."""
+        """Bounds and options as the solver was made."""
         program, options = self._program, self.options
         for part in program.parts:
             set_options(part, options, program.size)
             self._bound(part, *self._bounds)
             part.packed.at["ban"][:] = 0
             part.packed.at["x"][self.mechanism.nq : self.mechanism.nq + len(program.extra)] = program.extra
-        only = self._objectives[0] if len(self._objectives) == 1 else None
-        self._is_plain = (
-            not self._moves_joints
-            and len(program.parts) == 1
-            and isinstance(only, PoseGoal)
-            and len(self._rows[0]) == 1
-            and self._rows[0][0].rows == (0, 1, 2, 3, 4, 5)
-            and self._rows[0][0].a is None
-            and np.array_equal(self._rows[0][0].X_a, only.target)
-            and options.max_seconds == np.inf
-        )
-        self._shape = (self.mechanism.nq,)
-        if self._is_plain:
-            part = program.parts[0]
-            self._ints, self._floats, self._out = part.packed.ints, part.packed.floats, part.packed.at["out"]
-            self._ints[TARGET] = part.owners.index(0)
-            self._starts = self._table(options.restarts)
 
     def _refresh(self) -> None:
         """Compile again if the mechanism, or what the graph asks for, has changed."""
@@ -403,8 +396,6 @@ class Solver:
         return np.ascontiguousarray(halton_starts(space, count) if rng is None else random_starts(space, count, rng))
 
 
-TARGET = 14
-"""Where the header of a problem says which block a new target is for; see kernels/problem.py."""
 NO_RELATION = Relation(Kind.POSE, ())
 
 
