@@ -10,6 +10,7 @@ import difflib
 
 from mechanik.errors import UnknownName
 from mechanik.gallery.arms import iiwa14, panda, puma560, ur5, ur10
+from mechanik.gallery.humanoid import humanoid
 from mechanik.gallery.loops import five_bar, four_bar, slider_crank
 from mechanik.gallery.parallel import delta_robot, stewart_platform
 from mechanik.gallery.planar import planar_2r, planar_3r, scara
@@ -33,6 +34,7 @@ _MAKERS = (
     five_bar,
     stewart_platform,
     delta_robot,
+    humanoid,
 )
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "five_bar",
     "four_bar",
     "grippy10",
+    "humanoid",
     "iiwa14",
     "make",
     "names",

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from mechanik.kernels.compiler import part
-from mechanik.kernels.curvature import bend, bend_matrix, remember
+from mechanik.kernels.curvature import bend_matrix, remember
 from mechanik.kernels.elimination import NONE, eliminate
 from mechanik.kernels.problem import *
 
@@ -36,58 +36,102 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
     Returns:
         the sum of squares of the soft rows that the model predicts, and the largest reduced gradient of a free column.
     """
-    stages, ban, dependent, independent = I[AT_STAGES], I[AT_BAN], I[AT_DEPENDENT], I[AT_INDEPENDENT]
-    z_count, z_start, z_index, step = I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX], I[AT_STEP]
-    offset, gradient, Z, line = I[AT_OFFSET], I[AT_GRADIENT], I[AT_Z], I[AT_LINE]
+    stages, ban, independent = I[AT_STAGES], I[AT_BAN], I[AT_INDEPENDENT]
+    step, offset, gradient, line = I[AT_STEP], I[AT_OFFSET], I[AT_GRADIENT], I[AT_LINE]
     hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
     c = I[N_COLUMNS]
     banned = settle_bans(I, F, x)
     n = eliminate(I, F, stage, buffer, hard)
+    predicted, steepest, cost = 0.0, 0.0, 0.0
     if not newton:
-        assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved)
-    predicted, steepest = 0.0, 0.0
+        cost = assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved)
     for attempt in range(PASSES):
         if newton:
             for v in range(c):
                 F[step + v] = F[offset + v]
         else:
             solve_free(I, F, options, x, n, banned)
-            for i in range(n):
-                F[step + I[independent + i]] = F[line + i]
-            for v in range(c):
-                if I[dependent + v] != NONE:
-                    s = F[offset + v]
-                    for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
-                        s += F[Z + k] * F[line + I[z_index + k]]
-                    F[step + v] = s
+            spread(I, F, n)
         over, follower = put_on_bounds(I, F, x)
         if over == 0:
             if newton:
                 break
-            predicted = predict(I, F, buffer, hard, soft)
-            if banned == 0 or let_go(I, F, buffer, hard, soft, n, damping, curved) == 0:
+            predicted = cost + model(I, F, n)
+            if banned == 0 or let_go(I, F, n) == 0:
                 break
         elif follower == 1:  # a dependent column cannot be on its bound: choose others
             n = eliminate(I, F, stage, buffer, hard)
             if not newton:
-                assemble(I, F, options, buffer, hard, soft, n, damping, curved, 0.0)
+                cost = assemble(I, F, options, buffer, hard, soft, n, damping, curved, 0.0)
         banned = 0
         for v in range(c):
             if I[ban + v] != FREE:
                 banned += 1
         if attempt == PASSES - 1:
-            shorten(I, F, x)
-            predicted = predict(I, F, buffer, hard, soft)
+            share = shorten(I, F, x)
+            for i in range(n):
+                F[line + i] *= share
+            predicted = cost + model(I, F, n)
     if not newton:
         for i in range(n):
             if I[ban + I[independent + i]] == FREE:
                 steepest = max(steepest, abs(F[gradient + i]))
         if curved:
-            for i in range(n):
-                F[line + i] = F[step + I[independent + i]]
-            predicted += bend(I, F, n)
             remember(I, F, n)
     return predicted, steepest
+
+
+@part
+def spread(I, F, n):
+    """The step of all columns, from that of the independent ones in `line`."""
+    dependent, independent, z_count, z_start = I[AT_DEPENDENT], I[AT_INDEPENDENT], I[AT_Z_COUNT], I[AT_Z_START]
+    z_index, step, offset, Z = I[AT_Z_INDEX], I[AT_STEP], I[AT_OFFSET], I[AT_Z]
+    line = I[AT_LINE]
+    for i in range(n):
+        F[step + I[independent + i]] = F[line + i]
+    if n == I[N_COLUMNS]:
+        return
+    for v in range(I[N_COLUMNS]):
+        if I[dependent + v] != NONE:
+            s = F[offset + v]
+            for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
+                s += F[Z + k] * F[line + I[z_index + k]]
+            F[step + v] = s
+
+
+@part
+def model(I, F, n):
+    """By how much the damped model says that the step in `line` lowers the cost; its slope there into `full`."""
+    first, g, H, y, full = I[AT_FIRST], I[AT_GRADIENT], I[AT_H0], I[AT_LINE], I[AT_FULL]
+    change = 0.0
+    for i in range(n):
+        F[full + i] = F[H + i * n + i] * F[y + i]
+    for i in range(n):
+        s = 0.0
+        for k in range(I[first + i], i):
+            s += F[H + i * n + k] * F[y + k]
+            F[full + k] += F[H + i * n + k] * F[y + i]
+        F[full + i] += s
+    for i in range(n):
+        change += F[y + i] * (F[full + i] - 2.0 * F[g + i])
+        F[full + i] -= F[g + i]
+    return change
+
+
+@part
+def let_go(I, F, n):
+    """Lift the bans of independent columns which the slope of the model leads inside; returns how many."""
+    ban, independent, released, full = I[AT_BAN], I[AT_INDEPENDENT], I[AT_RELEASED], I[AT_FULL]
+    free = 0
+    for i in range(n):
+        v = I[independent + i]
+        now, slope = I[ban + v], F[full + i]
+        if I[released + v] == 0 and ((now == ON_UPPER and slope > 1e-12) or (now == ON_LOWER and slope < -1e-12)):
+            if F[I[AT_LOWER] + v] < F[I[AT_UPPER] + v]:
+                I[ban + v] = FREE
+                I[released + v] = 1
+                free += 1
+    return free
 
 
 @part
@@ -182,7 +226,7 @@ def add_column(I, F, J, width, m, i, z, A, n, local, listed, touched):
 
 @part
 def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
-    """The matrix H0 = A'A + damping (1 + Z'Z), and the gradient -A'e, over the independent columns."""
+    """The matrix H0 = A'A + damping (1 + Z'Z) and the gradient -A'e over the independent columns; returns e'e."""
     blocks, dependent, first, local = I[AT_BLOCKS], I[AT_DEPENDENT], I[AT_FIRST], I[AT_LOCAL]
     listed, g, e, H = I[AT_LISTED], I[AT_GRADIENT], I[AT_E1], I[AT_H0]
     for i in range(n):
@@ -191,9 +235,12 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
         I[local + i] = 0
         for k in range(i + 1):
             F[H + i * n + k] = 0.0
+    cost = 0.0
     for b in range(hard, soft):
         m = I[blocks + BLOCK_INTS * b + ROWS]
         A, width, count = gather(I, F, options, buffer, b, hard, n)
+        for r in range(m):
+            cost += F[e + r] * F[e + r]
         lowest = n
         for t in range(count):
             lowest = min(lowest, I[listed + t])
@@ -240,6 +287,7 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
         for v in range(I[N_COLUMNS]):
             if I[dependent + v] != NONE:
                 damp_dependent(I, F, v, n, damping)
+    return cost
 
 
 @part
@@ -311,24 +359,31 @@ def solve_free(I, F, options, x, n, banned):
 
 @part
 def cholesky(I, F, H, n, first, y):
-    """Solve H y = y in place, within the envelope of the lower triangle. Pivots that are not positive are damped away."""
+    """Solve H y = y in place by H = L D L', within the envelope of the lower triangle.
+
+    H then holds 1 / D and, below it, L D until a row is done and L from there on. A pivot that is not positive, which
+    second derivatives may bring about, counts as infinite: its column stays.
+    """
     for i in range(n):
-        fi = I[first + i]
-        for j in range(fi, i):
-            s = F[H + i * n + j]
+        row, fi = H + i * n, I[first + i]
+        for j in range(fi + 1, i):
+            s = F[row + j]
             for k in range(max(fi, I[first + j]), j):
-                s -= F[H + i * n + k] * F[H + j * n + k]
-            F[H + i * n + j] = s * F[H + j * n + j]
-        s, t = F[H + i * n + i], F[y + i]
+                s -= F[row + k] * F[H + j * n + k]
+            F[row + j] = s
+        s, t = F[row + i], F[y + i]
         for k in range(fi, i):
-            s -= F[H + i * n + k] * F[H + i * n + k]
-            t -= F[H + i * n + k] * F[y + k]
-        d = 1.0 / math.sqrt(s) if s > 1e-300 else 0.0
-        F[H + i * n + i] = d
-        F[y + i] = t * d
+            d = F[row + k]
+            l = d * F[H + k * n + k]
+            F[row + k] = l
+            s -= d * l
+            t -= l * F[y + k]
+        F[row + i] = 1.0 / s if s > 1e-300 else 0.0
+        F[y + i] = t
+    for i in range(n):
+        F[y + i] *= F[H + i * n + i]
     for i in range(n - 1, -1, -1):
-        s = F[y + i] * F[H + i * n + i]
-        F[y + i] = s
+        s = F[y + i]
         for k in range(I[first + i], i):
             F[y + k] -= F[H + i * n + k] * s
 
@@ -391,74 +446,8 @@ def rotate(F, H, n, p, q, c, s):
 
 
 @part
-def predict(I, F, buffer, hard, soft):
-    """The soft rows after the step, were they linear, into `e1`; returns their sum of squares."""
-    blocks, block_columns, jacobian, rows = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_JACOBIAN], I[AT_ROWS]
-    step, e1 = I[AT_STEP], I[AT_E1]
-    J, E = jacobian + I[N_JACOBIAN] * buffer, rows + I[N_ROWS] * buffer
-    total = 0.0
-    for b in range(hard, soft):
-        block = blocks + BLOCK_INTS * b
-        width, j, column = I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_COLUMN]
-        for r in range(I[block + FIRST_ROW], I[block + FIRST_ROW] + I[block + ROWS]):
-            s = F[E + r]
-            for u in range(width):
-                s += F[J + j + u] * F[step + I[block_columns + column + u]]
-            j += width
-            F[e1 + r] = s
-            total += s * s
-    return total
-
-
-@part
-def let_go(I, F, buffer, hard, soft, n, damping, curved):
-    """Lift the bans of independent columns which the reduced gradient leads inside; returns how many."""
-    blocks, block_columns, ban, dependent = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_BAN], I[AT_DEPENDENT]
-    independent, released, z_count, z_start = I[AT_INDEPENDENT], I[AT_RELEASED], I[AT_Z_COUNT], I[AT_Z_START]
-    z_index, lower, upper, jacobian = I[AT_Z_INDEX], I[AT_LOWER], I[AT_UPPER], I[AT_JACOBIAN]
-    step, full, e1, Z = I[AT_STEP], I[AT_FULL], I[AT_E1], I[AT_Z]
-    line, S = I[AT_LINE], I[AT_S]
-    c, J, g = I[N_COLUMNS], jacobian + I[N_JACOBIAN] * buffer, full
-    for v in range(c):
-        F[g + v] = damping * F[step + v]
-    for b in range(hard, soft):
-        block = blocks + BLOCK_INTS * b
-        width, j, column = I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_COLUMN]
-        for r in range(I[block + FIRST_ROW], I[block + FIRST_ROW] + I[block + ROWS]):
-            for u in range(width):
-                F[g + I[block_columns + column + u]] += F[J + j + u] * F[e1 + r]
-            j += width
-    for i in range(n):
-        F[line + i] = F[g + I[independent + i]]
-    if hard > 0:
-        for v in range(c):
-            if I[dependent + v] != NONE:
-                for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
-                    F[line + I[z_index + k]] += F[Z + k] * F[g + v]
-    if curved:
-        for i in range(n):
-            for k in range(n):
-                F[line + i] += F[S + i * n + k] * F[step + I[independent + k]]
-    free = 0
-    for i in range(n):
-        v = I[independent + i]
-        now = I[ban + v]
-        if (
-            now != FREE
-            and now != LOCKED
-            and I[released + v] == 0
-            and F[lower + v] < F[upper + v]
-            and ((now == ON_UPPER and F[line + i] > 1e-12) or (now == ON_LOWER and F[line + i] < -1e-12))
-        ):
-            I[ban + v] = FREE
-            I[released + v] = 1
-            free += 1
-    return free
-
-
-@part
 def shorten(I, F, x):
-    """The passes are used up: stay in the box along the step that there is."""
+    """The passes are used up: stay in the box along the step that there is. Returns which share of it that is."""
     column_x, scale, lower, upper = I[AT_COLUMN_X], I[AT_SCALE], I[AT_LOWER], I[AT_UPPER]
     step = I[AT_STEP]
     share = 1.0
@@ -469,8 +458,10 @@ def shorten(I, F, x):
                 share = min(share, (F[upper + v] - F[x + k]) / way)
             elif F[x + k] + way < F[lower + v]:
                 share = min(share, (F[lower + v] - F[x + k]) / way)
+    share = max(share, 0.0)
     for v in range(I[N_COLUMNS]):
-        F[step + v] *= max(share, 0.0)
+        F[step + v] *= share
+    return share
 
 
 @part

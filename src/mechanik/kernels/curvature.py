@@ -70,17 +70,6 @@ def learn(I, F, n):
 
 
 @part
-def bend(I, F, n):
-    """s'Ss for the step in `line`: what S adds to the prediction."""
-    S, s = I[AT_S], I[AT_LINE]
-    total = 0.0
-    for i in range(n):
-        for k in range(n):
-            total += F[s + i] * F[S + i * n + k] * F[s + k]
-    return total
-
-
-@part
 def remember(I, F, n):
     """Keep this step, which is in `line`, and its gradient for the next one."""
     independent, old = I[AT_INDEPENDENT], I[AT_OLD_COLUMNS]

@@ -50,7 +50,7 @@ LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 SLOW = 0.5
 """Where three steps leave more than this of the cost, second derivatives are looked at."""
 NEWTONS_FOR_TRIAL, NEWTONS_FOR_START = 8, 30
-ABANDONED_MU, ABANDONED_GAIN = 1e3, 0.7
+ABANDONED_MU, ABANDONED_GAIN = 1e3, 0.5
 """An attempt of several is given up at this damping, or if its cost is above this share of what it was three
 iterations ago. Tuned on random targets of a Panda and a UR5."""
 

@@ -1,0 +1,171 @@
+"""The default solver beside Klampt's: the same problems, starts, tolerance and iterations, in one run.
+
+Every problem has a solution: its target is where the link stands at a random configuration inside the limits. Klampt is
+believed when it says that it has solved one; of ours the answer is looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.formats.urdf_reader import read_urdf
+from mechanik.objectives.placement import Placement
+from mechanik.objectives.position_rules import Fixed, Linear, Planar, PositionRule, somewhere
+from mechanik.objectives.rotation_rules import Aligned, FixedRotation, RotationRule
+from mechanik.spatial import inverse, make
+
+DATA = Path(__file__).parent.parent / "data" / "klampt"
+PROBLEMS, SHARED, TOLERANCE = 1000, 50, 1e-5
+"""SHARED problems have the same points and directions in the link, so that one solver serves for all of them."""
+ITERATIONS = 100
+"""Klampt's own default."""
+RESTARTS = 300
+SIZE = 0.1
+"""m; how far from the link's origin the points may be that are to be placed."""
+ROBOTS = {"tree9": ("r_tool", "l_tool"), "panda_nogeom": ("panda_hand_tcp",), "ur5_nogeom": ("tool0",)}
+KINDS: dict[str, tuple[type[PositionRule] | None, type[RotationRule] | None]] = {
+    "point": (Fixed, None),
+    "line": (Linear, None),
+    "plane": (Planar, None),
+    "axis": (None, Aligned),
+    "orientation": (None, FixedRotation),
+    "pose": (Fixed, FixedRotation),
+    "hinge": (Fixed, Aligned),
+    "surface": (Planar, Aligned),
+    "line and axis": (Linear, Aligned),
+    "line and orientation": (Linear, FixedRotation),
+    "plane and orientation": (Planar, FixedRotation),
+}
+KNOWN_BETWEEN_LINKS = ("point", "pose")
+"""The others, asked between two links, end Klampt's process."""
+
+
+@pytest.mark.klampt
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_attempt_succeeds_at_least_as_often_as_klampts_and_restarts_always(kind: str, name: str) -> None:
+    compare(name, kind, ROBOTS[name][0])
+
+
+@pytest.mark.klampt
+@pytest.mark.parametrize("kind", KNOWN_BETWEEN_LINKS)
+def test_one_attempt_succeeds_at_least_as_often_as_klampts_between_two_links(kind: str) -> None:
+    compare("tree9", kind, *ROBOTS["tree9"])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in KNOWN_BETWEEN_LINKS])
+def test_restarts_always_succeed_between_two_links_where_klampt_cannot_follow(kind: str) -> None:
+    for _, target, q0, solver in problems("tree9", kind, *ROBOTS["tree9"], count=200):
+        assert solver.solve(target, q0, restarts=RESTARTS).success
+
+
+def compare(name: str, kind: str, link: str, base: str | None = None) -> None:
+    klampt = pytest.importorskip("klampt")
+    theirs, places = klampt_robot(name)
+    ours_solved = klampt_solved = 0
+    for objective, target, q0, solver in problems(name, kind, link, base, PROBLEMS):
+        once = solver.solve(target, q0)
+        ours_solved += once.success
+        if once.success:
+            error = objective.error(solver.mechanism, once.q)
+            assert max(error.position, error.rotation) <= TOLERANCE * (1 + 1e-6)
+        assert solver.solve(target, q0, restarts=RESTARTS).success
+
+        wanted = klampt.IKObjective()
+        wanted.setLinks(theirs.link(link).getIndex(), -1 if base is None else theirs.link(base).getIndex())
+        ask(wanted, objective)
+        peer = klampt.IKSolver(theirs)
+        peer.add(wanted)
+        peer.setMaxIters(ITERATIONS)
+        peer.setTolerance(TOLERANCE)
+        configuration = np.zeros(theirs.numLinks())
+        configuration[places] = q0
+        theirs.setConfig(configuration)
+        klampt_solved += peer.solve()
+    print(f"{name:14} {kind:24} ours {ours_solved}, klampt {klampt_solved}")
+    assert ours_solved >= klampt_solved
+
+
+def problems(
+    name: str, kind: str, link: str, base: str | None = None, count: int = PROBLEMS
+) -> Iterator[tuple[Placement, Any, np.ndarray, mk.Solver]]:
+    """Objectives, their targets alone, starts, and solvers that take such targets."""
+    mechanism = robot(name)
+    rng = np.random.default_rng([list(KINDS).index(kind), list(ROBOTS).index(name), base is not None])
+    solver, template = None, None
+    for number, (q, q0) in enumerate(zip(mechanism.random(rng, count), mechanism.random(rng, count), strict=True)):
+        X = mechanism.pose(link, q) if base is None else inverse(mechanism.pose(base, q)) @ mechanism.pose(link, q)
+        # a target pose cannot bring a new direction along for an axis, so that such problems need a solver each
+        if solver is None or template is None or number % SHARED == 0 or kind in ("hinge", "surface", "line and axis"):
+            template = draw(kind, link, base, X, rng)
+            solver = mk.Solver(mechanism, template, max_iterations=ITERATIONS)
+        objective = template.match_destination(X)
+        yield objective, bare_target(objective), q0, solver
+
+
+def draw(kind: str, link: str, base: str | None, X: np.ndarray, rng: np.random.Generator) -> Placement:
+    """A random objective of a kind that is fulfilled where the link stands at X."""
+    place, turn = KINDS[kind]
+    local, axis, direction = somewhere(rng, SIZE), rng.standard_normal(3), rng.standard_normal(3)
+    if kind == "surface":
+        direction = X[:3, :3] @ axis
+    p = X[:3, :3] @ local + X[:3, 3]
+    wish: Any = {"relative_to": base, "tolerance": TOLERANCE, "angle_tolerance": TOLERANCE}
+    if kind == "pose":
+        return mk.PoseGoal(link, make(X[:3, :3], p), at=local, **wish)
+    if kind == "point":
+        return mk.Point(link, p, local, **wish)
+    position = None if place is None else Fixed(p, local) if place is Fixed else place(p, direction, local)
+    rotation = None if turn is None else Aligned(X[:3, :3] @ axis, axis) if turn is Aligned else turn(X[:3, :3])
+    return Placement(link, position, rotation, **wish)
+
+
+def bare_target(objective: Placement) -> Any:
+    """What tells it from others of its kind with the same points and directions in the link."""
+    position, rotation = objective.position, objective.rotation
+    if isinstance(rotation, FixedRotation):
+        return make(rotation.target, np.zeros(3) if position is None else position.target)
+    return rotation.target if position is None else position.target
+
+
+def ask(wanted: Any, objective: Placement) -> None:
+    """The same of Klampt."""
+    position, rotation = objective.position, objective.rotation
+    if isinstance(position, Fixed):
+        wanted.setFixedPosConstraint(position.local, position.target)
+    elif isinstance(position, Linear):
+        wanted.setLinearPosConstraint(position.local, position.target, position.direction)
+    elif isinstance(position, Planar):
+        wanted.setPlanarPosConstraint(position.local, position.direction, float(position.direction @ position.target))
+    if isinstance(rotation, FixedRotation):
+        wanted.setFixedRotConstraint(rotation.wanted.T.ravel())
+    elif isinstance(rotation, Aligned):
+        wanted.setAxialRotConstraint(rotation.local, rotation.target)
+
+
+@cache
+def robot(name: str) -> mk.Mechanism:
+    return read_urdf(DATA / f"{name}.urdf")
+
+
+@cache
+def klampt_robot(name: str) -> tuple[Any, list[int]]:
+    """Klampt's robot, and where in its configuration our q stands."""
+    import klampt
+
+    world = klampt.WorldModel()
+    assert world.readFile(str(DATA / f"{name}.urdf"))
+    theirs, mechanism = world.robot(0), robot(name)
+    KEPT.append(world)
+    return theirs, [theirs.link(mechanism.joint(joint).child.name).getIndex() for joint in mechanism.space.q_names]
+
+
+KEPT: list[Any] = []
+"""Klampt's worlds, which their robots do not keep alive."""
