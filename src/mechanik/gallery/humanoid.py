@@ -97,8 +97,8 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
 
 
 def _join(
-    body: Builder, height: float, prefix: str, side: float, name: str, above: str, below: str, freedoms: str, at: Numbers,
-    axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
+    body: Builder, height: float, prefix: str, side: float, name: str, above: str, below: str, freedoms: str,
+    at: Numbers, axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
 ) -> None:  # fmt: skip
     """A joint of the left side, or its mirror: what turns about x and z there turns the other way."""
     parent = above if above in ("pelvis", "chest", "head") else prefix + above

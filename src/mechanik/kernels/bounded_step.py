@@ -53,6 +53,12 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
             solve_free(I, F, options, x, n, banned)
             spread(I, F, n)
         over, follower = put_on_bounds(I, F, x)
+        if over > 0 and hard == 0 and moved == 1.0 and not curved:
+            # as long as steps are taken, the way to the bounds is shortened, and the next step knows them: nearly as
+            # many iterations as with a second pass, which costs a third of one
+            stop_at_bounds(I, F, x, n)
+            predicted = cost + model(I, F, n)
+            break
         if over == 0:
             if newton:
                 break
@@ -170,6 +176,19 @@ def put_on_bounds(I, F, x):
                 if I[dependent + v] != NONE:
                     follower = 1
     return over, follower
+
+
+@part
+def stop_at_bounds(I, F, x, n):
+    """Each column that the step takes over a bound ends on it."""
+    column_x, independent, scale, line = I[AT_COLUMN_X], I[AT_INDEPENDENT], I[AT_SCALE], I[AT_LINE]
+    for i in range(n):
+        v = I[independent + i]
+        k = I[column_x + v]
+        if k >= 0:
+            there = min(max(F[x + k] + F[scale + v] * F[line + i], F[I[AT_LOWER] + v]), F[I[AT_UPPER] + v])
+            F[line + i] = (there - F[x + k]) / F[scale + v]
+            F[I[AT_STEP] + v] = F[line + i]
 
 
 @part

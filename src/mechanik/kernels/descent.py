@@ -30,7 +30,7 @@ CONVERGED, CLOSEST, STALLED, TIMEOUT, OPEN, NOT_TRIED = 0.0, 1.0, 2.0, 3.0, 4.0,
 # state, which lives on when the solver pauses
 (RESUMED, ATTEMPT, ABANDONS, STAGE, PHASE, CURRENT, ITERATIONS, EVALUATIONS, IN_STAGE, MU, COST, IS_SHUT, PREDICTED, SHUT_COST,
  NEWTONS, LAST_OPEN, KICKED, COST_AT_KICK, BEFORE_1, BEFORE_2, BEFORE_3, FINAL, STEEPEST, CURVED, MOVED,
- EVALUATED) = range(26)  # fmt: skip
+ EVALUATED, LAST_DISTANCE) = range(27)  # fmt: skip
 
 # what the trial is: the start of a stage, a damped step, that step shut again, an open state being shut, a state to end with
 FIRST, TRIAL, RESTORED, CLOSING, LAST = range(5)
@@ -44,6 +44,8 @@ STAGES_OUT, STAGE_NUMBERS = 8, 5
 STAGE_STATUS, STAGE_COST, STAGE_STEEPEST, STAGE_ITERATIONS, HELD_BY_ROWS = range(5)
 
 NOT_A_ROTATION = 1e-6
+RANKED = 128
+"""How many starts are tried nearest first. Twice as many save 2 % of the iterations and cost as much in looking."""
 LARGEST_MU = 1e10
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
@@ -334,7 +336,7 @@ def begin_elsewhere(I, F, start):
     x, column_x, ban, balls = I[AT_X], I[AT_COLUMN_X], I[AT_BAN], I[AT_BALLS]
     for v in range(I[N_COLUMNS]):
         k = I[column_x + v]
-        if 0 <= k < start.shape[0] and I[ban + v] != LOCKED:
+        if 0 <= k < I[N_Q] and I[ban + v] != LOCKED:
             F[x + k] = start[k]
     for i in range(I[N_BALLS]):
         if I[ban + I[balls + 2 * i + 1]] != LOCKED:
@@ -424,7 +426,7 @@ def aim(I, F, target):
 def begin(I, F, S, options, out, q0, restarts):
     """The first attempt, from q0; False if q0 is not finite."""
     lower, upper, column_x, best_cost = I[AT_LOWER], I[AT_UPPER], I[AT_COLUMN_X], I[AT_BEST_COST]
-    S[ATTEMPT], S[ITERATIONS], S[EVALUATIONS] = 0.0, 0.0, 0.0
+    S[ATTEMPT], S[ITERATIONS], S[EVALUATIONS], S[LAST_DISTANCE] = 0.0, 0.0, 0.0, -1.0
     S[ABANDONS] = 1.0 if restarts > 0 else 0.0
     for s in range(I[N_STAGES]):
         F[best_cost + s] = np.inf
@@ -442,6 +444,28 @@ def begin(I, F, S, options, out, q0, restarts):
 
 
 @part
+def nearest_start(I, F, S, starts, k):
+    """The start, of those not tried, at which the goal's frame B is nearest to A; k if there is none.
+
+    Behind each start is the pose of B there. Distances grow from one attempt to the next, so the last one tells what was tried.
+    """
+    block, nq = I[AT_BLOCKS] + BLOCK_INTS * I[TARGET], I[N_Q]
+    A, row = I[AT_DATA] + BLOCK_FLOATS * I[TARGET] + FRAME_A, I[AT_WEIGHT] + I[block + FIRST_ROW]
+    length, angle = F[row] * F[row], F[row + 3] * F[row + 3]
+    best = np.inf
+    for i in range(min(starts.shape[0], RANKED)):
+        along = 0.0
+        for c in range(9):
+            along += F[A + c] * starts[i, nq + c]
+        x, y, z = F[A + 9] - starts[i, nq + 9], F[A + 10] - starts[i, nq + 10], F[A + 11] - starts[i, nq + 11]
+        distance = length * (x * x + y * y + z * z) + angle * (3.0 - along)
+        if S[LAST_DISTANCE] < distance < best:
+            best, k = distance, i
+    S[LAST_DISTANCE] = best
+    return k
+
+
+@part
 def next_attempt(I, F, S, options, out, starts):
     """An attempt has ended: keep it if it is the best, and begin the next one; False if there is none."""
     best_cost, x, best = I[AT_BEST_COST], I[AT_X], I[AT_BEST]
@@ -456,7 +480,10 @@ def next_attempt(I, F, S, options, out, starts):
         report(I, F, S, options, out, success)
         return False
     if S[ATTEMPT] <= starts.shape[0]:
-        begin_elsewhere(I, F, starts[int(S[ATTEMPT]) - 1])
+        k = int(S[ATTEMPT]) - 1
+        if k < RANKED and starts.shape[1] > I[N_Q]:
+            k = nearest_start(I, F, S, starts, k)
+        begin_elsewhere(I, F, starts[k])
     else:  # none has succeeded: go as far down as can be from the best
         S[ABANDONS] = 0.0
         copy(I, F, best, x)

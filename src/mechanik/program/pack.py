@@ -83,7 +83,7 @@ def pack(
         "terms": sum(len(draft.terms) for draft in drafts), "stages": stages,
         "balls": sum(v in column_of for _, v in skeleton.balls), "masses": sum(len(draft.masses) for draft in drafts),
         "jacobian": sum(h * len(some) for h, some in zip(heights, members, strict=True)),
-        "block_columns": sum(map(len, members)), "widest": max([1, *heights]), "q": skeleton.nx,
+        "block_columns": sum(map(len, members)), "widest": max([1, *heights]), "q": skeleton.nq,
         "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts), "target": 0, "zero": 0,
     }  # fmt: skip
     packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64))

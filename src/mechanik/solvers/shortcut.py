@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mechanik.kernels import problem
+from mechanik.mechanism import Mechanism
 from mechanik.objectives import JointValues, Objective, Point, PoseGoal
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program import Program
@@ -35,7 +36,7 @@ def find_shortcut(
     still = row.kind is Kind.POSE and row.a is None and row.world_axes is None
     if type(objective) is PoseGoal and still and row.rows == (0, 1, 2, 3, 4, 5) and np.array_equal(row.X_a, objective.target):
         part.packed.ints[problem.TARGET] = block
-        return _pose
+        return put_pose
     if type(objective) is Point and still:
         return _point(data[problem.FRAME_A + 9 : problem.FRAME_B])
     if type(objective) is JointValues and row.kind is Kind.VALUE and row.freedom in objective.values:
@@ -47,7 +48,14 @@ def find_shortcut(
     return None
 
 
-def _pose(target: object, q0: Array) -> Array | None:
+def with_ends(mechanism: Mechanism, starts: Array, row: Relation) -> Array:
+    """Starts (K, nq) with the pose of the goal's frame at each behind it, (K, nq + 12), so that the nearest come first."""
+    X = mechanism.pose(row.b or "", starts) @ row.X_b
+    ends = [X[:, :3, :3].reshape(len(starts), 9), X[:, :3, 3]]
+    return np.ascontiguousarray(np.concatenate([starts, *ends], axis=1))
+
+
+def put_pose(target: object, q0: Array) -> Array | None:
     """A pose is checked and put in by the kernel itself."""
     return target if type(target) is np.ndarray and target.shape == (4, 4) else None
 

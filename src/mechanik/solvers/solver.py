@@ -26,7 +26,7 @@ from mechanik.solvers.freedoms import Names, as_bounds, as_mask, places
 from mechanik.solvers.graph import graph_objectives
 from mechanik.solvers.options import Options, check_names
 from mechanik.solvers.running import DONE, descent, run, set_options
-from mechanik.solvers.shortcut import find_shortcut
+from mechanik.solvers.shortcut import find_shortcut, put_pose, with_ends
 from mechanik.solvers.solution import SUCCESS, Solution
 from mechanik.solvers.starts import halton_starts, random_starts
 from mechanik.spatial import Pose
@@ -221,7 +221,8 @@ class Solver:
         if self._shortcut is not None:
             packed = self._program.parts[0].packed
             self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
-            self._starts = self._table(self.options.restarts)
+            starts = self._table(self.options.restarts)
+            self._starts = with_ends(mechanism, starts, self._rows[0][0]) if self._shortcut is put_pose else starts
 
     def _set_up(self) -> None:
         """Bounds and options as the solver was made."""
