@@ -1,29 +1,113 @@
 """One damped step of Gauss and Newton: hard rows hold, soft rows fall, no number of x leaves its bounds.
 
-With the hard rows eliminated, the step of the independent columns minimises
+With the hard rows eliminated (`elimination.py`), the step of the independent columns minimises
 
     |e + J s|^2 + damping |s|^2
 
-over the soft rows, by Cholesky within the envelope of the matrix. Columns that the step would take over a bound are put
-on it and the rest is solved again; a column at a bound is let go when the reduced gradient leads inside. The reduced
-gradient knows the forces of the closures: going by the sign of J'e instead ended in wrong poses.
+over the soft rows (`least_squares.py`). Columns that the step would take over a bound are put on it and the rest is
+solved again; a column at a bound is let go when the reduced gradient leads inside. The reduced gradient knows the
+forces of the closures: going by the sign of J'e instead ended in wrong poses.
 """
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mechanik.kernels.compiler import part
-from mechanik.kernels.curvature import bend_matrix, remember
+from mechanik.kernels.curvature import remember
 from mechanik.kernels.elimination import NONE, eliminate
+from mechanik.kernels.least_squares import assemble, model, solve_free, spread
 from mechanik.kernels.problem import *
 
-FREE, ON_UPPER, ON_LOWER, LOCKED = 0, 1, 2, 3
 PASSES = 12
 INSIDE = 1e-13
 """How far beyond a bound still counts as on it."""
+
+
+@part
+def settle_bans(I, F, x):
+    """Forget bans of columns that have left their bound; returns how many stand."""
+    column_x, ban, released, lower = I[AT_COLUMN_X], I[AT_BAN], I[AT_RELEASED], I[AT_LOWER]
+    upper = I[AT_UPPER]
+    banned = 0
+    for v in range(I[N_COLUMNS]):
+        now = I[ban + v]
+        I[released + v] = 0
+        if now == FREE:
+            continue
+        if now != LOCKED:
+            at = F[x + I[column_x + v]]
+            if (now == ON_UPPER and at < F[upper + v] - 1e-9) or (now == ON_LOWER and at > F[lower + v] + 1e-9):
+                I[ban + v] = FREE
+                continue
+        banned += 1
+    return banned
+
+
+@part
+def put_on_bounds(I, F, x):
+    """Ban the columns that the step takes over a bound; returns how many, and whether one of them is dependent."""
+    column_x, ban, dependent, scale = I[AT_COLUMN_X], I[AT_BAN], I[AT_DEPENDENT], I[AT_SCALE]
+    lower, upper, step = I[AT_LOWER], I[AT_UPPER], I[AT_STEP]
+    over, follower = 0, 0
+    for v in range(I[N_COLUMNS]):
+        k = I[column_x + v]
+        if k >= 0 and I[ban + v] == FREE:
+            there = F[x + k] + F[scale + v] * F[step + v]
+            if there > F[upper + v] + INSIDE or there < F[lower + v] - INSIDE:
+                I[ban + v] = ON_UPPER if there > F[upper + v] else ON_LOWER
+                over += 1
+                if I[dependent + v] != NONE:
+                    follower = 1
+    return over, follower
+
+
+@part
+def stop_at_bounds(I, F, x, n):
+    """Each column that the step takes over a bound ends on it."""
+    column_x, independent, scale, line = I[AT_COLUMN_X], I[AT_INDEPENDENT], I[AT_SCALE], I[AT_LINE]
+    for i in range(n):
+        v = I[independent + i]
+        k = I[column_x + v]
+        if k >= 0:
+            there = min(max(F[x + k] + F[scale + v] * F[line + i], F[I[AT_LOWER] + v]), F[I[AT_UPPER] + v])
+            F[line + i] = (there - F[x + k]) / F[scale + v]
+            F[I[AT_STEP] + v] = F[line + i]
+
+
+@part
+def let_go(I, F, n):
+    """Lift the bans of independent columns which the slope of the model leads inside; returns how many."""
+    ban, independent, released, full = I[AT_BAN], I[AT_INDEPENDENT], I[AT_RELEASED], I[AT_FULL]
+    free = 0
+    for i in range(n):
+        v = I[independent + i]
+        now, slope = I[ban + v], F[full + i]
+        inside = (now == ON_UPPER and slope > 1e-12) or (now == ON_LOWER and slope < -1e-12)
+        if inside and I[released + v] == 0 and F[I[AT_LOWER] + v] < F[I[AT_UPPER] + v]:
+            I[ban + v] = FREE
+            I[released + v] = 1
+            free += 1
+    return free
+
+
+@part
+def shorten(I, F, x):
+    """The passes are used up: stay in the box along the step that there is. Returns which share of it that is."""
+    column_x, scale, lower, upper = I[AT_COLUMN_X], I[AT_SCALE], I[AT_LOWER], I[AT_UPPER]
+    step = I[AT_STEP]
+    share = 1.0
+    for v in range(I[N_COLUMNS]):
+        k, way = I[column_x + v], F[scale + v] * F[step + v]
+        if k >= 0 and abs(way) > 1e-15:
+            if F[x + k] + way > F[upper + v]:
+                share = min(share, (F[upper + v] - F[x + k]) / way)
+            elif F[x + k] + way < F[lower + v]:
+                share = min(share, (F[lower + v] - F[x + k]) / way)
+    share = max(share, 0.0)
+    for v in range(I[N_COLUMNS]):
+        F[step + v] *= share
+    return share
 
 
 @part
@@ -85,402 +169,6 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
         if curved:
             remember(I, F, n)
     return predicted, steepest
-
-
-@part
-def spread(I, F, n):
-    """The step of all columns, from that of the independent ones in `line`."""
-    dependent, independent, z_count, z_start = I[AT_DEPENDENT], I[AT_INDEPENDENT], I[AT_Z_COUNT], I[AT_Z_START]
-    z_index, step, offset, Z = I[AT_Z_INDEX], I[AT_STEP], I[AT_OFFSET], I[AT_Z]
-    line = I[AT_LINE]
-    for i in range(n):
-        F[step + I[independent + i]] = F[line + i]
-    if n == I[N_COLUMNS]:
-        return
-    for v in range(I[N_COLUMNS]):
-        if I[dependent + v] != NONE:
-            s = F[offset + v]
-            for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
-                s += F[Z + k] * F[line + I[z_index + k]]
-            F[step + v] = s
-
-
-@part
-def model(I, F, n):
-    """By how much the damped model says that the step in `line` lowers the cost; its slope there into `full`."""
-    first, g, H, y, full = I[AT_FIRST], I[AT_GRADIENT], I[AT_H0], I[AT_LINE], I[AT_FULL]
-    change = 0.0
-    for i in range(n):
-        F[full + i] = F[H + i * n + i] * F[y + i]
-    for i in range(n):
-        s = 0.0
-        for k in range(I[first + i], i):
-            s += F[H + i * n + k] * F[y + k]
-            F[full + k] += F[H + i * n + k] * F[y + i]
-        F[full + i] += s
-    for i in range(n):
-        change += F[y + i] * (F[full + i] - 2.0 * F[g + i])
-        F[full + i] -= F[g + i]
-    return change
-
-
-@part
-def let_go(I, F, n):
-    """Lift the bans of independent columns which the slope of the model leads inside; returns how many."""
-    ban, independent, released, full = I[AT_BAN], I[AT_INDEPENDENT], I[AT_RELEASED], I[AT_FULL]
-    free = 0
-    for i in range(n):
-        v = I[independent + i]
-        now, slope = I[ban + v], F[full + i]
-        if I[released + v] == 0 and ((now == ON_UPPER and slope > 1e-12) or (now == ON_LOWER and slope < -1e-12)):
-            if F[I[AT_LOWER] + v] < F[I[AT_UPPER] + v]:
-                I[ban + v] = FREE
-                I[released + v] = 1
-                free += 1
-    return free
-
-
-@part
-def settle_bans(I, F, x):
-    """Forget bans of columns that have left their bound; returns how many stand."""
-    column_x, ban, released, lower = I[AT_COLUMN_X], I[AT_BAN], I[AT_RELEASED], I[AT_LOWER]
-    upper = I[AT_UPPER]
-    banned = 0
-    for v in range(I[N_COLUMNS]):
-        now = I[ban + v]
-        I[released + v] = 0
-        if now == FREE:
-            continue
-        if now != LOCKED:
-            at = F[x + I[column_x + v]]
-            if (now == ON_UPPER and at < F[upper + v] - 1e-9) or (now == ON_LOWER and at > F[lower + v] + 1e-9):
-                I[ban + v] = FREE
-                continue
-        banned += 1
-    return banned
-
-
-@part
-def put_on_bounds(I, F, x):
-    """Ban the columns that the step takes over a bound; returns how many, and whether one of them is dependent."""
-    column_x, ban, dependent, scale = I[AT_COLUMN_X], I[AT_BAN], I[AT_DEPENDENT], I[AT_SCALE]
-    lower, upper, step = I[AT_LOWER], I[AT_UPPER], I[AT_STEP]
-    over, follower = 0, 0
-    for v in range(I[N_COLUMNS]):
-        k = I[column_x + v]
-        if k >= 0 and I[ban + v] == FREE:
-            there = F[x + k] + F[scale + v] * F[step + v]
-            if there > F[upper + v] + INSIDE or there < F[lower + v] - INSIDE:
-                I[ban + v] = ON_UPPER if there > F[upper + v] else ON_LOWER
-                over += 1
-                if I[dependent + v] != NONE:
-                    follower = 1
-    return over, follower
-
-
-@part
-def stop_at_bounds(I, F, x, n):
-    """Each column that the step takes over a bound ends on it."""
-    column_x, independent, scale, line = I[AT_COLUMN_X], I[AT_INDEPENDENT], I[AT_SCALE], I[AT_LINE]
-    for i in range(n):
-        v = I[independent + i]
-        k = I[column_x + v]
-        if k >= 0:
-            there = min(max(F[x + k] + F[scale + v] * F[line + i], F[I[AT_LOWER] + v]), F[I[AT_UPPER] + v])
-            F[line + i] = (there - F[x + k]) / F[scale + v]
-            F[I[AT_STEP] + v] = F[line + i]
-
-
-@part
-def gather(I, F, options, buffer, b, hard, n):
-    """One soft block over the independent columns: their places into `listed`, its rows into `e1`.
-
-    Returns where its Jacobian over these columns is, how wide it is, and how many columns count.
-    """
-    blocks, block_columns, dependent, place = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_DEPENDENT], I[AT_PLACE]
-    local, listed, z_count, z_start = I[AT_LOCAL], I[AT_LISTED], I[AT_Z_COUNT], I[AT_Z_START]
-    z_index, jacobian, rows, offset = I[AT_Z_INDEX], I[AT_JACOBIAN], I[AT_ROWS], I[AT_OFFSET]
-    A, e1, Z = I[AT_BLOCK_A], I[AT_E1], I[AT_Z]
-    block = blocks + BLOCK_INTS * b
-    m, width, row, column = I[block + ROWS], I[block + COLUMNS], I[block + FIRST_ROW], I[block + FIRST_COLUMN]
-    J, E = jacobian + I[N_JACOBIAN] * buffer + I[block + FIRST_J], rows + I[N_ROWS] * buffer + row
-    for r in range(m):
-        F[e1 + r] = F[E + r]
-    if options[LARGEST_ERROR] < np.inf or options[LARGEST_ANGLE] < np.inf:
-        hold_back(F, e1, I[block + MASK], m, options[LARGEST_ERROR], options[LARGEST_ANGLE])
-    if hard == 0:
-        for u in range(width):
-            I[listed + u] = I[place + I[block_columns + column + u]]
-        return J, width, width
-    touched = I[ZERO]
-    for u in range(width):
-        v = I[block_columns + column + u]
-        if I[dependent + v] == NONE:
-            touched = add_column(I, F, J + u, width, m, I[place + v], 1.0, A, n, local, listed, touched)
-        else:
-            for r in range(m):
-                F[e1 + r] += F[J + r * width + u] * F[offset + v]
-            for k in range(I[z_start + v], I[z_start + v] + I[z_count + v]):
-                touched = add_column(I, F, J + u, width, m, I[z_index + k], F[Z + k], A, n, local, listed, touched)
-    for t in range(touched):
-        I[local + I[listed + t]] = 0
-    return A, n, touched
-
-
-@part
-def add_column(I, F, J, width, m, i, z, A, n, local, listed, touched):
-    """Add z times a column of J to the column of A that belongs to the independent column i."""
-    t = I[local + i] - 1
-    if t < 0:
-        t = touched
-        I[local + i] = t + 1
-        I[listed + t] = i
-        touched += 1
-        for r in range(m):
-            F[A + r * n + t] = 0.0
-    for r in range(m):
-        F[A + r * n + t] += z * F[J + r * width]
-    return touched
-
-
-@part
-def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
-    """The matrix H0 = A'A + damping (1 + Z'Z) and the gradient -A'e over the independent columns; returns e'e."""
-    blocks, dependent, first, local = I[AT_BLOCKS], I[AT_DEPENDENT], I[AT_FIRST], I[AT_LOCAL]
-    listed, g, e, H = I[AT_LISTED], I[AT_GRADIENT], I[AT_E1], I[AT_H0]
-    for i in range(n):
-        I[first + i] = i
-        F[g + i] = 0.0
-        I[local + i] = 0
-        for k in range(i + 1):
-            F[H + i * n + k] = 0.0
-    cost = 0.0
-    for b in range(hard, soft):
-        m = I[blocks + BLOCK_INTS * b + ROWS]
-        A, width, count = gather(I, F, options, buffer, b, hard, n)
-        for r in range(m):
-            cost += F[e + r] * F[e + r]
-        lowest = n
-        for t in range(count):
-            lowest = min(lowest, I[listed + t])
-        for t in range(count):
-            I[first + I[listed + t]] = min(I[first + I[listed + t]], lowest)
-        # poses and points are the common case: with their columns in registers this takes a third of the time
-        if m == 6:
-            for t in range(count):
-                i, a = I[listed + t], A + t
-                a0, a1, a2 = F[a], F[a + width], F[a + 2 * width]
-                a3, a4, a5 = F[a + 3 * width], F[a + 4 * width], F[a + 5 * width]
-                F[g + i] -= a0 * F[e] + a1 * F[e + 1] + a2 * F[e + 2] + a3 * F[e + 3] + a4 * F[e + 4] + a5 * F[e + 5]
-                for k in range(count):
-                    l, c = I[listed + k], A + k
-                    if l <= i:
-                        F[H + i * n + l] += (a0 * F[c] + a1 * F[c + width] + a2 * F[c + 2 * width]) + (
-                            a3 * F[c + 3 * width] + a4 * F[c + 4 * width] + a5 * F[c + 5 * width]
-                        )
-        elif m == 3:
-            for t in range(count):
-                i, a = I[listed + t], A + t
-                a0, a1, a2 = F[a], F[a + width], F[a + 2 * width]
-                F[g + i] -= a0 * F[e] + a1 * F[e + 1] + a2 * F[e + 2]
-                for k in range(count):
-                    l, c = I[listed + k], A + k
-                    if l <= i:
-                        F[H + i * n + l] += a0 * F[c] + a1 * F[c + width] + a2 * F[c + 2 * width]
-        else:
-            for t in range(count):
-                i = I[listed + t]
-                for r in range(m):
-                    F[g + i] -= F[A + r * width + t] * F[e + r]
-                for k in range(count):
-                    if I[listed + k] <= i:
-                        s = 0.0
-                        for r in range(m):
-                            s += F[A + r * width + t] * F[A + r * width + k]
-                        F[H + i * n + I[listed + k]] += s
-    if curved:
-        bend_matrix(I, F, n, moved)
-    for i in range(n):
-        F[H + i * n + i] += damping
-    if hard > 0:
-        for v in range(I[N_COLUMNS]):
-            if I[dependent + v] != NONE:
-                damp_dependent(I, F, v, n, damping)
-    return cost
-
-
-@part
-def damp_dependent(I, F, v, n, damping):
-    first, z_count, z_start, z_index = I[AT_FIRST], I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX]
-    offset, gradient, H0, Z = I[AT_OFFSET], I[AT_GRADIENT], I[AT_H0], I[AT_Z]
-    start, end = I[z_start + v], I[z_start + v] + I[z_count + v]
-    lowest = n
-    for k in range(start, end):
-        lowest = min(lowest, I[z_index + k])
-    for k in range(start, end):
-        i, z = I[z_index + k], damping * F[Z + k]
-        I[first + i] = min(I[first + i], lowest)
-        F[gradient + i] -= z * F[offset + v]
-        for l in range(start, end):
-            if I[z_index + l] <= i:
-                F[H0 + i * n + I[z_index + l]] += z * F[Z + l]
-
-
-@part
-def hold_back(F, e, mask, m, largest, largest_angle):
-    """Errors that are farther off than they should pull are shortened."""
-    lengths = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
-    metres, radians = 0.0, 0.0
-    for r in range(m):
-        if r < lengths:
-            metres += F[e + r] * F[e + r]
-        else:
-            radians += F[e + r] * F[e + r]
-    for r in range(m):
-        if r < lengths:
-            F[e + r] *= min(1.0, largest / math.sqrt(max(metres, 1e-300)))
-        else:
-            F[e + r] *= min(1.0, largest_angle / math.sqrt(max(radians, 1e-300)))
-
-
-@part
-def solve_free(I, F, options, x, n, banned):
-    """The independent columns' step into `line`; banned ones go to their bound."""
-    column_x, ban, independent, first = I[AT_COLUMN_X], I[AT_BAN], I[AT_INDEPENDENT], I[AT_FIRST]
-    scale, lower, upper, gradient = I[AT_SCALE], I[AT_LOWER], I[AT_UPPER], I[AT_GRADIENT]
-    H, H0, y = I[AT_H], I[AT_H0], I[AT_LINE]
-    for i in range(n):
-        F[y + i] = F[gradient + i]
-        for k in range(I[first + i], i + 1):
-            F[H + i * n + k] = F[H0 + i * n + k]
-    if banned > 0:
-        for i in range(n):
-            v = I[independent + i]
-            if I[ban + v] != FREE:
-                way = 0.0
-                if I[ban + v] != LOCKED:
-                    bound = F[upper + v] if I[ban + v] == ON_UPPER else F[lower + v]
-                    way = (bound - F[x + I[column_x + v]]) / F[scale + v]
-                for k in range(I[first + i], i):
-                    F[y + k] -= F[H + i * n + k] * way
-                    F[H + i * n + k] = 0.0
-                for k in range(i + 1, n):
-                    if i >= I[first + k]:
-                        F[y + k] -= F[H + k * n + i] * way
-                        F[H + k * n + i] = 0.0
-                F[H + i * n + i] = 1.0
-                F[y + i] = way
-    if options[SVD] == 1.0:
-        solve_by_rotations(I, F, H, n, first, y)
-    else:
-        cholesky(I, F, H, n, first, y)
-
-
-@part
-def cholesky(I, F, H, n, first, y):
-    """Solve H y = y in place by H = L D L', within the envelope of the lower triangle.
-
-    H then holds 1 / D and, below it, L D until a row is done and L from there on. A pivot that is not positive, which
-    second derivatives may bring about, counts as infinite: its column stays.
-    """
-    for i in range(n):
-        row, fi = H + i * n, I[first + i]
-        for j in range(fi + 1, i):
-            s = F[row + j]
-            for k in range(max(fi, I[first + j]), j):
-                s -= F[row + k] * F[H + j * n + k]
-            F[row + j] = s
-        s, t = F[row + i], F[y + i]
-        for k in range(fi, i):
-            d = F[row + k]
-            l = d * F[H + k * n + k]
-            F[row + k] = l
-            s -= d * l
-            t -= l * F[y + k]
-        F[row + i] = 1.0 / s if s > 1e-300 else 0.0
-        F[y + i] = t
-    for i in range(n):
-        F[y + i] *= F[H + i * n + i]
-    for i in range(n - 1, -1, -1):
-        s = F[y + i]
-        for k in range(I[first + i], i):
-            F[y + k] -= F[H + i * n + k] * s
-
-
-@part
-def solve_by_rotations(I, F, H, n, first, y):
-    """Solve H y = y by the eigenvalues of H, which Jacobi's rotations find; directions that H does not know stay."""
-    V = I[AT_V]
-    for i in range(n):
-        for k in range(n):
-            F[V + i * n + k] = 1.0 if i == k else 0.0
-        for k in range(i):
-            if k < I[first + i]:
-                F[H + i * n + k] = 0.0
-            F[H + k * n + i] = F[H + i * n + k]
-    for _ in range(30):
-        off, diagonal = 0.0, 0.0
-        for i in range(n):
-            diagonal += F[H + i * n + i] * F[H + i * n + i]
-            for k in range(i):
-                off += F[H + i * n + k] * F[H + i * n + k]
-        if off <= 1e-30 * diagonal:
-            break
-        for p in range(n - 1):
-            for q in range(p + 1, n):
-                a = F[H + p * n + q]
-                if a != 0.0:
-                    t = (F[H + q * n + q] - F[H + p * n + p]) / (2.0 * a)
-                    t = math.copysign(1.0, t) / (abs(t) + math.sqrt(t * t + 1.0))
-                    c = 1.0 / math.sqrt(t * t + 1.0)
-                    rotate(F, H, n, p, q, c, t * c)
-                    for k in range(n):
-                        u, v = F[V + k * n + p], F[V + k * n + q]
-                        F[V + k * n + p], F[V + k * n + q] = c * u - t * c * v, t * c * u + c * v
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, F[H + i * n + i])
-    for i in range(n):
-        s = 0.0
-        for k in range(n):
-            s += F[V + k * n + i] * F[y + k]
-        w = F[H + i * n + i]
-        F[I[AT_FULL] + i] = s / w if w > 1e-15 * largest else 0.0
-    for k in range(n):
-        s = 0.0
-        for i in range(n):
-            s += F[V + k * n + i] * F[I[AT_FULL] + i]
-        F[y + k] = s
-
-
-@part
-def rotate(F, H, n, p, q, c, s):
-    """H = G'HG for a rotation G in the plane of p and q."""
-    for k in range(n):
-        u, v = F[H + k * n + p], F[H + k * n + q]
-        F[H + k * n + p], F[H + k * n + q] = c * u - s * v, s * u + c * v
-    for k in range(n):
-        u, v = F[H + p * n + k], F[H + q * n + k]
-        F[H + p * n + k], F[H + q * n + k] = c * u - s * v, s * u + c * v
-
-
-@part
-def shorten(I, F, x):
-    """The passes are used up: stay in the box along the step that there is. Returns which share of it that is."""
-    column_x, scale, lower, upper = I[AT_COLUMN_X], I[AT_SCALE], I[AT_LOWER], I[AT_UPPER]
-    step = I[AT_STEP]
-    share = 1.0
-    for v in range(I[N_COLUMNS]):
-        k, way = I[column_x + v], F[scale + v] * F[step + v]
-        if k >= 0 and abs(way) > 1e-15:
-            if F[x + k] + way > F[upper + v]:
-                share = min(share, (F[upper + v] - F[x + k]) / way)
-            elif F[x + k] + way < F[lower + v]:
-                share = min(share, (F[lower + v] - F[x + k]) / way)
-    share = max(share, 0.0)
-    for v in range(I[N_COLUMNS]):
-        F[step + v] *= share
-    return share
 
 
 @part

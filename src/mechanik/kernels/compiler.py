@@ -28,6 +28,8 @@ KERNEL_MODULES = {"forward": 5, "descent": 25}
 
 KEPT_STAMPS = 8
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
+INSIDE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For what only kernels call: a way in from Python would be compiled for each."""
 
 _loaded: dict[str, ModuleType] = {}
 _loading = threading.RLock()
@@ -128,7 +130,7 @@ def kernel(signature: str, nogil: bool = True) -> Callable[[Callable[..., Any]],
 
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that kernels call; it is compiled into them."""
-    return _numba().njit(forceinline=True, **OPTIONS)(function)
+    return _numba().njit(forceinline=True, **OPTIONS, **INSIDE)(function)
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +138,7 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Its sums may be taken in another order, which lets the compiler use vectors.
     """
-    return _numba().njit(**{**OPTIONS, "fastmath": {"contract", "reassoc"}})(function)
+    return _numba().njit(**{**OPTIONS, **INSIDE, "fastmath": {"contract", "reassoc"}})(function)
 
 
 @contextmanager

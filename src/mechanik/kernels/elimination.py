@@ -1,8 +1,8 @@
 """Rows that must hold are used up: each gives one column as a function of others.
 
-Gauss-Jordan with complete pivoting. First block by block on the columns that only one hard block knows, such as the joints of one
-leg, so that the cost grows with the number of legs; then on all columns for the rows that are left. A row
-without a pivot says nothing new: over-constrained loops need no rule of their own. What comes out is
+Gauss-Jordan with complete pivoting. First block by block on the columns that only one hard block knows, such as
+the joints of one leg, so that the cost grows with the number of legs; then on all columns for the rows that are
+left. A row without a pivot says nothing new: over-constrained loops need no rule of their own. What comes out is
 
     step[dependent] = offset + Z step[independent]
 
@@ -61,7 +61,13 @@ def reduce_block(I, F, stage, buffer, b):
     ban, dependent, pivot, jacobian = I[AT_BAN], I[AT_DEPENDENT], I[AT_PIVOT], I[AT_JACOBIAN]
     rows, hold, T, rhs = I[AT_ROWS], I[AT_HOLD], I[AT_T], I[AT_RHS]
     block = blocks + BLOCK_INTS * b
-    m, width, j, row, column = I[block + ROWS], I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_ROW], I[block + FIRST_COLUMN]
+    m, width, j, row, column = (
+        I[block + ROWS],
+        I[block + COLUMNS],
+        I[block + FIRST_J],
+        I[block + FIRST_ROW],
+        I[block + FIRST_COLUMN],
+    )
     J, E = jacobian + I[N_JACOBIAN] * buffer, rows + I[N_ROWS] * buffer
     for k in range(m * width):
         F[T + j + k] = F[J + j + k]
@@ -116,7 +122,13 @@ def keep_what_is_left(I, F, b, left):
     blocks, block_columns, pivot, rest_column = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_PIVOT], I[AT_REST_COLUMN]
     dense, T, rhs = I[AT_DENSE], I[AT_T], I[AT_RHS]
     block = blocks + BLOCK_INTS * b
-    m, width, j, row, column = I[block + ROWS], I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_ROW], I[block + FIRST_COLUMN]
+    m, width, j, row, column = (
+        I[block + ROWS],
+        I[block + COLUMNS],
+        I[block + FIRST_J],
+        I[block + FIRST_ROW],
+        I[block + FIRST_COLUMN],
+    )
     c = I[N_COLUMNS]
     for r in range(m):
         if I[pivot + row + r] != NONE:
@@ -197,7 +209,13 @@ def express(I, F, hard, rest, n):
         F[line + i] = 0.0
     for b in range(hard):
         block = blocks + BLOCK_INTS * b
-        m, width, j, row, column = I[block + ROWS], I[block + COLUMNS], I[block + FIRST_J], I[block + FIRST_ROW], I[block + FIRST_COLUMN]
+        m, width, j, row, column = (
+            I[block + ROWS],
+            I[block + COLUMNS],
+            I[block + FIRST_J],
+            I[block + FIRST_ROW],
+            I[block + FIRST_COLUMN],
+        )
         for r in range(m):
             if I[pivot + row + r] == NONE:
                 continue

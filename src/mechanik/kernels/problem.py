@@ -6,8 +6,9 @@ Everything is in two arrays, one of integers and one of floats, since each array
 - nodes (`layout.py`), in topological order, and x, the numbers that move them: q, then what the problem adds to it;
 - columns, the directions in which x can go. One unit of a column moves x by `scale`: 1 rad, or one size of the
   mechanism, so that all columns are alike. `lower` and `upper` bound x; the three columns of a ball have no bounds;
-- blocks of rows, each the relation of a frame B to a frame A (`Kind` names the kinds). A block has a dense Jacobian over the
-  columns that can change it; each of its `terms` is the share of one axis of one node in one of these columns;
+- blocks of rows, each the relation of a frame B to a frame A (`Kind` names the kinds). A block has a dense
+Jacobian over the columns that can change it; each of its `terms` is the share of one axis of one node in one of
+these columns;
 - stages: in stage s the blocks below HARD are held and those from HARD to SOFT are brought towards zero.
 
 Rows are weighted; lengths are in sizes of the mechanism. A row that may lie in a band has a number in x, its slack,
@@ -41,16 +42,20 @@ STAGE_INTS = 3
 (SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET, FIXED_DAMPING, SMALLEST_STEP, LARGEST_ERROR,
  LARGEST_ANGLE, SVD) = range(12)  # fmt: skip
 
+# what is known of a column: free, on its upper or lower bound for this step, or not to be moved at all
+FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
+
 MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
 
 # the header: sizes, then where each table begins
 SIZES = (
-    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns", "widest", "q",
+    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns",
+    "widest", "q",
     "functions", "target", "zero",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
  N_Q, N_FUNCTIONS, TARGET, ZERO) = range(16)  # fmt: skip
-"""ZERO is a number that is always 0 and that the compiler does not know: for a known one it compiles functions twice."""
+"""ZERO is always 0, and the compiler does not know it: for a known number it compiles functions twice."""
 OFFSETS = 16
 
 INT_TABLES = {
@@ -124,8 +129,11 @@ FLOAT_TABLES = {
 (
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
  AT_BAN, AT_DEPENDENT, AT_PLACE, AT_INDEPENDENT, AT_FIRST, AT_LOCAL, AT_LISTED, AT_RELEASED, AT_Z_COUNT,
- AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES, AT_WEIGHT, AT_SCALE, AT_LOWER,
- AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X, AT_TRIAL,
- AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0, AT_DENSE, AT_Z, AT_T,
+ AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES,
+ AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X,
+ AT_TRIAL,
+ AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0,
+ AT_DENSE, AT_Z, AT_T,
  AT_RHS, AT_LINE, AT_S, AT_OLD_GRADIENT, AT_OLD_STEP, AT_V,
 ) = range(OFFSETS, OFFSETS + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

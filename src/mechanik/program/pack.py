@@ -289,7 +289,8 @@ def _fill_blocks(
         has_bands = any(draft.is_banded(r) for r in range(draft.height))
         blocks[b] = (
             relation.kind, draft.mask, draft.height, row, node_of.get(draft.node_a, -1), node_of.get(draft.node_b, -1),
-            len(some), column, j, len(draft.terms), term, draft.x_index, relation.world_axes is not None, mass, len(draft.masses),
+            len(some), column, j, len(draft.terms), term, draft.x_index, relation.world_axes is not None, mass,
+            len(draft.masses),
             has_bands,
         )  # fmt: skip
         data[b, problem.FRAME_A : problem.FRAME_B] = flat_pose(draft.X_a)

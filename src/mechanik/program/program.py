@@ -17,7 +17,7 @@ from mechanik.program.skeleton import Skeleton, build_skeleton
 from mechanik.spatial.array import Array
 
 SIZE_OF_REACH = 1 / 3
-"""What counts as a unit of length, as a share of the mechanism's reach. Tuned on random targets of a Panda and a UR5."""
+"""What counts as a unit of length, as a share of the reach. Tuned on random targets of a Panda and a UR5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

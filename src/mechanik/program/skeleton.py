@@ -1,7 +1,8 @@
 """What can move in a problem: the mechanism's nodes, and those of closing joints that have limits or targets.
 
-A closing joint's freedoms are no part of q. As long as nothing is asked of them, its closure simply has fewer rows. A closing
-joint that has limits or a target gets nodes of its own and numbers behind q, and its end is welded to the link.
+A closing joint's freedoms are no part of q. As long as nothing is asked of them, its closure simply has fewer
+rows. A closing joint that has limits or a target gets nodes of its own and numbers behind q, and its end is welded
+to the link.
 """
 
 from __future__ import annotations

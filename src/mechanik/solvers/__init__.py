@@ -6,7 +6,8 @@ mechanism behind the caller's back. May import `program` and what stands below i
 
 from mechanik.solvers.options import Options
 from mechanik.solvers.solution import Solution
-from mechanik.solvers.solver import Solver, solve
+from mechanik.solvers.solve_once import solve
+from mechanik.solvers.solver import Solver
 from mechanik.solvers.status import ChainReport, Status
 
 __all__ = ["ChainReport", "Options", "Solution", "Solver", "Status", "solve"]

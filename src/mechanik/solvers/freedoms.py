@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from mechanik.errors import LimitsError, ShapeError, UnknownName, WrongKind
+from mechanik.errors import LimitsError, ObjectiveError, ShapeError, UnknownName, WrongKind
 from mechanik.mechanism import Joint, Mechanism
 from mechanik.mechanism.door import as_number
+from mechanik.objectives import Objective
 from mechanik.spatial.array import Array, ArrayLike
 
 Names = Iterable[str | Joint]
+SMALLEST_EASE = 1e-6
 
 
 def places(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], list[int]]:
@@ -66,11 +68,10 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
     if not isinstance(limits, Mapping):
         raise ShapeError(f"limits are given by name, as in {{'elbow': (0, 2)}}, not as {limits!r}")
     for name, pair in limits.items():
-        try:
-            low, high = pair  # type: ignore[misc]
-        except (TypeError, ValueError):
-            raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}") from None
-        low, high = (as_number(bound, f"limit of {name!r}", infinite=True) for bound in (low, high))
+        if np.shape(pair) != (2,):
+            raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}")
+        bounds: list[object] = list(pair)  # type: ignore[arg-type]
+        low, high = (as_number(bound, f"limit of {name!r}", infinite=True) for bound in bounds)
         if low > high:
             raise LimitsError(f"limits of {name!r} are {low:g} and {high:g}; the lower must not be above the upper")
         q, v = places(mechanism, name)
@@ -78,3 +79,20 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
             raise LimitsError(f"joint {name!r} is a ball, which has no limits; use InCone for one")
         lower[q], upper[q] = low, high
     return lower, upper
+
+
+def as_weights(
+    mechanism: Mechanism, objectives: Sequence[Objective], weights: Mapping[str, float]
+) -> tuple[dict[int, float], Array]:
+    """Factors on the weights of objectives by number, and how readily each freedom moves, (nv,)."""
+    factors: dict[int, float] = {}
+    ease = np.ones(mechanism.nv)
+    for name, weight in weights.items():
+        value = as_number(weight, f"weight of {name!r}")
+        if value <= 0:
+            raise ObjectiveError(f"weight of {name!r} must be above zero, not {value:g}")
+        numbers = [k for k, one in enumerate(objectives) if one.name == name]
+        factors |= dict.fromkeys(numbers, value)
+        if not numbers:
+            ease[places(mechanism, name)[1]] = max(1.0 / value, SMALLEST_EASE)
+    return factors, ease

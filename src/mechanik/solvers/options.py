@@ -16,11 +16,12 @@ class Options:
         max_iterations: of each level of each chain.
         max_seconds: of a whole solve; infinite by default.
         restarts: how many further starts are tried when the first does not lead to success.
-        damping: None: it follows how well the linear model predicts, as Levenberg and Marquardt have it. A number: fixed,
-            in units of the weighted rows; raised only where a step would make things worse.
+        damping: None: it follows how well the linear model predicts, as Levenberg and Marquardt have it. A number:
+            fixed, in units of the weighted rows; raised only where a step would make things worse.
         smallest_step: rad, or sizes of the mechanism; a step below it ends a level as STALLED. 0: never.
         smallest_gradient: relative to the error; below it a level cannot be lowered any more, which is called CLOSEST.
-        largest_error, largest_angle_error: m and rad; goals that are farther off pull only this hard. Infinite by default.
+        largest_error, largest_angle_error: m and rad; goals that are farther off pull only this hard. Infinite by
+            default.
         position_weight, rotation_weight: multiply all lengths and all angles against each other.
         rest_factor: which share of the way to a rest pose one solve goes, 0 to 1.
         kick: rad; how far a mechanism is moved to leave a pose that has no slope, such as a straight arm. 0: never.

@@ -10,6 +10,21 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.kernels import problem
+from mechanik.kernels.problem import (
+    BUDGET,
+    FIRST_MU,
+    FIXED_DAMPING,
+    KICK,
+    LARGEST_ANGLE,
+    LARGEST_ERROR,
+    MAX_ITERATIONS,
+    PATIENCE,
+    SHUT,
+    SMALLEST_GRADIENT,
+    SMALLEST_STEP,
+    SVD,
+)
+from mechanik.kernels.solver_state import ATTEMPT, COST, CURRENT, DONE, NEEDS_FUNCTIONS, RESUMED
 from mechanik.mechanism import Mechanism
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program import Part
@@ -17,12 +32,6 @@ from mechanik.solvers.options import Options
 from mechanik.spatial.array import Array
 
 descent = kernels.Lazy("descent", "search")
-
-# see kernels/descent.py, which is not imported since that compiles it
-DONE, NEEDS_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = range(5)
-(SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET, FIXED_DAMPING, SMALLEST_STEP,
- LARGEST_ERROR, LARGEST_ANGLE, SVD) = range(12)  # fmt: skip
-RESUMED, ATTEMPT, ABANDONS, CURRENT, COST = 0, 1, 2, 5, 10
 
 FIRST_DAMPING = 0.04
 PATIENCE_WITH_ATTEMPTS = 40

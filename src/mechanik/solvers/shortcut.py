@@ -34,7 +34,12 @@ def find_shortcut(
     block = part.owners.index(0)
     data = part.packed.at["data"][block * problem.BLOCK_FLOATS : (block + 1) * problem.BLOCK_FLOATS]
     still = row.kind is Kind.POSE and row.a is None and row.world_axes is None
-    if type(objective) is PoseGoal and still and row.rows == (0, 1, 2, 3, 4, 5) and np.array_equal(row.X_a, objective.target):
+    if (
+        type(objective) is PoseGoal
+        and still
+        and row.rows == (0, 1, 2, 3, 4, 5)
+        and np.array_equal(row.X_a, objective.target)
+    ):
         part.packed.ints[problem.TARGET] = block
         return put_pose
     if type(objective) is Point and still:
@@ -49,7 +54,7 @@ def find_shortcut(
 
 
 def with_ends(mechanism: Mechanism, starts: Array, row: Relation) -> Array:
-    """Starts (K, nq) with the pose of the goal's frame at each behind it, (K, nq + 12), so that the nearest come first."""
+    """Starts (K, nq), each with the pose of the goal's frame behind it, (K, nq + 12): so the nearest can come first."""
     X = mechanism.pose(row.b or "", starts) @ row.X_b
     ends = [X[:, :3, :3].reshape(len(starts), 9), X[:, :3, 3]]
     return np.ascontiguousarray(np.concatenate([starts, *ends], axis=1))

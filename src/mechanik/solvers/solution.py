@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mechanik.errors import NotSolved
-from mechanik.mechanism import Gap, Mechanism
+from mechanik.kernels.solver_state import (
+    ATTEMPTS_OUT,
+    BROUGHT_IN,
+    ITERATIONS_OUT,
+    STAGE_COST,
+    STAGE_NUMBERS,
+    STAGES_OUT,
+    STATUS,
+    SUCCESS,
+)
+from mechanik.mechanism import Mechanism
 from mechanik.objectives import Error, Objective
 from mechanik.solvers.status import BY_CODE, ChainReport, Status
 from mechanik.spatial.array import Array
@@ -17,10 +27,6 @@ if TYPE_CHECKING:
     from mechanik.solvers.solver import Solver
 
 AT_LIMIT = 1e-9
-
-# what the kernel reports; see kernels/descent.py
-STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS, BROUGHT_IN, SUCCESS = range(6)
-STAGES, STAGE_NUMBERS = 8, 5
 
 
 class Solution:
@@ -38,7 +44,7 @@ class Solution:
     def __init__(
         self,
         solver: Solver,
-        asked: Sequence[Objective] | Array | float | None,
+        asked: tuple[Objective, ...] | Array | float | None,
         q: Array,
         outs: tuple[Array, ...],
         seconds: float,
@@ -71,12 +77,12 @@ class Solution:
     @property
     def iterations(self) -> int:
         """Steps tried, over all attempts and chains."""
-        return int(sum(out[ITERATIONS] for out in self._outs))
+        return int(sum(out[ITERATIONS_OUT] for out in self._outs))
 
     @property
     def attempts(self) -> int:
         """Starts that were tried."""
-        return int(max((out[ATTEMPTS] for out in self._outs), default=0))
+        return int(max((out[ATTEMPTS_OUT] for out in self._outs), default=0))
 
     @property
     def message(self) -> str:
@@ -132,9 +138,10 @@ class Solution:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What was asked for."""
-        if isinstance(self._asked, np.ndarray | float):
-            return (self._solver.objectives[0].at(self._asked),)
-        return self._solver.objectives if self._asked is None else tuple(self._asked)
+        asked = self._asked
+        if asked is None:
+            return self._solver.objectives
+        return asked if isinstance(asked, tuple) else (self._solver.objectives[0].at(asked),)
 
     @property
     def chains(self) -> tuple[ChainReport, ...]:
@@ -242,8 +249,8 @@ def report(solver: Solver, k: int, out: Array) -> ChainReport:
     program = solver._program
     part = program.parts[k]
     owners = dict.fromkeys(part.owners)
-    missed = [out[STAGES + STAGE_NUMBERS * s + 1] for s, wish in enumerate(part.wishes) if not wish]
-    codes = [int(out[STAGES + STAGE_NUMBERS * s]) for s, wish in enumerate(part.wishes) if not wish]
+    missed = [out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST] for s, wish in enumerate(part.wishes) if not wish]
+    codes = [int(out[STAGES_OUT + STAGE_NUMBERS * s]) for s, wish in enumerate(part.wishes) if not wish]
     residual = next((cost for cost, code in zip(missed, codes, strict=True) if code), 0.0)
     return ChainReport(
         objectives=tuple(owner for owner in owners if owner >= 0),
@@ -251,5 +258,5 @@ def report(solver: Solver, k: int, out: Array) -> ChainReport:
         joints=tuple(name for name, moves in zip(solver.mechanism.space.v_names, part.moving, strict=True) if moves),
         status=BY_CODE[int(out[STATUS])],
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
-        iterations=int(out[ITERATIONS]),
+        iterations=int(out[ITERATIONS_OUT]),
     )

@@ -1,7 +1,7 @@
 """The default solver: damped Gauss-Newton on the manifold, with limits in the step, loops shut and strict levels.
 
-The method is that of Levenberg (1944) and Marquardt (1963) in the space that the closures and all higher levels leave free,
-with an active set for the limits; `kernels/descent.py` is the loop and `kernels/bounded_step.py` the step.
+The method is that of Levenberg (1944) and Marquardt (1963) in the space that the closures and all higher levels
+leave free, with an active set for the limits; `kernels/descent.py` is the loop and `kernels/bounded_step.py` the step.
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.errors import ObjectiveError, ShapeError, UnknownName, WrongKind
+from mechanik.errors import ObjectiveError, ShapeError, WrongKind
+from mechanik.kernels.problem import LOCKED
+from mechanik.kernels.solver_state import DONE, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
-from mechanik.objectives import JointValues, Objective, RestPose, jacobian, residual
+from mechanik.objectives import Objective, RestPose, jacobian, residual
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.objective import Definition, as_objectives
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.program import Program, Settings, compile_program, rewrite, same_shape
-from mechanik.solvers.freedoms import Names, as_bounds, as_mask, places
+from mechanik.program import Settings, compile_program, rewrite, same_shape
+from mechanik.solvers.freedoms import Names, as_bounds, as_mask, as_weights
 from mechanik.solvers.graph import graph_objectives
+from mechanik.solvers.new_targets import Targets, aimed, part_of_the_way
 from mechanik.solvers.options import Options, check_names
-from mechanik.solvers.running import DONE, descent, run, set_options
+from mechanik.solvers.running import descent, run, set_options
 from mechanik.solvers.shortcut import find_shortcut, put_pose, with_ends
-from mechanik.solvers.solution import SUCCESS, Solution
+from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts, random_starts
-from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 
-Targets = ArrayLike | Pose | Mapping[str, Any] | Sequence[Any]
-LOCKED = 3
-"""As in kernels/bounded_step.py."""
-SMALLEST_EASE = 1e-6
+NO_RELATION = Relation(Kind.POSE, ())
+"""Stands for the rows of closures where a part's relations are listed: no function is among them."""
 
 
 class Solver:
     """Solves for a mechanism's configuration: prepared once, called often.
 
-    With a mechanism, it never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves it. With the roots
-    of a graph (frames), the joints hold their new values after `solve`.
+    With a mechanism, it never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves it.
+    With the roots of a graph (frames), the joints hold their new values after `solve`.
 
     Args:
         mechanism: or the roots of a graph of frames.
-        goals: objectives. None: what the graph itself asks for: its goals, the targets and the rest poses of its joints.
+        goals: objectives. None: what the graph itself asks for: its goals, the targets and the rest poses of its
+            joints.
         active: joints (`elbow`) or freedoms (`base.X`) that may move; None: all that can help.
         lock: joints or freedoms that may not move.
         limits: by joint or freedom, (lower, upper) in place of the mechanism's.
@@ -113,8 +114,8 @@ class Solver:
     ) -> Solution:
         """
         Args:
-            targets: new targets for this call: one for the only objective, or by objective's name, or as many as there are
-                objectives, None where one stays. Whatever the objective's `at` takes.
+            targets: new targets for this call: one for the only objective, or by objective's name, or as many as
+                there are objectives, None where one stays. Whatever the objective's `at` takes.
             q0: where to start, (nq,); the mechanism's present configuration if not given.
             lock, limits: for this call, besides those of the solver.
             rng: for random restarts; without it restarts follow Halton's sequence, the same each time.
@@ -159,7 +160,10 @@ class Solver:
 
     def step(self, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any) -> Solution:
         """One iteration from q0, for animation and teaching; never worse than q0."""
-        return self.solve(targets, q0, **{**options, "max_iterations": 1, "kick": 0.0, "restarts": 0})
+        check_names(options)
+        once = {**options, "max_iterations": 1, "kick": 0.0, "restarts": 0}
+        with self._one_at_a_time:
+            return self._solve(targets, q0, None, None, None, None, False, once)
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -198,8 +202,10 @@ class Solver:
             active &= ~as_mask(mechanism, self._lock, False)
         self._objectives = objectives
         self._rows = self._relations(objectives, None) if relations is None else relations
-        factors, ease = self._weigh(objectives)
-        settings = Settings(active, factors, ease, self.options.position_weight, self.options.rotation_weight)
+        factors, ease = as_weights(mechanism, objectives, self._weights)
+        settings = Settings(
+            active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight
+        )
         self._program = compile_program(mechanism, objectives, self._rows, settings)
         self._moving = np.zeros(mechanism.nv, dtype=np.bool_)
         for part in self._program.parts:
@@ -243,25 +249,6 @@ class Solver:
             self._edits = Frame.edits
         self._objectives = objectives
 
-    def _aim(self, targets: Targets | None) -> tuple[Objective, ...]:
-        """The objectives, with new targets."""
-        given = self._objectives
-        if targets is None:
-            return given
-        if isinstance(targets, Mapping) and not (len(given) == 1 and isinstance(given[0], JointValues | RestPose)):
-            names = {one.name: k for k, one in enumerate(given) if one.name}
-            changed = list(given)
-            for name, target in targets.items():
-                if name not in names:
-                    raise UnknownName("objective", name, names)
-                changed[names[name]] = given[names[name]].at(target)
-            return tuple(changed)
-        if len(given) == 1:
-            return (given[0].at(targets),)
-        if not isinstance(targets, Sequence | np.ndarray) or len(targets) != len(given):
-            raise ShapeError(f"there are {len(given)} objectives: give as many targets, or a mapping from their names")
-        return tuple(one if target is None else one.at(target) for one, target in zip(given, targets, strict=True))
-
     def _solve(
         self,
         targets: Targets | None,
@@ -288,7 +275,7 @@ class Solver:
         q = np.array(mechanism.q if q0 is None else mechanism._one(q0))
         for k in mechanism.space.balls_q:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
-        objectives = self._aim(targets)
+        objectives = aimed(self._objectives, targets)
         self._rewrite(objectives, q, options.rest_factor)
         lower, upper = self._bounds if limits is None else as_bounds(mechanism, {**(self._limits or {}), **limits})
         if nearby is not None:
@@ -312,7 +299,7 @@ class Solver:
                     continue
                 tried: list[tuple[bool, Array, Array]] = []
                 for start in [q, *starts]:
-                    found = run(mechanism, part, relations, start, NO_STARTS(len(q)), deadline, record)
+                    found = run(mechanism, part, relations, start, np.zeros((0, len(q))), deadline, record)
                     out = part.packed.at["out"].copy()
                     fine = bool(feasible(found.copy())) if out[SUCCESS] == 1.0 else False
                     tried.append((fine, found, out))
@@ -338,7 +325,7 @@ class Solver:
         relations = self._relations(objectives, q)
         if rest_factor < 1.0:
             relations = [
-                _part_of_the_way(self.mechanism, rows, q, rest_factor) if isinstance(one, RestPose) else rows
+                part_of_the_way(self.mechanism, rows, q, rest_factor) if isinstance(one, RestPose) else rows
                 for one, rows in zip(objectives, relations, strict=True)
             ]
         same = all(
@@ -369,20 +356,6 @@ class Solver:
         mine = (x >= 0) & (x < nq)
         at["lower"][mine], at["upper"][mine] = lower[x[mine]], upper[x[mine]]
 
-    def _weigh(self, objectives: Sequence[Objective]) -> tuple[dict[int, float], Array]:
-        """Factors on the weights of objectives, and how readily each freedom moves."""
-        factors: dict[int, float] = {}
-        ease = np.ones(self.mechanism.nv)
-        for name, weight in self._weights.items():
-            value = as_number(weight, f"weight of {name!r}")
-            if value <= 0:
-                raise ObjectiveError(f"weight of {name!r} must be above zero, not {value:g}")
-            numbers = [k for k, one in enumerate(objectives) if one.name == name]
-            factors |= dict.fromkeys(numbers, value)
-            if not numbers:
-                ease[places(self.mechanism, name)[1]] = max(1.0 / value, SMALLEST_EASE)
-        return factors, ease
-
     def _table(self, count: int) -> Array:
         if count not in self._tables:
             space = replace(self.mechanism.space, lower=self._bounds[0], upper=self._bounds[1])
@@ -392,61 +365,6 @@ class Solver:
     def _starts_for(self, count: int, rng: np.random.Generator | None, q: Array, lower: Array, upper: Array) -> Array:
         """Where to start again; the kernel takes from each only what may move."""
         if not count:
-            return NO_STARTS(len(q))
+            return np.zeros((0, len(q)))
         space = replace(self.mechanism.space, lower=lower, upper=upper)
         return np.ascontiguousarray(halton_starts(space, count) if rng is None else random_starts(space, count, rng))
-
-
-NO_RELATION = Relation(Kind.POSE, ())
-
-
-def NO_STARTS(nq: int) -> Array:
-    return np.zeros((0, nq))
-
-
-def _part_of_the_way(mechanism: Mechanism, rows: tuple[Relation, ...], q: Array, share: float) -> tuple[Relation, ...]:
-    """A rest pose that lies on the way from q."""
-    names = mechanism.space.q_names
-    return tuple(
-        replace(row, target=(1 - share) * q[[names.index(row.freedom)]] + share * row.target)
-        if row.kind is Kind.VALUE
-        else row
-        for row in rows
-    )
-
-
-def solve(
-    mechanism: Mechanism,
-    goals: Objective | Iterable[Objective],
-    q0: ArrayLike | None = None,
-    *,
-    active: Names | str | None = None,
-    lock: Names | str | None = None,
-    limits: Mapping[str, ArrayLike] | None = None,
-    weights: Mapping[str, float] | None = None,
-    rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
-    rng: np.random.Generator | None = None,
-    feasible: Callable[[Array], bool] | None = None,
-    history: bool = False,
-    restarts: int = 100,
-    **options: Any,
-) -> Solution:
-    """Solve once; see `Solver`, which is faster when there is more than one target.
-
-    The mechanism is not moved: `mechanism.apply(solution)` does that. If the way from q0 does not lead to success, up to
-    `restarts` further starts are tried.
-    """
-    if not isinstance(mechanism, Mechanism):
-        raise WrongKind(f"solve takes a mechanism, not {mechanism!r}; for frames use Solver(roots)")
-    solver = Solver(
-        mechanism,
-        goals,
-        active=active,
-        lock=lock,
-        limits=limits,
-        weights=weights,
-        rest=rest,
-        restarts=restarts,
-        **options,
-    )
-    return solver.solve(q0=q0, rng=rng, feasible=feasible, history=history)

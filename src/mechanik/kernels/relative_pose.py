@@ -1,0 +1,168 @@
+"""B seen from A: the numbers that each kind of row wants of it, and how they change.
+
+Every kind of block that relates two frames comes down to the same: the position (x, y, z) of B seen from A, the
+rotation Q of B seen from A, and how the kind's six numbers change with a shift t and a turn w of B, which are the
+matrices `by_shift` and `by_turn` (3 x 3, row by row) of numbers 0-2 and 3-5. Rotations are tuples of 9 numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mechanik.kernels.compiler import helper, part
+from mechanik.kernels.problem import *
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+ZEROS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NEARLY_PI = -0.99999
+"""The cosine below which the axis of a turn is read off the symmetric part of its matrix."""
+
+
+@helper
+def under(A, x, y, z):
+    """A vector of the world, along the axes of A (R, 9 numbers)."""
+    return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
+
+
+@helper
+def times(M, x, y, z):
+    return M[0] * x + M[1] * y + M[2] * z, M[3] * x + M[4] * y + M[5] * z, M[6] * x + M[7] * y + M[8] * z
+
+
+@helper
+def under_matrix(A, B):
+    """A' B."""
+    return (
+        A[0] * B[0] + A[3] * B[3] + A[6] * B[6], A[0] * B[1] + A[3] * B[4] + A[6] * B[7],
+        A[0] * B[2] + A[3] * B[5] + A[6] * B[8],
+        A[1] * B[0] + A[4] * B[3] + A[7] * B[6], A[1] * B[1] + A[4] * B[4] + A[7] * B[7],
+        A[1] * B[2] + A[4] * B[5] + A[7] * B[8],
+        A[2] * B[0] + A[5] * B[3] + A[8] * B[6], A[2] * B[1] + A[5] * B[4] + A[8] * B[7],
+        A[2] * B[2] + A[5] * B[5] + A[8] * B[8],
+    )  # fmt: skip
+
+
+@helper
+def times_transposed(A, B):
+    """A B'."""
+    return (
+        A[0] * B[0] + A[1] * B[1] + A[2] * B[2], A[0] * B[3] + A[1] * B[4] + A[2] * B[5],
+        A[0] * B[6] + A[1] * B[7] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[1] + A[5] * B[2], A[3] * B[3] + A[4] * B[4] + A[5] * B[5],
+        A[3] * B[6] + A[4] * B[7] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[1] + A[8] * B[2], A[6] * B[3] + A[7] * B[4] + A[8] * B[5],
+        A[6] * B[6] + A[7] * B[7] + A[8] * B[8],
+    )  # fmt: skip
+
+
+@part
+def half_turn(Q):
+    """The rotation vector of a turn by nearly pi, from the largest of its quaternion's numbers."""
+    xx, yy, zz = 1.0 + Q[0] - Q[4] - Q[8], 1.0 - Q[0] + Q[4] - Q[8], 1.0 - Q[0] - Q[4] + Q[8]
+    w = Q[7] - Q[5]
+    if xx >= yy and xx >= zz:
+        x, y, z = xx, Q[1] + Q[3], Q[2] + Q[6]
+    elif yy >= zz:
+        x, y, z, w = Q[1] + Q[3], yy, Q[5] + Q[7], Q[2] - Q[6]
+    else:
+        x, y, z, w = Q[2] + Q[6], Q[5] + Q[7], zz, Q[3] - Q[1]
+    n = math.sqrt(x * x + y * y + z * z)
+    f = 2.0 * math.atan2(n, abs(w)) / n
+    if w < 0.0:
+        f = -f
+    return f * x, f * y, f * z
+
+
+@helper
+def log_and_rate(Q):
+    """The rotation vector of Q, and the matrix by which it changes with a turn of B (left Jacobian, inverted)."""
+    x, y, z = 0.5 * (Q[7] - Q[5]), 0.5 * (Q[2] - Q[6]), 0.5 * (Q[3] - Q[1])
+    s2 = x * x + y * y + z * z
+    c = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0)
+    if s2 < 1e-8 and c > 0.0:  # series, exact to rounding
+        f = 1.0 + s2 * (1.0 / 6.0 + s2 * 3.0 / 40.0)
+        b = 1.0 / 12.0 + s2 / 720.0
+    elif c > NEARLY_PI:
+        s = math.sqrt(s2)
+        angle = math.atan2(s, c)
+        f = angle / s
+        b = (1.0 - 0.5 * angle * s / (1.0 - c)) / (angle * angle)
+    else:
+        x, y, z = half_turn(Q)
+        f = 1.0
+        angle = math.sqrt(x * x + y * y + z * z)
+        b = (1.0 - 0.5 * angle * math.sqrt(s2) / (1.0 - c)) / (angle * angle)
+    x, y, z = f * x, f * y, f * z
+    xx, yy, zz = x * x, y * y, z * z
+    rate = (
+        1.0 - b * (yy + zz), b * x * y + 0.5 * z, b * x * z - 0.5 * y,
+        b * x * y - 0.5 * z, 1.0 - b * (xx + zz), b * y * z + 0.5 * x,
+        b * x * z + 0.5 * y, b * y * z - 0.5 * x, 1.0 - b * (xx + yy),
+    )  # fmt: skip
+    return x, y, z, rate
+
+
+@helper
+def stretched(x, y, z):
+    """For a unit vector: the factor f by which its (x, y) become as long as its angle to z, and df/dz."""
+    s2 = x * x + y * y
+    if s2 < 1e-8 and z > 0.0:
+        return 1.0 + s2 / 6.0, -1.0 / 3.0 - s2 * 0.3
+    s = max(math.sqrt(s2), 1e-9)
+    f = math.atan2(s, z) / s
+    return f, (f * z - 1.0) / (s * s)
+
+
+@helper
+def tilt(x, y, z):
+    """Rows of AXIS and LOOK for a unit vector, and the matrix (two rows) by which they change with it."""
+    f, df = stretched(x, y, z)
+    if z < 0.0 and x * x + y * y < 1e-18:  # opposite: any way is as good, so take x
+        return math.pi, 0.0, (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return f * x, f * y, (f, 0.0, df * x, 0.0, f, df * y, 0.0, 0.0, 0.0)
+
+
+@helper
+def after_turn(M, x, y, z):
+    """M times the change of the vector (x, y, z) with a turn w: M [w] v = (-M [v]) w."""
+    return (
+        M[2] * y - M[1] * z, M[0] * z - M[2] * x, M[1] * x - M[0] * y,
+        M[5] * y - M[4] * z, M[3] * z - M[5] * x, M[4] * x - M[3] * y,
+        0.0, 0.0, 0.0,
+    )  # fmt: skip
+
+
+@helper
+def by_kind(kind, x, y, z, Q):
+    """The six numbers of a kind and how they change, for B at (x, y, z) with the rotation Q seen from A."""
+    a, b, c = x, y, z
+    d, e, f = 0.0, 0.0, 0.0
+    by_shift, by_turn = IDENTITY, ZEROS
+    if kind == POSE:
+        d, e, f, by_turn = log_and_rate(Q)
+    elif kind == AXIS:
+        d, e, M = tilt(Q[2], Q[5], Q[8])
+        by_turn = after_turn(M, Q[2], Q[5], Q[8])
+    elif kind == COSINE:
+        d = Q[8]
+        by_turn = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    else:
+        r = math.sqrt(x * x + y * y + z * z)
+        if r < 1e-12:  # no direction: a distance may grow along x, and nothing can be looked at
+            r, u, v, w = 0.0, 1.0, 0.0, 0.0
+        else:
+            u, v, w = x / r, y / r, z / r
+        if kind == DISTANCE:
+            a = r
+            by_shift = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        elif r == 0.0:
+            a, b, by_shift = 0.0, 0.0, ZEROS
+        else:  # LOOK
+            a, b, M = tilt(u, v, w)
+            k, m = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
+            by_shift = (
+                (M[0] - k * u) / r, (M[1] - k * v) / r, (M[2] - k * w) / r,
+                (M[3] - m * u) / r, (M[4] - m * v) / r, (M[5] - m * w) / r,
+                0.0, 0.0, 0.0,
+            )  # fmt: skip
+    return a, b, c, d, e, f, by_shift, by_turn

@@ -1,0 +1,307 @@
+"""Stage by stage down: whether a trial is taken, when a stage is over, and what the next one holds.
+
+Stage 0 shuts the loops; each further stage is a level of goals, with the loops and all higher levels hard. A trial
+step is accepted only if the stage's sum of squares falls and what is hard still holds; where the step has opened
+something hard by second order, Newton shuts it again first. So the last accepted x is never worse than any before it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik.kernels.compiler import part
+from mechanik.kernels.curvature import forget
+from mechanik.kernels.problem import *
+from mechanik.kernels.solver_state import *
+
+LARGEST_MU = 1e10
+LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
+"""A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
+SLOW = 0.5
+"""Where three steps leave more than this of the cost, second derivatives are looked at."""
+NEWTONS_FOR_TRIAL, NEWTONS_FOR_START = 8, 30
+ABANDONED_MU, ABANDONED_GAIN = 1e3, 0.5
+"""An attempt of several is given up at this damping, or if its cost is above this share of what it was three
+iterations ago. Tuned on random targets of a Panda and a UR5."""
+
+
+@part
+def copy(I, F, x, out):
+    for k in range(I[N_X]):
+        F[out + k] = F[x + k]
+
+
+@part
+def fit_slacks(I, F, x, buffer, hard, soft):
+    """Give the slacks of soft rows the values that serve them best."""
+    blocks, block_columns, slack, weight = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_SLACK], I[AT_WEIGHT]
+    lower, upper, rows = I[AT_LOWER], I[AT_UPPER], I[AT_ROWS]
+    E = rows + I[N_ROWS] * buffer
+    for b in range(hard, soft):
+        if I[blocks + BLOCK_INTS * b + HAS_BANDS] == 1:
+            for r in range(
+                I[blocks + BLOCK_INTS * b + FIRST_ROW],
+                I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+            ):
+                k = I[slack + 2 * r]
+                if k >= 0:
+                    v = I[slack + 2 * r + 1]  # within the block; its bounds are found through the block's columns
+                    column = I[block_columns + I[blocks + BLOCK_INTS * b + FIRST_COLUMN] + v]
+                    inside = min(max(F[x + k] + F[E + r] / F[weight + r], F[lower + column]), F[upper + column])
+                    F[E + r] -= F[weight + r] * (inside - F[x + k])
+                    F[x + k] = inside
+
+
+@part
+def sum_of_squares(I, F, buffer, start, end):
+    """Of the rows of the blocks from start to end; and whether each block is within its tolerances."""
+    blocks, data, rows = I[AT_BLOCKS], I[AT_DATA], I[AT_ROWS]
+    E = rows + I[N_ROWS] * buffer
+    total, met = 0.0, True
+    for b in range(start, end):
+        block = blocks + BLOCK_INTS * b
+        metres, radians = 0.0, 0.0
+        mask, row = I[block + MASK], I[block + FIRST_ROW]
+        lengths = 0
+        for bit in range(3):
+            lengths += (mask >> bit) & 1
+        for r in range(I[block + ROWS]):
+            e2 = F[E + row + r] * F[E + row + r]
+            if r < lengths:
+                metres += e2
+            else:
+                radians += e2
+        total += metres + radians
+        met &= metres <= F[data + BLOCK_FLOATS * b + METRES2] and radians <= F[data + BLOCK_FLOATS * b + RADIANS2]
+    return total, met
+
+
+@part
+def how_open(I, F, S, options, out, buffer, stage):
+    """The largest deviation of what is hard in this stage, in units of its rows.
+
+    Levels that were met are held at zero, row by row. One that could not be met is held at its sum of squares: at a
+    closest pose some of its rows cannot be moved at all.
+    """
+    blocks, stages, rows = I[AT_BLOCKS], I[AT_STAGES], I[AT_ROWS]
+    E = rows + I[N_ROWS] * buffer
+    worst = 0.0
+    for s in range(stage):
+        start, end = I[stages + STAGE_INTS * s + HARD], I[stages + STAGE_INTS * s + SOFT]
+        about = STAGES_OUT + STAGE_NUMBERS * s
+        if out[about + HELD_BY_ROWS] == 1.0:
+            for b in range(start, end):
+                for r in range(
+                    I[blocks + BLOCK_INTS * b + FIRST_ROW],
+                    I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+                ):
+                    worst = max(worst, abs(F[E + r]))
+        else:
+            total = 0.0
+            for b in range(start, end):
+                for r in range(
+                    I[blocks + BLOCK_INTS * b + FIRST_ROW],
+                    I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+                ):
+                    total += F[E + r] * F[E + r]
+            excess = total - out[about + STAGE_COST] * (1.0 + 1e-9)
+            if excess > 0.0:
+                worst = max(worst, math.sqrt(excess))
+    return worst
+
+
+@part
+def hold_what_is_there(I, F, S, options, out, stage):
+    """Rows of levels that could not be met stay as they are."""
+    blocks, stages = I[AT_BLOCKS], I[AT_STAGES]
+    rows, hold = I[AT_ROWS], I[AT_HOLD]
+    E = rows + I[N_ROWS] * int(S[CURRENT])
+    for s in range(1, stage):
+        if out[STAGES_OUT + STAGE_NUMBERS * s + HELD_BY_ROWS] == 0.0:
+            for b in range(I[stages + STAGE_INTS * s + HARD], I[stages + STAGE_INTS * s + SOFT]):
+                for r in range(
+                    I[blocks + BLOCK_INTS * b + FIRST_ROW],
+                    I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+                ):
+                    F[hold + r] = F[E + r]
+
+
+@part
+def go_back(I, F, S, options, out, status):
+    """The present state cannot be shut: end the stage with the last one that was."""
+    trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
+    if S[PHASE] == CLOSING and S[IN_STAGE] == 0:
+        # a level that counts as met cannot be held row by row: hold its sum of squares instead
+        for s in range(1, int(S[STAGE])):
+            out[STAGES_OUT + STAGE_NUMBERS * s + HELD_BY_ROWS] = 0.0
+        S[PHASE] = FIRST
+    else:
+        S[FINAL], S[PHASE] = status, LAST
+    copy(I, F, last_shut, trial)
+    return LOOK_AGAIN
+
+
+@part
+def end_stage(I, F, S, options, out, status, shut):
+    S[FINAL] = status
+    if shut:
+        return STAGE_OVER
+    return go_back(I, F, S, options, out, status)
+
+
+@part
+def tire(I, F, S, options, out, shut):
+    """Whether to go on after an accepted step."""
+    stages = I[AT_STAGES]
+    if S[IN_STAGE] >= options[MAX_ITERATIONS]:
+        return end_stage(I, F, S, options, out, TIMEOUT, shut)
+    if S[ABANDONS] == 1.0 and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
+        stuck = S[IN_STAGE] >= 3 and S[COST] > ABANDONED_GAIN * S[BEFORE_3]
+        if stuck or S[MU] > ABANDONED_MU or S[IN_STAGE] >= options[PATIENCE]:
+            return end_stage(I, F, S, options, out, STALLED, shut)
+    return STEP
+
+
+@part
+def reject(I, F, S, options, out):
+    S[MU] = min(S[MU] * 8.0, LARGEST_MU)
+    if S[MU] >= LARGEST_MU:
+        return end_stage(I, F, S, options, out, STALLED, S[IS_SHUT] == 1.0)
+    return tire(I, F, S, options, out, S[IS_SHUT] == 1.0)
+
+
+@part
+def judge(I, F, S, options, out):
+    """The trial has been evaluated: take it, shut it, or leave it."""
+    stages, x = I[AT_STAGES], I[AT_X]
+    trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
+    stage, phase, current = int(S[STAGE]), int(S[PHASE]), int(S[CURRENT])
+    hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
+    fit_slacks(I, F, trial, 1 - current, hard, soft)
+    cost, met = sum_of_squares(I, F, 1 - current, hard, soft)
+    opened = how_open(I, F, S, options, out, 1 - current, stage)
+    shut = opened <= options[SHUT]
+
+    if phase == TRIAL and not shut and not (cost < LAZY_GAIN * S[COST] and opened < LAZY_OPEN):
+        S[PHASE], S[NEWTONS], S[LAST_OPEN] = RESTORED, 1, opened
+        return NEWTON
+    if (phase == RESTORED or phase == CLOSING) and not shut:
+        most = NEWTONS_FOR_TRIAL if phase == RESTORED else NEWTONS_FOR_START
+        if S[NEWTONS] < most and opened < 1e3 and not (S[NEWTONS] > 3 and opened > 0.9 * S[LAST_OPEN]):
+            S[NEWTONS] += 1
+            S[LAST_OPEN] = opened
+            return NEWTON
+        if phase == CLOSING:
+            return go_back(I, F, S, options, out, STALLED)
+        return reject(I, F, S, options, out)
+    if (phase == TRIAL or phase == RESTORED) and not cost < S[COST]:
+        return reject(I, F, S, options, out)
+
+    # accepted
+    if phase == TRIAL or phase == RESTORED:
+        gain = (S[COST] - cost) / max(S[COST] - S[PREDICTED], 1e-300)
+        if options[FIXED_DAMPING] > 0.0:
+            S[MU] = options[FIRST_MU]
+        elif gain > 0.75:
+            S[MU] = max(S[MU] * 0.2, 1e-8)
+        elif gain < 0.25:
+            S[MU] = min(S[MU] * 4.0, LARGEST_MU)
+        S[BEFORE_3], S[BEFORE_2], S[BEFORE_1] = S[BEFORE_2], S[BEFORE_1], S[COST]
+        S[MOVED] = 1.0
+        if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3]:
+            S[CURVED] = 1.0
+            forget(I, F)
+    copy(I, F, trial, x)
+    S[COST], S[CURRENT], S[IS_SHUT] = cost, 1 - current, 1.0 if shut else 0.0
+    if shut or (phase == FIRST and S[IN_STAGE] == 0):
+        copy(I, F, x, last_shut)
+        S[SHUT_COST] = cost
+    if phase == FIRST:
+        hold_what_is_there(I, F, S, options, out, stage)
+    if phase == LAST:
+        return STAGE_OVER
+    if not shut and (phase == FIRST or met):
+        S[CURRENT] = current  # Newton goes on from the trial
+        S[PHASE], S[NEWTONS], S[LAST_OPEN] = CLOSING, 1, opened
+        return NEWTON
+    if met:
+        S[FINAL] = CONVERGED
+        return STAGE_OVER
+    return tire(I, F, S, options, out, shut)
+
+
+@part
+def longest(I, F):
+    """The largest motion of a column in the step."""
+    largest = 0.0
+    for v in range(I[N_COLUMNS]):
+        largest = max(largest, abs(F[I[AT_STEP] + v]))
+    return largest
+
+
+@part
+def consider(I, F, S, options, out, predicted, steepest):
+    """A step has been computed: is there anything to gain?"""
+    stages, x = I[AT_STAGES], I[AT_X]
+    kicked, step = I[AT_KICKED], I[AT_STEP]
+    S[PREDICTED], S[STEEPEST] = predicted, steepest
+    if S[IS_SHUT] == 0.0:
+        return STEP
+    if steepest > options[SMALLEST_GRADIENT] * math.sqrt(S[COST]):
+        if options[SMALLEST_STEP] == 0.0 or longest(I, F) >= options[SMALLEST_STEP]:
+            return STEP
+        S[FINAL] = STALLED
+        return STAGE_OVER
+    S[FINAL] = CLOSEST
+    if options[KICK] > 0.0 and S[KICKED] == 0.0 and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
+        # a straight arm that is asked to shorten has no slope either: try whether it lies on an edge
+        S[KICKED], S[COST_AT_KICK] = 1.0, S[COST]
+        copy(I, F, x, kicked)
+        for v in range(I[N_COLUMNS]):
+            F[step + v] = options[KICK] * (1.0 if (v * 2654435761) & 4 else -0.7)
+        return LOOK_AGAIN
+    return STAGE_OVER
+
+
+@part
+def begin_stage(I, F, S, options, out, stage):
+    x, trial = I[AT_X], I[AT_TRIAL]
+    S[STAGE], S[PHASE], S[MU], S[COST] = stage, FIRST, options[FIRST_MU], np.inf
+    S[KICKED], S[STEEPEST], S[CURVED], S[MOVED] = 0.0, 0.0, 0.0, 0.0
+    S[BEFORE_1], S[BEFORE_2], S[BEFORE_3] = np.inf, np.inf, np.inf
+    copy(I, F, x, trial)
+
+
+@part
+def next_stage(I, F, S, options, out):
+    """Close the books of a stage and open the next one; False if that was the last."""
+    blocks, stages = I[AT_BLOCKS], I[AT_STAGES]
+    rows, hold, trial, kicked = I[AT_ROWS], I[AT_HOLD], I[AT_TRIAL], I[AT_KICKED]
+    stage = int(S[STAGE])
+    status = S[FINAL]
+    if S[KICKED] == 1.0 and status != CONVERGED and S[COST] > S[COST_AT_KICK] * (1.0 - 1e-6):
+        S[KICKED], S[PHASE], S[FINAL] = 2.0, LAST, CLOSEST
+        copy(I, F, kicked, trial)
+        return True
+    E = rows + I[N_ROWS] * int(S[CURRENT])
+    about = STAGES_OUT + STAGE_NUMBERS * stage
+    out[about + STAGE_STATUS], out[about + STAGE_COST] = status, S[COST]
+    out[about + STAGE_STEEPEST], out[about + STAGE_ITERATIONS] = S[STEEPEST], S[IN_STAGE]
+    out[about + HELD_BY_ROWS] = 1.0 if status == CONVERGED else 0.0
+    for b in range(I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]):
+        for r in range(
+            I[blocks + BLOCK_INTS * b + FIRST_ROW],
+            I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+        ):
+            F[hold + r] = 0.0 if status == CONVERGED else F[E + r]
+    missed = status != CONVERGED and I[stages + STAGE_INTS * stage + IS_WISH] == 0
+    if stage + 1 == I[N_STAGES] or (missed and (stage == 0 or S[ABANDONS] == 1.0)):
+        return False
+    begin_stage(I, F, S, options, out, stage + 1.0)
+    if stage == 0 and S[IN_STAGE] == 0:  # evaluated with it, and not moved since
+        S[CURRENT] = 1 - S[CURRENT]
+        S[EVALUATED] = 1.0
+    S[IN_STAGE] = 0
+    return True

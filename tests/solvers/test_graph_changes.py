@@ -1,0 +1,284 @@
+"""Between two solves anything may change, and nobody has to say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm, turned
+
+import mechanik as mk
+from mechanik import Status
+
+
+def test_goals_come_and_go():
+    base = mk.Link("base")
+    _, _, left = planar_arm("left", root=base, at=(0, 3, 0))
+    _, _, right = planar_arm("right", root=base, at=(0, -3, 0))
+    solver = mk.Solver(base)
+    assert solver.solve().chains == ()
+    first = point_goal(left, "first", (1.0, 4.0, 0))
+    assert len(solver.solve().chains) == 1
+    np.testing.assert_allclose(left.world_position, first.position, atol=1e-6)
+    second = point_goal(right, "second", (1.0, -2.0, 0))
+    assert len(solver.solve().chains) == 2
+    np.testing.assert_allclose(right.world_position, second.position, atol=1e-6)
+    first.closure.undo()
+    stays = left.world_position
+    second.position = (1.5, -2.0, 0)
+    first.position = (2.0, 4.0, 0)
+    assert len(solver.solve().chains) == 1
+    np.testing.assert_array_equal(left.world_position, stays)
+    np.testing.assert_allclose(right.world_position, second.position, atol=1e-6)
+    first.make_closure(right)  # the same goal for another link: now they disagree
+    assert not solver.solve().success
+
+
+def test_a_goal_wants_more_or_fewer_directions_or_other_axes():
+    root, joints, tip = spatial_arm()
+    goal = mk.Goal("want", position=(0.4, 0.3, 0.9), dof=["X", "Y", "Z"])
+    goal.make_closure(tip)
+    solver = mk.Solver(root, restarts=20)
+    assert solver.solve().success
+    assert solver.residual().size == 3
+    goal.set_goal_dof(["X", "Y", "Z", "EX", "EY", "EZ"])
+    goal.position = (0.4, 0.3, 0.9)
+    assert solver.solve().success
+    np.testing.assert_allclose(tip.world_matrix, goal.world_matrix, atol=1e-5)
+    goal.set_goal_dof("Z")
+    goal.wxyz = (np.cos(0.3), np.sin(0.3), 0, 0)
+    goal.position = (0, 0, 0.8)
+    goal.axes = "world"
+    assert solver.solve().success
+    assert tip.world_position[2] == pytest.approx(0.8, abs=1e-6)
+    goal.axes = "goal"
+    assert solver.solve().success
+    assert (tip.world_position - goal.position) @ goal.world_matrix[:3, 2] == pytest.approx(0, abs=1e-6)
+
+
+def test_closures_are_made_and_undone():
+    base = mk.Link("base")
+    _, left, left_tip = planar_arm("left", root=base, at=(-1.5, 0, 0))
+    _, right, right_tip = planar_arm("right", root=base, at=(1.5, 0, 0))
+    goal = point_goal(left_tip, position=(0, 1.0, 0))
+    solver = mk.Solver(base)
+    solver.solve()
+    pin = mk.Joint("pin", dof="EZ")
+    left_tip.add_child(pin)
+    loop = pin.make_closure(right_tip)
+    solution = solver.solve()
+    assert solution.success, solution
+    assert len(solution.chains) == 1
+    np.testing.assert_allclose(right_tip.world_position, (0, 1, 0), atol=1e-6)
+    loop.undo()
+    stays = right_tip.world_position
+    goal.position = (-1.0, 1.0, 0)
+    assert solver.solve().success
+    np.testing.assert_array_equal(right_tip.world_position, stays)
+
+
+def test_freedoms_are_taken_and_given():
+    root, joints, tip = planar_arm()
+    goal = point_goal(tip)
+    solver = mk.Solver(root)
+    solver.solve()
+    joints[1].clear_dof()
+    goal.position = (1.5, 1.5, 0)
+    assert solver.solve().success
+    assert solver.mechanism.nv == 2
+    joints[1].set_dof(["X", "EZ"])
+    goal.position = (4.0, 2.0, 0)  # within reach only by sliding
+    assert solver.solve().success
+    assert solver.mechanism.nv == 4
+    assert joints[1].value("X") > 0.5
+    joints[0].set_dof(["EX", "EY", "EZ"])
+    goal.position = (1.0, 1.0, 1.0)
+    assert solver.solve().success
+    np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
+
+
+def test_parts_of_the_tree_are_added_and_removed():
+    root, joints, tip = planar_arm()
+    goal = point_goal(tip, position=(1.0, 1.0, 0))
+    solver = mk.Solver(root)
+    assert solver.solve().success
+    extra, hand = hang(tip, "hand", at=(0.5, 0, 0), values=0.1)
+    grip = point_goal(hand, "grip", (1.0, -1.0, 0))
+    goal.closure.undo()
+    assert solver.solve().success
+    np.testing.assert_allclose(hand.world_position, (1, -1, 0), atol=1e-6)
+    tip.remove_child(extra)
+    goal.make_closure(tip)
+    solution = solver.solve()
+    assert solution.success, solution
+    np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
+    assert "hand_joint" not in solver.mechanism.joints or grip.name in solver.mechanism.goals
+
+
+def test_a_branch_is_cut_and_hung_elsewhere():
+    base = mk.Link("base")
+    left, post = hang(base, "left", at=(0, 1, 0))
+    right, other = hang(base, "right", at=(0, -1, 0))
+    elbow, arm = hang(post, "arm", at=(1, 0, 0), values=0.5)
+    _, tip = hang(arm, "tip", dof=(), at=(1, 0, 0))
+    goal = point_goal(tip, position=(1.0, 2.0, 0))
+    solver = mk.Solver(base)
+    assert solver.solve().success
+    assert right.values[0] == 0
+    post.detach_child(elbow)
+    other.attach_child(elbow)
+    held = left.values[0]
+    right.set_values(0.4)
+    elbow.set_values(elbow.values[0] - 0.3)
+    goal.position = tip.world_position
+    right.set_values(0.0)
+    assert solver.solve().success
+    assert right.values[0] != 0
+    assert left.values[0] == held
+    np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
+
+
+def test_a_root_may_be_hung_on_something_new_and_all_of_it_counts():
+    root, _, tip = planar_arm(joints=2)
+    goal = point_goal(tip)
+    solver = mk.Solver(root)
+    solver.solve()
+    ground, lift = mk.Link("ground"), mk.Joint("lift", dof="Z")
+    ground.add_child(lift)
+    lift.add_child(root)
+    goal.position = (1.0, 0.5, 2.0)
+    solution = solver.solve()
+    assert solution.success, solution
+    assert lift.values[0] == pytest.approx(2.0, abs=1e-6)
+
+
+def test_links_and_joints_may_be_moved_and_limits_changed():
+    root, joints, tip = planar_arm()
+    goal = point_goal(tip, position=(1.0, 1.0, 0))
+    solver = mk.Solver(root)
+    assert solver.solve().success
+    root.position = (0, 0, 5)
+    assert solver.solve().status is Status.CLOSEST
+    goal.position = (1.0, 1.0, 5)
+    assert solver.solve().success
+    tip.parent.position = (2, 0, 0)  # a longer last link
+    goal.position = (3.9, 0, 5)
+    assert solver.solve().success
+    np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
+    joints[1].set_limits(-0.1, 0.1)
+    solution = solver.solve()
+    assert abs(joints[1].values[0]) <= 0.1
+    assert solution.q[1] == joints[1].values[0]
+    joints[1].set_limits(-np.pi, np.pi)
+    assert solver.solve(restarts=10).success
+
+
+def test_an_axis_may_be_turned():
+    root, joints, tip = planar_arm(joints=1, value=0.5)
+    goal = point_goal(tip)
+    solver = mk.Solver(root)
+    solver.solve()
+    joints[0].axis = (0, 1, 0)
+    goal.position = (np.cos(0.9), 0, -np.sin(0.9))
+    assert solver.solve().success
+    assert joints[0].values[0] == pytest.approx(0.9, abs=1e-6)
+
+
+def test_joints_may_be_moved_by_hand_between_solves_and_it_starts_from_there():
+    root, joints, tip = planar_arm(joints=2, value=0.5)
+    goal = point_goal(tip, position=(1.0, 1.0, 0))
+    solver = mk.Solver(root)
+    bends = []
+    for bend in (0.5, -0.5):
+        joints[0].set_values(np.pi / 4 - bend / 2)
+        joints[1].set_values(bend)
+        assert solver.solve().success
+        bends.append(joints[1].values[0])
+    assert bends == pytest.approx([np.pi / 2, -np.pi / 2], abs=1e-5)
+
+
+def test_targets_and_rest_poses_come_and_go():
+    root, crank, _, rocker, pin = four_bar()
+    solver = mk.Solver(root)
+    crank.set_targets(1.5)
+    assert solver.solve().success
+    assert crank.values[0] == pytest.approx(1.5, abs=1e-6)
+    crank.clear_targets()
+    crank.set_rest_pose(1.0)
+    assert solver.solve().success
+    assert crank.values[0] == pytest.approx(1.0, abs=1e-6)
+    crank.clear_rest_pose()
+    assert solver.solve().objectives == ()
+    assert crank.values[0] == pytest.approx(1.0, abs=1e-6)
+    rocker.set_targets(rocker.values[0] + 0.05)
+    assert solver.solve().success
+    assert turned(crank.values[0] - 1.0) != pytest.approx(0, abs=1e-3)
+
+
+def test_a_target_moves_from_one_joint_to_another():
+    """As many objectives as before, but others: what was compiled must not be taken for them."""
+    root = mk.Link("root")
+    one, _ = hang(root, "one")
+    other, _ = hang(root, "other")
+    solver = mk.Solver(root)
+    one.set_targets(0.5)
+    assert solver.solve().success
+    one.clear_targets()
+    other.set_targets(0.7)
+    assert solver.solve().success
+    assert (one.values[0], other.values[0]) == pytest.approx((0.5, 0.7), abs=1e-6)
+
+
+def test_a_goal_moves_from_one_link_to_another():
+    root, joints, tip = planar_arm()
+    goal = point_goal(tip, position=(1.0, 1.0, 0))
+    solver = mk.Solver(root)
+    assert solver.solve().success
+    goal.closure.undo()
+    middle = joints[2].parent
+    goal.make_closure(middle)
+    goal.position = (np.cos(1.0), np.sin(1.0), 0)
+    assert solver.solve().success
+    np.testing.assert_allclose(middle.world_position, goal.position, atol=1e-6)
+
+
+def test_couplings_come_and_go():
+    root, joints, tip = planar_arm()
+    goal = point_goal(tip, position=(1.5, 1.0, 0))
+    solver = mk.Solver(root)
+    assert solver.solve().success
+    coupling = joints[2].follow(joints[1], ratio=0.5)
+    goal.position = (1.0, 1.5, 0)
+    assert solver.solve().success
+    assert joints[2].values[0] == pytest.approx(0.5 * joints[1].values[0], abs=1e-12)
+    coupling.undo()
+    joints[1].set_limits(0.3, 0.3)
+    goal.position = (1.2, 1.5, 0)
+    assert solver.solve(restarts=20).success
+    assert joints[2].values[0] != pytest.approx(0.15, abs=1e-3)
+
+
+def test_names_may_change():
+    root, joints, tip = planar_arm()
+    goal = point_goal(tip, position=(1.0, 1.0, 0))
+    solver = mk.Solver(root)
+    solver.solve()
+    joints[0].name, goal.name, tip.name = "shoulder", "aim", "hand"
+    goal.position = (1.0, 1.2, 0)
+    solution = solver.solve()
+    assert solution.success
+    assert solution["shoulder"] == joints[0].values[0]
+    assert [*solution.errors] == ["aim"]
+
+
+def test_an_earlier_solution_still_tells_what_it_told_after_the_graph_has_changed():
+    root, joints, tip = planar_arm()
+    point_goal(tip, position=(1.0, 1.0, 0))
+    solver = mk.Solver(root)
+    solution = solver.solve()
+    q = solution.q.copy()
+    joints[0].set_values(2.0)
+    point_goal(joints[2].parent, "other", (9, 9, 9))
+    solver.solve()
+    np.testing.assert_array_equal(solution.q, q)
+    assert solution.success
+    assert solution.status is Status.CONVERGED

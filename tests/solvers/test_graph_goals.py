@@ -1,0 +1,180 @@
+"""Goals with some of their six directions, in their own axes or the world's, standing still or carried along."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from graph_arms import hang, planar_arm, point_goal, spatial_arm
+
+import mechanik as mk
+from mechanik.errors import DoFError
+from mechanik.mechanism.dof import ALL, DoF
+from mechanik.spatial import euler, quaternion
+
+SUBSETS = [some for size in range(1, 7) for some in combinations(ALL, size)]
+TURN = quaternion.normalize(np.array([0.8, 0.3, -0.4, 0.2]))
+
+
+def off(goal: mk.Goal, link: mk.Link) -> dict[DoF, float]:
+    """How far the link stands from the goal in each direction that counts, from the definition T(x, y, z) Rz Ry Rx.
+
+    Along the world's axes, both are seen from there: the same motion, turned from both sides.
+    """
+    G, L = goal.world_matrix, link.world_matrix
+    A = np.eye(3) if goal.axes == "world" else G[:3, :3]
+    p, R = A.T @ (L[:3, 3] - G[:3, 3]), A.T @ L[:3, :3] @ G[:3, :3].T @ A
+    z, y, x = euler.euler_from_matrix(R, order="zyx", axes="moving")
+    # the other triple of angles that means the same turn
+    flipped = [x - np.copysign(np.pi, x), np.copysign(np.pi, y) - y, z - np.copysign(np.pi, z)]
+    wanted = [dof for dof in goal.goal_dof if dof.is_rotation]
+    angles = min(([x, y, z], flipped), key=lambda some: sum(abs(some[dof.direction]) for dof in wanted))
+    values = [*p, *angles]
+    return {dof: float(values[dof]) for dof in goal.goal_dof}
+
+
+@pytest.mark.parametrize("axes", ["goal", "world"])
+@pytest.mark.parametrize("dof", SUBSETS, ids=lambda dof: "-".join(one.name for one in dof))
+def test_a_goal_takes_any_subset_of_directions_in_its_own_axes_or_the_worlds(dof, axes):
+    """In the original, rotations count all three or not at all, and positions along the world's axes only."""
+    root, joints, tip = spatial_arm()
+    mechanism = mk.Mechanism(root)
+    mechanism.q = mechanism.q + (0.3, -0.4, 0.5, 0.3, -0.6, 0.4, -0.3)
+    goal = mk.Goal("want", dof=dof, axes=axes)
+    goal.world_matrix = tip.world_matrix  # turned away from the world's axes, and within reach
+    for joint in joints:
+        joint.set_values(joint.values[0] - 0.25)
+    goal.make_closure(tip)
+    solver = mk.Solver(root)
+    assert solver.residual().shape == (len(dof),)
+    assert np.linalg.matrix_rank(solver.jacobian()) == len(dof)
+    solution = solver.solve()
+    assert solution.success, solution
+    assert all(abs(error) < 2e-6 for error in off(goal, tip).values()), off(goal, tip)
+
+
+def test_directions_may_be_named_as_wanted_or_as_free():
+    wanted, free = mk.Goal(), mk.Goal()
+    assert wanted.goal_dof == ALL
+    wanted.set_goal_dof(["X", "Z", "EY"])
+    free.set_free_dof(["Y", "EX", "EZ"])
+    assert wanted.goal_dof == free.goal_dof == (DoF.X, DoF.Z, DoF.EY)
+    assert wanted.free_dof == free.free_dof
+    free.set_free_dof([])
+    assert free.goal_dof == ALL
+    with pytest.raises(DoFError):
+        wanted.set_goal_dof(["Z", "X"])
+
+
+def test_a_height_alone_leaves_a_point_all_of_its_plane():
+    root, _, tip = spatial_arm()
+    goal = mk.Goal("height", dof="Z", axes="world", position=(7, 7, 0.9), wxyz=TURN)
+    goal.make_closure(tip)
+    assert mk.Solver(root).solve().success
+    assert tip.world_position[2] == pytest.approx(0.9, abs=1e-6)
+    goal.axes = "goal"  # the same number, along an axis that is turned
+    solver = mk.Solver(root)
+    assert solver.solve().success
+    assert (tip.world_position - goal.position) @ goal.world_matrix[:3, 2] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_goal_without_any_direction_asks_for_nothing():
+    root, _, tip = planar_arm()
+    goal = mk.Goal("idle", dof=())
+    goal.make_closure(tip)
+    solution = mk.Solver(root).solve()
+    assert solution.success
+    assert solution.objectives == ()
+
+
+def test_a_goal_may_want_another_point_of_the_link_than_its_origin():
+    root, _, tip = planar_arm()
+    goal = mk.Goal("want", dof=["X", "Y"], position=(1.0, 1.5, 0))
+    at = np.eye(4)
+    at[:3, 3] = (0.2, 0.1, 0)
+    goal.make_closure(tip, at)
+    assert mk.Solver(root).solve().success
+    point = tip.world_matrix @ (0.2, 0.1, 0, 1)
+    np.testing.assert_allclose(point[:2], (1.0, 1.5), atol=1e-6)
+
+
+@pytest.mark.parametrize("axes", ["goal", "world"])
+def test_a_goal_on_a_link_that_another_joint_moves_is_followed_there(axes):
+    base = mk.Link("base")
+    _, joints, tip = planar_arm(root=base)
+    door, panel = hang(base, "door", at=(2.5, -1.0, 0), values=1.2)
+    goal = mk.Goal("handle", dof=["X", "Y", "Z"], position=(1.0, 0, 0), axes=axes)
+    panel.add_child(goal)
+    goal.make_closure(tip)
+    solver = mk.Solver(base, lock="door_joint")
+    for angle in np.linspace(1.2, 2.0, 9):
+        door.set_values(angle)
+        solution = solver.solve()
+        assert solution.success, solution
+        np.testing.assert_allclose(tip.world_position, goal.world_position, atol=1e-6)
+        np.testing.assert_allclose(goal.world_position, (2.5 + np.cos(angle), -1 + np.sin(angle), 0), atol=1e-12)
+
+
+def test_both_sides_of_a_goal_that_hangs_on_a_moving_link_come_together():
+    base = mk.Link("base")
+    _, left, left_tip = planar_arm("left", root=base, at=(-2.5, 0, 0), joints=2)
+    _, right, right_tip = planar_arm("right", root=base, at=(2.5, 0, 0), joints=2)
+    goal = mk.Goal("meet", dof=["X", "Y", "Z"])
+    left_tip.add_child(goal)  # neither arm reaches the other's base, and none of them would reach it alone
+    goal.make_closure(right_tip)
+    right[0].set_values(2.5)
+    before = [joint.values[0] for joint in left + right]
+    solution = mk.Solver(base).solve()
+    assert solution.success, solution
+    np.testing.assert_allclose(left_tip.world_position, right_tip.world_position, atol=1e-6)
+    moved = [joint.values[0] != old for joint, old in zip(left + right, before, strict=True)]
+    assert all(moved)
+
+
+def test_a_joint_above_both_the_goal_and_the_link_stays_out_of_it():
+    base = mk.Link("base")
+    turntable, plate = hang(base, "turntable")
+    _, joints, tip = planar_arm(root=plate)
+    goal = mk.Goal("mark", dof=["X", "Y", "Z"], position=(1.0, 1.5, 0))
+    plate.add_child(goal)
+    goal.make_closure(tip)
+    (chain,) = mk.Solver(base).solve().chains
+    assert "turntable_joint" not in chain.joints
+    assert turntable.values[0] == 0.0
+    assert goal.closure.gap().is_shut(1e-6)
+
+
+def test_a_joint_above_both_counts_where_directions_are_the_worlds():
+    base = mk.Link("base")
+    turntable, plate = hang(base, "turntable", values=0.4)
+    slide, cart = hang(plate, "cart", dof="X", lower=-0.1, upper=0.1)
+    goal = mk.Goal("level", dof="Y", axes="world", position=(1.0, 0, 0))
+    plate.add_child(goal)
+    goal.make_closure(cart)
+    solution = mk.Solver(base).solve()  # the cart is 1 m from the goal: only turned along x they lie level
+    assert solution.success, solution
+    assert cart.world_position[1] == pytest.approx(goal.world_position[1], abs=1e-6)
+    assert np.sin(turntable.values[0]) == pytest.approx(0, abs=1e-5)
+
+
+def test_several_goals_on_one_link_hold_together():
+    root, _, tip = spatial_arm()
+    place, level = point_goal(tip), mk.Goal("level", dof=["EX", "EY"])
+    level.make_closure(tip)
+    place.position = (0.5, 0.2, 0.9)
+    solution = mk.Solver(root, restarts=20).solve()
+    assert solution.success, solution
+    np.testing.assert_allclose(tip.world_position, place.position, atol=1e-6)
+    np.testing.assert_allclose(tip.world_matrix[:3, 2], (0, 0, 1), atol=2e-6)
+    assert {*solution.errors} == {"reach", "level"}
+
+
+def test_goals_that_cannot_both_be_met_share_the_error_and_are_named():
+    root, _, tip = planar_arm()
+    point_goal(tip, "one", (1.0, 1.0, 0)), point_goal(tip, "other", (1.0, 2.0, 0))
+    solution = mk.Solver(root).solve()
+    assert not solution.success
+    np.testing.assert_allclose(tip.world_position, (1.0, 1.5, 0), atol=1e-5)
+    assert set(solution.unmet) == {"one", "other"}
+    assert {*solution.conflicts[0]} == {"one", "other"}

@@ -1,0 +1,203 @@
+"""Everything that can be set on the solver of a graph does what its name says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mechanik as mk
+from mechanik import Status
+from mechanik.errors import LimitsError, MechanikError, NotFinite, UnknownName
+from mechanik.spatial import make, rotation
+
+
+def reaching(**options):
+    """A spatial arm whose goal is a fair way off."""
+    root, joints, tip = spatial_arm()
+    goal = mk.Goal("want")
+    goal.world_matrix = make(rotation.turn_x(0.4), (0.2, -0.3, -0.2)) @ tip.world_matrix
+    goal.make_closure(tip)
+    return mk.Solver(root, **options), goal, tip
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_no_more_steps_are_taken_than_were_asked_for(count):
+    """The original took one more."""
+    solver, goal, tip = reaching(max_iterations=count)
+    before = solver.mechanism.q
+    solution = solver.solve()
+    assert solution.iterations <= count
+    assert solution.status is Status.TIMEOUT
+    assert (np.abs(solution.q - before).max() > 0) == (count > 0)
+
+
+def test_steps_one_by_one_come_to_the_same_end_and_none_is_worse():
+    solver, goal, tip = reaching()
+    errors = [np.linalg.norm(solver.residual())]
+    for _ in range(60):
+        solution = solver.step()
+        errors.append(np.linalg.norm(solver.residual()))
+        if solution.success:
+            break
+    assert solution.success
+    np.testing.assert_allclose(tip.world_matrix, goal.world_matrix, atol=1e-5)
+
+
+@pytest.mark.parametrize("damping", [None, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("svd", [False, True])
+def test_damping_is_fixed_or_adaptive_and_either_way_of_solving_leads_there(damping, svd):
+    """In the original, singular values gave NaN, or threw."""
+    solver, goal, tip = reaching(damping=damping, svd=svd, max_iterations=500)
+    solution = solver.solve()
+    assert solution.success, solution
+    np.testing.assert_allclose(tip.world_matrix, goal.world_matrix, atol=1e-5)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_singular_values_and_cholesky_take_the_same_steps(seed):
+    rng = np.random.default_rng(seed)
+    root, joints, tip = spatial_arm()
+    goal = point_goal(tip, position=rng.uniform(-1.5, 1.5, 3))
+    mechanism = mk.Mechanism(root)
+    q0 = mechanism.random(rng)
+    ends = [mk.Solver(mechanism, svd=svd).solve(q0=q0, max_iterations=3).q for svd in (False, True)]
+    np.testing.assert_allclose(*ends, atol=1e-7)
+
+
+@pytest.mark.parametrize("svd", [False, True])
+@pytest.mark.parametrize("value", [0.0, np.pi])
+def test_straight_and_folded_poses_are_answered_without_a_nan(svd, value):
+    root, joints, tip = planar_arm(value=value)
+    goal = point_goal(tip, position=(0.5, 0.5, 3.0))
+    solution = mk.Solver(root, svd=svd).solve()
+    assert np.isfinite(solution.q).all()
+    assert solution.status is Status.CLOSEST
+    np.testing.assert_allclose(tip.world_position[:2], goal.position[:2], atol=1e-4)
+
+
+def test_the_step_at_which_it_stalls_knows_neither_metres_nor_millimetres():
+    """In the original, one threshold counted metres and radians alike."""
+    outcomes = []
+    for scale in (1e-3, 1.0, 1e3):
+        root = mk.Link("root")
+        slide, cart = hang(root, "cart", dof=["X", "EZ"])
+        _, arm = hang(cart, "arm", at=(scale, 0, 0), values=0.3)
+        _, tip = hang(arm, "tip", dof=(), at=(scale, 0, 0))
+        slide.set_limits([-scale, -3], [scale, 3])
+        point_goal(tip, position=(5 * scale, 3 * scale, 0))
+        solution = mk.Solver(root, smallest_step=1e-2).solve()
+        outcomes.append((solution.status, solution.iterations, solution.q / (scale, 1, 1)))
+    assert outcomes[0][:2] == outcomes[1][:2] == outcomes[2][:2]
+    assert outcomes[0][0] is Status.STALLED
+    np.testing.assert_allclose(outcomes[0][2], outcomes[1][2], atol=1e-9)
+    np.testing.assert_allclose(outcomes[2][2], outcomes[1][2], atol=1e-9)
+
+
+def test_a_larger_slope_counts_as_none_when_it_is_asked_for():
+    counts = []
+    for slope in (1e-2, 1e-8):
+        root, _, tip = planar_arm()
+        point_goal(tip, position=(3, 9, 0))
+        counts.append(mk.Solver(root, smallest_gradient=slope).solve().iterations)
+    assert counts[0] < counts[1]
+
+
+def test_goals_that_are_far_off_pull_no_harder_than_they_may():
+    moved = []
+    for largest in (np.inf, 0.1):
+        root, _, tip = planar_arm()
+        goal = point_goal(tip)
+        start = tip.world_position
+        goal.position = start + (0, 1.0, 0)
+        solver = mk.Solver(root, largest_error=largest)
+        solver.step()
+        moved.append(np.linalg.norm(tip.world_position - start))
+        assert solver.solve().success
+    assert moved[1] < 0.12 < moved[0]
+
+
+def test_turns_that_are_far_off_pull_no_harder_than_they_may():
+    turned = []
+    for largest in (np.inf, 0.1):
+        root, joints, tip = planar_arm(joints=1, value=0.0)
+        goal = mk.Goal("turn", dof="EZ", wxyz=(np.cos(0.5), 0, 0, np.sin(0.5)))
+        goal.make_closure(tip)
+        solver = mk.Solver(root, largest_angle_error=largest)
+        solver.step()
+        turned.append(joints[0].values[0])
+        assert solver.solve().success
+    assert 0 < turned[1] <= 0.1 < turned[0]
+
+
+def test_weights_decide_between_a_place_and_a_turn_that_cannot_both_be_had():
+    errors = {}
+    for name, options in {
+        "place": {"position_weight": 100.0},
+        "even": {},
+        "turn": {"rotation_weight": 100.0},
+    }.items():
+        root, _, tip = planar_arm(joints=2)
+        goal = mk.Goal("want", dof=["X", "Y", "EZ"], position=(1.2, 0.9, 0))
+        goal.make_closure(tip)
+        errors[name] = mk.Solver(root, **options).solve().errors["want"]
+    assert errors["place"].position < errors["even"].position < errors["turn"].position
+    assert errors["turn"].rotation < errors["even"].rotation < errors["place"].rotation
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_rest_factor_goes_that_share_of_the_way_in_one_solve(share):
+    root = mk.Link("root")
+    joint, _ = hang(root, "body", dof=["X", "EZ"], values=(1.0, 0.4))
+    joint.set_rest_pose(2.0, 0.0)
+    mk.Solver(root, rest_factor=share).solve()
+    np.testing.assert_allclose(joint.values, (1.0 + share, 0.4 - 0.4 * share), atol=1e-6)
+
+
+def test_without_a_kick_a_straight_arm_stays_and_with_one_it_leaves():
+    for kick, leaves in ((0.0, False), (0.02, True)):
+        root, _, tip = planar_arm(value=0.0)
+        point_goal(tip, position=(2, 0, 0))
+        assert mk.Solver(root, kick=kick).solve().success is leaves
+
+
+def test_options_may_be_given_to_one_call_and_are_forgotten_after_it():
+    solver, goal, tip = reaching()
+    assert solver.solve(max_iterations=1).status is Status.TIMEOUT
+    assert solver.solve().success
+
+
+def test_the_time_allowed_is_kept():
+    root, _, tip = four_bar()[0], None, None
+    mechanism = mk.Mechanism(root)
+    solution = mk.Solver(mechanism, mk.Point("coupler", (9, 9, 9)), restarts=10**6, max_seconds=0.05).solve()
+    assert solution.status in (Status.TIMEOUT, Status.CLOSEST)
+    assert solution.attempts < 10**6
+
+
+BAD = [
+    ({"max_iterations": -1}, LimitsError, "max_iterations"),
+    ({"max_iterations": 2.5}, LimitsError, "max_iterations"),
+    ({"max_seconds": -1}, LimitsError, "max_seconds"),
+    ({"max_seconds": float("nan")}, NotFinite, "max_seconds"),
+    ({"damping": 0.0}, LimitsError, "damping"),
+    ({"damping": "little"}, MechanikError, "damping"),
+    ({"rest_factor": 1.5}, LimitsError, "rest_factor"),
+    ({"largest_error": 0.0}, LimitsError, "largest_error"),
+    ({"position_weight": -1.0}, LimitsError, "position_weight"),
+    ({"smallest_step": -1e-3}, LimitsError, "smallest_step"),
+    ({"max_iteration": 5}, UnknownName, "Did you mean 'max_iterations'"),
+]
+
+
+@pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=[str(options) for options, _, _ in BAD])
+def test_options_that_cannot_be_are_refused_by_name(options, kind, message):
+    root, _, tip = planar_arm()
+    point_goal(tip)
+    with pytest.raises(kind, match=message):
+        mk.Solver(root, **options)
+    with pytest.raises(kind, match=message):
+        mk.Solver(root).solve(**options)
