@@ -34,6 +34,7 @@ unit: $(VENV)/.test-installed
 benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/fk.py
+	$(BIN)/python benchmarks/solve.py
 
 $(VENV)/.created:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Mechanik needs Python 3.11 or newer; this is ' + sys.version)"

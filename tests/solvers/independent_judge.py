@@ -15,11 +15,11 @@ from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.closures import closure_limits, closure_relations
 from mechanik.objectives.evaluate import counts, evaluate, outside
 from mechanik.objectives.objective import lengths
-from mechanik.objectives.relation import Kind
 
 STAGES, STAGE_NUMBERS = 8, 5  # where the kernel's report of a stage begins, and how long it is
 CONVERGED, CLOSEST = 0, 1
 SHUT = 1e-9
+FLAT = 1e-6
 AT_BOUND = 1e-9
 
 
@@ -29,7 +29,7 @@ class Verdict:
 
     Attributes:
         faults: in words.
-        slope: the largest projected gradient of a level that is called closest, relative to its error.
+        slope: the largest projected gradient of a level that is not met, relative to its error.
     """
 
     faults: tuple[str, ...]
@@ -47,8 +47,14 @@ class Judge:
         self.space = space
         self.scale = np.where(space.rotates, 1.0, self.program.size)
         self.closures = [
-            (relation, False) for one in self.mechanism.closures.values() for relation in closure_relations(self.mechanism, one)
-        ] + [(relation, True) for one in self.mechanism.closures.values() for relation in closure_limits(self.mechanism, one)]
+            (relation, False)
+            for one in self.mechanism.closures.values()
+            for relation in closure_relations(self.mechanism, one)
+        ] + [
+            (relation, True)
+            for one in self.mechanism.closures.values()
+            for relation in closure_limits(self.mechanism, one)
+        ]
 
     def look(self, solution, q0) -> Verdict:
         """Everything that can be said of a solution that began at q0, inside the limits."""
@@ -86,7 +92,9 @@ class Judge:
 
     def _relations(self, objectives, q0):
         return [
-            one.nearest(self.mechanism, q0, self.lower, self.upper) if isinstance(one, Aimed) else one.relations(self.mechanism)
+            one.nearest(self.mechanism, q0, self.lower, self.upper)
+            if isinstance(one, Aimed)
+            else one.relations(self.mechanism)
             for one in objectives
         ]
 
@@ -149,7 +157,7 @@ class Judge:
         return []
 
     def _not_closest(self, part, stages, relations, out, q):
-        """Whether the first level that is not met is called closest without being so."""
+        """The slope of the first level that is not met, and whether it is called closest without being so."""
         if out[STAGES] != CONVERGED:  # its loops are not shut
             return 0.0, []
         equal, unequal = [], []
@@ -159,19 +167,24 @@ class Judge:
             status = int(out[STAGES + STAGE_NUMBERS * s])
             if status == CONVERGED:
                 for owner, number in members:
-                    self._constrain(relations[owner][number], q, equal, unequal, relations[owner][number].lower is not None)
+                    self._constrain(
+                        relations[owner][number], q, equal, unequal, relations[owner][number].lower is not None
+                    )
                 continue
-            if status != CLOSEST or is_wish:
+            if is_wish:
                 return 0.0, []
-            gradient, error = np.zeros(self.mechanism.nv), 0.0
+            gradient, error, size = np.zeros(self.mechanism.nv), 0.0, 1.0
             for owner, number in members:
                 relation = relations[owner][number]
                 rows, J = evaluate(self.mechanism, relation, q)
-                weight, far = self._weight(relation), outside(relation, rows)
-                gradient += (J * self.scale).T @ (weight * weight * far * counts(relation, rows))
-                error += float((weight * far) @ (weight * far))
-            slope = self._slope(gradient, equal, unequal, part.moving, q) / max(error**0.5, 1e-300)
-            return slope, [f"level {level} is called closest, but slopes by {slope:.3g}"] if slope > 1e-6 else []
+                weight = self._weight(relation)
+                far, J = weight * outside(relation, rows), J * self.scale * weight[:, None]
+                gradient += J.T @ (far * counts(relation, rows))
+                error += float(far @ far)
+                size = max(size, float(np.linalg.norm(J)))
+            slope = self._slope(gradient, equal, unequal, part.moving, q) / max(size * error**0.5, 1e-300)
+            wrong = status == CLOSEST and slope > FLAT
+            return slope, [f"level {level} is called closest, but slopes by {slope:.3g}"] if wrong else []
         return 0.0, []
 
     def _constrain(self, relation, q, equal, unequal, is_band):
@@ -220,6 +233,3 @@ class Judge:
         found = lsq_linear(U.T, -left, (0.0, np.inf), method="bvls", tol=1e-15)
         return float(np.linalg.norm(left + U.T @ found.x))
 
-
-def kinds_of(relation):
-    return Kind(relation.kind).name

@@ -74,6 +74,19 @@ def _moved(rng, target, away):
     return target
 
 
+def problems(kind: str, seed: int, count: int):
+    """A family, and one after the other a start with the solution that it led to."""
+    family, rng = make_family(kind, seed), np.random.default_rng([seed, 1])
+    mechanism = family.solver.mechanism
+    near = mechanism.q
+    for _ in range(count):
+        targets, q0 = family.draw(rng, near)
+        solution = family.solver.solve(targets, q0)
+        yield family, targets, q0, solution
+        if family.is_closed and all(error.position < 1e-9 for error in solution.closure_errors.values()):
+            near = solution.q
+
+
 def make_family(kind: str, seed: int) -> Family:
     rng = np.random.default_rng([seed, FAMILIES.index(kind)])
     match kind:
@@ -110,8 +123,11 @@ def make_family(kind: str, seed: int) -> Family:
     options = {}
     if rng.random() < 0.3:
         options["rest"] = mechanism.random(rng)
+    if rng.random() < 0.2:
+        names = [name for name, joint in mechanism.joints.items() if not joint.is_closure]
+        options["lock"] = names[rng.integers(len(names))]
     solver = mk.Solver(mechanism, [wanted.objective for wanted in wishes], **options)
-    if options:
+    if "rest" in options:
         rest = solver.objectives[-1]
         wishes = [*wishes, Wanted(rest, lambda q: None)]
     return Family(kind, solver, tuple(wishes), bool(mechanism.closures))
@@ -177,7 +193,21 @@ def random_loop(rng, loops: int) -> mk.Mechanism:
 # ---- wishes -------------------------------------------------------------------------------------
 
 BANDS = ("at least", "at most", "between", "box", "cone", "band")
-KINDS = ("point", "pose", "partial", "world", "hinge", "line", "plane", "axis", "orientation", "look", "distance", "values", *BANDS)
+KINDS = (
+    "point",
+    "pose",
+    "partial",
+    "world",
+    "hinge",
+    "line",
+    "plane",
+    "axis",
+    "orientation",
+    "look",
+    "distance",
+    "values",
+    *BANDS,
+)
 
 
 def _wishes(rng, mechanism, links, count, kinds=KINDS, levels=1):
@@ -225,7 +255,9 @@ def _wanted(rng, mechanism, link, kind, wish):
             return Wanted(goal, lambda q: mechanism.pose(link, q)[:3, :3])
         case "look":
             ahead = p_link + 2.0 * axis
-            return Wanted(mk.LookAt(link, (1, 2, 3), axis, p_link, **wish), lambda q: (mechanism.pose(link, q) @ [*ahead, 1])[:3])
+            return Wanted(
+                mk.LookAt(link, (1, 2, 3), axis, p_link, **wish), lambda q: (mechanism.pose(link, q) @ [*ahead, 1])[:3]
+            )
         case "distance":
             return Wanted(mk.Distance(link, at=p_link, equal=0.5, **wish), away)
         case "at least":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm, turned
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik import Status
@@ -34,7 +36,7 @@ def test_goals_come_and_go():
 
 
 def test_a_goal_wants_more_or_fewer_directions_or_other_axes():
-    root, joints, tip = spatial_arm()
+    root, _joints, tip = spatial_arm()
     goal = mk.Goal("want", position=(0.4, 0.3, 0.9), dof=["X", "Y", "Z"])
     goal.make_closure(tip)
     solver = mk.Solver(root, restarts=20)
@@ -57,8 +59,8 @@ def test_a_goal_wants_more_or_fewer_directions_or_other_axes():
 
 def test_closures_are_made_and_undone():
     base = mk.Link("base")
-    _, left, left_tip = planar_arm("left", root=base, at=(-1.5, 0, 0))
-    _, right, right_tip = planar_arm("right", root=base, at=(1.5, 0, 0))
+    _, _left, left_tip = planar_arm("left", root=base, at=(-1.5, 0, 0))
+    _, _right, right_tip = planar_arm("right", root=base, at=(1.5, 0, 0))
     goal = point_goal(left_tip, position=(0, 1.0, 0))
     solver = mk.Solver(base)
     solver.solve()
@@ -97,7 +99,7 @@ def test_freedoms_are_taken_and_given():
 
 
 def test_parts_of_the_tree_are_added_and_removed():
-    root, joints, tip = planar_arm()
+    root, _joints, tip = planar_arm()
     goal = point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
     assert solver.solve().success
@@ -185,7 +187,7 @@ def test_an_axis_may_be_turned():
 
 def test_joints_may_be_moved_by_hand_between_solves_and_it_starts_from_there():
     root, joints, tip = planar_arm(joints=2, value=0.5)
-    goal = point_goal(tip, position=(1.0, 1.0, 0))
+    point_goal(tip, position=(1.0, 1.0, 0))
     solver = mk.Solver(root)
     bends = []
     for bend in (0.5, -0.5):
@@ -197,7 +199,7 @@ def test_joints_may_be_moved_by_hand_between_solves_and_it_starts_from_there():
 
 
 def test_targets_and_rest_poses_come_and_go():
-    root, crank, _, rocker, pin = four_bar()
+    root, crank, _, rocker, _pin = four_bar()
     solver = mk.Solver(root)
     crank.set_targets(1.5)
     assert solver.solve().success
@@ -282,3 +284,110 @@ def test_an_earlier_solution_still_tells_what_it_told_after_the_graph_has_change
     np.testing.assert_array_equal(solution.q, q)
     assert solution.success
     assert solution.status is Status.CONVERGED
+
+
+# ---- any edits in any order -------------------------------------------------------------------
+
+
+class Playground:
+    """A graph that is edited at random, always so that it stays one."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.root, self.links, self.joints, self.goals, self.count = mk.Link("root"), [], [], [], 0
+        self.links.append(self.root)
+        for _ in range(6):
+            self.grow()
+
+    def pick(self, some):
+        return some[self.rng.integers(len(some))]
+
+    def grow(self) -> None:
+        dof = self.pick(["EZ", "EX", "X", ["Y", "EZ"], ["EX", "EY", "EZ"], ()])
+        self.count += 1
+        joint, link = hang(self.pick(self.links), f"part{self.count}", dof=dof, at=self.rng.uniform(-1, 1, 3))
+        self.joints.append(joint)
+        self.links.append(link)
+
+    def cut(self) -> None:
+        joint = self.pick(self.joints)
+        gone = {*joint.traverse()}
+        for link in gone & {*self.links}:
+            for closure in link.closures:
+                closure.undo()
+        for frame in gone:
+            if getattr(frame, "closure", None) is not None:
+                frame.closure.undo()
+        joint.parent.remove_child(joint)
+        self.links = [link for link in self.links if link not in gone]
+        self.joints = [joint for joint in self.joints if joint not in gone]
+        self.goals = [goal for goal in self.goals if goal.closure is not None]
+        if len(self.joints) < 3:
+            self.grow()
+
+    def want(self) -> None:
+        self.count += 1
+        link = self.pick(self.links[1:])
+        goal = mk.Goal(f"goal{self.count}", dof=self.pick([["X", "Y"], ["X", "Y", "Z"], ["EX", "EY"], ["Z", "EZ"]]))
+        goal.world_position = link.world_position + self.rng.uniform(-0.3, 0.3, 3)
+        if self.rng.random() < 0.3:
+            other = self.pick(self.links)
+            if other is not link:
+                other.attach_child(goal)
+        goal.make_closure(link)
+        self.goals.append(goal)
+
+    def forget(self) -> None:
+        if self.goals:
+            goal = self.goals.pop(self.rng.integers(len(self.goals)))
+            goal.closure.undo()
+            if goal.parent is not None:
+                goal.parent.remove_child(goal)
+
+    def move(self) -> None:
+        if self.goals:
+            goal = self.pick(self.goals)
+            goal.position = goal.position + self.rng.uniform(-0.3, 0.3, 3)
+            goal.axes = self.pick(["goal", "world"])
+
+    def aim(self) -> None:
+        joint = self.pick(self.joints)
+        if joint.dof:
+            joint.set_targets(*self.rng.uniform(-1, 1, len(joint.dof)))
+
+    def rest(self) -> None:
+        joint = self.pick(self.joints)
+        joint.save_rest_pose()
+        if self.rng.random() < 0.5:
+            joint.clear_targets()
+
+    def bound(self) -> None:
+        joint = self.pick(self.joints)
+        if joint.dof:
+            joint.set_limits(-self.rng.uniform(0.2, 1, len(joint.dof)), self.rng.uniform(0.2, 1, len(joint.dof)))
+
+    def refit(self) -> None:
+        joint = self.pick(self.joints)
+        joint.set_dof(self.pick(["EZ", "Y", ["X", "EY"], ()]))
+        joint.position = self.rng.uniform(-1, 1, 3)
+
+
+EDITS = ["grow", "cut", "want", "forget", "move", "move", "aim", "rest", "bound", "refit"]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_after_any_edits_the_solver_answers_as_a_new_one_would(seed):
+    play = Playground(seed)
+    solver = mk.Solver(play.root)
+    for _ in range(12):
+        for _ in range(play.rng.integers(1, 3)):
+            getattr(play, play.pick(EDITS))()
+        before = mk.Mechanism(play.root).q
+        fresh = mk.Solver(mk.Mechanism(play.root)).solve(q0=before)
+        solution = solver.solve()
+        assert [*solver.mechanism.joints] == [*mk.Mechanism(play.root).joints]
+        np.testing.assert_array_equal(solution.q, fresh.q)
+        assert [chain.status for chain in solution.chains] == [chain.status for chain in fresh.chains]
+        assert {*solution.errors} == {*fresh.errors}
+        np.testing.assert_allclose(mk.Mechanism(play.root).q, solution.q, atol=1e-12)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm
+from graph_arms import hang, planar_arm, point_goal, spatial_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik import Status
 from mechanik.errors import LimitsError, MechanikError, NotFinite, UnknownName
-from mechanik.spatial import make, rotation
 
 
 def reaching(**options):
-    """A spatial arm whose goal is a fair way off."""
-    root, joints, tip = spatial_arm()
+    """A spatial arm whose goal is a fair way off, and within reach."""
+    root, _joints, tip = spatial_arm()
+    mechanism = mk.Mechanism(root)
     goal = mk.Goal("want")
-    goal.world_matrix = make(rotation.turn_x(0.4), (0.2, -0.3, -0.2)) @ tip.world_matrix
+    goal.matrix = mechanism.pose("arm_tip", mechanism.q + 0.5)
     goal.make_closure(tip)
     return mk.Solver(root, **options), goal, tip
 
@@ -26,7 +26,7 @@ def reaching(**options):
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_no_more_steps_are_taken_than_were_asked_for(count):
     """The original took one more."""
-    solver, goal, tip = reaching(max_iterations=count)
+    solver, _goal, _tip = reaching(max_iterations=count)
     before = solver.mechanism.q
     solution = solver.solve()
     assert solution.iterations <= count
@@ -36,13 +36,16 @@ def test_no_more_steps_are_taken_than_were_asked_for(count):
 
 def test_steps_one_by_one_come_to_the_same_end_and_none_is_worse():
     solver, goal, tip = reaching()
-    errors = [np.linalg.norm(solver.residual())]
+    weights = np.repeat([1.0 / solver._program.size, 1.0], 3)
+    errors = [np.linalg.norm(weights * solver.residual())]
     for _ in range(60):
         solution = solver.step()
-        errors.append(np.linalg.norm(solver.residual()))
+        errors.append(np.linalg.norm(weights * solver.residual()))
         if solution.success:
             break
     assert solution.success
+    assert len(errors) > 3
+    assert (np.diff(errors) < 0).all()
     np.testing.assert_allclose(tip.world_matrix, goal.world_matrix, atol=1e-5)
 
 
@@ -60,8 +63,8 @@ def test_damping_is_fixed_or_adaptive_and_either_way_of_solving_leads_there(damp
 @settings(max_examples=30)
 def test_singular_values_and_cholesky_take_the_same_steps(seed):
     rng = np.random.default_rng(seed)
-    root, joints, tip = spatial_arm()
-    goal = point_goal(tip, position=rng.uniform(-1.5, 1.5, 3))
+    root, _joints, tip = spatial_arm()
+    point_goal(tip, position=rng.uniform(-1.5, 1.5, 3))
     mechanism = mk.Mechanism(root)
     q0 = mechanism.random(rng)
     ends = [mk.Solver(mechanism, svd=svd).solve(q0=q0, max_iterations=3).q for svd in (False, True)]
@@ -71,7 +74,7 @@ def test_singular_values_and_cholesky_take_the_same_steps(seed):
 @pytest.mark.parametrize("svd", [False, True])
 @pytest.mark.parametrize("value", [0.0, np.pi])
 def test_straight_and_folded_poses_are_answered_without_a_nan(svd, value):
-    root, joints, tip = planar_arm(value=value)
+    root, _joints, tip = planar_arm(value=value)
     goal = point_goal(tip, position=(0.5, 0.5, 3.0))
     solution = mk.Solver(root, svd=svd).solve()
     assert np.isfinite(solution.q).all()
@@ -112,7 +115,7 @@ def test_goals_that_are_far_off_pull_no_harder_than_they_may():
         root, _, tip = planar_arm()
         goal = point_goal(tip)
         start = tip.world_position
-        goal.position = start + (0, 1.0, 0)
+        goal.position = start + np.array([-0.5, -1.0, 0])
         solver = mk.Solver(root, largest_error=largest)
         solver.step()
         moved.append(np.linalg.norm(tip.world_position - start))
@@ -124,7 +127,7 @@ def test_turns_that_are_far_off_pull_no_harder_than_they_may():
     turned = []
     for largest in (np.inf, 0.1):
         root, joints, tip = planar_arm(joints=1, value=0.0)
-        goal = mk.Goal("turn", dof="EZ", wxyz=(np.cos(0.5), 0, 0, np.sin(0.5)))
+        goal = mk.Goal("turn", dof=["EX", "EY", "EZ"], wxyz=(np.cos(0.5), 0, 0, np.sin(0.5)))
         goal.make_closure(tip)
         solver = mk.Solver(root, largest_angle_error=largest)
         solver.step()
@@ -165,17 +168,17 @@ def test_without_a_kick_a_straight_arm_stays_and_with_one_it_leaves():
 
 
 def test_options_may_be_given_to_one_call_and_are_forgotten_after_it():
-    solver, goal, tip = reaching()
+    solver, _goal, _tip = reaching()
     assert solver.solve(max_iterations=1).status is Status.TIMEOUT
     assert solver.solve().success
 
 
-def test_the_time_allowed_is_kept():
-    root, _, tip = four_bar()[0], None, None
-    mechanism = mk.Mechanism(root)
-    solution = mk.Solver(mechanism, mk.Point("coupler", (9, 9, 9)), restarts=10**6, max_seconds=0.05).solve()
-    assert solution.status in (Status.TIMEOUT, Status.CLOSEST)
-    assert solution.attempts < 10**6
+def test_when_the_time_is_up_it_ends_where_it_stands_and_says_so():
+    root, _, tip = planar_arm()
+    point_goal(tip, position=(9, 9, 9))
+    solution = mk.Solver(root, restarts=100_000, max_seconds=0.02).solve()
+    assert solution.status is Status.TIMEOUT
+    assert 1 < solution.attempts < 100_000
 
 
 BAD = [

@@ -79,9 +79,10 @@ def log_and_rate(Q):
     x, y, z = 0.5 * (Q[7] - Q[5]), 0.5 * (Q[2] - Q[6]), 0.5 * (Q[3] - Q[1])
     s2 = x * x + y * y + z * z
     c = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0)
-    if s2 < 1e-8 and c > 0.0:  # series, exact to rounding
-        f = 1.0 + s2 * (1.0 / 6.0 + s2 * 3.0 / 40.0)
-        b = 1.0 / 12.0 + s2 / 720.0
+    if s2 < 1e-4 and c > 0.0:  # series, exact to rounding, where the closed forms are not
+        f = 1.0 + s2 * (1.0 / 6.0 + s2 * (3.0 / 40.0 + s2 * 15.0 / 336.0))
+        a2 = s2 * f * f
+        b = 1.0 / 12.0 + a2 * (1.0 / 720.0 + a2 / 30240.0)
     elif c > NEARLY_PI:
         s = math.sqrt(s2)
         angle = math.atan2(s, c)

@@ -229,9 +229,10 @@ def ball_turn(I, F, b, x, E, J):
         cw, cx, cy, cz = -cw, -cx, -cy, -cz
     n2 = cx * cx + cy * cy + cz * cz
     n = math.sqrt(n2)
-    if n < 1e-5:
-        f = 2.0 / cw * (1.0 - n2 / (3.0 * cw * cw))
-        g = 1.0 / 12.0
+    if n2 < 1e-4:  # series, exact to rounding, where the closed forms are not
+        f = 2.0 + n2 * (1.0 / 3.0 + n2 * (3.0 / 20.0 + n2 * 15.0 / 168.0))
+        a2 = n2 * f * f
+        g = 1.0 / 12.0 + a2 * (1.0 / 720.0 + a2 / 30240.0)
     else:
         angle = 2.0 * math.atan2(n, cw)
         f = angle / n
