@@ -16,13 +16,13 @@ import argparse
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter as clock
 from typing import Any
 
 import numpy as np
 from klampt_peer import klampt_calls
+from rounds import Answers, Case, Times, Verdict, measure
 
 import mechanik as mk
 from mechanik.solvers.running import descent
@@ -36,29 +36,6 @@ JUMP = 3.0
 """How many times the largest step of the path's own joint values an answer may be from the last one."""
 TICKS = {"hexapod": 1500, "four-bar": 1500}
 
-Answers = list[mk.Solution]
-Times = list[float]
-"""The clock before the first target, then after each."""
-Verdict = tuple[int, bool, str]
-"""How many answers are right, whether all else is as it should be, and what that is."""
-
-
-@dataclass
-class Case:
-    """Something to time: `run` goes through all targets once and `judge` looks at what came out."""
-
-    name: str
-    goal_us: float
-    count: int
-    run: Callable[[Times], Answers]
-    judge: Callable[[Answers], Verdict]
-    bare: Callable[[Times], Any]  # the same without Python around the kernel
-    peer: Callable[[Times], int] | None = None  # the same by Klampt; how many it solved
-    best: dict[str, np.ndarray] = field(default_factory=dict)  # seconds of each target
-
-    def us(self, what: str, solved: int) -> float:
-        return 1e6 * float(self.best[what].sum()) / max(solved, 1)
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -67,7 +44,7 @@ def main() -> int:
     cases = [case for name in ARMS for case in arm_cases(name, quick)]
     cases += [hexapod_case("closure", quick), hexapod_case("joint", quick), four_bar_case(quick)]
     answers = {case.name: case.run([]) for case in cases}
-    peers_solved = measure(cases, 5 if quick else 25)
+    peers_solved = measure(cases, 5 if quick else 15)
 
     print(
         f"{'from Python, us a target':28} {'goal':>5} {'mechanik':>9} {'kernel':>7} {'solved':>8} "
@@ -92,23 +69,6 @@ def main() -> int:
     missed += overhead()
     print("all goals met" if not missed else "missed: " + "; ".join(missed))
     return bool(missed)
-
-
-def measure(cases: list[Case], rounds: int) -> dict[str, int]:
-    """Best times into the cases, rounds of all alternating; returns how many targets Klampt solved."""
-    solved: dict[str, int] = {}
-    for number in range(rounds):
-        for case in cases:
-            for what in ("run", "bare", "peer"):
-                call = getattr(case, what)
-                if call is None or (what == "peer" and number % 5):  # Klampt takes a hundred times as long
-                    continue
-                times = [clock()]
-                result = call(times)
-                case.best[what] = np.minimum(np.diff(times), case.best.get(what, math.inf))
-                if what == "peer":
-                    solved[case.name] = result
-    return solved
 
 
 # ---- arms -----------------------------------------------------------------------------------

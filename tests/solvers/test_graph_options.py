@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_arms import hang, planar_arm, point_goal, spatial_arm
+from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,6 +158,21 @@ def test_a_rest_factor_goes_that_share_of_the_way_in_one_solve(share):
     joint.set_rest_pose(2.0, 0.0)
     mk.Solver(root, rest_factor=share).solve()
     np.testing.assert_allclose(joint.values, (1.0 + share, 0.4 - 0.4 * share), atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_rest_factor_counts_for_balls_and_for_joints_that_close_loops(share):
+    root = mk.Link("root")
+    ball, _ = hang(root, "ball", dof=["EX", "EY", "EZ"])
+    ball.set_rest_pose(0.0, 0.0, 0.8)
+    mk.Solver(root, rest_factor=share).solve()
+    np.testing.assert_allclose(ball.values, (0, 0, 0.8 * share), atol=1e-6)
+
+    root, _, _, _, pin = four_bar()
+    start = pin.values[0]
+    pin.set_rest_pose(start + 0.2)
+    mk.Solver(root, rest_factor=share).solve()
+    assert pin.values[0] == pytest.approx(start + 0.2 * share, abs=1e-6)
 
 
 def test_without_a_kick_a_straight_arm_stays_and_with_one_it_leaves():

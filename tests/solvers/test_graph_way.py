@@ -196,6 +196,17 @@ def test_joints_in_no_chain_follow_their_targets():
     assert len(solution.chains) == 4  # the arm, both freedoms of the fan, the flap
 
 
+def test_a_joint_that_holds_nothing_yet_is_in_nobodys_way():
+    root, _, tip = planar_arm()
+    goal = point_goal(tip, position=(1, 1, 0))
+    lonely = mk.Joint("lonely", dof="EZ")
+    root.add_child(lonely)
+    lonely.set_targets(0.3)
+    lonely.set_rest_pose(0.1)
+    assert mk.Solver(root).solve().success
+    np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
+
+
 def test_a_target_is_approached_by_the_nearest_equal_angle_or_over_full_turns_as_asked():
     root = mk.Link("root")
     near, _ = hang(root, "near", values=6.0)
@@ -442,6 +453,37 @@ def test_limits_that_leave_no_room_lock_a_joint():
     np.testing.assert_array_equal(solution.q, 0.3)
 
 
+def test_the_limits_of_a_joint_that_closes_a_loop_hold_as_well():
+    first, _, first_tip = spatial_arm("first")
+    second, _, second_tip = spatial_arm("second")
+    second.position = (0.5, 0, 0)
+    hook = mk.Joint("hook", dof=["EX", "EY"], lower=[-0.3, -0.3], upper=[0.3, 0.3])
+    first_tip.add_child(hook)
+    hook.make_closure(second_tip)
+    goal = point_goal(second_tip)
+    solver = mk.Solver(first)
+    for shift in (0.0, 0.2, 1.0):
+        goal.position = goal.position + np.array([shift, 0, 0])
+        solver.solve()
+        assert hook.closure.gap().is_shut(1e-9)
+        assert np.abs(hook.values).max() <= 0.3 + 1e-9
+    hook.set_targets(0.1, -0.2)
+    goal.closure.undo()
+    assert solver.solve().success
+    np.testing.assert_allclose(hook.values, (0.1, -0.2), atol=1e-6)
+
+
+def test_a_pin_stops_at_its_limits_and_with_it_the_whole_loop():
+    root, crank, _, _, pin = four_bar()
+    middle = pin.values[0]
+    pin.set_limits(middle - 0.1, middle + 0.1)
+    crank.set_targets(3.0)
+    solution = mk.Solver(root).solve()
+    assert solution.status is Status.CLOSEST
+    assert abs(pin.values[0] - middle) == pytest.approx(0.1, abs=1e-9)
+    assert pin.closure.gap().is_shut(1e-9)
+
+
 @pytest.mark.parametrize("lock", ["arm2_joint", "cart_joint.X"])
 def test_a_locked_joint_or_freedom_does_not_move_and_the_others_do(lock):
     base = mk.Link("base")
@@ -523,6 +565,23 @@ def test_a_loop_stays_shut_while_its_goal_is_thrown_around():
         assert solution.status is Status.CLOSEST
         assert pin.closure.gap().is_shut(1e-9)
         assert all(error.position < 1e-9 and error.rotation < 1e-9 for error in solution.closure_errors.values())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_closest_pose_is_one_also_when_it_is_looked_for_again(seed):
+    """A step that would have taken every column to its bound once passed for one that had nothing to gain."""
+    robot = mk.gallery.stewart_platform()
+    platform = robot.link("platform")
+    goal = mk.Goal("want")
+    goal.make_closure(platform)
+    solver = mk.Solver(robot.roots)
+    direction = np.random.default_rng(seed).normal(size=3)
+    goal.position = np.array([0, 0, 0.3]) + direction / np.linalg.norm(direction)
+    first = solver.solve()
+    assert first.status is Status.CLOSEST, first
+    again = solver.solve()
+    assert again.chains[0].residual > first.chains[0].residual * (1 - 1e-6)
+    assert all(closure.gap().is_shut(1e-9) for closure in robot.closures.values())
 
 
 def test_a_graph_that_asks_for_nothing_is_answered_and_stays():

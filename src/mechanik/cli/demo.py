@@ -1,4 +1,4 @@
-"""`mechanik demo`: tool poses of some mechanisms, and how long one takes."""
+"""`mechanik demo`: tool poses of some mechanisms, solves of some problems, and how long they take."""
 
 from __future__ import annotations
 
@@ -21,20 +21,31 @@ SHOWN = {
     "four_bar": "coupler",
     "delta_robot": "platform",
     "stewart_platform": "platform",
+    "humanoid": "left_hand",
 }
 """Mechanisms of the gallery with the link that people care for."""
 FACTS = ("mechanism", "dof", "loops", "us/pose", "tool")
 POSE = ("x (m)", "y (m)", "z (m)", "qw", "qx", "qy", "qz")
+ASKED = ("mechanism", "asked", "outcome")
+FOUND = ("off (m)", "off (rad)", "gap", "steps", "us/solve")
 CALLS = 2000
 
 
 def demo() -> None:
-    """Load mechanisms of the gallery and print where their tools are.
+    """Load mechanisms of the gallery, print where their tools are, and solve for where they should be.
 
     For example:
 
         mechanik demo
     """
+    _poses()
+    say()
+    _solves()
+    say()
+    say("more: mechanik gallery, mechanik info gallery:panda, mechanik fk gallery:planar_2r --help")
+
+
+def _poses() -> None:
     from mechanik import gallery
 
     facts: list[list[str]] = []
@@ -45,21 +56,47 @@ def demo() -> None:
         facts.append([name, str(mobility(mechanism).dof), loops, number(_microseconds(mechanism, tool), 1), tool])
         position, wxyz = to_position_wxyz(mechanism.pose(tool))
         poses.append([number(x) for x in (*position, *wxyz)])
-    say(f"{len(SHOWN)} mechanisms of the gallery, each in its home configuration")
-    whole = _filled(FACTS, POSE, [fact + pose for fact, pose in zip(facts, poses, strict=True)])
+    say(f"Where tools are: {len(SHOWN)} mechanisms of the gallery, each in its home configuration", style="bold")
+    _show(FACTS, POSE, [fact + pose for fact, pose in zip(facts, poses, strict=True)], right=(1, 2, 3))
+
+
+def _solves() -> None:
+    from mechanik.cli.demo_tasks import carry_out, tasks
+
+    outcomes = [carry_out(task) for task in tasks()]
+    solved = sum(one.solution.success for one in outcomes)
+    say(f"How to get there: {len(outcomes)} problems, of which {solved} can be solved", style="bold")
+    rows: list[list[str]] = []
+    for one in outcomes:
+        verdict = "solved" if one.solution.success else one.solution.status.name.lower()
+        gap = "" if one.gap is None else f"{one.gap:.0e}"
+        errors = [f"{error:.1e}" if error else "0" for error in (one.position, one.angle)]
+        cost = [str(one.solution.iterations), number(one.seconds * 1e6, 0)]
+        rows.append([one.task.mechanism, one.task.asked, verdict, *errors, gap, *cost])
+    _show(ASKED, FOUND, rows)
+    say('off: the objective that is farthest off; gap: the loop that is; "closest": out of reach, as near as it comes')
+    for one in outcomes:
+        if one.task.mechanism == "humanoid" and not one.solution.success:
+            held = [f"{name} {error}" for name, error in one.solution.errors.items()]
+            say(f"the humanoid that cannot reach: {'; '.join(held)}")
+
+
+def _show(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> None:
+    """One table, or two below each other where it is wider than the window."""
+    whole = _filled(names, numbers, rows, right)
     if fits(whole):
         show(whole)
-    else:  # side by side is wider than the window: one below the other
-        show(_filled(FACTS, (), facts))
-        say()
-        show(_filled(("mechanism",), POSE, [[fact[0], *pose] for fact, pose in zip(facts, poses, strict=True)]))
-    say("more: mechanik gallery, mechanik info gallery:panda, mechanik fk gallery:planar_2r --help")
+        return
+    width = len(names)
+    show(_filled(names, (), [cells[:width] for cells in rows], right))
+    say()
+    show(_filled(names[:1], numbers, [[cells[0], *cells[width:]] for cells in rows]))
 
 
-def _filled(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]]) -> Table:
+def _filled(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> Table:
     made = table(names, numbers)
-    for column in made.columns[1:4]:
-        column.justify = "right"
+    for k in right:
+        made.columns[k].justify = "right"
     for cells in rows:
         row(made, cells)
     return made

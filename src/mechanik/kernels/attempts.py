@@ -181,6 +181,7 @@ def next_attempt(I, F, S, options, out, starts):
         begin_elsewhere(I, F, starts[k])
     else:  # none has succeeded: go as far down as can be from the best
         S[ABANDONS] = 0.0
+        S[ATTEMPT] -= 1.0  # no further start
         copy(I, F, best, x)
     begin_attempt(I, F, S, options, out)
     return True

@@ -118,7 +118,8 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
         curved: whether second derivatives are estimated, as `curvature.py` does it.
         moved: whether the step before was taken, so that something can be learned from it.
     Returns:
-        the sum of squares of the soft rows that the model predicts, and the largest reduced gradient of a free column.
+        the soft rows' sum of squares once what is hard is shut, by how much the model says that the step changes it, and
+        the largest reduced gradient of a free column.
     """
     stages, ban, independent = I[AT_STAGES], I[AT_BAN], I[AT_INDEPENDENT]
     step, offset, gradient, line = I[AT_STEP], I[AT_OFFSET], I[AT_GRADIENT], I[AT_LINE]
@@ -126,7 +127,7 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
     c = I[N_COLUMNS]
     banned = settle_bans(I, F, x)
     n = eliminate(I, F, stage, buffer, hard)
-    predicted, steepest, cost = 0.0, 0.0, 0.0
+    change, steepest, cost = 0.0, 0.0, 0.0
     if not newton:
         cost = assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved)
     for attempt in range(PASSES):
@@ -141,12 +142,12 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
             # as long as steps are taken, the way to the bounds is shortened, and the next step knows them: nearly as
             # many iterations as with a second pass, which costs a third of one
             stop_at_bounds(I, F, x, n)
-            predicted = cost + model(I, F, n)
+            change = model(I, F, n)
             break
         if over == 0:
             if newton:
                 break
-            predicted = cost + model(I, F, n)
+            change = model(I, F, n)
             if banned == 0 or let_go(I, F, n) == 0:
                 break
         elif follower == 1:  # a dependent column cannot be on its bound: choose others
@@ -161,14 +162,14 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
             share = shorten(I, F, x)
             for i in range(n):
                 F[line + i] *= share
-            predicted = cost + model(I, F, n)
+            change = model(I, F, n)
     if not newton:
         for i in range(n):
             if I[ban + I[independent + i]] == FREE:
                 steepest = max(steepest, abs(F[gradient + i]))
         if curved:
             remember(I, F, n)
-    return predicted, steepest
+    return cost, change, steepest
 
 
 @part

@@ -53,10 +53,10 @@ def search(I, F, target, q0, starts, q):
                 damping = options[FIXED_DAMPING] * S[MU] / options[FIRST_MU]
             base, buffer = (trial, 1 - current) if newton else (x, current)
             curved, moved = S[CURVED] == 1.0, S[MOVED]
-            predicted, steepest = bounded_step(I, F, options, base, stage, buffer, damping, newton, curved, moved)
+            cost, change, steepest = bounded_step(I, F, options, base, stage, buffer, damping, newton, curved, moved)
             if not newton:
                 S[MOVED], S[PHASE] = 0.0, TRIAL
-                action = consider(I, F, S, options, out, predicted, steepest)
+                action = consider(I, F, S, options, out, cost, change, steepest)
                 S[IN_STAGE] += 1
                 S[ITERATIONS] += 1
         if action == STAGE_OVER:

@@ -17,6 +17,7 @@ from mechanik.kernels.problem import *
 from mechanik.kernels.solver_state import *
 
 LARGEST_MU = 1e10
+HIDDEN, SLOPE_OF_ROUNDING = 1e-13, 3e-7
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
 SLOW = 0.5
@@ -242,14 +243,18 @@ def longest(I, F):
 
 
 @part
-def consider(I, F, S, options, out, predicted, steepest):
+def consider(I, F, S, options, out, cost, change, steepest):
     """A step has been computed: is there anything to gain?"""
     stages, x = I[AT_STAGES], I[AT_X]
     kicked, step = I[AT_KICKED], I[AT_STEP]
-    S[PREDICTED], S[STEEPEST] = predicted, steepest
+    if options[LARGEST_ERROR] < np.inf or options[LARGEST_ANGLE] < np.inf:
+        cost = S[COST]  # the model saw shortened errors
+    S[PREDICTED], S[STEEPEST] = cost + change, steepest
     if S[IS_SHUT] == 0.0:
         return STEP
-    if steepest > options[SMALLEST_GRADIENT] * math.sqrt(S[COST]):
+    # where nothing is left to gain that rounding would not hide, a small slope counts as none
+    hidden = -change < HIDDEN * S[COST] and steepest < SLOPE_OF_ROUNDING * math.sqrt(S[COST])
+    if steepest > options[SMALLEST_GRADIENT] * math.sqrt(S[COST]) and not hidden:
         if options[SMALLEST_STEP] == 0.0 or longest(I, F) >= options[SMALLEST_STEP]:
             return STEP
         S[FINAL] = STALLED

@@ -24,7 +24,7 @@ from mechanik.kernels.problem import (
     SMALLEST_STEP,
     SVD,
 )
-from mechanik.kernels.solver_state import ATTEMPT, COST, CURRENT, DONE, NEEDS_FUNCTIONS, RESUMED
+from mechanik.kernels.solver_state import ATTEMPT, ATTEMPTS_OUT, COST, CURRENT, DONE, NEEDS_FUNCTIONS, RESUMED
 from mechanik.mechanism import Mechanism
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program import Part
@@ -77,7 +77,7 @@ def run(
     watched = deadline < math.inf or history is not None
     options[BUDGET] = 1 if watched else np.inf
     state[RESUMED] = 0.0
-    before = time.perf_counter()
+    before, tried = time.perf_counter(), None
     try:
         while (code := descent.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
             if code == NEEDS_FUNCTIONS:
@@ -92,10 +92,13 @@ def run(
             if now + SLICE >= deadline:  # end it where it stands: no stage may go on, and no attempt begin
                 options[MAX_ITERATIONS] = 0
                 options[BUDGET] = np.inf
+                tried = state[ATTEMPT] + 1
                 state[ATTEMPT] = len(starts) + 1
             before = now
     finally:
         state[RESUMED] = 0.0
+    if tried is not None:
+        packed.at["out"][ATTEMPTS_OUT] = tried
     return q
 
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from mechanik.errors import ObjectiveError, ShapeError, WrongKind
 from mechanik.kernels.problem import LOCKED
-from mechanik.kernels.solver_state import DONE, SUCCESS
+from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective, RestPose, jacobian, residual
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.objective import Definition, as_objectives
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.program import Settings, compile_program, rewrite, same_shape
+from mechanik.program import Part, Settings, compile_program, rewrite, same_shape
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask, as_weights
 from mechanik.solvers.graph import graph_objectives
 from mechanik.solvers.new_targets import Targets, aimed, part_of_the_way
@@ -34,6 +34,7 @@ from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts, random_starts
 from mechanik.spatial.array import Array, ArrayLike
 
+STARTS_AT_A_TIME = 128
 NO_RELATION = Relation(Kind.POSE, ())
 """Stands for the rows of closures where a part's relations are listed: no function is among them."""
 
@@ -292,12 +293,12 @@ class Solver:
                 self._bound(part, lower, upper)
                 columns = part.packed.columns
                 part.packed.at["ban"][:] = np.where((columns >= 0) & np.append(locked, False)[columns], LOCKED, 0)
-                starts = self._starts_for(options.restarts, rng, q, lower, upper)
                 if feasible is None:
-                    q = run(mechanism, part, relations, q, starts, deadline, record)
+                    q = self._search(part, relations, q, options, rng, (lower, upper), deadline, record)
                     outs.append(part.packed.at["out"].copy())
                     continue
                 tried: list[tuple[bool, Array, Array]] = []
+                starts = self._starts_for(0, options.restarts, rng, lower, upper)
                 for start in [q, *starts]:
                     found = run(mechanism, part, relations, start, np.zeros((0, len(q))), deadline, record)
                     out = part.packed.at["out"].copy()
@@ -362,9 +363,34 @@ class Solver:
             self._tables[count] = np.ascontiguousarray(halton_starts(space, count))
         return self._tables[count]
 
-    def _starts_for(self, count: int, rng: np.random.Generator | None, q: Array, lower: Array, upper: Array) -> Array:
+    def _search(
+        self,
+        part: Part,
+        relations: Sequence[Relation],
+        q: Array,
+        options: Options,
+        rng: np.random.Generator | None,
+        bounds: tuple[Array, Array],
+        deadline: float,
+        record: list[float] | None,
+    ) -> Array:
+        """From q and then from further starts, some at a time: to draw all of them may take longer than is allowed."""
+        attempts = iterations = first = 0
+        out = part.packed.at["out"]
+        while True:
+            starts = self._starts_for(first, min(options.restarts - first, STARTS_AT_A_TIME), rng, *bounds)
+            set_options(part, options, self._program.size)
+            q = run(self.mechanism, part, relations, q, starts, deadline, record)
+            attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
+            out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+            first += len(starts)
+            if out[SUCCESS] == 1.0 or first >= options.restarts or time.perf_counter() >= deadline:
+                return q
+
+    def _starts_for(self, first: int, count: int, rng: np.random.Generator | None, lower: Array, upper: Array) -> Array:
         """Where to start again; the kernel takes from each only what may move."""
-        if not count:
-            return np.zeros((0, len(q)))
+        if count <= 0:
+            return np.zeros((0, self.mechanism.nq))
         space = replace(self.mechanism.space, lower=lower, upper=upper)
-        return np.ascontiguousarray(halton_starts(space, count) if rng is None else random_starts(space, count, rng))
+        starts = halton_starts(space, count, first) if rng is None else random_starts(space, count, rng)
+        return np.ascontiguousarray(starts)

@@ -13,16 +13,17 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67
 """Halton's sequence is even in this many dimensions; further ones are drawn at random, always alike."""
 
 
-def halton_starts(space: ConfigurationSpace, count: int) -> Array:
+def halton_starts(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
     """Configurations (count, nq) by Halton's sequence: the same each time, and without clusters or holes.
 
-    A freedom without limits ranges half a turn or one metre either way, as in `ConfigurationSpace.random`.
+    From number `first` on. A freedom without limits ranges half a turn or one metre either way, as in
+    `ConfigurationSpace.random`.
     """
     numbers = len(space.scalars_q) + 3 * len(space.balls_q)
     unit = np.empty((count, numbers))
     for k in range(min(numbers, len(PRIMES))):
-        unit[:, k] = _van_der_corput(count, PRIMES[k])
-    unit[:, len(PRIMES) :] = np.random.default_rng(0).random((count, max(0, numbers - len(PRIMES))))
+        unit[:, k] = _van_der_corput(first, count, PRIMES[k])
+    unit[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, numbers - len(PRIMES))))
     return from_unit(space, unit)
 
 
@@ -48,9 +49,9 @@ def from_unit(space: ConfigurationSpace, unit: Array) -> Array:
     return q
 
 
-def _van_der_corput(count: int, base: int) -> Array:
-    """The digits of 1, 2, 3... in a base, mirrored at the point."""
-    left = np.arange(1, count + 1)
+def _van_der_corput(first: int, count: int, base: int) -> Array:
+    """The digits of first + 1, first + 2, ... in a base, mirrored at the point."""
+    left = np.arange(first + 1, first + count + 1)
     value, share = np.zeros(count), 1.0 / base
     while left.any():
         value += share * (left % base)
