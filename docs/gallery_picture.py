@@ -14,7 +14,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import mechanik as mk
 
-SHOWN = ["panda", "ur10", "iiwa14", "grippy10", "stewart_platform", "delta_robot", "four_bar", "five_bar"]
+SHOWN = ["panda", "ur10", "humanoid", "grippy10", "stewart_platform", "delta_robot", "four_bar", "five_bar"]
 FLAT = {"four_bar", "five_bar"}
 LIGHT = np.array([0.4, -0.5, 0.77])
 AROUND = 24

@@ -67,7 +67,8 @@ def test_every_example_runs_and_prints(path, tmp_path):
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 3
+    assert len(EXAMPLES) >= 8
+    assert [path.name[:2] for path in EXAMPLES] == [f"{k:02}" for k in range(1, len(EXAMPLES) + 1)]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import json
@@ -358,13 +359,32 @@ def test_gallery_lists_all_names(capsys):
     assert [line.split()[0] for line in out.splitlines()[2:]] == gallery.names()
 
 
-def test_demo_prints_a_row_for_each_mechanism(capsys):
-    code, out, _ = run(capsys, "demo")
-    assert code == 0
-    (panda,) = [line for line in out.splitlines() if line.startswith("panda")]
+@pytest.fixture(scope="module")
+def demo_lines():
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["demo"]) == 0
+    return out.getvalue().splitlines()
+
+
+def test_demo_prints_the_pose_of_each_mechanisms_tool(demo_lines):
+    panda = next(line for line in demo_lines if line.startswith("panda"))
     arm = gallery.panda()
     position = arm.pose("panda_hand_tcp")[:3, 3]
     assert [float(x) for x in panda.split()[4:7]] == pytest.approx(position, abs=1e-4)
+
+
+def test_demo_prints_what_was_asked_and_what_came_of_it(demo_lines):
+    begin = next(k for k, line in enumerate(demo_lines) if line.startswith("How to get there"))
+    header, rows = demo_lines[begin + 1], demo_lines[begin + 3 : begin + 10]
+    assert header.split()[:3] == ["mechanism", "asked", "outcome"]
+    solved = [line for line in rows if " solved " in line]
+    assert {line.split()[0] for line in solved} == {"panda", "four_bar", "stewart_platform", "humanoid"}
+    for line in rows:
+        position, angle, *gap, _, _ = line[header.index("off (m)") - 1 :].split()
+        missed = max(float(position), float(angle)) > 1e-6
+        assert missed == ("out of reach" in line) == (line not in solved)
+        assert all(float(one) < 1e-9 for one in gap)
+        assert bool(gap) == (line.split()[0] in ("four_bar", "stewart_platform"))
 
 
 def test_warmup_names_the_kernels(capsys):

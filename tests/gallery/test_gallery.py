@@ -26,6 +26,7 @@ MOBILITY = {
     "five_bar": 2,
     "stewart_platform": 6,
     "delta_robot": 3,
+    "humanoid": 37,
 }
 every = pytest.mark.parametrize("name", MOBILITY)
 
@@ -100,8 +101,11 @@ def test_what_moves_can_be_seen_and_stands_near_its_joint(name):
 def test_turning_joints_of_arms_have_limits(name):
     mechanism = gallery.make(name)
     if not mechanism.closures:
-        assert np.isfinite(mechanism.space.lower).all()
-        assert np.isfinite(mechanism.space.upper).all()
+        floating = [joint for joint, moves in mechanism.joints.items() if len(moves.dof) == 6]
+        limited = [k for k, freedom in enumerate(mechanism.space.q_names) if freedom.split(".")[0] not in floating]
+        assert len(limited) >= mechanism.nq - 7
+        assert np.isfinite(mechanism.space.lower[limited]).all()
+        assert np.isfinite(mechanism.space.upper[limited]).all()
 
 
 def test_the_four_bar_is_assembled_elbow_up_at_the_crank_angle_of_the_benchmark():
@@ -174,6 +178,53 @@ def test_the_fingers_of_the_panda_move_together():
     assert gallery.panda(hand=False).nq == 7
 
 
+def test_the_humanoid_stands_on_its_soles_and_looks_ahead():
+    body = gallery.humanoid(height=2.0, mass=100.0)
+    for side, sign in (("left", 1), ("right", -1)):
+        X_world_foot = body.pose(f"{side}_foot")
+        np.testing.assert_allclose(X_world_foot[:3, :3], np.eye(3), atol=1e-12)
+        sole = min(placed.pose.position[2] - placed.shape.size[2] / 2 for placed in body.link(f"{side}_foot").visuals)
+        assert X_world_foot[2, 3] + sole == pytest.approx(0, abs=1e-12)
+        assert sign * X_world_foot[1, 3] > 0.05
+    np.testing.assert_allclose(body.pose("eyes")[:3, 0], (1, 0, 0), atol=1e-12)
+    assert 1.75 < body.pose("eyes")[2, 3] < 1.9
+    assert sum(link.inertial.mass for link in body.links.values() if link.inertial) == pytest.approx(100)
+    assert body.nv == 37
+
+
+def test_the_humanoid_is_its_own_mirror():
+    body, mirror = gallery.humanoid(), np.diag([1.0, -1.0, 1.0])
+    values = {"shoulder": (0.3, 0.5, -0.7), "elbow": (-0.9,), "wrist": (0.1, 0.2, -0.3), "hip": (0.2, 0.3, -0.5),
+              "knee": (0.8,), "ankle": (0.1, -0.2)}  # fmt: skip
+    for name, left in values.items():
+        pitch = "EZ" if name in ("shoulder", "hip") else "EY"
+        body.joint(f"left_{name}").set_values(left)
+        joint = body.joint(f"right_{name}")
+        right = [value if dof.name == pitch else -value for dof, value in zip(joint.dof, left, strict=True)]
+        assert not joint.set_values(right)
+    for link in ("hand", "foot"):
+        L, R = body.pose(f"left_{link}"), body.pose(f"right_{link}")
+        np.testing.assert_allclose(R[:3, 3], mirror @ L[:3, 3], atol=1e-12)
+        np.testing.assert_allclose(R[:3, :3], mirror @ L[:3, :3] @ mirror, atol=1e-12)
+
+
+def test_the_joints_of_the_humanoid_bend_the_way_a_persons_do():
+    body = gallery.humanoid()
+    straight = body.neutral()
+    at = {name: body.pose(name, straight)[:3, 3] for name in ("left_hand", "left_foot", "left_shank", "left_forearm")}
+
+    def moved(link, **values):
+        q = body.configuration({name.replace("__", "."): value for name, value in values.items()}, straight)
+        return body.pose(link, q)[:3, 3] - at[link]
+
+    assert moved("left_hand", left_elbow=-1.0)[0] > 0.1  # forward
+    assert moved("left_foot", left_knee=1.0)[0] < -0.1  # backward
+    assert moved("left_shank", left_hip__EZ=-1.0)[0] > 0.1  # forward
+    assert moved("left_shank", left_hip__EY=0.5)[1] > 0.1  # outward
+    assert moved("left_forearm", left_shoulder__EY=1.0)[1] > 0.1  # outward
+    assert moved("left_forearm", left_shoulder__EZ=-1.0)[0] > 0.1  # forward
+
+
 BAD = {
     "a four-bar that cannot close": (lambda: gallery.four_bar(coupler=0.1), "four_bar cannot be assembled"),
     "a length below zero": (lambda: gallery.four_bar(crank=-1.0), "four_bar: crank is -1"),
@@ -186,6 +237,8 @@ BAD = {
     "a stroke of one number": (lambda: gallery.stewart_platform(stroke=0.3), "stroke=0.3"),
     "unknown ends": (lambda: gallery.stewart_platform(ends="magnet"), "'closure' or 'joint'"),
     "forearms too short": (lambda: gallery.delta_robot(forearm=0.2), "delta_robot cannot be assembled"),
+    "a body without height": (lambda: gallery.humanoid(height=0.0), "humanoid: height is 0"),
+    "a body without mass": (lambda: gallery.humanoid(mass=-1.0), "humanoid: mass is -1"),
     "rods in one line": (lambda: gallery.delta_robot(width=0.0), "delta_robot: width is 0"),
 }
 

@@ -15,12 +15,11 @@ from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.closures import closure_limits, closure_relations
 from mechanik.objectives.evaluate import counts, evaluate, outside
 from mechanik.objectives.objective import lengths
+from mechanik.objectives.relation import Kind
 
 STAGES, STAGE_NUMBERS = 8, 5  # where the kernel's report of a stage begins, and how long it is
 CONVERGED, CLOSEST = 0, 1
-SHUT = 1e-9
-FLAT = 1e-6
-AT_BOUND = 1e-9
+SHUT, FLAT, AT_BOUND = 1e-9, 1e-6, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +35,44 @@ class Verdict:
     slope: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A relation at a configuration.
+
+    Attributes:
+        value, J: as the reference has them; J is None where it is not asked for.
+        far: what of the value lies outside its band.
+        weight: of each row in the solver.
+        met: whether it is within its tolerances.
+    """
+
+    relation: object
+    value: np.ndarray
+    J: np.ndarray | None
+    far: np.ndarray
+    weight: np.ndarray
+    met: bool
+
+    @property
+    def cost(self) -> float:
+        return float(np.sum((self.weight * self.far) ** 2))
+
+
 class Judge:
     """For one solver, many solutions."""
 
     def __init__(self, solver) -> None:
         self.solver, self.mechanism = solver, solver.mechanism
-        self.program = solver._program
+        self.program, self.space = solver._program, solver.mechanism.space
         self.lower, self.upper = solver._bounds
-        space = self.mechanism.space
-        self.space = space
-        self.scale = np.where(space.rotates, 1.0, self.program.size)
+        self.scale = np.where(self.space.rotates, 1.0, self.program.size)
+        self.where = {name: k for k, name in enumerate(self.space.q_names)}
+        self.turns = {int(k): bool(self.space.rotates[v]) for k, v in zip(self.space.scalars_q, self.space.scalars_v, strict=True)}
         self.closures = [
-            (relation, False)
+            relation
+            for relations in (closure_relations, closure_limits)
             for one in self.mechanism.closures.values()
-            for relation in closure_relations(self.mechanism, one)
-        ] + [
-            (relation, True)
-            for one in self.mechanism.closures.values()
-            for relation in closure_limits(self.mechanism, one)
+            for relation in relations(self.mechanism, one)
         ]
 
     def look(self, solution, q0) -> Verdict:
@@ -70,35 +89,38 @@ class Judge:
         before, after = self._open(q0), self._open(q)
         if after > SHUT and after > before * (1 + 1e-9):
             faults.append(f"loops open by {after:.3g}, and were by {before:.3g}")
-        if solution.success != (solution.status.name == "CONVERGED"):
-            faults.append(f"success is {solution.success}, but the status {solution.status!r}")
-        if solution.success:
-            faults += self._false_success(solution)
-            if after > SHUT:
-                faults.append(f"success, but loops are open by {after:.3g}")
-        elif not faults and not solution.unmet and after <= SHUT:
-            faults.append("everything is met, but it is no success")
-        relations = self._relations(solution.objectives, q0)
-        slope = 0.0
+        success, required = solution.success, True
+        if success != (solution.status.name == "CONVERGED"):
+            faults.append(f"success is {success}, but the status {solution.status!r}")
+        relations, slope = self._relations(solution.objectives, q0), 0.0
         for k, part in enumerate(self.program.parts):
-            stages = self._stages(part)
+            levels = [
+                (level, is_wish, *([self._rows(relations, *member, at) for member in members] for at in (q0, q)))
+                for (level, is_wish), members in self._levels(part)
+            ]
+            required &= all(is_wish or all(rows.met for rows in end) for _, is_wish, _, end in levels)
             if before <= SHUT:  # else shutting the loops comes first, whatever it costs
-                faults += self._worse(part, stages, relations, q0, q)
-            steep, more = self._not_closest(part, stages, relations, solution._outs[k], q)
-            slope, faults = max(slope, steep), faults + more
+                faults += self._worse(levels)
+            if not success:
+                steep, more = self._not_closest(part, levels, solution._outs[k], q)
+                slope, faults = max(slope, steep), faults + more
+        if success and not required:
+            faults.append(f"success, but not met: {[str(one.error(self.mechanism, q)) for one in solution.objectives]}")
+        if success and after > SHUT:
+            faults.append(f"success, but loops are open by {after:.3g}")
+        if not success and required and after <= 1e-11:
+            faults.append("everything is met, but it is no success")
         return Verdict(tuple(faults), slope)
 
-    # ---- parts of it ------------------------------------------------------------------------
+    # ---- rows -------------------------------------------------------------------------------
 
     def _relations(self, objectives, q0):
         return [
-            one.nearest(self.mechanism, q0, self.lower, self.upper)
-            if isinstance(one, Aimed)
-            else one.relations(self.mechanism)
+            one.nearest(self.mechanism, q0, self.lower, self.upper) if isinstance(one, Aimed) else one.relations(self.mechanism)
             for one in objectives
         ]
 
-    def _stages(self, part):
+    def _levels(self, part):
         """For each level of a part, whether it is a wish, and its relations as (objective, number)."""
         found = {}
         for owner, number in zip(part.owners, part.numbers, strict=True):
@@ -107,129 +129,115 @@ class Judge:
                 found.setdefault((one.level, not one.required), []).append((owner, number))
         return [(key, found[key]) for key in sorted(found)]
 
-    def _weight(self, relation):
-        metres = lengths(self.mechanism, relation, len(relation.rows))
-        return relation.weight * np.where(metres, 1.0 / self.program.size, 1.0)
+    def _rows(self, relations, owner, number, q):
+        relation, one = relations[owner][number], self.solver.objectives[owner]
+        if relation.kind is Kind.VALUE:
+            k = self.where[relation.freedom]
+            value, J = q[k : k + 1] - relation.target, None
+            metres = np.array([not self.turns[k]])
+        else:
+            value, J = evaluate(self.mechanism, relation, q)
+            metres = lengths(self.mechanism, relation, len(value))
+        far = outside(relation, value)
+        weight = relation.weight * np.where(metres, 1.0 / self.program.size, 1.0)
+        met = np.linalg.norm(far[metres]) <= one.tolerance * (1 + 1e-6)
+        met &= np.linalg.norm(far[~metres]) <= one.angle_tolerance * (1 + 1e-6)
+        return Rows(relation, value, J, far, weight, bool(met))
+
+    def _slopes(self, rows):
+        """(rows, nv), weighted, for columns as the solver has them."""
+        J = evaluate(self.mechanism, rows.relation, self.at)[1] if rows.J is None else rows.J
+        return J * self.scale * rows.weight[:, None]
 
     def _open(self, q):
         worst = 0.0
-        for relation, _ in self.closures:
+        for relation in self.closures:
             rows = outside(relation, evaluate(self.mechanism, relation, q)[0])
             worst = max(worst, float(np.abs(rows).max(initial=0.0)))
         return worst
 
-    def _false_success(self, solution):
-        faults = []
-        for one in solution.objectives:
-            if one.required:
-                error = one.error(self.mechanism, solution.q)
-                if error.position > one.tolerance * (1 + 1e-6) or error.rotation > one.angle_tolerance * (1 + 1e-6):
-                    faults.append(f"success, but {one!r} is off by {error}")
-        return faults
+    # ---- laws -------------------------------------------------------------------------------
 
-    def _cost(self, members, relations, q):
-        total = 0.0
-        for owner, number in members:
-            relation = relations[owner][number]
-            rows = self._weight(relation) * outside(relation, evaluate(self.mechanism, relation, q)[0])
-            total += float(rows @ rows)
-        return total
-
-    def _is_met(self, members, relations, q):
-        for owner, number in members:
-            relation, one = relations[owner][number], self.solver.objectives[owner]
-            rows = outside(relation, evaluate(self.mechanism, relation, q)[0])
-            metres = lengths(self.mechanism, relation, len(rows))
-            if np.linalg.norm(rows[metres]) > one.tolerance or np.linalg.norm(rows[~metres]) > one.angle_tolerance:
-                return False
-        return True
-
-    def _worse(self, part, stages, relations, q0, q):
+    def _worse(self, levels):
         """At the first level that differs, the error must be smaller. What is within its tolerance counts as zero."""
-        for (level, _), members in stages:
-            start, end = (self._cost(members, relations, each) for each in (q0, q))
-            if self._is_met(members, relations, q):
-                end = min(end, start)
-            if end > start * (1 + 1e-8) + 1e-18:
-                return [f"level {level} is worse: {start:.12g} -> {end:.12g}"]
-            if end < start * (1 - 1e-8):
+        for level, _, start, end in levels:
+            before, after = (sum(rows.cost for rows in some) for some in (start, end))
+            if all(rows.met for rows in end):
+                after = min(after, before)
+            if after > before * (1 + 1e-8) + 1e-18:
+                return [f"level {level} is worse: {before:.12g} -> {after:.12g}"]
+            if after < before * (1 - 1e-8):
                 return []
         return []
 
-    def _not_closest(self, part, stages, relations, out, q):
+    def _not_closest(self, part, levels, out, q):
         """The slope of the first level that is not met, and whether it is called closest without being so."""
+        self.at = q
         if out[STAGES] != CONVERGED:  # its loops are not shut
             return 0.0, []
         equal, unequal = [], []
-        for relation, is_limit in self.closures:
-            self._constrain(relation, q, equal, unequal, is_limit)
-        for s, ((level, is_wish), members) in enumerate(stages, start=1):
+        for relation in self.closures:
+            value, J = evaluate(self.mechanism, relation, q)
+            self._constrain(relation, value, J * self.scale, equal, unequal)
+        for s, (level, is_wish, _, end) in enumerate(levels, start=1):
             status = int(out[STAGES + STAGE_NUMBERS * s])
             if status == CONVERGED:
-                for owner, number in members:
-                    self._constrain(
-                        relations[owner][number], q, equal, unequal, relations[owner][number].lower is not None
-                    )
+                for rows in end:
+                    self._constrain(rows.relation, rows.value, self._slopes(rows), equal, unequal)
                 continue
             if is_wish:
                 return 0.0, []
-            gradient, error, size = np.zeros(self.mechanism.nv), 0.0, 1.0
-            for owner, number in members:
-                relation = relations[owner][number]
-                rows, J = evaluate(self.mechanism, relation, q)
-                weight = self._weight(relation)
-                far, J = weight * outside(relation, rows), J * self.scale * weight[:, None]
-                gradient += J.T @ (far * counts(relation, rows))
-                error += float(far @ far)
+            gradient, size = np.zeros(self.space.nv), 1.0
+            for rows in end:
+                J = self._slopes(rows)
+                gradient += J.T @ (rows.weight * rows.far * counts(rows.relation, rows.value))
                 size = max(size, float(np.linalg.norm(J)))
-            slope = self._slope(gradient, equal, unequal, part.moving, q) / max(size * error**0.5, 1e-300)
+            error = sum(rows.cost for rows in end) ** 0.5
+            slope = self._slope(gradient, equal, unequal, part.moving, q) / max(size * error, 1e-300)
             wrong = status == CLOSEST and slope > FLAT
             return slope, [f"level {level} is called closest, but slopes by {slope:.3g}"] if wrong else []
         return 0.0, []
 
-    def _constrain(self, relation, q, equal, unequal, is_band):
+    def _constrain(self, relation, value, J, equal, unequal):
         """What may not change: rows, or, for a row at the edge of its band, rows that may change one way only."""
-        rows, J = evaluate(self.mechanism, relation, q)
-        J = J * self.scale * self._weight(relation)[:, None]
-        if not is_band and relation.lower is None and relation.upper is None:
+        if relation.lower is None and relation.upper is None:
             equal.extend(J)
             return
-        size = len(rows)
+        size = len(value)
         lower = np.full(size, -np.inf) if relation.lower is None else relation.lower
         upper = np.full(size, np.inf) if relation.upper is None else relation.upper
         for r in range(size):
             if lower[r] == upper[r]:
                 equal.append(J[r])
-            elif rows[r] <= lower[r] + 1e-6:
+            elif value[r] <= lower[r] + 1e-6:
                 unequal.append(-J[r])
-            elif rows[r] >= upper[r] - 1e-6:
+            elif value[r] >= upper[r] - 1e-6:
                 unequal.append(J[r])
 
     def _slope(self, gradient, equal, unequal, moving, q):
         """The length of what is left of a gradient by constraints: equal'v = 0, unequal'v <= 0, and the limits."""
-        space = self.space
-        rising = list(unequal)
+        space, rising, equal = self.space, list(unequal), list(equal)
         for k, v in zip(space.scalars_q, space.scalars_v, strict=True):
-            if moving[v] and self.lower[k] < self.upper[k]:
+            if moving[v]:
                 unit = np.eye(1, space.nv, v)[0]
-                if q[k] >= self.upper[k] - AT_BOUND:
+                if self.lower[k] == self.upper[k]:
+                    equal.append(unit)
+                elif q[k] >= self.upper[k] - AT_BOUND:
                     rising.append(unit)
                 elif q[k] <= self.lower[k] + AT_BOUND:
                     rising.append(-unit)
-            elif moving[v]:
-                equal = [*equal, np.eye(1, space.nv, v)[0]]
-        g = gradient[moving]
-        E = np.array(equal).reshape(-1, space.nv)[:, moving]
-        if len(E):
+        left, basis = gradient[moving], np.array(equal).reshape(-1, space.nv)[:, moving]
+        if not left.size:
+            return 0.0
+        if len(basis):
             # an orthonormal basis of the rows, those left out that say nothing new
-            u, s, vt = np.linalg.svd(E, full_matrices=False)
-            E = vt[s > 1e-7 * max(s[0], 1e-300)]
-        left = g - E.T @ (E @ g)
+            _, s, vt = np.linalg.svd(basis, full_matrices=False)
+            basis = vt[s > 1e-7 * max(s[0], 1e-300)]
+            left = left - basis.T @ (basis @ left)
         if not rising or np.linalg.norm(left) < 1e-14:
             return float(np.linalg.norm(left))
         U = np.array(rising)[:, moving]
-        U = U - (U @ E.T) @ E
-        # g + sum of multipliers times rows, multipliers >= 0: as small as it can be
+        U = U - (U @ basis.T) @ basis
+        # the gradient and multiples of rows, none of them negative: as small as it can be
         found = lsq_linear(U.T, -left, (0.0, np.inf), method="bvls", tol=1e-15)
         return float(np.linalg.norm(left + U.T @ found.x))
-

@@ -27,7 +27,7 @@ SHOWN = {
 FACTS = ("mechanism", "dof", "loops", "us/pose", "tool")
 POSE = ("x (m)", "y (m)", "z (m)", "qw", "qx", "qy", "qz")
 ASKED = ("mechanism", "asked", "outcome")
-FOUND = ("off (m)", "off (rad)", "gap", "steps", "us/solve")
+FOUND = ("off (m)", "off (rad)", "gap", "iterations", "us/solve")
 CALLS = 2000
 
 
@@ -64,21 +64,20 @@ def _solves() -> None:
     from mechanik.cli.demo_tasks import carry_out, tasks
 
     outcomes = [carry_out(task) for task in tasks()]
-    solved = sum(one.solution.success for one in outcomes)
-    say(f"How to get there: {len(outcomes)} problems, of which {solved} can be solved", style="bold")
+    say(f"How to get there: {len(outcomes)} problems, some of them out of reach", style="bold")
     rows: list[list[str]] = []
     for one in outcomes:
         verdict = "solved" if one.solution.success else one.solution.status.name.lower()
-        gap = "" if one.gap is None else f"{one.gap:.0e}"
-        errors = [f"{error:.1e}" if error else "0" for error in (one.position, one.angle)]
-        cost = [str(one.solution.iterations), number(one.seconds * 1e6, 0)]
-        rows.append([one.task.mechanism, one.task.asked, verdict, *errors, gap, *cost])
+        errors = [f"{error:.2g}" for error in (one.position, one.angle)]
+        gap = "" if one.gap is None else f"{one.gap:.1g}"
+        spent = [str(one.solution.iterations), number(one.seconds * 1e6, 0)]
+        rows.append([one.task.mechanism, one.task.asked, verdict, *errors, gap, *spent])
     _show(ASKED, FOUND, rows)
-    say('off: the objective that is farthest off; gap: the loop that is; "closest": out of reach, as near as it comes')
-    for one in outcomes:
-        if one.task.mechanism == "humanoid" and not one.solution.success:
-            held = [f"{name} {error}" for name, error in one.solution.errors.items()]
-            say(f"the humanoid that cannot reach: {'; '.join(held)}")
+    say("off: the objective that is farthest off; gap: the loop that is; closest: as near as it comes")
+    last = outcomes[-1].solution
+    if not last.success:
+        held = [f"{name} {error.position:.1g}" for name, error in last.errors.items() if error.position]
+        say(f"what the {outcomes[-1].task.mechanism} that cannot reach is off by (m): {', '.join(held)}")
 
 
 def _show(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> None:

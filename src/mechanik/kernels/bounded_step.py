@@ -20,8 +20,8 @@ from mechanik.kernels.least_squares import assemble, model, solve_free, spread
 from mechanik.kernels.problem import *
 
 PASSES = 12
-INSIDE = 1e-13
-"""How far beyond a bound still counts as on it."""
+INSIDE, STANDS = 1e-13, 1e-12
+"""How far beyond a bound still counts as on it, and how short a way to it as none."""
 
 
 @part
@@ -118,8 +118,8 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
         curved: whether second derivatives are estimated, as `curvature.py` does it.
         moved: whether the step before was taken, so that something can be learned from it.
     Returns:
-        the soft rows' sum of squares once what is hard is shut, by how much the model says that the step changes it, and
-        the largest reduced gradient of a free column.
+        the soft rows' sum of squares once what is hard is shut, by how much the model says that the step changes it,
+        and the largest reduced gradient of a column that is free to follow it.
     """
     stages, ban, independent = I[AT_STAGES], I[AT_BAN], I[AT_INDEPENDENT]
     step, offset, gradient, line = I[AT_STEP], I[AT_OFFSET], I[AT_GRADIENT], I[AT_LINE]
@@ -165,7 +165,11 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
             change = model(I, F, n)
     if not newton:
         for i in range(n):
-            if I[ban + I[independent + i]] == FREE:
+            v, slope = I[independent + i], F[gradient + i]
+            now = I[ban + v]
+            # a column that the step takes to its bound still has a way to go, and one may want to leave its bound
+            leaves = (now == ON_UPPER and slope < 0.0) or (now == ON_LOWER and slope > 0.0)
+            if now == FREE or (now != LOCKED and (leaves or abs(F[step + v]) > STANDS)):
                 steepest = max(steepest, abs(F[gradient + i]))
         if curved:
             remember(I, F, n)

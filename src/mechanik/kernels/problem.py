@@ -24,6 +24,7 @@ POSE, AXIS, COSINE, LOOK, DISTANCE, MASS, VALUE, TURN, FUNCTION = range(9)
 (KIND, MASK, ROWS, FIRST_ROW, NODE_A, NODE_B, COLUMNS, FIRST_COLUMN, FIRST_J, TERMS, FIRST_TERM,
  X_INDEX, IN_WORLD, FIRST_MASS, MASSES, HAS_BANDS) = range(16)  # fmt: skip
 BLOCK_INTS = 16
+OWN_COLUMN = FIRST_MASS  # of VALUE and TURN: the first of the freedom's columns within the block; -1 if it may not move
 
 # a block's floats: frames A and B (12 each), axes C (9), tolerances (m, rad) in weighted units, squared
 FRAME_A, FRAME_B, AXES_C, METRES2, RADIANS2 = 0, 12, 24, 33, 34
@@ -40,7 +41,7 @@ STAGE_INTS = 3
 
 # options of the solver
 (SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET, FIXED_DAMPING, SMALLEST_STEP, LARGEST_ERROR,
- LARGEST_ANGLE, SVD) = range(12)  # fmt: skip
+ LARGEST_ANGLE, SVD, KICKS) = range(13)  # fmt: skip
 
 # what is known of a column: free, on its upper or lower bound for this step, or not to be moved at all
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)

@@ -246,8 +246,9 @@ def ball_turn(I, F, b, x, E, J):
         g * ex * ey + 0.5 * ez, 1.0 - g * (xx + zz), g * ey * ez - 0.5 * ex,
         g * ex * ez - 0.5 * ey, g * ey * ez + 0.5 * ex, 1.0 - g * (xx + yy),
     )  # fmt: skip
-    for k in range(width):
-        add_column(F, J + j + k, width, weight + row, mask, 1.0, rate[k], rate[3 + k], rate[6 + k], 0.0, 0.0, 0.0)
+    own = I[block + OWN_COLUMN]
+    for k in range(3 if own >= 0 else 0):
+        add_column(F, J + j + own + k, width, weight + row, mask, 1.0, rate[k], rate[3 + k], rate[6 + k], 0.0, 0.0, 0.0)
 
 
 @part
@@ -271,8 +272,10 @@ def evaluate(I, F, x, buffer, end):
                 F[J + j + k] = 0.0
         if kind == VALUE:
             F[E + row] = F[weight + row] * (F[x + I[block + X_INDEX]] - F[data + BLOCK_FLOATS * b])
-            if width > 0:
-                F[J + j] = F[weight + row] * F[scale + I[block_columns + I[block + FIRST_COLUMN]]]
+            if I[block + OWN_COLUMN] >= 0:
+                F[J + j + I[block + OWN_COLUMN]] = (
+                    F[weight + row] * F[scale + I[block_columns + I[block + FIRST_COLUMN] + I[block + OWN_COLUMN]]]
+                )
         elif kind == TURN:
             ball_turn(I, F, b, x, E, J)
         elif kind == MASS:

@@ -17,7 +17,7 @@ from mechanik.kernels.problem import *
 from mechanik.kernels.solver_state import *
 
 LARGEST_MU = 1e10
-HIDDEN, SLOPE_OF_ROUNDING = 1e-13, 3e-7
+HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 1e-6
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
 SLOW = 0.5
@@ -260,12 +260,16 @@ def consider(I, F, S, options, out, cost, change, steepest):
         S[FINAL] = STALLED
         return STAGE_OVER
     S[FINAL] = CLOSEST
-    if options[KICK] > 0.0 and S[KICKED] == 0.0 and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
+    if options[KICK] > 0.0 and S[KICKED] < options[KICKS] and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
         # a straight arm that is asked to shorten has no slope either: try whether it lies on an edge
-        S[KICKED], S[COST_AT_KICK] = 1.0, S[COST]
-        copy(I, F, x, kicked)
+        if S[KICKED] == 0.0 or S[COST] < S[COST_AT_KICK] * (1.0 - 1e-6):
+            S[COST_AT_KICK] = S[COST]
+            copy(I, F, x, kicked)
+        else:
+            copy(I, F, kicked, x)
+        S[KICKED] += 1.0
         for v in range(I[N_COLUMNS]):
-            F[step + v] = options[KICK] * (1.0 if (v * 2654435761) & 4 else -0.7)
+            F[step + v] = options[KICK] * (1.0 if (v + int(S[KICKED])) * 2654435761 & 4 else -0.7)
         return LOOK_AGAIN
     return STAGE_OVER
 
@@ -286,8 +290,8 @@ def next_stage(I, F, S, options, out):
     rows, hold, trial, kicked = I[AT_ROWS], I[AT_HOLD], I[AT_TRIAL], I[AT_KICKED]
     stage = int(S[STAGE])
     status = S[FINAL]
-    if S[KICKED] == 1.0 and status != CONVERGED and S[COST] > S[COST_AT_KICK] * (1.0 - 1e-6):
-        S[KICKED], S[PHASE], S[FINAL] = 2.0, LAST, CLOSEST
+    if S[KICKED] >= 1.0 and status != CONVERGED and S[COST] > S[COST_AT_KICK] * (1.0 - 1e-6):
+        S[KICKED], S[PHASE], S[FINAL] = -1.0, LAST, CLOSEST
         copy(I, F, kicked, trial)
         return True
     E = rows + I[N_ROWS] * int(S[CURRENT])

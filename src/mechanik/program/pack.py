@@ -157,6 +157,11 @@ class Draft:
         self.length_weight, self.angle_weight = (weight * block.weight * relation.weight for weight in weights)
         self.weights = [self.length_weight / size if length else self.angle_weight for length in self.lengths]
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether it looks at a freedom itself, and at no frame."""
+        return self.relation.kind in (Kind.VALUE, Kind.TURN)
+
     def is_banded(self, row: int) -> bool:
         return self.relation.lower is not None or self.relation.upper is not None
 
@@ -286,12 +291,12 @@ def _fill_blocks(
     for b, (draft, some) in enumerate(zip(drafts, members, strict=True)):
         relation = draft.relation
         local = {k: i for i, k in enumerate(some)}
+        own = local[column_of[draft.columns[0]]] if draft.is_direct and draft.columns else -1
         has_bands = any(draft.is_banded(r) for r in range(draft.height))
         blocks[b] = (
             relation.kind, draft.mask, draft.height, row, node_of.get(draft.node_a, -1), node_of.get(draft.node_b, -1),
-            len(some), column, j, len(draft.terms), term, draft.x_index, relation.world_axes is not None, mass,
-            len(draft.masses),
-            has_bands,
+            len(some), column, j, len(draft.terms), term, draft.x_index, relation.world_axes is not None,
+            own if draft.is_direct else mass, len(draft.masses), has_bands,
         )  # fmt: skip
         data[b, problem.FRAME_A : problem.FRAME_B] = flat_pose(draft.X_a)
         data[b, problem.FRAME_B : problem.AXES_C] = flat_pose(draft.X_b)

@@ -40,6 +40,12 @@ class Part:
     wishes: tuple[bool, ...]
     moving: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
+    def moves(self, freedoms: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For each column of the problem whether it moves one of some freedoms, (nv,) of the mechanism."""
+        columns = self.packed.columns
+        known = (columns >= 0) & (columns < len(freedoms))
+        return known & freedoms[np.where(known, columns, 0)]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:

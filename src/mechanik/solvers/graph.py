@@ -35,7 +35,7 @@ def graph_objectives(mechanism: Mechanism) -> tuple[Objective, ...]:
             found.append(GraphGoal(name, goal.closure))
     for name, joint in mechanism.joints.items():
         wanted = {dof: target for dof, target in zip(joint.dof, joint.targets, strict=True) if target is not None}
-        if not wanted:
+        if not wanted or not (joint.children or joint.is_closure):  # a joint that holds nothing moves nothing
             continue
         turns = "exact" if joint.track_turns else "nearest"
         if len(wanted) == len(joint.dof):

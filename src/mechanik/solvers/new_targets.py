@@ -10,7 +10,9 @@ import numpy as np
 
 from mechanik.errors import ShapeError, UnknownName
 from mechanik.mechanism import Mechanism
+from mechanik.mechanism.door import read_only
 from mechanik.objectives import JointValues, Objective, RestPose
+from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.spatial.array import Array
 
@@ -42,11 +44,13 @@ def aimed(given: tuple[Objective, ...], targets: Targets) -> tuple[Objective, ..
 
 
 def part_of_the_way(mechanism: Mechanism, rows: tuple[Relation, ...], q: Array, share: float) -> tuple[Relation, ...]:
-    """A rest pose that lies on the way from q."""
+    """A rest pose that lies on the way from q: that share of what is left to go."""
     names = mechanism.space.q_names
-    return tuple(
-        replace(row, target=(1 - share) * q[[names.index(row.freedom)]] + share * row.target)
-        if row.kind is Kind.VALUE
-        else row
-        for row in rows
-    )
+    found: list[Relation] = []
+    for row in rows:
+        if row.kind is Kind.VALUE:
+            found.append(replace(row, target=(1 - share) * q[[names.index(row.freedom)]] + share * row.target))
+        else:  # balls and closing joints: the rows shall be what is left of them
+            left = read_only((1 - share) * evaluate(mechanism, row, q)[0])
+            found.append(replace(row, lower=left, upper=left))
+    return tuple(found)

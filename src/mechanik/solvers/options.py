@@ -25,6 +25,7 @@ class Options:
         position_weight, rotation_weight: multiply all lengths and all angles against each other.
         rest_factor: which share of the way to a rest pose one solve goes, 0 to 1.
         kick: rad; how far a mechanism is moved to leave a pose that has no slope, such as a straight arm. 0: never.
+        kicks: how often that is tried before a level is given up; large kicks search like restarts do, and may jump.
         svd: solve each step by singular values instead of Cholesky's method; slower, and the same within rounding.
     """
 
@@ -40,10 +41,11 @@ class Options:
     rotation_weight: float = 1.0
     rest_factor: float = 1.0
     kick: float = 0.02
+    kicks: int = 1
     svd: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("max_iterations", "restarts"):
+        for name in ("max_iterations", "restarts", "kicks"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")

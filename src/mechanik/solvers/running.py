@@ -15,6 +15,7 @@ from mechanik.kernels.problem import (
     FIRST_MU,
     FIXED_DAMPING,
     KICK,
+    KICKS,
     LARGEST_ANGLE,
     LARGEST_ERROR,
     MAX_ITERATIONS,
@@ -52,7 +53,7 @@ def set_options(part: Part, options: Options, size: float) -> None:
     at[SMALLEST_STEP] = options.smallest_step
     at[LARGEST_ERROR] = options.largest_error / size * options.position_weight
     at[LARGEST_ANGLE] = options.largest_angle_error * options.rotation_weight
-    at[SVD] = options.svd
+    at[SVD], at[KICKS] = options.svd, options.kicks
 
 
 def run(

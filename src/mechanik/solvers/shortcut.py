@@ -47,9 +47,9 @@ def find_shortcut(
     if type(objective) is JointValues and row.kind is Kind.VALUE and row.freedom in objective.values:
         k = program.skeleton.x_of[row.freedom]
         if objective.turns == "exact":
-            return _value(data, k, 0.0)
+            return _value(row.freedom, data, k, 0.0)
         if program.skeleton.rotates[program.skeleton.v_of_x[k]] and lower[k] == -np.inf and upper[k] == np.inf:
-            return _value(data, k, 2 * math.pi)
+            return _value(row.freedom, data, k, 2 * math.pi)
     return None
 
 
@@ -80,11 +80,13 @@ def _point(place: Array) -> Shortcut:
     return put
 
 
-def _value(place: Array, k: int, period: float) -> Shortcut:
+def _value(name: str, place: Array, k: int, period: float) -> Shortcut:
     isfinite = math.isfinite
 
     def put(target: object, q0: Array) -> Array | None:
-        if type(target) is not float or not isfinite(target):
+        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
+            target = target.get(name)  # type: ignore[union-attr]
+        if not isinstance(target, float) or not isfinite(target):
             return None
         place[0] = target + period * round((q0[k] - target) / period) if period else target
         return NO_TARGET

@@ -142,7 +142,7 @@ class Solver:
                         code = None
                     if code == DONE:
                         self._is_aimed = True
-                        asked = targets if type(targets) is float else targets.copy()  # type: ignore[union-attr]
+                        asked = targets if isinstance(targets, float) else targets.copy()
                         return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
         check_names(options)
         with self._one_at_a_time:
@@ -291,8 +291,7 @@ class Solver:
             for part, relations in zip(self._program.parts, self._blocks, strict=True):
                 set_options(part, options, self._program.size)
                 self._bound(part, lower, upper)
-                columns = part.packed.columns
-                part.packed.at["ban"][:] = np.where((columns >= 0) & np.append(locked, False)[columns], LOCKED, 0)
+                part.packed.at["ban"][:] = np.where(part.moves(locked), LOCKED, 0)
                 if feasible is None:
                     q = self._search(part, relations, q, options, rng, (lower, upper), deadline, record)
                     outs.append(part.packed.at["out"].copy())
@@ -350,7 +349,7 @@ class Solver:
             for part in self._program.parts
         ]
 
-    def _bound(self, part: Any, lower: Array, upper: Array) -> None:
+    def _bound(self, part: Part, lower: Array, upper: Array) -> None:
         """Limits of q into the columns of a part."""
         at = part.packed.at
         x, nq = at["column_x"], self.mechanism.nq
