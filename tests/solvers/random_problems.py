@@ -118,7 +118,7 @@ def make_family(kind: str, seed: int) -> Family:
             mechanism = random_loop(rng, 2)
             wishes = _wishes(rng, mechanism, list(mechanism.links)[1:], int(rng.integers(1, 3)))
         case "function":
-            mechanism = _tree(rng)
+            mechanism = _tree(rng, 3)
             wishes = [_function(rng, mechanism), *_wishes(rng, mechanism, list(mechanism.links)[1:], 1, levels=2)]
     options = {}
     if rng.random() < 0.3:
@@ -136,9 +136,9 @@ def make_family(kind: str, seed: int) -> Family:
 # ---- mechanisms ---------------------------------------------------------------------------------
 
 
-def _tree(rng):
+def _tree(rng, most=9):
     while True:
-        mechanism = random_mechanism(int(rng.integers(2**32)), int(rng.integers(3, 10)))
+        mechanism = random_mechanism(int(rng.integers(2**32)), int(rng.integers(2, most + 1)))
         if mechanism.nv:
             return mechanism
 

@@ -71,6 +71,7 @@ def begin_attempt(I, F, S, options, out):
         out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_STATUS] = NOT_TRIED
         out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST] = np.inf
     S[CURRENT], S[IN_STAGE], S[EVALUATED] = 0.0, 0.0, 0.0
+    S[UNMET], S[MOVED_BELOW], S[ROUND] = 0.0, 0.0, 0.0
     begin_stage(I, F, S, options, out, 0.0)
 
 

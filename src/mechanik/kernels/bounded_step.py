@@ -20,8 +20,8 @@ from mechanik.kernels.least_squares import assemble, model, solve_free, spread
 from mechanik.kernels.problem import *
 
 PASSES = 12
-INSIDE, STANDS = 1e-13, 1e-12
-"""How far beyond a bound still counts as on it, and how short a way to it as none."""
+INSIDE, STANDS = 1e-13, 1e-9
+"""How far beyond a bound, and how far from it, still counts as on it."""
 
 
 @part
@@ -89,6 +89,18 @@ def let_go(I, F, n):
             I[released + v] = 1
             free += 1
     return free
+
+
+@part
+def may_move(I, F, x, v, slope):
+    """Whether a column can follow the slope: it is free, or not at its bound yet, or led away from it."""
+    now = I[I[AT_BAN] + v]
+    if now == FREE or now == LOCKED:
+        return now == FREE
+    at, lower, upper = F[x + I[I[AT_COLUMN_X] + v]], F[I[AT_LOWER] + v], F[I[AT_UPPER] + v]
+    if now == ON_UPPER:
+        return at < upper - STANDS or (slope < 0.0 and lower < upper)
+    return at > lower + STANDS or (slope > 0.0 and lower < upper)
 
 
 @part
@@ -165,11 +177,7 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
             change = model(I, F, n)
     if not newton:
         for i in range(n):
-            v, slope = I[independent + i], F[gradient + i]
-            now = I[ban + v]
-            # a column that the step takes to its bound still has a way to go, and one may want to leave its bound
-            leaves = (now == ON_UPPER and slope < 0.0) or (now == ON_LOWER and slope > 0.0)
-            if now == FREE or (now != LOCKED and (leaves or abs(F[step + v]) > STANDS)):
+            if may_move(I, F, x, I[independent + i], F[gradient + i]):
                 steepest = max(steepest, abs(F[gradient + i]))
         if curved:
             remember(I, F, n)

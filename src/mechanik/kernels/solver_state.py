@@ -12,7 +12,7 @@ CONVERGED, CLOSEST, STALLED, TIMEOUT, OPEN, NOT_TRIED = 0.0, 1.0, 2.0, 3.0, 4.0,
 (RESUMED, ATTEMPT, ABANDONS, STAGE, PHASE, CURRENT, ITERATIONS, EVALUATIONS, IN_STAGE, MU, COST, IS_SHUT,
 PREDICTED, SHUT_COST,
  NEWTONS, LAST_OPEN, KICKED, COST_AT_KICK, BEFORE_1, BEFORE_2, BEFORE_3, FINAL, STEEPEST, CURVED, MOVED,
- EVALUATED, LAST_DISTANCE) = range(27)  # fmt: skip
+ EVALUATED, LAST_DISTANCE, UNMET, MOVED_BELOW, ROUND) = range(30)  # fmt: skip
 
 # what the trial is: the start of a stage, a damped step, that step shut again, an open state being shut, a state
 # to end with

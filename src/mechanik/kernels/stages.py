@@ -17,6 +17,8 @@ from mechanik.kernels.problem import *
 from mechanik.kernels.solver_state import *
 
 LARGEST_MU = 1e10
+ROUNDING = 2e-15
+ROUNDS = 3
 HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 1e-6
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
@@ -107,7 +109,7 @@ def how_open(I, F, S, options, out, buffer, stage):
                     I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
                 ):
                     total += F[E + r] * F[E + r]
-            excess = total - out[about + STAGE_COST] * (1.0 + 1e-9)
+            excess = total - out[about + STAGE_COST] * (1.0 + ROUNDING)
             if excess > 0.0:
                 worst = max(worst, math.sqrt(excess))
     return worst
@@ -211,6 +213,8 @@ def judge(I, F, S, options, out):
             S[MU] = min(S[MU] * 4.0, LARGEST_MU)
         S[BEFORE_3], S[BEFORE_2], S[BEFORE_1] = S[BEFORE_2], S[BEFORE_1], S[COST]
         S[MOVED] = 1.0
+        if 0 < S[UNMET] < stage:
+            S[MOVED_BELOW] = 1.0
         if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3]:
             S[CURVED] = 1.0
             forget(I, F)
@@ -306,7 +310,16 @@ def next_stage(I, F, S, options, out):
         ):
             F[hold + r] = 0.0 if status == CONVERGED else F[E + r]
     missed = status != CONVERGED and I[stages + STAGE_INTS * stage + IS_WISH] == 0
-    if stage + 1 == I[N_STAGES] or (missed and (stage == 0 or S[ABANDONS] == 1.0)):
+    if missed and S[UNMET] == 0.0:
+        S[UNMET] = stage
+    last = stage + 1 == I[N_STAGES] or (S[ROUND] == ROUNDS and stage == S[UNMET])
+    if last and S[MOVED_BELOW] == 1.0 and S[ABANDONS] == 0.0 and S[ROUND] < ROUNDS:
+        # lower levels have moved on while a level that cannot be met was held: it may come closer from there
+        S[ROUND] += 1.0
+        S[MOVED_BELOW], S[IN_STAGE] = 0.0, 0.0
+        begin_stage(I, F, S, options, out, S[UNMET])
+        return True
+    if last or (missed and (stage == 0 or S[ABANDONS] == 1.0)):
         return False
     begin_stage(I, F, S, options, out, stage + 1.0)
     if stage == 0 and S[IN_STAGE] == 0:  # evaluated with it, and not moved since

@@ -44,7 +44,7 @@ class Part:
         """For each column of the problem whether it moves one of some freedoms, (nv,) of the mechanism."""
         columns = self.packed.columns
         known = (columns >= 0) & (columns < len(freedoms))
-        return known & freedoms[np.where(known, columns, 0)]
+        return known & np.append(freedoms, False)[np.where(known, columns, -1)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
