@@ -135,6 +135,8 @@ def report(I, F, S, options, out, success):
     for s in range(I[N_STAGES]):
         if I[stages + STAGE_INTS * s + IS_WISH] == 0:
             status = max(status, out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_STATUS])
+    if status == CONVERGED and not success:  # what was met could not be held
+        status = STALLED
     out[STATUS] = OPEN if out[STAGES_OUT + STAGE_STATUS] != CONVERGED else status
 
 

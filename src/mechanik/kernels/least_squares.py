@@ -143,6 +143,7 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
         bend_matrix(I, F, n, moved)
     for i in range(n):
         F[H + i * n + i] += damping
+        F[I[AT_PULL] + i] = F[g + i]
     if hard > 0:
         for v in range(I[N_COLUMNS]):
             if I[dependent + v] != NONE:
@@ -153,7 +154,7 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
 @part
 def damp_dependent(I, F, v, n, damping):
     first, z_count, z_start, z_index = I[AT_FIRST], I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX]
-    offset, gradient, H0, Z = I[AT_OFFSET], I[AT_GRADIENT], I[AT_H0], I[AT_Z]
+    offset, pull, H0, Z = I[AT_OFFSET], I[AT_PULL], I[AT_H0], I[AT_Z]
     start, end = I[z_start + v], I[z_start + v] + I[z_count + v]
     lowest = n
     for k in range(start, end):
@@ -161,7 +162,7 @@ def damp_dependent(I, F, v, n, damping):
     for k in range(start, end):
         i, z = I[z_index + k], damping * F[Z + k]
         I[first + i] = min(I[first + i], lowest)
-        F[gradient + i] -= z * F[offset + v]
+        F[pull + i] -= z * F[offset + v]
         for l in range(start, end):
             if I[z_index + l] <= i:
                 F[H0 + i * n + I[z_index + l]] += z * F[Z + l]
@@ -171,10 +172,10 @@ def damp_dependent(I, F, v, n, damping):
 def solve_free(I, F, options, x, n, banned):
     """The independent columns' step into `line`; banned ones go to their bound."""
     column_x, ban, independent, first = I[AT_COLUMN_X], I[AT_BAN], I[AT_INDEPENDENT], I[AT_FIRST]
-    scale, lower, upper, gradient = I[AT_SCALE], I[AT_LOWER], I[AT_UPPER], I[AT_GRADIENT]
+    scale, lower, upper, pull = I[AT_SCALE], I[AT_LOWER], I[AT_UPPER], I[AT_PULL]
     H, H0, y = I[AT_H], I[AT_H0], I[AT_LINE]
     for i in range(n):
-        F[y + i] = F[gradient + i]
+        F[y + i] = F[pull + i]
         for k in range(I[first + i], i + 1):
             F[H + i * n + k] = F[H0 + i * n + k]
     if banned > 0:
@@ -309,7 +310,7 @@ def spread(I, F, n):
 @part
 def model(I, F, n):
     """By how much the damped model says that the step in `line` lowers the cost; its slope there into `full`."""
-    first, g, H, y, full = I[AT_FIRST], I[AT_GRADIENT], I[AT_H0], I[AT_LINE], I[AT_FULL]
+    first, g, H, y, full = I[AT_FIRST], I[AT_PULL], I[AT_H0], I[AT_LINE], I[AT_FULL]
     change = 0.0
     for i in range(n):
         F[full + i] = F[H + i * n + i] * F[y + i]

@@ -169,6 +169,11 @@ def tire(I, F, S, options, out, shut):
 
 @part
 def reject(I, F, S, options, out):
+    trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
+    if S[IS_SHUT] == 0.0:  # the cost of an open state may be one that no shut one has: from now on none is taken
+        S[STRICT], S[PHASE] = 1.0, FIRST
+        copy(I, F, last_shut, trial)
+        return LOOK_AGAIN
     S[MU] = min(S[MU] * 8.0, LARGEST_MU)
     if S[MU] >= LARGEST_MU:
         return end_stage(I, F, S, options, out, STALLED, S[IS_SHUT] == 1.0)
@@ -187,7 +192,8 @@ def judge(I, F, S, options, out):
     opened = how_open(I, F, S, options, out, 1 - current, stage)
     shut = opened <= options[SHUT]
 
-    if phase == TRIAL and not shut and not (cost < LAZY_GAIN * S[COST] and opened < LAZY_OPEN):
+    lazy = S[STRICT] == 0.0 and cost < LAZY_GAIN * S[COST] and opened < LAZY_OPEN
+    if phase == TRIAL and not shut and not lazy:
         S[PHASE], S[NEWTONS], S[LAST_OPEN] = RESTORED, 1, opened
         return NEWTON
     if (phase == RESTORED or phase == CLOSING) and not shut:
@@ -282,7 +288,7 @@ def consider(I, F, S, options, out, cost, change, steepest):
 def begin_stage(I, F, S, options, out, stage):
     x, trial = I[AT_X], I[AT_TRIAL]
     S[STAGE], S[PHASE], S[MU], S[COST] = stage, FIRST, options[FIRST_MU], np.inf
-    S[KICKED], S[STEEPEST], S[CURVED], S[MOVED] = 0.0, 0.0, 0.0, 0.0
+    S[KICKED], S[STEEPEST], S[CURVED], S[MOVED], S[STRICT] = 0.0, 0.0, 0.0, 0.0, 0.0
     S[BEFORE_1], S[BEFORE_2], S[BEFORE_3] = np.inf, np.inf, np.inf
     copy(I, F, x, trial)
 

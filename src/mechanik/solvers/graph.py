@@ -16,8 +16,8 @@ class GraphGoal(Objective):
 
     closure: Closure
 
-    def __init__(self, name: str, closure: Closure) -> None:
-        Objective.__init__(self, name=name)
+    def __init__(self, name: str, closure: Closure, tolerance: float, angle_tolerance: float) -> None:
+        Objective.__init__(self, name=name, tolerance=tolerance, angle_tolerance=angle_tolerance)
         object.__setattr__(self, "closure", closure)
 
     def __repr__(self) -> str:
@@ -27,12 +27,12 @@ class GraphGoal(Objective):
         return closure_relations(mechanism, self.closure, self.weight)
 
 
-def graph_objectives(mechanism: Mechanism) -> tuple[Objective, ...]:
+def graph_objectives(mechanism: Mechanism, tolerance: float, angle_tolerance: float) -> tuple[Objective, ...]:
     """Goals, one wish for each joint with targets, and one rest pose for all joints that have one."""
     found: list[Objective] = []
     for name, goal in mechanism.goals.items():
         if goal.closure is not None and goal.goal_dof:
-            found.append(GraphGoal(name, goal.closure))
+            found.append(GraphGoal(name, goal.closure, tolerance, angle_tolerance))
     for name, joint in mechanism.joints.items():
         wanted = {dof: target for dof, target in zip(joint.dof, joint.targets, strict=True) if target is not None}
         if not wanted or not (joint.children or joint.is_closure):  # a joint that holds nothing moves nothing
@@ -42,7 +42,8 @@ def graph_objectives(mechanism: Mechanism) -> tuple[Objective, ...]:
             values = {name: [wanted[dof] for dof in joint.dof]}
         else:
             values = {f"{name}.{dof.name}": target for dof, target in wanted.items()}
-        found.append(JointValues(values, turns=turns, name=f"target of {name}"))
+        limits = {"tolerance": tolerance, "angle_tolerance": angle_tolerance}
+        found.append(JointValues(values, turns=turns, name=f"target of {name}", **limits))
     if any(value is not None for joint in mechanism.joints.values() for value in joint.rest_pose):
         found.append(RestPose(name="rest pose"))
     return tuple(found)

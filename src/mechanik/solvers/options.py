@@ -16,6 +16,7 @@ class Options:
         max_iterations: of each level of each chain.
         max_seconds: of a whole solve; infinite by default.
         restarts: how many further starts are tried when the first does not lead to success.
+        tolerance, angle_tolerance: m and rad, of the goals and targets of a graph; objectives have their own.
         damping: None: it follows how well the linear model predicts, as Levenberg and Marquardt have it. A number:
             fixed, in units of the weighted rows; raised only where a step would make things worse.
         smallest_step: rad, or sizes of the mechanism; a step below it ends a level as STALLED. 0: never.
@@ -32,6 +33,8 @@ class Options:
     max_iterations: int = 100
     max_seconds: float = math.inf
     restarts: int = 0
+    tolerance: float = 1e-6
+    angle_tolerance: float = 1e-6
     damping: float | None = None
     smallest_step: float = 0.0
     smallest_gradient: float = 1e-8
@@ -49,7 +52,9 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")
-        for name in ("position_weight", "rotation_weight", "largest_error", "largest_angle_error"):
+        for name in (
+            "tolerance", "angle_tolerance", "position_weight", "rotation_weight", "largest_error", "largest_angle_error",
+        ):  # fmt: skip
             if not as_number(getattr(self, name), name, infinite=True) > 0:
                 raise LimitsError(f"{name} must be above 0, not {getattr(self, name)!r}")
         for name in ("max_seconds", "smallest_step", "smallest_gradient", "kick", "rest_factor"):

@@ -39,7 +39,7 @@ class Solution:
             worked on, weighted, lengths in sizes of the mechanism.
     """
 
-    __slots__ = ("_asked", "_bounds", "_outs", "_refused", "_solver", "history", "q", "seconds")
+    __slots__ = ("_asked", "_bounds", "_outs", "_part_seconds", "_refused", "_solver", "history", "q", "seconds")
 
     def __init__(
         self,
@@ -51,16 +51,19 @@ class Solution:
         bounds: tuple[Array, Array] | None = None,
         history: Array | None = None,
         refused: bool = False,
+        part_seconds: tuple[float, ...] | None = None,
     ) -> None:
         """
         Args:
             asked: the objectives, or a new target of the only one, or None: as the solver was made.
             outs: what the kernel reports, for each part of the program.
             bounds: limits of this call, if they are not the mechanism's.
+            part_seconds: of each part, if there are several.
             refused: whether a solution was found that the caller does not think feasible.
         """
         self._solver, self._asked, self._outs, self._bounds, self._refused = solver, asked, outs, bounds, refused
         self.q, self.seconds, self.history = q, seconds, history
+        self._part_seconds = part_seconds
 
     # ---- in words ---------------------------------------------------------------------------
 
@@ -88,7 +91,8 @@ class Solution:
     def message(self) -> str:
         """Why, in a sentence."""
         if self.success:
-            text = f"{len(self.objectives)} of {len(self.objectives)} objectives met"
+            wanted = sum(one.required for one in self.objectives)
+            text = f"{wanted} of {wanted} objectives met"
         elif self._refused:
             text = "all that was found is not feasible, as the caller sees it"
         else:
@@ -108,8 +112,9 @@ class Solution:
         verdict = "solved" if self.success else f"not solved, {self.status.name}"
         attempts = "" if self.attempts == 1 else f", {self.attempts} attempts"
         spent = f"{self.iterations} iterations{attempts}, {_seconds(self.seconds)}"
-        worst = max((error.position for error in self.errors.values()), default=0.0)
-        angle = max((error.rotation for error in self.errors.values()), default=0.0)
+        errors = [error for error, one in zip(self.errors.values(), self.objectives, strict=True) if one.required]
+        worst = max((error.position for error in errors), default=0.0)
+        angle = max((error.rotation for error in errors), default=0.0)
         return f"<{verdict} in {spent}: off by {worst:.2g} m, {angle:.2g} rad; {self.message}>"
 
     def require(self) -> Solution:
@@ -146,7 +151,8 @@ class Solution:
     @property
     def chains(self) -> tuple[ChainReport, ...]:
         """Chains that share no freedom, each with its own status."""
-        return tuple(report(self._solver, k, out) for k, out in enumerate(self._outs))
+        seconds = self._part_seconds or (self.seconds,) * len(self._outs)
+        return tuple(report(self._solver, k, out, seconds[k]) for k, out in enumerate(self._outs))
 
     @property
     def errors(self) -> Mapping[str, Error]:
@@ -208,8 +214,9 @@ class Solution:
             for name, one in zip(self.names, self.objectives, strict=True)
         }
         found: list[tuple[str, str]] = []
+        level = dict(zip(self.names, (one.level for one in self.objectives), strict=True))
         for one in unmet:
-            for other in self.names:
+            for other in (name for name in self.names if level[name] <= level[one]):
                 sizes = float(np.linalg.norm(pulls[one]) * np.linalg.norm(pulls[other]))
                 opposed = float(pulls[one] @ pulls[other]) < -1e-3 * sizes
                 if other != one and sizes > 1e-12 and opposed and (other, one) not in found:
@@ -244,7 +251,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def report(solver: Solver, k: int, out: Array) -> ChainReport:
+def report(solver: Solver, k: int, out: Array, seconds: float) -> ChainReport:
     """What the kernel says of a part, for people."""
     program = solver._program
     part = program.parts[k]
@@ -259,4 +266,5 @@ def report(solver: Solver, k: int, out: Array) -> ChainReport:
         status=BY_CODE[int(out[STATUS])],
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
         iterations=int(out[ITERATIONS_OUT]),
+        seconds=seconds,
     )

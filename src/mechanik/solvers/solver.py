@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mechanik import kernels
 from mechanik.errors import ObjectiveError, ShapeError, WrongKind
 from mechanik.kernels.problem import LOCKED
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
@@ -87,6 +88,7 @@ class Solver:
         )
         self._one_at_a_time = threading.Lock()
         self._objectives: tuple[Objective, ...] = ()
+        kernels.load("descent")  # now, so that the first solve is as fast as any
         self._compile(self._wanted())
 
     def __repr__(self) -> str:
@@ -181,7 +183,8 @@ class Solver:
     # ---- inside -----------------------------------------------------------------------------
 
     def _wanted(self) -> tuple[Objective, ...]:
-        found = graph_objectives(self.mechanism) if self._given is None else self._given
+        given, options = self._given, self.options
+        found = graph_objectives(self.mechanism, options.tolerance, options.angle_tolerance) if given is None else given
         if self._rest is None or self._rest is False:
             return found
         return (*found, RestPose(None if self._rest is True else self._rest, name="rest"))
@@ -286,9 +289,11 @@ class Solver:
         deadline = begun + options.max_seconds
         record: list[float] | None = [] if history else None
         outs: list[Array] = []
+        spent: list[float] = []
         refused = False
         try:
             for part, relations in zip(self._program.parts, self._blocks, strict=True):
+                spent.append(time.perf_counter())
                 set_options(part, options, self._program.size)
                 self._bound(part, lower, upper)
                 part.packed.at["ban"][:] = np.where(part.moves(locked), LOCKED, 0)
@@ -317,7 +322,7 @@ class Solver:
             self._edits = Frame.edits if mechanism.revision == self._revision else -1
         return Solution(
             self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
-            None if record is None else np.array(record), refused,
+            None if record is None else np.array(record), refused, tuple(np.diff([*spent, time.perf_counter()]).tolist()),
         )  # fmt: skip
 
     def _rewrite(self, objectives: Sequence[Objective], q: Array, rest_factor: float) -> None:

@@ -36,6 +36,7 @@ class ChainReport:
         residual: root of the sum of squares of its first level that is not met; 0 if all are. Weighted, lengths in
             sizes of the mechanism.
         iterations: steps tried.
+        seconds: taken by this chain.
     """
 
     objectives: tuple[int, ...]
@@ -44,3 +45,4 @@ class ChainReport:
     status: Status
     residual: float
     iterations: int
+    seconds: float
