@@ -38,7 +38,7 @@ class Rows(mk.Objective):
 
 
 def kernel_rows(solver, q):
-    """For each objective's relation: rows without weight (m,), and how they change with v (m, nv); and q as accepted."""
+    """q as accepted; and for each relation its rows without weight (m,), and how they change with v (m, nv)."""
     solution = solver.solve(q0=q, max_iterations=0, kick=0.0)
     found, nv = {}, solver.mechanism.nv
     for part in solver._program.parts:
@@ -46,7 +46,9 @@ def kernel_rows(solver, q):
         buffer = int(at["state"][CURRENT])
         rows = at["rows"][buffer * packed.sizes["rows"] :]
         jacobian = at["jacobian"][buffer * packed.sizes["jacobian"] :]
-        for block, owner, number in zip(at["blocks"].reshape(-1, problem.BLOCK_INTS), part.owners, part.numbers, strict=True):
+        for block, owner, number in zip(
+            at["blocks"].reshape(-1, problem.BLOCK_INTS), part.owners, part.numbers, strict=True
+        ):
             height, width, row = (int(block[k]) for k in (problem.ROWS, problem.COLUMNS, problem.FIRST_ROW))
             weight = at["weight"][row : row + height]
             J = jacobian[int(block[problem.FIRST_J]) :][: height * width].reshape(height, width)
@@ -192,9 +194,7 @@ def test_weights_and_reluctance_change_nothing_but_the_scale(mechanism, seed, po
     assume(is_well_posed(mechanism, relation, q))
     names = [mechanism.space.q_names[k] for k in mechanism.space.scalars_q]
     weights = {name: float(rng.uniform(0.1, 10)) for name in names}
-    compare(
-        mechanism, [relation], q, weights=weights, position_weight=position_weight, rotation_weight=rotation_weight
-    )
+    compare(mechanism, [relation], q, weights=weights, position_weight=position_weight, rotation_weight=rotation_weight)
 
 
 @given(mechanisms, seeds)
@@ -239,7 +239,9 @@ def on_ball():
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-6, 1e-4, 0.9e-4, 1e-3, 1.0, 3.0, 3.1, math.pi - 0.01, math.pi - 1e-3])
-@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0.0, 0.8), (-0.48, 0.64, 0.6), (0.1, -0.7, -0.7)])
+@pytest.mark.parametrize(
+    "axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0.0, 0.8), (-0.48, 0.64, 0.6), (0.1, -0.7, -0.7)]
+)
 def test_turns_from_nothing_to_nearly_half_a_turn_are_as_in_the_reference(angle, axis):
     mechanism = on_ball()
     v = angle * np.array(axis) / np.linalg.norm(axis)
@@ -309,7 +311,9 @@ def test_an_eye_in_what_it_sees_and_points_that_meet_are_as_in_the_reference():
 # ---- closures -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make_one", [mk.gallery.four_bar, mk.gallery.stewart_platform, mk.gallery.delta_robot], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "make_one", [mk.gallery.four_bar, mk.gallery.stewart_platform, mk.gallery.delta_robot], ids=lambda m: m.__name__
+)
 def test_the_rows_of_closures_are_those_of_the_reference(make_one):
     mechanism = make_one()
     rng = np.random.default_rng(3)

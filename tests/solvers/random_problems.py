@@ -238,7 +238,7 @@ def _wanted(rng, mechanism, link, kind, wish):
         case "pose":
             return Wanted(mk.PoseGoal(link, np.eye(4), at=X_tool, **wish), lambda q: mechanism.pose(link, q) @ X_tool)
         case "partial" | "world":
-            dof = [one for one in "X Y Z EX EY EZ".split() if rng.random() < 0.6] or ["Z"]
+            dof = [one for one in ("X", "Y", "Z", "EX", "EY", "EZ") if rng.random() < 0.6] or ["Z"]
             axes = "goal" if kind == "partial" else "world"
             goal = mk.PoseGoal(link, np.eye(4), at=X_tool, dof=dof, axes=axes, **wish)
             return Wanted(goal, lambda q: mechanism.pose(link, q) @ X_tool)

@@ -175,7 +175,9 @@ def test_a_hexapod_that_is_thrown_around_stays_shut_and_inside_its_limits(ends, 
     solver, q, space = mk.Solver(mechanism, mk.PoseGoal("platform", np.eye(4))), mechanism.q, mechanism.space
     for k in range(150):
         scale = 10.0 ** rng.uniform(-2, 1)
-        X = from_position_wxyz(rng.normal(scale=scale, size=3) + (0, 0, 0.3), quaternion.exp(rng.normal(scale=scale, size=3)))
+        X = from_position_wxyz(
+            np.array([0, 0, 0.3]) + rng.normal(scale=scale, size=3), quaternion.exp(rng.normal(scale=scale, size=3))
+        )
         solution = solver.solve(X, q)
         assert np.isfinite(solution.q).all()
         assert openness(solution) < SHUT, (k, solution)
@@ -219,7 +221,17 @@ def test_a_delta_robot_reaches_what_its_arms_can_and_stays_level(seed):
 # ---- open starts --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [mk.gallery.four_bar, mk.gallery.five_bar, mk.gallery.slider_crank, mk.gallery.stewart_platform, mk.gallery.delta_robot], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make",
+    [
+        mk.gallery.four_bar,
+        mk.gallery.five_bar,
+        mk.gallery.slider_crank,
+        mk.gallery.stewart_platform,
+        mk.gallery.delta_robot,
+    ],
+    ids=lambda make: make.__name__,
+)
 def test_a_loop_that_starts_open_is_shut_first(make):
     mechanism, rng = make(), np.random.default_rng(2)
     solver = mk.Solver(mechanism, mk.Point(list(mechanism.links)[1], (0.1, 0.2, 0.3)))
@@ -231,7 +243,7 @@ def test_a_loop_that_starts_open_is_shut_first(make):
 
 def test_without_goals_a_solver_does_no_more_than_shut_loops():
     mechanism = four_bar()
-    q0 = mechanism.q + (0.0, 0.2, -0.1)
+    q0 = mechanism.q + np.array([0.0, 0.2, -0.1])
     solution = mk.Solver(mechanism).solve(q0=q0)
     assert solution.success
     assert openness(solution) < SHUT
@@ -269,10 +281,22 @@ def test_a_loop_that_says_the_same_twice_is_no_problem():
         X[0, 3] = length
         X[1:3, 1:3] = [[math.cos(twist), -math.sin(twist)], [math.sin(twist), math.cos(twist)]]
         parent = f"link{k + 1}"
-    end = np.linalg.inv(np.array([[1, 0, 0, b], [0, math.cos(beta), -math.sin(beta), 0], [0, math.sin(beta), math.cos(beta), 0], [0, 0, 0, 1]]))
+    end = np.linalg.inv(
+        np.array(
+            [
+                [1, 0, 0, b],
+                [0, math.cos(beta), -math.sin(beta), 0],
+                [0, math.sin(beta), math.cos(beta), 0],
+                [0, 0, 0, 1],
+            ]
+        )
+    )
     builder.close("joint4", "link3", "link0", "pin", at=X, onto=end)
     mechanism = builder.build()
-    solver, q = mk.Solver(mechanism, mk.JointValues({"joint1": theta}, turns="exact", angle_tolerance=1e-11)), mechanism.q
+    solver, q = (
+        mk.Solver(mechanism, mk.JointValues({"joint1": theta}, turns="exact", angle_tolerance=1e-11)),
+        mechanism.q,
+    )
     assert openness(solver.solve(q0=q)) < SHUT
     for crank in np.linspace(theta, theta + 2.0, 50):
         solution = solver.solve({"joint1": float(crank)}, q)

@@ -38,7 +38,9 @@ def test_no_solution_is_worse_than_its_start_and_what_is_said_of_it_is_true(kind
             verdict = judge.look(solution, q0)
             faults += [f"problems({kind!r}, {seed}), number {number}: {fault}" for fault in verdict.faults]
             if solution.status.name in ("STALLED", "TIMEOUT") and verdict.slope > 1e-3:
-                given_up.append(f"problems({kind!r}, {seed}), number {number}: {solution.status!r}, slope {verdict.slope:.2g}")
+                given_up.append(
+                    f"problems({kind!r}, {seed}), number {number}: {solution.status!r}, slope {verdict.slope:.2g}"
+                )
     assert not faults, f"{len(faults)} faults in {count} problems, such as:\n" + "\n".join(faults[:8])
     # to give up is allowed, but not where there was still a way to go, except for now and then
     assert len(given_up) <= 0.01 * count, f"{len(given_up)} of {count} gave up, such as:\n" + "\n".join(given_up[:8])

@@ -17,7 +17,14 @@ SIDES = ("left", "right")
 
 def feet(mechanism, level=0):
     return [
-        mk.PoseGoal(f"{side}_foot", mechanism.pose(f"{side}_foot"), level=level, tolerance=1e-9, angle_tolerance=1e-9, name=f"{side} foot")
+        mk.PoseGoal(
+            f"{side}_foot",
+            mechanism.pose(f"{side}_foot"),
+            level=level,
+            tolerance=1e-9,
+            angle_tolerance=1e-9,
+            name=f"{side} foot",
+        )
         for side in SIDES
     ]
 
@@ -31,7 +38,9 @@ def lexicographic(mechanism, levels, q0):
     space = mechanism.space
     scalars = dict(zip(space.scalars_v.tolist(), space.scalars_q.tolist(), strict=True))
     bounds = [
-        (space.lower[scalars[v]] - q0[scalars[v]], space.upper[scalars[v]] - q0[scalars[v]]) if v in scalars else (None, None)
+        (space.lower[scalars[v]] - q0[scalars[v]], space.upper[scalars[v]] - q0[scalars[v]])
+        if v in scalars
+        else (None, None)
         for v in range(space.nv)
     ]
 
@@ -54,20 +63,30 @@ def lexicographic(mechanism, levels, q0):
             return slopes(objectives, v).T @ rows(objectives, v)
 
         found = minimize(
-            cost, v, jac=gradient, method="SLSQP", bounds=bounds, constraints=held, options={"maxiter": 500, "ftol": 1e-15}
+            cost,
+            v,
+            jac=gradient,
+            method="SLSQP",
+            bounds=bounds,
+            constraints=held,
+            options={"maxiter": 500, "ftol": 1e-15},
         )
         v = found.x
         costs.append(2 * cost(v))
         if costs[-1] < 1e-10:
-            held.append({"type": "eq", "fun": lambda v, o=objectives: rows(o, v), "jac": lambda v, o=objectives: slopes(o, v)})
+            held.append(
+                {"type": "eq", "fun": lambda v, o=objectives: rows(o, v), "jac": lambda v, o=objectives: slopes(o, v)}
+            )
         else:
             # not above what was reached, with a little room: SLSQP needs an inside
             most = 0.5 * costs[-1] * (1 + 1e-7)
-            held.append({
-                "type": "ineq",
-                "fun": lambda v, o=objectives, most=most: np.array([most - 0.5 * np.sum(rows(o, v) ** 2)]),
-                "jac": lambda v, o=objectives: -(slopes(o, v).T @ rows(o, v))[None],
-            })
+            held.append(
+                {
+                    "type": "ineq",
+                    "fun": lambda v, o=objectives, most=most: np.array([most - 0.5 * np.sum(rows(o, v) ** 2)]),
+                    "jac": lambda v, o=objectives: -(slopes(o, v).T @ rows(o, v))[None],
+                }
+            )
     return mechanism.integrate(q0, v), costs
 
 
@@ -78,7 +97,9 @@ def squares(mechanism, objectives, q):
 # ---- feet, hand, head ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reach", [(2.0, -0.2, 1.2), (0.9, 2.5, 0.3), (-1.8, -1.6, 1.8), (0.3, -0.3, 4.0), (10.0, 0.0, 1.0)])
+@pytest.mark.parametrize(
+    "reach", [(2.0, -0.2, 1.2), (0.9, 2.5, 0.3), (-1.8, -1.6, 1.8), (0.3, -0.3, 4.0), (10.0, 0.0, 1.0)]
+)
 def test_feet_hold_the_hand_ends_closest_and_the_head_uses_what_is_left(reach):
     mechanism = body()
     q0, seen = mechanism.q, (3.0, 1.0, 0.5)
@@ -102,12 +123,12 @@ def test_feet_hold_the_hand_ends_closest_and_the_head_uses_what_is_left(reach):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_two_levels_that_conflict_are_solved_as_by_scipy(seed):
-    """Both hands at the same far point would be the lower level's wish; the trunk's pose, above, leaves only the arms."""
+    """The hands' points are the lower level's wish; the trunk's pose, above, leaves only the arms to reach them."""
     mechanism, rng = body(), np.random.default_rng(seed)
     q0 = mechanism.q
     stand = feet(mechanism)
     trunk = mk.PoseGoal("trunk", mechanism.pose("trunk"), level=1, tolerance=1e-9, angle_tolerance=1e-9, name="trunk")
-    targets = rng.normal(scale=0.6, size=(2, 3)) + (0.4, 0, 1.2)
+    targets = np.array([0.4, 0, 1.2]) + rng.normal(scale=0.6, size=(2, 3))
     hands = [mk.Point(f"{side}_hand", p, level=2, name=side) for side, p in zip(SIDES, targets, strict=True)]
     solution = mk.Solver(mechanism, [*stand, trunk, *hands], max_iterations=1000).solve(q0=q0)
     _, costs = lexicographic(mechanism, [[*stand, trunk], hands], q0)
@@ -133,7 +154,10 @@ def test_the_order_of_levels_matters_and_nothing_else_about_them():
     left, right = (mk.Point("tool", (1.0, y, 0)) for y in (-0.5, 0.5))
     q0 = arm.q
     for above, below in ((left, right), (right, left)):
-        goals = [mk.Point("tool", above.relations(arm)[0].X_a[:3, 3], level=3), mk.Point("tool", below.relations(arm)[0].X_a[:3, 3], level=7)]
+        goals = [
+            mk.Point("tool", above.relations(arm)[0].X_a[:3, 3], level=3),
+            mk.Point("tool", below.relations(arm)[0].X_a[:3, 3], level=7),
+        ]
         solution = mk.Solver(arm, goals).solve(q0=q0)
         assert goals[0].error(arm, solution.q).position < 1e-6
         assert abs(goals[1].error(arm, solution.q).position - 1.0) < 1e-5
@@ -184,7 +208,9 @@ def test_the_exact_solution_is_one():
     J = mk.objectives.jacobian(goals, mechanism, turned)
     J[:, k : k + 3] @= np.linalg.inv(rotation.right_jacobian_inverse(v[k : k + 3]))
     for e in np.eye(mechanism.nv)[k : k + 4]:
-        ahead, behind = (mk.objectives.residual(goals, mechanism, mechanism.integrate(q0, v + t * e)) for t in (1e-6, -1e-6))
+        ahead, behind = (
+            mk.objectives.residual(goals, mechanism, mechanism.integrate(q0, v + t * e)) for t in (1e-6, -1e-6)
+        )
         np.testing.assert_allclose((ahead - behind) / 2e-6, J @ e, atol=1e-6)
 
 

@@ -16,6 +16,9 @@ from mechanik.kernels.problem import *
 
 SMALLEST_PIVOT = 1e-7
 """Rows and columns are of the order of one; below this a row counts as zero. Tuned on Bennett and planar loops."""
+SMALLEST_OWN_PIVOT = 0.03
+"""A row to which the columns of its own block say less than this waits for those of all: a straight leg cannot shorten,
+and the body that stands on it can move."""
 NONE = -1
 LATER = 1 << 40
 """Marks columns that the rows left over from all blocks took."""
@@ -80,7 +83,7 @@ def reduce_block(I, F, stage, buffer, b):
             if u >= 0 and I[ban + I[block_columns + column + u]] == 0:
                 take(I, F, j, width, m, row, column, r, u)
     for _ in range(m):
-        best, at_row, at = SMALLEST_PIVOT, I[ZERO] + NONE, I[ZERO] + NONE
+        best, at_row, at = SMALLEST_OWN_PIVOT, I[ZERO] + NONE, I[ZERO] + NONE
         for u in range(width):
             v = I[block_columns + column + u]
             if I[private + I[N_COLUMNS] * stage + v] == 1 and I[ban + v] == 0 and I[dependent + v] == NONE:

@@ -142,7 +142,7 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
     if curved:
         bend_matrix(I, F, n, moved)
     for i in range(n):
-        F[H + i * n + i] += damping
+        F[H + i * n + i] += damping * F[I[AT_RELUCTANCE] + I[I[AT_INDEPENDENT] + i]]
         F[I[AT_PULL] + i] = F[g + i]
     if hard > 0:
         for v in range(I[N_COLUMNS]):
@@ -156,6 +156,7 @@ def damp_dependent(I, F, v, n, damping):
     first, z_count, z_start, z_index = I[AT_FIRST], I[AT_Z_COUNT], I[AT_Z_START], I[AT_Z_INDEX]
     offset, pull, H0, Z = I[AT_OFFSET], I[AT_PULL], I[AT_H0], I[AT_Z]
     start, end = I[z_start + v], I[z_start + v] + I[z_count + v]
+    damping *= F[I[AT_RELUCTANCE] + v]
     lowest = n
     for k in range(start, end):
         lowest = min(lowest, I[z_index + k])

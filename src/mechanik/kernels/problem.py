@@ -123,6 +123,7 @@ FLOAT_TABLES = {
     "rhs": "rows",
     "line": "columns",
     "S": "columns * columns",  # what Gauss and Newton leave out of the second derivatives, as far as it is known
+    "reluctance": "columns",  # how much more a column is damped than others
     "pull": "columns",  # the gradient, less what damping takes from dependent columns
     "old_gradient": "columns",  # at the step before
     "old_step": "columns",
@@ -137,5 +138,5 @@ FLOAT_TABLES = {
  AT_TRIAL,
  AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0,
  AT_DENSE, AT_Z, AT_T,
- AT_RHS, AT_LINE, AT_S, AT_PULL, AT_OLD_GRADIENT, AT_OLD_STEP, AT_V,
+ AT_RHS, AT_LINE, AT_S, AT_RELUCTANCE, AT_PULL, AT_OLD_GRADIENT, AT_OLD_STEP, AT_V,
 ) = range(OFFSETS, OFFSETS + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

@@ -17,8 +17,9 @@ from mechanik.kernels.problem import *
 from mechanik.kernels.solver_state import *
 
 LARGEST_MU = 1e10
-ROUNDING = 2e-15
+ROUNDING = 1e-8
 ROUNDS = 3
+RELUCTANCE = 1e4
 HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 1e-6
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
@@ -117,18 +118,27 @@ def how_open(I, F, S, options, out, buffer, stage):
 
 @part
 def hold_what_is_there(I, F, S, options, out, stage):
-    """Rows of levels that could not be met stay as they are."""
-    blocks, stages = I[AT_BLOCKS], I[AT_STAGES]
-    rows, hold = I[AT_ROWS], I[AT_HOLD]
-    E = rows + I[N_ROWS] * int(S[CURRENT])
+    """Rows of levels that could not be met stay as they are, and what moves them at all moves reluctantly.
+
+    At a closest pose some of their rows do not change to first order, so that nothing holds them, but to second order. How
+    much, the error times the column tells.
+    """
+    blocks, stages, block_columns, reluctance = I[AT_BLOCKS], I[AT_STAGES], I[AT_BLOCK_COLUMNS], I[AT_RELUCTANCE]
+    current = int(S[CURRENT])
+    E, J, hold = I[AT_ROWS] + I[N_ROWS] * current, I[AT_JACOBIAN] + I[N_JACOBIAN] * current, I[AT_HOLD]
+    for v in range(I[N_COLUMNS]):
+        F[reluctance + v] = 1.0
     for s in range(1, stage):
         if out[STAGES_OUT + STAGE_NUMBERS * s + HELD_BY_ROWS] == 0.0:
+            size = math.sqrt(out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST])
             for b in range(I[stages + STAGE_INTS * s + HARD], I[stages + STAGE_INTS * s + SOFT]):
-                for r in range(
-                    I[blocks + BLOCK_INTS * b + FIRST_ROW],
-                    I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
-                ):
-                    F[hold + r] = F[E + r]
+                block = blocks + BLOCK_INTS * b
+                width, first, row = I[block + COLUMNS], I[block + FIRST_COLUMN], I[block + FIRST_ROW]
+                for r in range(I[block + ROWS]):
+                    F[hold + row + r] = F[E + row + r]
+                    for u in range(width):
+                        v = I[block_columns + first + u]
+                        F[reluctance + v] += RELUCTANCE * size * abs(F[J + I[block + FIRST_J] + r * width + u])
 
 
 @part
@@ -279,7 +289,8 @@ def consider(I, F, S, options, out, cost, change, steepest):
             copy(I, F, kicked, x)
         S[KICKED] += 1.0
         for v in range(I[N_COLUMNS]):
-            F[step + v] = options[KICK] * (1.0 if (v + int(S[KICKED])) * 2654435761 & 4 else -0.7)
+            held = I[I[AT_BAN] + v] == LOCKED
+            F[step + v] = 0.0 if held else options[KICK] * (1.0 if (v + int(S[KICKED])) * 2654435761 & 4 else -0.7)
         return LOOK_AGAIN
     return STAGE_OVER
 

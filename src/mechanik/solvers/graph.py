@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mechanik.mechanism import Closure, Mechanism
 from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.objectives.closures import closure_relations
+from mechanik.objectives.objective import Wish
 from mechanik.objectives.relation import Relation
 
 
@@ -42,8 +43,8 @@ def graph_objectives(mechanism: Mechanism, tolerance: float, angle_tolerance: fl
             values = {name: [wanted[dof] for dof in joint.dof]}
         else:
             values = {f"{name}.{dof.name}": target for dof, target in wanted.items()}
-        limits = {"tolerance": tolerance, "angle_tolerance": angle_tolerance}
-        found.append(JointValues(values, turns=turns, name=f"target of {name}", **limits))
+        wish = Wish(name=f"target of {name}", tolerance=tolerance, angle_tolerance=angle_tolerance)
+        found.append(JointValues(values, turns=turns, **wish))
     if any(value is not None for joint in mechanism.joints.values() for value in joint.rest_pose):
         found.append(RestPose(name="rest pose"))
     return tuple(found)

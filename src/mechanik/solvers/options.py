@@ -52,9 +52,8 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")
-        for name in (
-            "tolerance", "angle_tolerance", "position_weight", "rotation_weight", "largest_error", "largest_angle_error",
-        ):  # fmt: skip
+        sizes = ("tolerance", "angle_tolerance", "position_weight", "rotation_weight")
+        for name in (*sizes, "largest_error", "largest_angle_error"):
             if not as_number(getattr(self, name), name, infinite=True) > 0:
                 raise LimitsError(f"{name} must be above 0, not {getattr(self, name)!r}")
         for name in ("max_seconds", "smallest_step", "smallest_gradient", "kick", "rest_factor"):

@@ -162,7 +162,9 @@ class Solution:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(one.name or f"{type(one).__name__} {k}" for k, one in enumerate(self.objectives))
+        """One for each objective: its own if no other has it, else with its number."""
+        own = [one.name or f"{type(one).__name__} {k}" for k, one in enumerate(self.objectives)]
+        return tuple(name if own.count(name) == 1 else f"{name} {k}" for k, name in enumerate(own))
 
     @property
     def unmet(self) -> tuple[str, ...]:

@@ -320,9 +320,10 @@ class Solver:
         if self._moves_joints:
             mechanism.q = q
             self._edits = Frame.edits if mechanism.revision == self._revision else -1
+        each = tuple(np.diff([*spent, time.perf_counter()]).tolist())
         return Solution(
             self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
-            None if record is None else np.array(record), refused, tuple(np.diff([*spent, time.perf_counter()]).tolist()),
+            None if record is None else np.array(record), refused, each,
         )  # fmt: skip
 
     def _rewrite(self, objectives: Sequence[Objective], q: Array, rest_factor: float) -> None:

@@ -1,0 +1,382 @@
+"""Wrong calls of the solver: each is a clear error at once, or has a defined result; never a crash."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import (
+    LimitsError,
+    MechanikError,
+    NotARotation,
+    NotFinite,
+    ObjectiveError,
+    ShapeError,
+    UnknownName,
+    WrongKind,
+)
+
+BENT = np.array([0.4, 0.7, 0.6])
+GOAL = mk.Point("tool", (1.0, 1.2, 0), name="goal")
+
+
+def arm(**options):
+    return mk.arm_2d([1.0, 0.8, 0.5], **options)
+
+
+def solver(*goals, **options):
+    return mk.Solver(arm(), list(goals) or GOAL, **options)
+
+
+CASES = {
+    # names
+    "an unknown link": (lambda: solver(mk.Point("tol", (1, 1, 0))), UnknownName, "'tool'"),
+    "an unknown link to be relative to": (
+        lambda: solver(mk.Point("tool", (1, 1, 0), relative_to="link4")),
+        UnknownName,
+        "link3",
+    ),
+    "an unknown joint of values": (lambda: solver(mk.JointValues({"joint4": 1.0})), UnknownName, "joint3"),
+    "an unknown joint of a rest pose": (lambda: solver(rest={"jont1": 1.0}), UnknownName, "joint1"),
+    "an unknown joint to lock": (lambda: solver(lock="joint11"), UnknownName, "joint1"),
+    "an unknown joint to lock in a call": (lambda: solver().solve(lock=["joint11"]), UnknownName, "joint1"),
+    "an unknown active joint": (lambda: solver(active=["elbow"]), UnknownName, "joint"),
+    "limits of an unknown joint": (lambda: solver(limits={"joint0": (0, 1)}), UnknownName, "Did you mean 'joint"),
+    "limits of an unknown joint in a call": (
+        lambda: solver().solve(limits={"joint0": (0, 1)}),
+        UnknownName,
+        "Did you mean 'joint",
+    ),
+    "a weight of nothing": (lambda: solver(weights={"gaol": 2.0}), UnknownName, "no joint|no objective"),
+    "an unknown option": (lambda: solver(max_iteration=5), UnknownName, "max_iterations"),
+    "an unknown option of a call": (lambda: solver().solve(max_secnds=5), UnknownName, "max_seconds"),
+    "an unknown option of solve": (lambda: mk.solve(arm(), GOAL, dampng=5), UnknownName, "damping"),
+    "an unknown option of step": (lambda: solver().step(retarts=5), UnknownName, "restarts"),
+    "an unknown option of solve_nearby": (lambda: solver().solve_nearby(0.1, retarts=5), UnknownName, "restarts"),
+    "a target for an unknown objective": (
+        lambda: solver(GOAL, mk.Axis("tool", (0, 0, 1), name="axis")).solve({"gaol": (1, 1, 0)}),
+        UnknownName,
+        "goal",
+    ),
+    "a joint that closes a loop to lock": (
+        lambda: mk.Solver(mk.gallery.four_bar(), mk.Point("coupler", (1, 1, 0)), lock="closing_joint"),
+        WrongKind,
+        "closes a loop",
+    ),
+    # what is asked for
+    "no goals at all": (lambda: mk.Solver(arm(), []), ObjectiveError, "empty"),
+    "no goals at all, solved": (lambda: mk.solve(arm(), []), ObjectiveError, "empty"),
+    "goals that are none": (lambda: mk.Solver(arm(), [(1, 2, 3)]), WrongKind, "objective"),
+    "a goal that is a word": (lambda: mk.Solver(arm(), "tool"), WrongKind, "objective"),
+    "a goal that is a number": (lambda: mk.Solver(arm(), 5), MechanikError, "objective|goals"),
+    "a mechanism that is none": (lambda: mk.Solver("panda", GOAL), MechanikError, "panda"),
+    "a mechanism that is none, solved": (lambda: mk.solve("panda", GOAL), WrongKind, "mechanism"),
+    "no mechanism": (lambda: mk.solve(None, GOAL), WrongKind, "mechanism"),
+    "a target with a NaN": (lambda: mk.Point("tool", (1, math.nan, 0)), NotFinite, "finite"),
+    "an infinite target": (lambda: mk.Point("tool", (1, math.inf, 0)), NotFinite, "finite"),
+    "a direction of no length": (lambda: mk.Axis("tool", (0, 0, 0)), MechanikError, "length|zero|direction"),
+    "a direction with a NaN": (lambda: mk.Axis("tool", (0, math.nan, 1)), NotFinite, "finite"),
+    "a quaternion that is none": (lambda: mk.Orientation("tool", (1, 1, 0, 0)), NotARotation, "length"),
+    "a rotation that stretches": (lambda: mk.Orientation("tool", 2 * np.eye(3)), NotARotation, "rotation"),
+    "a rotation that mirrors": (lambda: mk.Orientation("tool", np.diag([1.0, 1, -1])), NotARotation, "mirror"),
+    "a pose that is none": (lambda: mk.PoseGoal("tool", np.ones((4, 4))), MechanikError, "target|pose|row"),
+    "a point of two numbers": (lambda: mk.Point("tool", (1, 2)), ShapeError, "3"),
+    "a negative weight": (lambda: mk.Point("tool", (1, 1, 0), weight=-1), ObjectiveError, "above zero"),
+    "a weight of zero": (lambda: mk.Point("tool", (1, 1, 0), weight=0), ObjectiveError, "above zero"),
+    "a negative tolerance": (lambda: mk.Point("tool", (1, 1, 0), tolerance=-1e-6), ObjectiveError, "above zero"),
+    "a negative level": (lambda: mk.Point("tool", (1, 1, 0), level=-1), ObjectiveError, "level"),
+    "a level and a half": (lambda: mk.Point("tool", (1, 1, 0), level=1.5), ObjectiveError, "whole"),
+    "a negative weight in the solver": (lambda: solver(weights={"goal": -1.0}), ObjectiveError, "above zero"),
+    "a NaN for a weight in the solver": (lambda: solver(weights={"joint1": math.nan}), NotFinite, "joint1"),
+    "weights that are no mapping": (lambda: solver(weights=[1.0, 2.0]), MechanikError, "weights|name"),
+    # targets of a call
+    "a new target of the wrong shape": (lambda: solver().solve((1, 2)), MechanikError, "target|3"),
+    "a new target with a NaN": (lambda: solver().solve((1, math.nan, 0)), NotFinite, "finite"),
+    "a new target with a NaN on the short way": (
+        lambda: solver().solve(np.array([1, math.nan, 0]), BENT),
+        NotFinite,
+        "finite",
+    ),
+    "a new target of words": (lambda: solver().solve("there"), MechanikError, "target|numbers|point"),
+    "a pose that is none on the short way": (
+        lambda: solver(mk.PoseGoal("tool", np.eye(4))).solve(np.diag([2.0, 2, 2, 1]), BENT),
+        MechanikError,
+        "rotation|pose",
+    ),
+    "a pose with a NaN on the short way": (
+        lambda: solver(mk.PoseGoal("tool", np.eye(4))).solve(np.full((4, 4), math.nan), BENT),
+        MechanikError,
+        "finite|rotation|pose",
+    ),
+    "a pose whose last row is wrong on the short way": (
+        lambda: solver(mk.PoseGoal("tool", np.eye(4))).solve(np.diag([1.0, 1, 1, 2]), BENT),
+        MechanikError,
+        "row|pose",
+    ),
+    "a value that is not finite on the short way": (
+        lambda: solver(mk.JointValues({"joint1": 0.0})).solve(math.inf, BENT),
+        NotFinite,
+        "joint1",
+    ),
+    "too few new targets": (
+        lambda: solver(GOAL, mk.Axis("tool", (0, 0, 1))).solve([(1, 1, 0)]),
+        ShapeError,
+        "2 objectives",
+    ),
+    "a new target for an objective without one": (
+        lambda: solver(mk.Custom(lambda m, q: q, rows=3)).solve((1, 1, 0)),
+        ObjectiveError,
+        "no target",
+    ),
+    # starts
+    "a start of the wrong length": (lambda: solver().solve(q0=[0, 0]), ShapeError, "3 numbers"),
+    "several starts": (lambda: solver().solve(q0=np.zeros((2, 3))), ShapeError, "q|one"),
+    "a start with a NaN": (lambda: solver().solve(q0=[0, math.nan, 0]), NotFinite, "joint2"),
+    "a start with a NaN on the short way": (
+        lambda: solver().solve(np.array([1.0, 1, 0]), np.array([0, math.nan, 0])),
+        NotFinite,
+        "joint2",
+    ),
+    "an infinite start on the short way": (
+        lambda: solver().solve(np.array([1.0, 1, 0]), np.array([0, math.inf, -math.inf])),
+        NotFinite,
+        "joint2",
+    ),
+    "a start of words": (lambda: solver().solve(q0="home"), ShapeError, "numbers"),
+    "complex numbers": (lambda: solver().solve(q0=np.zeros(3, dtype=complex)), ShapeError, "real"),
+    # limits and locks
+    "limits the wrong way round": (lambda: solver(limits={"joint1": (1, 0)}), LimitsError, "lower"),
+    "limits the wrong way round in a call": (lambda: solver().solve(limits={"joint1": (1, 0)}), LimitsError, "lower"),
+    "limits of one number": (lambda: solver(limits={"joint1": 1.0}), ShapeError, "lower, upper"),
+    "limits of three": (lambda: solver(limits={"joint1": (0, 1, 2)}), ShapeError, "lower, upper"),
+    "limits with a NaN": (lambda: solver(limits={"joint1": (0, math.nan)}), NotFinite, "joint1"),
+    "limits as a list": (lambda: solver(limits=[(0, 1)] * 3), ShapeError, "name"),
+    "limits of a ball": (
+        lambda: mk.Solver(_ball(), mk.Axis("body", (0, 0, 1)), limits={"ball": (0, 1)}),
+        LimitsError,
+        "ball",
+    ),
+    "one angle of a ball to lock": (
+        lambda: mk.Solver(_ball(), mk.Axis("body", (0, 0, 1)), lock="ball.EX"),
+        MechanikError,
+        "'ball'|whole",
+    ),
+    "a number to lock": (lambda: solver(lock=[3]), WrongKind, "name"),
+    "True to lock": (lambda: solver(lock=True), MechanikError, "name|joint|lock"),
+    # options
+    "fewer than no iterations": (lambda: solver(max_iterations=-1), LimitsError, "max_iterations"),
+    "half an iteration": (lambda: solver(max_iterations=0.5), LimitsError, "whole"),
+    "less than no time": (lambda: solver(max_seconds=-1), LimitsError, "max_seconds"),
+    "a time that is no number": (lambda: solver(max_seconds="1"), MechanikError, "max_seconds"),
+    "a NaN of time": (lambda: solver().solve(max_seconds=math.nan), MechanikError, "max_seconds"),
+    "fewer than no restarts": (lambda: solver(restarts=-1), LimitsError, "restarts"),
+    "True restarts": (lambda: solver(restarts=True), LimitsError, "restarts"),
+    "no damping": (lambda: solver(damping=0.0), LimitsError, "damping"),
+    "a damping that is infinite": (lambda: solver(damping=math.inf), MechanikError, "damping"),
+    "a rest factor above one": (lambda: solver(rest_factor=2), LimitsError, "rest_factor"),
+    "no weight of positions": (lambda: solver(position_weight=0), LimitsError, "position_weight"),
+    "other weights in a call": (lambda: solver().solve(position_weight=2.0), MechanikError, "position_weight"),
+    "a generator that is a number": (lambda: solver().solve(rng=3), WrongKind, "generator"),
+    "a generator that is zero": (lambda: solver().solve(np.array([1.0, 1, 0]), BENT, rng=0), WrongKind, "generator"),
+    "feasible that cannot be called": (lambda: solver().solve(feasible=3), MechanikError, "feasible"),
+    "a negative deviation": (lambda: solver().solve_nearby(-0.1), MechanikError, "max_deviation"),
+    "a deviation that is a NaN": (lambda: solver().solve_nearby(math.nan), MechanikError, "max_deviation"),
+    "a rest pose of the wrong length": (lambda: solver(rest=[1, 2]).solve(), ShapeError, "3"),
+    "a rest pose with a NaN": (lambda: solver(rest=[1, 2, math.nan]), NotFinite, "finite"),
+    # masses
+    "a centre of mass of what weighs nothing": (lambda: solver(mk.CentreOfMass((0, 0, 0))), ObjectiveError, "weigh"),
+}
+
+
+def _ball():
+    builder = mk.Builder()
+    builder.ball("ball", "world", "body")
+    return builder.build()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_wrong_call_is_refused_with_what_is_wrong(case):
+    call, kind, words = CASES[case]
+    with pytest.raises(kind, match=words) as caught:
+        call()
+    assert isinstance(caught.value, MechanikError)
+    assert len(str(caught.value)) > 10
+
+
+def test_after_a_wrong_call_the_solver_is_as_good_as_before():
+    one = solver()
+    before = one.solve(np.array([1.0, 1.2, 0.0]), BENT).q
+    for wrong in (
+        lambda: one.solve(np.array([1.0, math.nan, 0.0]), BENT),
+        lambda: one.solve(np.array([1.0, 1.0, 0.0]), np.full(3, math.nan)),
+        lambda: one.solve(limits={"joint1": (1, 0)}),
+        lambda: one.solve(lock="nothing"),
+        lambda: one.solve(np.zeros((4, 4)), BENT),
+        lambda: one.solve_nearby(-1),
+        lambda: one.solve(max_iterations="many"),
+    ):
+        with pytest.raises(MechanikError):
+            wrong()
+        np.testing.assert_array_equal(one.solve(np.array([1.0, 1.2, 0.0]), BENT).q, before)
+    assert one.solve(q0=BENT).success
+
+
+# ---- functions written in Python ----------------------------------------------------------------
+
+
+def test_a_function_that_raises_is_named_with_its_reason_and_the_solver_lives_on():
+    def fails(mechanism, q):
+        if q[0] < 0.39:
+            raise KeyError("a fault of mine")
+        return q - 0.1
+
+    one = solver(mk.Custom(fails, rows=3, name="mine"))
+    for _ in range(2):
+        with pytest.raises(ObjectiveError, match="a fault of mine") as caught:
+            one.solve(q0=BENT)
+        assert "mine" in str(caught.value)
+        assert isinstance(caught.value.__cause__, KeyError)
+    assert one.solve(q0=np.array([3.0, 3.0, 3.0]), max_iterations=0).q.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda m, q: q * math.nan, "nan"),
+        (lambda m, q: np.array([1.0, math.inf, 0.0]), "inf"),
+        (lambda m, q: q[:2], r"\(2,\)"),
+        (lambda m, q: np.ones((3, 3)), r"\(3, 3\)"),
+        (lambda m, q: "no", "numbers"),
+        (lambda m, q: None, "None|numbers|nan"),
+    ],
+    ids=["nan", "inf", "short", "square", "word", "nothing"],
+)
+def test_a_function_that_returns_what_is_none_is_refused(function, words):
+    with pytest.raises(ObjectiveError, match=words):
+        solver(mk.Custom(function, rows=3)).solve(q0=BENT)
+
+
+def test_a_function_that_returns_a_nan_only_on_the_way_is_refused_too():
+    def sometimes(mechanism, q):
+        return np.where(q < 0.3, math.nan, q - 0.1)
+
+    with pytest.raises(ObjectiveError, match="nan"):
+        solver(mk.Custom(sometimes, rows=3)).solve(q0=BENT)
+
+
+def test_a_jacobian_of_the_wrong_shape_is_refused():
+    with pytest.raises(ObjectiveError, match="jacobian"):
+        solver(mk.Custom(lambda m, q: q, jacobian=lambda m, q: np.eye(2), rows=3)).solve(q0=BENT)
+
+
+def test_a_jacobian_that_is_wrong_makes_it_slow_or_stalls_it_but_not_worse():
+    """Its sign is wrong: every step leads up, so none is taken."""
+    wish = mk.Custom(lambda m, q: q - 0.1, jacobian=lambda m, q: -np.eye(3), rows=3)
+    solution = solver(wish).solve(q0=BENT)
+    assert not solution.success
+    assert np.linalg.norm(solution.q - 0.1) <= np.linalg.norm(BENT - 0.1) + 1e-12
+
+
+def test_a_function_that_writes_to_q_does_no_harm():
+    def writes(mechanism, q):
+        q[:] = q - 0.1
+        return q
+
+    solution = solver(mk.Custom(writes, rows=3)).solve(q0=BENT)
+    assert solution.success
+    np.testing.assert_allclose(solution.q, 0.1, atol=1e-6)
+
+
+def test_a_feasible_that_raises_shows_its_own_error_and_the_solver_lives_on():
+    one = solver()
+
+    def fails(q):
+        raise RuntimeError("a fault of mine")
+
+    with pytest.raises((RuntimeError, MechanikError), match="a fault of mine"):
+        one.solve(q0=BENT, feasible=fails)
+    assert one.solve(q0=BENT).success
+
+
+def test_a_function_without_any_effect_is_closest_where_it_is():
+    solution = solver(mk.Custom(lambda m, q: np.ones(2), rows=2)).solve(q0=BENT)
+    assert not solution.success
+    assert solution.status is mk.Status.CLOSEST
+
+
+# ---- numbers at the edge ------------------------------------------------------------------------
+
+
+def test_huge_and_tiny_targets_are_no_problem():
+    one = solver()
+    for size in (1e-12, 1e6, 1e12, 1e100):
+        solution = one.solve(np.array([size, 0.0, 0.0]), BENT)
+        assert np.isfinite(solution.q).all()
+        assert size < 1 or not solution.success
+        if size == 1e6:
+            np.testing.assert_allclose(arm().pose("tool", solution.q)[:3, 3], (2.3, 0, 0), atol=1e-3)
+
+
+def test_a_start_many_turns_away_is_a_start():
+    solution = solver().solve(q0=BENT + 2 * math.pi * np.array([1000, -1000, 5]))
+    assert solution.success
+
+
+def test_weights_that_differ_by_much_are_no_problem():
+    goals = [mk.Point("tool", (1.0, 1.2, 0), weight=1e6), mk.Axis("tool", (1, 1, 0), (1, 0, 0), weight=1e-6)]
+    solution = solver(*goals).solve(q0=BENT)
+    assert np.isfinite(solution.q).all()
+    assert goals[0].error(arm(), solution.q).position < 1e-5
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("position_weight", [1e-3, 1.0, 1e3])
+def test_neither_units_nor_weights_open_a_loop(scale, position_weight):
+    """A four-bar in mm, or in km: its pin is as shut as before."""
+    mechanism = mk.gallery.four_bar(2.0 * scale, 0.5 * scale, 1.8 * scale, 1.2 * scale)
+    one = mk.Solver(mechanism, mk.JointValues({"crank_joint": 1.0}), position_weight=position_weight)
+    q = mechanism.q
+    for crank in np.linspace(0.6, 7, 30):
+        solution = one.solve({"crank_joint": float(crank)}, q)
+        assert solution.success, solution
+        assert solution.closure_errors["closing_joint"].position < 1e-9 * max(scale, 1.0)
+        q = solution.q
+
+
+def test_a_quaternion_that_is_nearly_one_is_put_right():
+    mechanism = _ball()
+    solution = mk.Solver(mechanism, mk.Axis("body", (0, 1, 1))).solve(q0=[1.0001, 0, 0, 0.0001])
+    assert solution.success
+    assert abs(np.linalg.norm(solution.q) - 1.0) < 1e-12
+    short = mk.Solver(mechanism, mk.PoseGoal("body", np.eye(4))).solve(np.eye(4), np.array([2.0, 0.2, 0.0, 0.0]))
+    assert abs(np.linalg.norm(short.q) - 1.0) < 1e-12
+
+
+def test_a_mechanism_without_freedoms_is_where_it_is():
+    builder = mk.Builder()
+    builder.fixed("weld", "base", "post", at=(0, 1, 0))
+    mechanism = builder.build()
+    assert mk.solve(mechanism, mk.Point("post", (0, 1, 0))).success
+    solution = mk.solve(mechanism, mk.Point("post", (1, 1, 0)))
+    assert not solution.success
+    assert solution.q.shape == (0,)
+    str(solution)
+
+
+def test_lists_tuples_and_arrays_are_the_same():
+    one = solver()
+    q = one.solve(np.array([1.0, 1.1, 0.0]), BENT).q
+    for target in (
+        [1, 1.1, 0],
+        (1.0, 1.1, 0.0),
+        np.array([1.0, 1.1, 0.0], dtype=np.float32),
+        np.array([[1.0, 1.1, 0.0]])[0],
+    ):
+        np.testing.assert_allclose(one.solve(target, BENT).q, q, atol=1e-5)
+    for start in (list(BENT), tuple(BENT), np.asfortranarray(BENT), np.repeat(BENT, 2)[::2]):
+        np.testing.assert_allclose(one.solve(np.array([1.0, 1.1, 0.0]), start).q, q, atol=1e-12)
+    integers = one.solve(np.array([1, 1, 0]), np.array([0, 1, 1]))
+    np.testing.assert_allclose(integers.q, one.solve([1, 1, 0], [0, 1, 1]).q, atol=1e-12)
