@@ -55,7 +55,7 @@ def test_an_arm_in_a_plane_comes_as_near_as_it_can_to_what_is_above_it():
 
 def test_what_is_too_near_for_a_long_first_link_is_approached_from_inside():
     arm = mk.arm_2d([2.0, 0.5, 0.5])
-    solver, rng = mk.Solver(arm, mk.Point("tool", (0.3, 0.0, 0.0))), np.random.default_rng(3)
+    solver, rng = mk.Solver(arm, mk.Point("tool", (0.3, 0.0, 0.0)), max_iterations=1000), np.random.default_rng(3)
     for _ in range(50):
         solution = solver.solve(q0=arm.random(rng))
         # 1 m is as near as it comes to its base, and there is one such place towards the goal

@@ -23,8 +23,8 @@ def aim(I, F, target):
         for r in range(3):
             square += target[r, k] * target[r, k]
             dot += target[r, k] * target[r, (k + 1) % 3]
-        size += abs(dot) + abs(square - 1.0) + 0.0 * target[k, 3]
-    if not size < NOT_A_ROTATION:
+        size += abs(dot) + abs(square - 1.0) + 0.0 * target[k, 3] + abs(target[3, k])
+    if not size + abs(target[3, 3] - 1.0) < NOT_A_ROTATION:
         return False
     frame = I[AT_DATA] + BLOCK_FLOATS * I[TARGET] + FRAME_A
     for r in range(3):

@@ -20,7 +20,7 @@ LARGEST_MU = 1e10
 ROUNDING = 1e-8
 ROUNDS = 3
 RELUCTANCE = 1e4
-HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 1e-6
+HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 5e-7
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
 SLOW = 0.5
@@ -120,8 +120,8 @@ def how_open(I, F, S, options, out, buffer, stage):
 def hold_what_is_there(I, F, S, options, out, stage):
     """Rows of levels that could not be met stay as they are, and what moves them at all moves reluctantly.
 
-    At a closest pose some of their rows do not change to first order, so that nothing holds them, but to second order. How
-    much, the error times the column tells.
+    At a closest pose some of their rows change only to second order, so that nothing holds them. How much they change,
+    the error times the column tells.
     """
     blocks, stages, block_columns, reluctance = I[AT_BLOCKS], I[AT_STAGES], I[AT_BLOCK_COLUMNS], I[AT_RELUCTANCE]
     current = int(S[CURRENT])
@@ -145,11 +145,13 @@ def hold_what_is_there(I, F, S, options, out, stage):
 def go_back(I, F, S, options, out, status):
     """The present state cannot be shut: end the stage with the last one that was."""
     trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
-    if S[PHASE] == CLOSING and S[IN_STAGE] == 0:
+    if S[PHASE] == CLOSING and S[IN_STAGE] == 0 and S[STAGE] > 1 and S[STRICT] < 2.0:
         # a level that counts as met cannot be held row by row: hold its sum of squares instead
         for s in range(1, int(S[STAGE])):
             out[STAGES_OUT + STAGE_NUMBERS * s + HELD_BY_ROWS] = 0.0
-        S[PHASE] = FIRST
+        S[STRICT], S[PHASE] = 2.0, FIRST
+    elif S[PHASE] == CLOSING and S[STRICT] == 0.0:
+        S[STRICT], S[PHASE] = 1.0, FIRST  # as in `reject`
     else:
         S[FINAL], S[PHASE] = status, LAST
     copy(I, F, last_shut, trial)

@@ -153,7 +153,11 @@ def jacobian(
 
 def as_objectives(objectives: Objective | Iterable[Objective]) -> tuple[Objective, ...]:
     """One or several, as a tuple; what is no objective is refused."""
-    given = (objectives,) if isinstance(objectives, Objective) else tuple(objectives)
+    if isinstance(objectives, Objective):
+        return (objectives,)
+    if isinstance(objectives, str) or not isinstance(objectives, Iterable):
+        raise WrongKind(f"{objectives!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
+    given = tuple(objectives)
     for one in given:
         if not isinstance(one, Objective):
             raise WrongKind(f"{one!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")

@@ -16,6 +16,8 @@ from mechanik.program.pack import SHUT, Block, Draft, Packed, pack
 from mechanik.program.skeleton import Skeleton, build_skeleton
 from mechanik.spatial.array import Array
 
+ROUNDING = 1e-13
+"""How well a loop can be shut for rounding, as a share of the mechanism's size."""
 SIZE_OF_REACH = 1 / 3
 """What counts as a unit of length, as a share of the reach. Tuned on random targets of a Panda and a UR5."""
 
@@ -98,7 +100,7 @@ def compile_program(
     blocks: list[tuple[int, bool, int, int, Block]] = []  # level, wish, owner, number
     for number, closure in enumerate(closures):
         for i, relation in enumerate(_closure_rows(mechanism, closure, closure in with_nodes)):
-            blocks.append((-1, False, -1 - number, i, Block(relation, SHUT, SHUT)))
+            blocks.append((-1, False, -1 - number, i, Block(relation, max(SHUT, ROUNDING * size), SHUT)))
     for number, (objective, rows) in enumerate(zip(objectives, relations, strict=True)):
         factor = settings.objective_weights.get(number, 1.0)
         for i, relation in enumerate(rows):
@@ -107,7 +109,8 @@ def compile_program(
     active = [*settings.active, *[True] * (len(skeleton.rotates) - skeleton.nv)]
     ease = [*settings.ease, *[1.0] * (len(skeleton.rotates) - skeleton.nv)]
     weights = settings.position_weight, settings.rotation_weight
-    drafts = [Draft(skeleton, block, active, size, weights) for *_, block in blocks]
+    # loops are shut in metres and radians, whatever goals weigh
+    drafts = [Draft(skeleton, one[4], active, size, weights if one[2] >= 0 else (1.0, 1.0)) for one in blocks]
     parts: list[Part] = []
     for group in _groups(drafts):
         stages = sorted({blocks[k][:2] for k in group} | {(-1, False)})

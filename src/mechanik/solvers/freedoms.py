@@ -55,6 +55,8 @@ def as_mask(
     mask = np.full(mechanism.nv, otherwise and names is None, dtype=np.bool_)
     if names is None:
         return mask
+    if not isinstance(names, Iterable):
+        raise WrongKind(f"joints are given by name, or as several names, not as {names!r}")
     for name in [names] if isinstance(names, str | Joint) else names:
         mask[places(mechanism, name)[1]] = True
     return mask

@@ -52,6 +52,9 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")
+        for name in NUMBERS:
+            if isinstance(getattr(self, name), str):
+                raise LimitsError(f"{name} must be a number, not the text {getattr(self, name)!r}")
         sizes = ("tolerance", "angle_tolerance", "position_weight", "rotation_weight")
         for name in (*sizes, "largest_error", "largest_angle_error"):
             if not as_number(getattr(self, name), name, infinite=True) > 0:
@@ -65,6 +68,10 @@ class Options:
             raise LimitsError(f"damping must be above 0, or None for the adaptive one, not {self.damping!r}")
 
 
+NUMBERS = (
+    "max_seconds", "tolerance", "angle_tolerance", "damping", "smallest_step", "smallest_gradient", "largest_error",
+    "largest_angle_error", "position_weight", "rotation_weight", "rest_factor", "kick",
+)  # fmt: skip
 NAMES = tuple(field.name for field in fields(Options))
 
 

@@ -45,7 +45,7 @@ NO_TARGET = np.zeros((0, 4))
 def set_options(part: Part, options: Options, size: float) -> None:
     """Tell the kernel how to go about it."""
     at = part.packed.at["options"]
-    at[SHUT] = 1e-10 * min(1.0, 1.0 / size)
+    at[SHUT] = max(1e-10 * min(1.0, 1.0 / size), 1e-13)
     at[MAX_ITERATIONS], at[FIRST_MU] = options.max_iterations, FIRST_DAMPING
     at[SMALLEST_GRADIENT], at[KICK], at[PATIENCE] = options.smallest_gradient, options.kick, PATIENCE_WITH_ATTEMPTS
     at[BUDGET] = np.inf

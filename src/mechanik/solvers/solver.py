@@ -36,6 +36,7 @@ from mechanik.solvers.starts import halton_starts, random_starts
 from mechanik.spatial.array import Array, ArrayLike
 
 STARTS_AT_A_TIME = 128
+NOTHING_MORE = (None, None, None, None)
 NO_RELATION = Relation(Kind.POSE, ())
 """Stands for the rows of closures where a part's relations are listed: no function is among them."""
 
@@ -72,6 +73,10 @@ class Solver:
     ) -> None:
         check_names(options)
         self.options = Options(**options)
+        if isinstance(mechanism, str):
+            raise WrongKind(f"a solver takes a mechanism, not the name {mechanism!r}; mk.load reads a file into one")
+        if weights is not None and not isinstance(weights, Mapping):
+            raise WrongKind(f"weights are given by name, as in {{'elbow': 2}}, not as {weights!r}")
         self._moves_joints = not isinstance(mechanism, Mechanism)
         self.mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism)
         self._given = None if goals is None else as_objectives(goals)
@@ -131,7 +136,8 @@ class Solver:
             and Frame.edits == self._edits
             and type(q0) is np.ndarray
             and q0.shape == self._shape
-            and not (options or lock or limits or rng or feasible or history)
+            and not (options or history)
+            and (lock, limits, rng, feasible) == NOTHING_MORE
         ):
             begun = time.perf_counter()
             q = np.empty(self._shape)
@@ -268,6 +274,8 @@ class Solver:
         begun = time.perf_counter()
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise WrongKind(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
+        if feasible is not None and not callable(feasible):
+            raise WrongKind(f"feasible must be a function of q, not {feasible!r}")
         options = Options(**{**asdict(self.options), **changes})
         if (options.position_weight, options.rotation_weight) != (
             self.options.position_weight,
