@@ -145,7 +145,8 @@ class Solver:
                 target = self._shortcut(targets, q0)
                 if target is not None:
                     try:
-                        code = descent.search(self._ints, self._floats, target, q0, self._starts, q)
+                        starts = self._starts if self._kept_starts is None else self._kept_starts
+                        code = descent.search(self._ints, self._floats, target, q0, starts, q)
                     except TypeError:  # not a contiguous array of float64
                         code = None
                     if code == DONE:
@@ -237,8 +238,7 @@ class Solver:
         if self._shortcut is not None:
             packed = self._program.parts[0].packed
             self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
-            starts = self._table(self.options.restarts)
-            self._starts = with_ends(mechanism, starts, self._rows[0][0]) if self._shortcut is put_pose else starts
+            self._kept_starts: Array | None = None
 
     def _set_up(self) -> None:
         """Bounds and options as the solver was made."""
@@ -369,6 +369,15 @@ class Solver:
         x, nq = at["column_x"], self.mechanism.nq
         mine = (x >= 0) & (x < nq)
         at["lower"][mine], at["upper"][mine] = lower[x[mine]], upper[x[mine]]
+
+    @property
+    def _starts(self) -> Array:
+        """Where the short way starts again; made at its first use, since the poses there need a kernel of their own."""
+        if self._kept_starts is None:
+            starts = self._table(self.options.restarts)
+            ranked = self._shortcut is put_pose and len(starts) > 0
+            self._kept_starts = with_ends(self.mechanism, starts, self._rows[0][0]) if ranked else starts
+        return self._kept_starts
 
     def _table(self, count: int) -> Array:
         if count not in self._tables:
