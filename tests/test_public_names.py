@@ -10,6 +10,7 @@ import pytest
 import mechanik as mk
 
 NAMES = [
+    "METHODS",
     "Axis",
     "Box",
     "Builder",
@@ -30,6 +31,7 @@ NAMES = [
     "InBox",
     "InCone",
     "Inertial",
+    "Iterate",
     "Joint",
     "JointValues",
     "Link",
@@ -39,6 +41,7 @@ NAMES = [
     "MechanikError",
     "Mechanism",
     "Mesh",
+    "Method",
     "Mobility",
     "Objective",
     "OnLine",

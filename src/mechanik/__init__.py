@@ -67,9 +67,10 @@ if TYPE_CHECKING:
         Surface,
         from_points,
     )
-    from mechanik.solvers import Options, Solution, Solver, Status, solve
+    from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Solver, Status, solve
 
 __all__ = [
+    "METHODS",
     "Axis",
     "Box",
     "Builder",
@@ -90,6 +91,7 @@ __all__ = [
     "InBox",
     "InCone",
     "Inertial",
+    "Iterate",
     "Joint",
     "JointValues",
     "Link",
@@ -99,6 +101,7 @@ __all__ = [
     "MechanikError",
     "Mechanism",
     "Mesh",
+    "Method",
     "Mobility",
     "Objective",
     "OnLine",
@@ -142,7 +145,9 @@ __all__ = [
 # most of the time that importing takes is theirs, and no program needs all of them
 _LATER = {
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
-    **dict.fromkeys(("Options", "Solution", "Solver", "Status", "solve"), "mechanik.solvers"),
+    **dict.fromkeys(
+        ("METHODS", "Iterate", "Method", "Options", "Solution", "Solver", "Status", "solve"), "mechanik.solvers"
+    ),
     **dict.fromkeys(
         (
             "Axis",

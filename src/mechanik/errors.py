@@ -142,6 +142,10 @@ class ObjectiveError(MechanikError, ValueError):
     """An objective that contradicts itself, or is asked for what it does not have."""
 
 
+class NoClosedForm(MechanikError, ValueError):
+    """A chain whose geometry has no closed form among those known here; the general solver takes any."""
+
+
 class NotSolved(MechanikError, RuntimeError):
     """A solution was required, and there is none; the best that was found is in `solution`."""
 
@@ -151,3 +155,7 @@ class NotSolved(MechanikError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[NotSolved], tuple[str]]:
         return NotSolved, (str(self),)
+
+
+class Refused(MechanikError, ValueError):
+    """A method was asked for what it cannot do; the message names one that can."""

@@ -4,10 +4,14 @@ In: a mechanism, objectives, where to start. Out: a configuration, whether it is
 mechanism behind the caller's back. May import `program` and what stands below it.
 """
 
+from mechanik.solvers.method import Method
+from mechanik.solvers.methods import METHODS
 from mechanik.solvers.options import Options
+from mechanik.solvers.problem import Problem
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.solve_once import solve
 from mechanik.solvers.solver import Solver
 from mechanik.solvers.status import ChainReport, Status
+from mechanik.solvers.watch import Iterate
 
-__all__ = ["ChainReport", "Options", "Solution", "Solver", "Status", "solve"]
+__all__ = ["METHODS", "ChainReport", "Iterate", "Method", "Options", "Problem", "Solution", "Solver", "Status", "solve"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,12 +26,27 @@ from mechanik.kernels.problem import (
     SMALLEST_STEP,
     SVD,
 )
-from mechanik.kernels.solver_state import ATTEMPT, ATTEMPTS_OUT, COST, CURRENT, DONE, NEEDS_FUNCTIONS, RESUMED
+from mechanik.kernels.solver_state import (
+    ATTEMPT,
+    ATTEMPTS_OUT,
+    COST,
+    CURRENT,
+    DONE,
+    NEEDS_FUNCTIONS,
+    RESUMED,
+    STATUS,
+    STOPPED,
+    SUCCESS,
+)
 from mechanik.mechanism import Mechanism
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program import Part
 from mechanik.solvers.options import Options
+from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 
 descent = kernels.Lazy("descent", "search")
 
@@ -42,18 +58,21 @@ SLICE = 2e-4
 NO_TARGET = np.zeros((0, 4))
 
 
-def set_options(part: Part, options: Options, size: float) -> None:
+def set_options(
+    part: Part, options: Options, method: LevenbergMarquardt, size: float, max_iterations: int | None = None
+) -> None:
     """Tell the kernel how to go about it."""
     at = part.packed.at["options"]
+    most = options.max_iterations if max_iterations is None else max_iterations
     at[SHUT] = max(1e-10 * min(1.0, 1.0 / size), 1e-13)
-    at[MAX_ITERATIONS], at[FIRST_MU] = options.max_iterations, FIRST_DAMPING
-    at[SMALLEST_GRADIENT], at[KICK], at[PATIENCE] = options.smallest_gradient, options.kick, PATIENCE_WITH_ATTEMPTS
+    at[MAX_ITERATIONS], at[FIRST_MU] = method.usual_iterations if most is None else most, FIRST_DAMPING
+    at[SMALLEST_GRADIENT], at[KICK], at[PATIENCE] = options.smallest_gradient, method.kick, PATIENCE_WITH_ATTEMPTS
     at[BUDGET] = np.inf
-    at[FIXED_DAMPING] = options.damping or 0.0
+    at[FIXED_DAMPING] = method.damping or 0.0
     at[SMALLEST_STEP] = options.smallest_step
-    at[LARGEST_ERROR] = options.largest_error / size * options.position_weight
-    at[LARGEST_ANGLE] = options.largest_angle_error * options.rotation_weight
-    at[SVD], at[KICKS] = options.svd, options.kicks
+    at[LARGEST_ERROR] = method.largest_error / size * options.position_weight
+    at[LARGEST_ANGLE] = method.largest_angle_error * options.rotation_weight
+    at[SVD], at[KICKS] = method.svd, method.kicks
 
 
 def run(
@@ -62,35 +81,38 @@ def run(
     relations: Sequence[Relation],
     q0: Array,
     starts: Array,
-    deadline: float,
-    history: list[float] | None = None,
+    watch: Watch | None = None,
 ) -> Array:
     """Search from q0 and then from each of `starts`; returns q. What else there is to say is in the part's `out`.
 
     Args:
         relations: of the part's blocks, for those that are functions.
-        deadline: by `time.perf_counter`.
-        history: to which the error after each iteration is added.
+        watch: who looks on.
     """
     packed = part.packed
     state, options = packed.at["state"], packed.at["options"]
     q = np.empty(len(q0))
-    watched = deadline < math.inf or history is not None
+    watch = watch or Watch()
+    each = watch.every_iteration
+    watched = watch.deadline < math.inf or each
     options[BUDGET] = 1 if watched else np.inf
     state[RESUMED] = 0.0
-    before, tried = time.perf_counter(), None
+    before, tried, paused = time.perf_counter(), None, False
     try:
         while (code := descent.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
             if code == NEEDS_FUNCTIONS:
-                _call_functions(mechanism, part, relations, len(q0))
+                call_functions(mechanism, part, relations, len(q0))
                 continue
             now = time.perf_counter()
-            if history is not None:
-                history.append(math.sqrt(state[COST]))
+            if each:
+                if paused:  # the first pause is before the first step has been looked at
+                    watch.see(packed.at["x"], len(q0), state[COST])
+                paused = True
             else:  # as many iterations as fit into a slice
                 share = SLICE / max(now - before, 1e-7)
                 options[BUDGET] = max(1.0, min(options[BUDGET] * 2, math.floor(options[BUDGET] * share)))
-            if now + SLICE >= deadline:  # end it where it stands: no stage may go on, and no attempt begin
+            if watch.stopped or now + SLICE >= watch.deadline:
+                # end it where it stands: no stage may go on, and no attempt begin
                 options[MAX_ITERATIONS] = 0
                 options[BUDGET] = np.inf
                 tried = state[ATTEMPT] + 1
@@ -98,12 +120,17 @@ def run(
             before = now
     finally:
         state[RESUMED] = 0.0
+    if paused:
+        watch.see(q, len(q0), state[COST])
+    out = packed.at["out"]
     if tried is not None:
-        packed.at["out"][ATTEMPTS_OUT] = tried
+        out[ATTEMPTS_OUT] = tried
+    if watch.stopped and out[SUCCESS] != 1.0:
+        out[STATUS] = STOPPED
     return q
 
 
-def _call_functions(mechanism: Mechanism, part: Part, relations: Sequence[Relation], nq: int) -> None:
+def call_functions(mechanism: Mechanism, part: Part, relations: Sequence[Relation], nq: int) -> None:
     """Rows and Jacobians of the blocks that are written in Python, at the kernel's trial."""
     packed, at = part.packed, part.packed.at
     buffer = 1 - int(at["state"][CURRENT])

@@ -11,8 +11,10 @@ from mechanik.errors import WrongKind
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.solvers.freedoms import Names
+from mechanik.solvers.method import Method
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.solver import Solver
+from mechanik.solvers.watch import Callback
 from mechanik.spatial.array import Array, ArrayLike
 
 
@@ -21,6 +23,7 @@ def solve(
     goals: Objective | Iterable[Objective],
     q0: ArrayLike | None = None,
     *,
+    solver: str | Method = "lm",
     active: Names | str | None = None,
     lock: Names | str | None = None,
     limits: Mapping[str, ArrayLike] | None = None,
@@ -29,6 +32,7 @@ def solve(
     rng: np.random.Generator | None = None,
     feasible: Callable[[Array], bool] | None = None,
     history: bool = False,
+    callback: Callback | None = None,
     restarts: int = 100,
     **options: Any,
 ) -> Solution:
@@ -39,9 +43,10 @@ def solve(
     """
     if not isinstance(mechanism, Mechanism):
         raise WrongKind(f"solve takes a mechanism, not {mechanism!r}; for frames use Solver(roots)")
-    solver = Solver(
+    prepared = Solver(
         mechanism,
         goals,
+        solver=solver,
         active=active,
         lock=lock,
         limits=limits,
@@ -50,4 +55,4 @@ def solve(
         restarts=restarts,
         **options,
     )
-    return solver.solve(q0=q0, rng=rng, feasible=feasible, history=history)
+    return prepared.solve(q0=q0, rng=rng, feasible=feasible, history=history, callback=callback)

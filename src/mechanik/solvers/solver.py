@@ -1,15 +1,11 @@
-"""The default solver: damped Gauss-Newton on the manifold, with limits in the step, loops shut and strict levels.
-
-The method is that of Levenberg (1944) and Marquardt (1963) in the space that the closures and all higher levels
-leave free, with an active set for the limits; `kernels/descent.py` is the loop and `kernels/bounded_step.py` the step.
-"""
+"""The one door: a mechanism, what is asked of it, and a method; prepared once, called often."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,31 +13,55 @@ import numpy as np
 from mechanik import kernels
 from mechanik.errors import ObjectiveError, ShapeError, WrongKind
 from mechanik.kernels.problem import LOCKED
-from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
+from mechanik.kernels.solver_state import (
+    ATTEMPTS_OUT,
+    DONE,
+    ITERATIONS_OUT,
+    STAGE_COST,
+    STAGE_NUMBERS,
+    STAGE_STATUS,
+    STAGES_OUT,
+    SUCCESS,
+)
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
-from mechanik.objectives import Objective, RestPose, jacobian, residual
-from mechanik.objectives.aimed import Aimed
-from mechanik.objectives.objective import Definition, as_objectives
-from mechanik.objectives.relation import Kind, Relation
-from mechanik.program import Part, Settings, compile_program, rewrite, same_shape
-from mechanik.solvers.freedoms import Names, as_bounds, as_mask, as_weights
-from mechanik.solvers.graph import graph_objectives
-from mechanik.solvers.new_targets import Targets, aimed, part_of_the_way
+from mechanik.objectives import Objective
+from mechanik.objectives.relation import Relation
+from mechanik.program import Part
+from mechanik.solvers.freedoms import Names, as_bounds, as_mask
+from mechanik.solvers.iterate import attempt
+from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solvers.method import Method
+from mechanik.solvers.methods import make_method, option_names
+from mechanik.solvers.new_targets import Targets, aimed
 from mechanik.solvers.options import Options, check_names
+from mechanik.solvers.prepared import Prepared
+from mechanik.solvers.problem import Problem
 from mechanik.solvers.running import descent, run, set_options
 from mechanik.solvers.shortcut import find_shortcut, put_pose, with_ends
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts, random_starts
+from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
 STARTS_AT_A_TIME = 128
-NOTHING_MORE = (None, None, None, None)
-NO_RELATION = Relation(Kind.POSE, ())
-"""Stands for the rows of closures where a part's relations are listed: no function is among them."""
+NOTHING_MORE = (None, None, None, None, None)
 
 
-class Solver:
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """What one call of a solver asks for, besides targets and a start."""
+
+    method: Method
+    options: Options
+    bounds: tuple[Array, Array]
+    locked: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    rng: np.random.Generator | None
+    feasible: Callable[[Array], bool] | None
+    watch: Watch
+
+
+class Solver(Prepared):
     """Solves for a mechanism's configuration: prepared once, called often.
 
     With a mechanism, it never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves it.
@@ -51,12 +71,13 @@ class Solver:
         mechanism: or the roots of a graph of frames.
         goals: objectives. None: what the graph itself asks for: its goals, the targets and the rest poses of its
             joints.
+        solver: the method, by name (`mk.METHODS` has all of them), or as an object; "auto" chooses by what is asked.
         active: joints (`elbow`) or freedoms (`base.X`) that may move; None: all that can help.
         lock: joints or freedoms that may not move.
         limits: by joint or freedom, (lower, upper) in place of the mechanism's.
         weights: by the name of an objective, a factor on its weight; by joint or freedom, how reluctantly it moves.
         rest: where to go as far as nothing else is asked: q, or values by name, or True: the joints' own rest poses.
-        options: see `Options`; each may be given to a single call as well.
+        options: see `Options`, and the method's own; each may be given to a single call as well.
     """
 
     def __init__(
@@ -64,6 +85,7 @@ class Solver:
         mechanism: Mechanism | Frame | Iterable[Frame],
         goals: Objective | Iterable[Objective] | None = None,
         *,
+        solver: str | Method = "lm",
         active: Names | str | None = None,
         lock: Names | str | None = None,
         limits: Mapping[str, ArrayLike] | None = None,
@@ -71,40 +93,13 @@ class Solver:
         rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
         **options: Any,
     ) -> None:
-        check_names(options)
-        self.options = Options(**options)
-        if isinstance(mechanism, str):
-            raise WrongKind(f"a solver takes a mechanism, not the name {mechanism!r}; mk.load reads a file into one")
-        if weights is not None and not isinstance(weights, Mapping):
-            raise WrongKind(f"weights are given by name, as in {{'elbow': 2}}, not as {weights!r}")
-        self._moves_joints = not isinstance(mechanism, Mechanism)
-        self.mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism)
-        self._given = None if goals is None else as_objectives(goals)
-        if self._given == ():
-            raise ObjectiveError(
-                "nothing is asked for: the list of goals is empty. To do no more than shut loops, leave the goals out"
-            )
-        self._active, self._lock, self._limits, self._weights, self._rest = (
-            active,
-            lock,
-            limits,
-            dict(weights or {}),
-            rest,
-        )
         self._one_at_a_time = threading.Lock()
-        self._objectives: tuple[Objective, ...] = ()
+        super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
         kernels.load("descent")  # now, so that the first solve is as fast as any
-        self._compile(self._wanted())
 
     def __repr__(self) -> str:
-        return (
-            f"<solver of {self.mechanism!r}: {len(self._objectives)} objectives in {len(self._program.parts)} chains>"
-        )
-
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """What is asked for, as the solver was made or as the graph stands."""
-        return self._objectives
+        asked = f"{len(self._objectives)} objectives in {len(self._program.parts)} chains"
+        return f"<solver of {self.mechanism!r} by {self.method.title}: {asked}>"
 
     # ---- solving ----------------------------------------------------------------------------
 
@@ -118,6 +113,7 @@ class Solver:
         rng: np.random.Generator | None = None,
         feasible: Callable[[Array], bool] | None = None,
         history: bool = False,
+        callback: Callback | None = None,
         **options: Any,
     ) -> Solution:
         """
@@ -126,10 +122,11 @@ class Solver:
                 there are objectives, None where one stays. Whatever the objective's `at` takes.
             q0: where to start, (nq,); the mechanism's present configuration if not given.
             lock, limits: for this call, besides those of the solver.
-            rng: for random restarts; without it restarts follow Halton's sequence, the same each time.
+            rng: for all that is random; without it restarts follow Halton's sequence, the same each time.
             feasible: called with a solution's q; if it says no, the search goes on from the next start.
             history: whether to keep the error after each iteration.
-            options: any of `Options`, for this call.
+            callback: called with an `Iterate` after each iteration; True stops the solve.
+            options: any of `Options` and of the method's own, for this call.
         """
         if (
             self._shortcut is not None
@@ -137,7 +134,7 @@ class Solver:
             and type(q0) is np.ndarray
             and q0.shape == self._shape
             and not (options or history)
-            and (lock, limits, rng, feasible) == NOTHING_MORE
+            and (lock, limits, rng, feasible, callback) == NOTHING_MORE
         ):
             begun = time.perf_counter()
             q = np.empty(self._shape)
@@ -153,9 +150,9 @@ class Solver:
                         self._is_aimed = True
                         asked = targets if isinstance(targets, float) else targets.copy()
                         return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
-        check_names(options)
+        check_names(options, option_names(type(self.method)))
         with self._one_at_a_time:
-            return self._solve(targets, q0, lock, limits, rng, feasible, history, options)
+            return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options)
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
@@ -164,100 +161,53 @@ class Solver:
         reach = as_number(max_deviation, "max_deviation")
         if reach < 0:
             raise ShapeError(f"max_deviation cannot be below 0, but is {reach:g}")
-        check_names(options)
+        check_names(options, option_names(type(self.method)))
         with self._one_at_a_time:
-            return self._solve(targets, q0, None, None, None, None, False, options, nearby=reach)
+            return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=reach)
 
-    def step(self, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any) -> Solution:
-        """One iteration from q0, for animation and teaching; never worse than q0."""
-        check_names(options)
-        once = {**options, "max_iterations": 1, "kick": 0.0, "restarts": 0}
+    def step(
+        self,
+        targets: Targets | None = None,
+        q0: ArrayLike | None = None,
+        *,
+        rng: np.random.Generator | None = None,
+        **options: Any,
+    ) -> Solution:
+        """One iteration from q0, for animation and teaching. To see all of them, give `solve` a callback."""
+        check_names(options, option_names(type(self.method)))
+        once = {**options, "max_iterations": 1, "restarts": 0}
+        if isinstance(self.method, LevenbergMarquardt):
+            once["kick"] = 0.0
         with self._one_at_a_time:
-            return self._solve(targets, q0, None, None, None, None, False, once)
-
-    # ---- reading ----------------------------------------------------------------------------
-
-    def residual(self, q: ArrayLike | None = None, definition: Definition = "mechanik") -> Array:
-        """Of all objectives, one below the other, (m,), in m and rad, without weights."""
-        self._refresh()
-        return residual(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
-
-    def jacobian(self, q: ArrayLike | None = None, definition: Definition = "mechanik") -> Array:
-        """Of `residual` by a step v, (m, nv)."""
-        self._refresh()
-        return jacobian(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
+            return self._solve(targets, q0, None, None, rng, None, False, None, once)
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _wanted(self) -> tuple[Objective, ...]:
-        given, options = self._given, self.options
-        found = graph_objectives(self.mechanism, options.tolerance, options.angle_tolerance) if given is None else given
-        if self._rest is None or self._rest is False:
-            return found
-        return (*found, RestPose(None if self._rest is True else self._rest, name="rest"))
-
-    def _relations(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
-        """The rows of all objectives; angles that may be any of several are taken as they look from q."""
-        mechanism, bounds = self.mechanism, self._bounds
-        return [
-            one.nearest(mechanism, q, *bounds) if isinstance(one, Aimed) and q is not None else one.relations(mechanism)
-            for one in objectives
-        ]
-
-    def _compile(self, objectives: tuple[Objective, ...], relations: list[tuple[Relation, ...]] | None = None) -> None:
-        mechanism = self.mechanism
-        self._revision, self._edits = mechanism.revision, Frame.edits
-        self._bounds = as_bounds(mechanism, self._limits)
-        active = as_mask(mechanism, self._active, True)
-        if self._lock is not None:
-            active &= ~as_mask(mechanism, self._lock, False)
-        self._objectives = objectives
-        self._rows = self._relations(objectives, None) if relations is None else relations
-        factors, ease = as_weights(mechanism, objectives, self._weights)
-        settings = Settings(
-            active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight
-        )
-        self._program = compile_program(mechanism, objectives, self._rows, settings)
-        self._moving = np.zeros(mechanism.nv, dtype=np.bool_)
-        for part in self._program.parts:
-            self._moving |= part.moving
-        self._blocks = [
-            [
-                self._rows[owner][i] if owner >= 0 else NO_RELATION
-                for owner, i in zip(part.owners, part.numbers, strict=True)
-            ]
-            for part in self._program.parts
-        ]
-        self._is_aimed = False
+    def _compiled(self) -> None:
+        """The short way to the kernel, if there is one; what the method cannot do is refused here."""
+        self._shape = (self.mechanism.nq,)
         self._tables: dict[int, Array] = {}
-        self._set_up()
-        self._shape = (mechanism.nq,)
         self._shortcut = None
+        if not isinstance(self.method, LevenbergMarquardt):
+            for part, relations in zip(self._program.parts, self._blocks, strict=True):
+                self.method.check(self._problem(part, relations, self._objectives, self._bounds, None))
+            return
         if not self._moves_joints and self.options.max_seconds == np.inf:
-            self._shortcut = find_shortcut(self._program, objectives, self._rows, *self._bounds)
+            self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
         if self._shortcut is not None:
             packed = self._program.parts[0].packed
             self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
             self._kept_starts: Array | None = None
 
-    def _set_up(self) -> None:
-        """Bounds and options as the solver was made."""
-        program, options = self._program, self.options
-        for part in program.parts:
-            set_options(part, options, program.size)
-            self._bound(part, *self._bounds)
-            part.packed.at["ban"][:] = 0
-            part.packed.at["x"][self.mechanism.nq : self.mechanism.nq + len(program.extra)] = program.extra
-
-    def _refresh(self) -> None:
-        """Compile again if the mechanism, or what the graph asks for, has changed."""
-        objectives = self._objectives
-        if Frame.edits != self._edits or self._given is None:
-            objectives = self._wanted() if self._given is None else self._objectives
-            if self.mechanism.revision != self._revision or len(objectives) != len(self._objectives):
-                self._compile(objectives)
-            self._edits = Frame.edits
-        self._objectives = objectives
+    def _problem(
+        self,
+        part: Part,
+        relations: Sequence[Relation],
+        objectives: tuple[Objective, ...],
+        bounds: tuple[Array, Array],
+        rng: np.random.Generator | None,
+    ) -> Problem:
+        return Problem(self.mechanism, objectives, self._program, part, relations, bounds, rng)
 
     def _solve(
         self,
@@ -268,6 +218,7 @@ class Solver:
         rng: np.random.Generator | None,
         feasible: Callable[[Array], bool] | None,
         history: bool,
+        callback: Callback | None,
         changes: dict[str, Any],
         nearby: float | None = None,
     ) -> Solution:
@@ -276,11 +227,9 @@ class Solver:
             raise WrongKind(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
         if feasible is not None and not callable(feasible):
             raise WrongKind(f"feasible must be a function of q, not {feasible!r}")
-        options = Options(**{**asdict(self.options), **changes})
-        if (options.position_weight, options.rotation_weight) != (
-            self.options.position_weight,
-            self.options.rotation_weight,
-        ):
+        method, common = make_method(self.method, changes)
+        options, own = replace(self.options, **common), self.options
+        if (options.position_weight, options.rotation_weight) != (own.position_weight, own.rotation_weight):
             raise ObjectiveError("position_weight and rotation_weight belong to the solver; make another one")
         self._refresh()
         mechanism = self.mechanism
@@ -294,33 +243,22 @@ class Solver:
             inside = np.clip(q, lower, upper)
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
-        deadline = begun + options.max_seconds
-        record: list[float] | None = [] if history else None
+        watch = Watch(begun + options.max_seconds, history, callback)
+        call = Call(method, options, (lower, upper), locked, rng, feasible, watch)
         outs: list[Array] = []
         spent: list[float] = []
         refused = False
         try:
             for part, relations in zip(self._program.parts, self._blocks, strict=True):
                 spent.append(time.perf_counter())
-                set_options(part, options, self._program.size)
                 self._bound(part, lower, upper)
                 part.packed.at["ban"][:] = np.where(part.moves(locked), LOCKED, 0)
-                if feasible is None:
-                    q = self._search(part, relations, q, options, rng, (lower, upper), deadline, record)
+                if isinstance(method, LevenbergMarquardt) and feasible is None:
+                    q = self._search(call, method, part, relations, q)
                     outs.append(part.packed.at["out"].copy())
                     continue
-                tried: list[tuple[bool, Array, Array]] = []
-                starts = self._starts_for(0, options.restarts, rng, lower, upper)
-                for start in [q, *starts]:
-                    found = run(mechanism, part, relations, start, np.zeros((0, len(q))), deadline, record)
-                    out = part.packed.at["out"].copy()
-                    fine = bool(feasible(found.copy())) if out[SUCCESS] == 1.0 else False
-                    tried.append((fine, found, out))
-                    if fine or time.perf_counter() >= deadline:
-                        break
-                fine, found, out = min(tried, key=lambda one: (not one[0], one[2][SUCCESS] != 1.0))
-                refused |= not fine and out[SUCCESS] == 1.0
-                q = found
+                q, out, fine = self._search_outside(call, part, relations, q, objectives)
+                refused |= not fine
                 outs.append(out)
         finally:
             self._is_aimed = True
@@ -331,44 +269,72 @@ class Solver:
         each = tuple(np.diff([*spent, time.perf_counter()]).tolist())
         return Solution(
             self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
-            None if record is None else np.array(record), refused, each,
+            None if watch.history is None else np.array(watch.history), refused, each,
         )  # fmt: skip
 
-    def _rewrite(self, objectives: Sequence[Objective], q: Array, rest_factor: float) -> None:
-        """Put what is asked for now into the program; compile again only if its shape has changed."""
-        relations = self._relations(objectives, q)
-        if rest_factor < 1.0:
-            relations = [
-                part_of_the_way(self.mechanism, rows, q, rest_factor) if isinstance(one, RestPose) else rows
-                for one, rows in zip(objectives, relations, strict=True)
-            ]
-        same = all(
-            len(old) == len(new) and all(same_shape(a, b) for a, b in zip(old, new, strict=True))
-            for old, new in zip(self._rows, relations, strict=True)
-        )
-        if not same:
-            given = self._objectives
-            self._compile(tuple(objectives), relations)
-            self._objectives = given
-            return
-        for number, (old, new) in enumerate(zip(self._rows, relations, strict=True)):
-            if self._is_aimed or any(a is not b for a, b in zip(old, new, strict=True)):
-                rewrite(self._program, number, new)
-        self._rows = relations
-        self._blocks = [
-            [
-                relations[owner][i] if owner >= 0 else NO_RELATION
-                for owner, i in zip(part.owners, part.numbers, strict=True)
-            ]
-            for part in self._program.parts
-        ]
+    def _search(
+        self, call: Call, method: LevenbergMarquardt, part: Part, relations: Sequence[Relation], q: Array
+    ) -> Array:
+        """In the kernel, from q and then from further starts, some at a time: to draw all may take too long."""
+        options, watch = call.options, call.watch
+        attempts = iterations = first = 0
+        out = part.packed.at["out"]
+        while True:
+            starts = self._starts_for(first, min(options.restarts - first, STARTS_AT_A_TIME), call)
+            set_options(part, options, method, self._program.size)
+            q = run(self.mechanism, part, relations, q, starts, watch)
+            attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
+            out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+            first += len(starts)
+            if out[SUCCESS] == 1.0 or first >= options.restarts or watch.is_over():
+                return q
 
-    def _bound(self, part: Part, lower: Array, upper: Array) -> None:
-        """Limits of q into the columns of a part."""
-        at = part.packed.at
-        x, nq = at["column_x"], self.mechanism.nq
-        mine = (x >= 0) & (x < nq)
-        at["lower"][mine], at["upper"][mine] = lower[x[mine]], upper[x[mine]]
+    def _search_outside(
+        self, call: Call, part: Part, relations: Sequence[Relation], q: Array, objectives: tuple[Objective, ...]
+    ) -> tuple[Array, Array, bool]:
+        """Attempt by attempt, where Python has a say: q, the kernel's report, and False if a solution was refused."""
+        problem = None
+        if not isinstance(call.method, LevenbergMarquardt):
+            problem = self._problem(part, relations, objectives, call.bounds, call.rng)
+            call.method.check(problem)
+        best: tuple[tuple[float, ...], Array, Array] | None = None
+        attempts = iterations = 0
+        found_one = False
+        for start in self._starts_of(call, part, q):
+            if problem is not None:
+                found = attempt(problem, call.method, start, call.options, call.watch)
+            else:
+                assert isinstance(call.method, LevenbergMarquardt)
+                set_options(part, call.options, call.method, self._program.size)
+                found = run(self.mechanism, part, relations, start, np.zeros((0, len(q))), call.watch)
+            out = part.packed.at["out"].copy()
+            attempts, iterations = attempts + 1, iterations + out[ITERATIONS_OUT]
+            solved = out[SUCCESS] == 1.0
+            fine = solved and (call.feasible is None or bool(call.feasible(found.copy())))
+            found_one |= bool(solved)
+            rank = (float(not fine), float(not solved), *_costs(part, out))
+            if best is None or rank < best[0]:
+                best = rank, found, out
+            if fine or call.watch.is_over():
+                break
+        assert best is not None
+        rank, found, out = best
+        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+        return found, out, rank[0] == 0.0 or not found_one
+
+    def _starts_of(self, call: Call, part: Part, q: Array) -> Iterator[Array]:
+        """From q itself, then from elsewhere; what the part does not move stays as it is in q."""
+        yield q
+        space = self.mechanism.space
+        moves = part.moving & ~call.locked
+        mine = np.zeros(len(q), dtype=np.bool_)
+        mine[space.scalars_q] = moves[space.scalars_v]
+        for k, v in zip(space.balls_q, space.balls_v, strict=True):
+            mine[k : k + 4] = moves[v]
+        for first in range(0, call.options.restarts, STARTS_AT_A_TIME):
+            count = min(STARTS_AT_A_TIME, call.options.restarts - first)
+            for start in self._starts_for(first, count, call):
+                yield np.where(mine, start, q)
 
     @property
     def _starts(self) -> Array:
@@ -385,34 +351,16 @@ class Solver:
             self._tables[count] = np.ascontiguousarray(halton_starts(space, count))
         return self._tables[count]
 
-    def _search(
-        self,
-        part: Part,
-        relations: Sequence[Relation],
-        q: Array,
-        options: Options,
-        rng: np.random.Generator | None,
-        bounds: tuple[Array, Array],
-        deadline: float,
-        record: list[float] | None,
-    ) -> Array:
-        """From q and then from further starts, some at a time: to draw all of them may take longer than is allowed."""
-        attempts = iterations = first = 0
-        out = part.packed.at["out"]
-        while True:
-            starts = self._starts_for(first, min(options.restarts - first, STARTS_AT_A_TIME), rng, *bounds)
-            set_options(part, options, self._program.size)
-            q = run(self.mechanism, part, relations, q, starts, deadline, record)
-            attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
-            out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
-            first += len(starts)
-            if out[SUCCESS] == 1.0 or first >= options.restarts or time.perf_counter() >= deadline:
-                return q
-
-    def _starts_for(self, first: int, count: int, rng: np.random.Generator | None, lower: Array, upper: Array) -> Array:
+    def _starts_for(self, first: int, count: int, call: Call) -> Array:
         """Where to start again; the kernel takes from each only what may move."""
         if count <= 0:
             return np.zeros((0, self.mechanism.nq))
-        space = replace(self.mechanism.space, lower=lower, upper=upper)
-        starts = halton_starts(space, count, first) if rng is None else random_starts(space, count, rng)
+        space = replace(self.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
+        starts = halton_starts(space, count, first) if call.rng is None else random_starts(space, count, call.rng)
         return np.ascontiguousarray(starts)
+
+
+def _costs(part: Part, out: Array) -> list[float]:
+    """What each required stage is short of, in order."""
+    about = [STAGES_OUT + STAGE_NUMBERS * s for s, wish in enumerate(part.wishes) if not wish]
+    return [0.0 if out[k + STAGE_STATUS] == 0.0 else float(out[k + STAGE_COST]) for k in about]

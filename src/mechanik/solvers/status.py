@@ -14,14 +14,18 @@ class Status(Enum):
     STALLED = "no step helped any more before it was clear that nothing closer can be reached"
     TIMEOUT = "the iterations or the seconds were used up on the way"
     OPEN = "its loops could not be shut"
+    STOPPED = "the caller stopped it on the way"
     DIVERGED = "the error is not a finite number"
 
     def __repr__(self) -> str:
         return self.name
 
 
-BY_CODE = (Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT)
-"""As the kernel numbers them; the last is a stage that was not tried for want of time."""
+BY_CODE = (
+    Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT, Status.STOPPED,
+    Status.DIVERGED,
+)  # fmt: skip
+"""As the kernel numbers them; the second TIMEOUT is a stage that was not tried for want of time."""
 
 
 @dataclass(frozen=True, slots=True)
