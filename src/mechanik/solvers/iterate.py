@@ -31,8 +31,10 @@ from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
 
 
-def attempt(problem: Problem, method: Method, q0: Array, options: Options, watch: Watch) -> Array:
-    """Iterate from q0 until the problem is met or there is a reason to stop; the best q that was seen.
+def attempt(
+    problem: Problem, method: Method, q0: Array, options: Options, watch: Watch, keeps_best: bool = True
+) -> Array:
+    """Iterate from q0 until the problem is met or there is a reason to stop; the best q that was seen, or the last.
 
     What else there is to say goes into the table `out` of the problem, as the compiled solver writes it.
     """
@@ -47,7 +49,8 @@ def attempt(problem: Problem, method: Method, q0: Array, options: Options, watch
         if iterations >= most or watch.is_over():
             status = STOPPED if watch.stopped else TIMEOUT
             break
-        if next(running, running) is running:
+        said = next(running, running)
+        if said is running:
             status = STALLED
             break
         iterations += 1
@@ -57,10 +60,13 @@ def attempt(problem: Problem, method: Method, q0: Array, options: Options, watch
             break
         if problem.cost < best_cost:
             best[:], best_cost = problem.x, problem.cost
+        if isinstance(said, float):
+            _write_out(problem, said, iterations, brought_in)
+            return problem.q
         if options.smallest_step > 0.0 and np.abs(problem.step).max(initial=0.0) < options.smallest_step:
             status = STALLED
             break
-    if not problem.met and not problem.cost <= best_cost:
+    if keeps_best and not problem.met and not problem.cost <= best_cost:
         problem.place_x(best)
     if not problem.met:
         status = _why(problem, status, options)

@@ -38,10 +38,11 @@ class Method(ABC):
     takes_loops: ClassVar[bool] = True
 
     @abstractmethod
-    def iterate(self, problem: Problem) -> Iterator[None]:
+    def iterate(self, problem: Problem) -> Iterator[float | None]:
         """Move the problem, one iteration between two yields, from where it stands.
 
-        Whoever drives it stops it once the problem is met. It may return when it knows that it is stuck.
+        Whoever drives it stops it once the problem is met. It may return when it knows that it is stuck, or yield a
+        status (`kernels/solver_state.py` numbers them) if it knows that all is over, and how.
         """
 
     def check(self, problem: Problem) -> None:

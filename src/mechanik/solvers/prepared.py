@@ -34,6 +34,7 @@ class Prepared:
     Attributes:
         mechanism: what moves.
         method: how it is moved.
+        why: why by this method, in a sentence.
         options: what every method has.
     """
 
@@ -49,7 +50,8 @@ class Prepared:
         rest: ArrayLike | Mapping[str, ArrayLike] | bool | None,
         options: dict[str, Any],
     ) -> None:
-        self.method, common = make_method(solver, options)
+        self._is_auto = isinstance(solver, str) and solver == "auto"
+        self.method, common = make_method("lm" if self._is_auto else solver, options)
         check_names(common, option_names(type(self.method)))
         self.options = Options(**common)
         if isinstance(mechanism, str):
@@ -66,6 +68,7 @@ class Prepared:
         self._active, self._lock, self._limits, self._rest = active, lock, limits, rest
         self._weights = dict(weights or {})
         self._objectives: tuple[Objective, ...] = ()
+        self.why = f"{self.method.title}, as asked"
         self._compile(self._wanted())
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.kernels.problem import BLOCK_INTS, FIRST_ROW, HARD, LOCKED, ROWS, SOFT
-from mechanik.kernels.solver_state import CURRENT
+from mechanik.kernels.solver_state import CURRENT, STATUS
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation
@@ -164,15 +164,17 @@ class Problem:
         self.x[:], self._E[:], self._J[:], (self.cost, self.met) = here, rows, jacobian, before
         return cost
 
-    def descend(self, max_iterations: int = 100) -> None:
-        """Let the default solver go down from here; it never makes things worse."""
+    def descend(self, max_iterations: int = 100) -> float:
+        """Let the default solver go down from here; it never makes things worse. Returns how it ended."""
         from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
         from mechanik.solvers.options import Options
 
         q = self.q
         set_options(self.part, Options(), LevenbergMarquardt(), self.program.size, max_iterations)
         q = run(self.mechanism, self.part, self.relations, q, np.zeros((0, len(q))))
+        status = float(self.part.packed.at["out"][STATUS])
         self.place(q)
+        return status
 
     def within_closures(self) -> bool:
         """Whether every loop is shut."""

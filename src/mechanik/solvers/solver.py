@@ -28,6 +28,7 @@ from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation
 from mechanik.program import Part
+from mechanik.solvers.choice import choose
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -59,6 +60,7 @@ class Call:
     rng: np.random.Generator | None
     feasible: Callable[[Array], bool] | None
     watch: Watch
+    is_step: bool
 
 
 class Solver(Prepared):
@@ -146,7 +148,7 @@ class Solver(Prepared):
                         code = descent.search(self._ints, self._floats, target, q0, starts, q)
                     except TypeError:  # not a contiguous array of float64
                         code = None
-                    if code == DONE:
+                    if code == DONE and (self._second is None or self._out[SUCCESS] == 1.0):
                         self._is_aimed = True
                         asked = targets if isinstance(targets, float) else targets.copy()
                         return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
@@ -173,13 +175,16 @@ class Solver(Prepared):
         rng: np.random.Generator | None = None,
         **options: Any,
     ) -> Solution:
-        """One iteration from q0, for animation and teaching. To see all of them, give `solve` a callback."""
+        """One iteration from q0, for animation and teaching, whether it makes things better or not.
+
+        To see all of them, with what a method remembers from one to the next, give `solve` a callback.
+        """
         check_names(options, option_names(type(self.method)))
         once = {**options, "max_iterations": 1, "restarts": 0}
         if isinstance(self.method, LevenbergMarquardt):
             once["kick"] = 0.0
         with self._one_at_a_time:
-            return self._solve(targets, q0, None, None, rng, None, False, None, once)
+            return self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
 
     # ---- inside -----------------------------------------------------------------------------
 
@@ -188,10 +193,16 @@ class Solver(Prepared):
         self._shape = (self.mechanism.nq,)
         self._tables: dict[int, Array] = {}
         self._shortcut = None
-        if not isinstance(self.method, LevenbergMarquardt):
-            for part, relations in zip(self._program.parts, self._blocks, strict=True):
-                self.method.check(self._problem(part, relations, self._objectives, self._bounds, None))
-            return
+        self._second: Method | None = None
+        if self._is_auto or not isinstance(self.method, LevenbergMarquardt):
+            parts = zip(self._program.parts, self._blocks, strict=True)
+            problems = [self._problem(*part, self._objectives, self._bounds, None) for part in parts]
+            if self._is_auto:
+                self._second, self.why = choose(problems)
+            else:
+                for problem in problems:
+                    self.method.check(problem)
+                return
         if not self._moves_joints and self.options.max_seconds == np.inf:
             self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
         if self._shortcut is not None:
@@ -221,6 +232,7 @@ class Solver(Prepared):
         callback: Callback | None,
         changes: dict[str, Any],
         nearby: float | None = None,
+        is_step: bool = False,
     ) -> Solution:
         begun = time.perf_counter()
         if rng is not None and not isinstance(rng, np.random.Generator):
@@ -244,7 +256,7 @@ class Solver(Prepared):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
-        call = Call(method, options, (lower, upper), locked, rng, feasible, watch)
+        call = Call(method, options, (lower, upper), locked, rng, feasible, watch, is_step)
         outs: list[Array] = []
         spent: list[float] = []
         refused = False
@@ -254,8 +266,19 @@ class Solver(Prepared):
                 self._bound(part, lower, upper)
                 part.packed.at["ban"][:] = np.where(part.moves(locked), LOCKED, 0)
                 if isinstance(method, LevenbergMarquardt) and feasible is None:
-                    q = self._search(call, method, part, relations, q)
+                    found = self._search(call, method, part, relations, q)
                     outs.append(part.packed.at["out"].copy())
+                    if (
+                        outs[-1][SUCCESS] != 1.0
+                        and self._second is not None
+                        and not (lock or is_step or watch.is_over())
+                    ):
+                        instead = replace(call, method=self._second)
+                        exact, out, _ = self._search_outside(instead, part, relations, q, objectives)
+                        if out[SUCCESS] == 1.0:
+                            out[ITERATIONS_OUT] += outs[-1][ITERATIONS_OUT]
+                            found, outs[-1] = exact, out
+                    q = found
                     continue
                 q, out, fine = self._search_outside(call, part, relations, q, objectives)
                 refused |= not fine
@@ -302,7 +325,7 @@ class Solver(Prepared):
         found_one = False
         for start in self._starts_of(call, part, q):
             if problem is not None:
-                found = attempt(problem, call.method, start, call.options, call.watch)
+                found = attempt(problem, call.method, start, call.options, call.watch, not call.is_step)
             else:
                 assert isinstance(call.method, LevenbergMarquardt)
                 set_options(part, call.options, call.method, self._program.size)

@@ -1,0 +1,58 @@
+"""solver="auto": the default solver first, the closed form where there is one, and always a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import mechanik as mk
+
+
+def test_an_arm_with_a_closed_form_never_fails_within_reach():
+    arm = mk.gallery.ur5()
+    usual, auto = (mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver=name) for name in ("lm", "auto"))
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(100):
+        X, q0 = arm.pose("tool0", arm.space.random(rng)), arm.space.random(rng)
+        mine = auto.solve(X, q0)
+        assert mine.success
+        assert np.all(arm.space.within_limits(mine.q))
+        np.testing.assert_allclose(arm.pose("tool0", mine.q), X, atol=1e-5)
+        its = usual.solve(X, q0)
+        missed += not its.success
+        if its.success:
+            np.testing.assert_array_equal(mine.q, its.q)
+    assert missed > 10, "one attempt of the default solver alone does fail"
+    assert "three parallel axes" in auto.why
+
+
+def test_out_of_reach_it_ends_where_the_default_solver_ends():
+    arm = mk.gallery.ur5()
+    far = np.eye(4)
+    far[:3, 3] = 2.0, 1.0, 0.5
+    usual, auto = (mk.solve(arm, mk.PoseGoal("tool0", far), solver=name, restarts=0) for name in ("lm", "auto"))
+    assert auto.status is usual.status is mk.Status.CLOSEST
+    np.testing.assert_array_equal(auto.q, usual.q)
+
+
+def test_it_says_why_not():
+    panda, platform = mk.gallery.panda(), mk.gallery.stewart_platform()
+    assert "no formula" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").why
+    assert "miss each other by" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").why
+    assert "loops" in mk.Solver(platform, mk.PoseGoal("platform", np.eye(4)), solver="auto").why
+    assert "as asked" in mk.Solver(panda, mk.Point("panda_hand_tcp", (0, 0, 0)), solver="dls").why
+
+
+def test_what_is_asked_of_a_call_is_kept():
+    arm = mk.gallery.ur5()
+    auto = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver="auto")
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        X, q0 = arm.pose("tool0", arm.space.random(rng)), arm.space.random(rng)
+        near = auto.solve(X, q0, limits={"elbow_joint": (-0.5, 0.5)})
+        assert -0.5 <= near["elbow_joint"] <= 0.5
+        locked = auto.solve(X, q0, lock=["elbow_joint"])
+        assert locked["elbow_joint"] == q0[arm.space.q_names.index("elbow_joint")]
+        turned = auto.solve(X, q0, feasible=lambda q: q[0] > 0, restarts=30)
+        assert turned.success
+        assert turned.q[0] > 0
