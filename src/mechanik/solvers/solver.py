@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,54 +13,30 @@ import numpy as np
 from mechanik import kernels
 from mechanik.errors import ObjectiveError, ShapeError, WrongKind
 from mechanik.kernels.problem import LOCKED
-from mechanik.kernels.solver_state import (
-    ATTEMPTS_OUT,
-    DONE,
-    ITERATIONS_OUT,
-    STAGE_COST,
-    STAGE_NUMBERS,
-    STAGE_STATUS,
-    STAGES_OUT,
-    SUCCESS,
-)
+from mechanik.kernels.solver_state import DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation
 from mechanik.program import Part
+from mechanik.solvers.attempts import Call, search_compiled, search_in_python
 from mechanik.solvers.choice import choose
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
-from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.method import Method
 from mechanik.solvers.methods import make_method, option_names
 from mechanik.solvers.new_targets import Targets, aimed
-from mechanik.solvers.options import Options, check_names
+from mechanik.solvers.options import check_names
 from mechanik.solvers.prepared import Prepared
 from mechanik.solvers.problem import Problem
-from mechanik.solvers.running import descent, run, set_options
+from mechanik.solvers.running import descent
 from mechanik.solvers.shortcut import find_shortcut, put_pose, with_ends
 from mechanik.solvers.solution import Solution
-from mechanik.solvers.starts import halton_starts, random_starts
+from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
-STARTS_AT_A_TIME = 128
 NOTHING_MORE = (None, None, None, None, None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
-    """What one call of a solver asks for, besides targets and a start."""
-
-    method: Method
-    options: Options
-    bounds: tuple[Array, Array]
-    locked: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    rng: np.random.Generator | None
-    feasible: Callable[[Array], bool] | None
-    watch: Watch
-    is_step: bool
 
 
 class Solver(Prepared):
@@ -256,7 +232,9 @@ class Solver(Prepared):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
-        call = Call(method, options, (lower, upper), locked, rng, feasible, watch, is_step)
+        call = Call(
+            mechanism, self._program, objectives, method, options, (lower, upper), locked, rng, feasible, watch, is_step
+        )
         outs: list[Array] = []
         spent: list[float] = []
         refused = False
@@ -265,23 +243,8 @@ class Solver(Prepared):
                 spent.append(time.perf_counter())
                 self._bound(part, lower, upper)
                 part.packed.at["ban"][:] = np.where(part.moves(locked), LOCKED, 0)
-                if isinstance(method, LevenbergMarquardt) and feasible is None:
-                    found = self._search(call, method, part, relations, q)
-                    outs.append(part.packed.at["out"].copy())
-                    if (
-                        outs[-1][SUCCESS] != 1.0
-                        and self._second is not None
-                        and not (lock or is_step or watch.is_over())
-                    ):
-                        instead = replace(call, method=self._second)
-                        exact, out, _ = self._search_outside(instead, part, relations, q, objectives)
-                        if out[SUCCESS] == 1.0:
-                            out[ITERATIONS_OUT] += outs[-1][ITERATIONS_OUT]
-                            found, outs[-1] = exact, out
-                    q = found
-                    continue
-                q, out, fine = self._search_outside(call, part, relations, q, objectives)
-                refused |= not fine
+                q, out, disliked = self._search(call, part, relations, q)
+                refused |= disliked
                 outs.append(out)
         finally:
             self._is_aimed = True
@@ -295,69 +258,18 @@ class Solver(Prepared):
             None if watch.history is None else np.array(watch.history), refused, each,
         )  # fmt: skip
 
-    def _search(
-        self, call: Call, method: LevenbergMarquardt, part: Part, relations: Sequence[Relation], q: Array
-    ) -> Array:
-        """In the kernel, from q and then from further starts, some at a time: to draw all may take too long."""
-        options, watch = call.options, call.watch
-        attempts = iterations = first = 0
-        out = part.packed.at["out"]
-        while True:
-            starts = self._starts_for(first, min(options.restarts - first, STARTS_AT_A_TIME), call)
-            set_options(part, options, method, self._program.size)
-            q = run(self.mechanism, part, relations, q, starts, watch)
-            attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
-            out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
-            first += len(starts)
-            if out[SUCCESS] == 1.0 or first >= options.restarts or watch.is_over():
-                return q
-
-    def _search_outside(
-        self, call: Call, part: Part, relations: Sequence[Relation], q: Array, objectives: tuple[Objective, ...]
-    ) -> tuple[Array, Array, bool]:
-        """Attempt by attempt, where Python has a say: q, the kernel's report, and False if a solution was refused."""
-        problem = None
-        if not isinstance(call.method, LevenbergMarquardt):
-            problem = self._problem(part, relations, objectives, call.bounds, call.rng)
-            call.method.check(problem)
-        best: tuple[tuple[float, ...], Array, Array] | None = None
-        attempts = iterations = 0
-        found_one = False
-        for start in self._starts_of(call, part, q):
-            if problem is not None:
-                found = attempt(problem, call.method, start, call.options, call.watch, not call.is_step)
-            else:
-                assert isinstance(call.method, LevenbergMarquardt)
-                set_options(part, call.options, call.method, self._program.size)
-                found = run(self.mechanism, part, relations, start, np.zeros((0, len(q))), call.watch)
-            out = part.packed.at["out"].copy()
-            attempts, iterations = attempts + 1, iterations + out[ITERATIONS_OUT]
-            solved = out[SUCCESS] == 1.0
-            fine = solved and (call.feasible is None or bool(call.feasible(found.copy())))
-            found_one |= bool(solved)
-            rank = (float(not fine), float(not solved), *_costs(part, out))
-            if best is None or rank < best[0]:
-                best = rank, found, out
-            if fine or call.watch.is_over():
-                break
-        assert best is not None
-        rank, found, out = best
-        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
-        return found, out, rank[0] == 0.0 or not found_one
-
-    def _starts_of(self, call: Call, part: Part, q: Array) -> Iterator[Array]:
-        """From q itself, then from elsewhere; what the part does not move stays as it is in q."""
-        yield q
-        space = self.mechanism.space
-        moves = part.moving & ~call.locked
-        mine = np.zeros(len(q), dtype=np.bool_)
-        mine[space.scalars_q] = moves[space.scalars_v]
-        for k, v in zip(space.balls_q, space.balls_v, strict=True):
-            mine[k : k + 4] = moves[v]
-        for first in range(0, call.options.restarts, STARTS_AT_A_TIME):
-            count = min(STARTS_AT_A_TIME, call.options.restarts - first)
-            for start in self._starts_for(first, count, call):
-                yield np.where(mine, start, q)
+    def _search(self, call: Call, part: Part, relations: Sequence[Relation], q: Array) -> tuple[Array, Array, bool]:
+        """q, the kernel's report, and whether the caller refused what was found."""
+        if not isinstance(call.method, LevenbergMarquardt) or call.feasible is not None:
+            return search_in_python(call, part, relations, q)
+        found, out = search_compiled(call, call.method, part, relations, q)
+        enough = out[SUCCESS] == 1.0 or call.locked.any() or call.is_step or call.watch.is_over()
+        if self._second is not None and not enough:
+            exact, report, _ = search_in_python(replace(call, method=self._second), part, relations, q)
+            if report[SUCCESS] == 1.0:
+                report[ITERATIONS_OUT] += out[ITERATIONS_OUT]
+                return exact, report, False
+        return found, out, False
 
     @property
     def _starts(self) -> Array:
@@ -373,17 +285,3 @@ class Solver(Prepared):
             space = replace(self.mechanism.space, lower=self._bounds[0], upper=self._bounds[1])
             self._tables[count] = np.ascontiguousarray(halton_starts(space, count))
         return self._tables[count]
-
-    def _starts_for(self, first: int, count: int, call: Call) -> Array:
-        """Where to start again; the kernel takes from each only what may move."""
-        if count <= 0:
-            return np.zeros((0, self.mechanism.nq))
-        space = replace(self.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
-        starts = halton_starts(space, count, first) if call.rng is None else random_starts(space, count, call.rng)
-        return np.ascontiguousarray(starts)
-
-
-def _costs(part: Part, out: Array) -> list[float]:
-    """What each required stage is short of, in order."""
-    about = [STAGES_OUT + STAGE_NUMBERS * s for s, wish in enumerate(part.wishes) if not wish]
-    return [0.0 if out[k + STAGE_STATUS] == 0.0 else float(out[k + STAGE_COST]) for k in about]

@@ -1,0 +1,145 @@
+"""The starts of a solve, tried until one leads to success: in the kernel, or one by one where Python has a say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mechanik.kernels.solver_state import (
+    ATTEMPTS_OUT,
+    ITERATIONS_OUT,
+    STAGE_COST,
+    STAGE_NUMBERS,
+    STAGE_STATUS,
+    STAGES_OUT,
+    SUCCESS,
+)
+from mechanik.mechanism import Mechanism
+from mechanik.objectives import Objective
+from mechanik.objectives.relation import Relation
+from mechanik.program import Part, Program
+from mechanik.solvers.iterate import attempt
+from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solvers.method import Method
+from mechanik.solvers.options import Options
+from mechanik.solvers.problem import Problem
+from mechanik.solvers.running import run, set_options
+from mechanik.solvers.starts import halton_starts, random_starts
+from mechanik.solvers.watch import Watch
+from mechanik.spatial.array import Array
+
+STARTS_AT_A_TIME = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """What one call of a solver asks for, besides a start.
+
+    Attributes:
+        bounds: (nq,) lower and upper.
+        locked: (nv,).
+        rng: None for starts by Halton's sequence.
+        feasible: whether the caller likes a solution's q.
+        is_step: whether a single iteration is wanted, whatever comes of it.
+    """
+
+    mechanism: Mechanism
+    program: Program
+    objectives: tuple[Objective, ...]
+    method: Method
+    options: Options
+    bounds: tuple[Array, Array]
+    locked: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    rng: np.random.Generator | None
+    feasible: Callable[[Array], bool] | None
+    watch: Watch
+    is_step: bool
+
+
+def search_compiled(
+    call: Call, method: LevenbergMarquardt, part: Part, relations: Sequence[Relation], q: Array
+) -> tuple[Array, Array]:
+    """In the kernel, from q and then from further starts, some at a time: to draw all may take too long.
+
+    Returns:
+        q, and the kernel's report.
+    """
+    options, watch = call.options, call.watch
+    attempts = iterations = first = 0
+    out = part.packed.at["out"]
+    while True:
+        starts = _starts(call, first, min(options.restarts - first, STARTS_AT_A_TIME))
+        set_options(part, options, method, call.program.size)
+        q = run(call.mechanism, part, relations, q, starts, watch)
+        attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
+        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+        first += len(starts)
+        if out[SUCCESS] == 1.0 or first >= options.restarts or watch.is_over():
+            return q, out.copy()
+
+
+def search_in_python(call: Call, part: Part, relations: Sequence[Relation], q: Array) -> tuple[Array, Array, bool]:
+    """Attempt by attempt, for methods whose loop is in Python and for callers who have a say in what is a solution.
+
+    Returns:
+        q, a report as the kernel writes it, and whether all solutions that were found were refused by the caller.
+    """
+    problem = None
+    if not isinstance(call.method, LevenbergMarquardt):
+        problem = Problem(call.mechanism, call.objectives, call.program, part, relations, call.bounds, call.rng)
+        call.method.check(problem)
+    best: tuple[tuple[float, ...], Array, Array] | None = None
+    attempts = iterations = 0
+    found_one = False
+    for start in _all_starts(call, part, q):
+        if problem is not None:
+            found = attempt(problem, call.method, start, call.options, call.watch, not call.is_step)
+        else:
+            assert isinstance(call.method, LevenbergMarquardt)
+            set_options(part, call.options, call.method, call.program.size)
+            found = run(call.mechanism, part, relations, start, np.zeros((0, len(q))), call.watch)
+        out = part.packed.at["out"].copy()
+        attempts, iterations = attempts + 1, iterations + out[ITERATIONS_OUT]
+        solved = bool(out[SUCCESS] == 1.0)
+        fine = solved and (call.feasible is None or bool(call.feasible(found.copy())))
+        found_one |= solved
+        rank = (float(not fine), float(not solved), *_costs(part, out))
+        if best is None or rank < best[0]:
+            best = rank, found, out
+        if fine or call.watch.is_over():
+            break
+    assert best is not None
+    rank, found, out = best
+    out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+    return found, out, found_one and rank[0] != 0.0
+
+
+def _all_starts(call: Call, part: Part, q: Array) -> Iterator[Array]:
+    """From q itself, then from elsewhere; what the part does not move stays as it is in q."""
+    yield q
+    space = call.mechanism.space
+    moves = part.moving & ~call.locked
+    mine = np.zeros(len(q), dtype=np.bool_)
+    mine[space.scalars_q] = moves[space.scalars_v]
+    for k, v in zip(space.balls_q, space.balls_v, strict=True):
+        mine[k : k + 4] = moves[v]
+    for first in range(0, call.options.restarts, STARTS_AT_A_TIME):
+        for start in _starts(call, first, min(STARTS_AT_A_TIME, call.options.restarts - first)):
+            yield np.where(mine, start, q)
+
+
+def _starts(call: Call, first: int, count: int) -> Array:
+    """Where to start again; the kernel takes from each only what may move."""
+    if count <= 0:
+        return np.zeros((0, call.mechanism.nq))
+    space = replace(call.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
+    starts = halton_starts(space, count, first) if call.rng is None else random_starts(space, count, call.rng)
+    return np.ascontiguousarray(starts)
+
+
+def _costs(part: Part, out: Array) -> list[float]:
+    """What each required stage is short of, in order."""
+    about = [STAGES_OUT + STAGE_NUMBERS * s for s, wish in enumerate(part.wishes) if not wish]
+    return [0.0 if out[k + STAGE_STATUS] == 0.0 else float(out[k + STAGE_COST]) for k in about]
