@@ -30,6 +30,9 @@ from mechanik.solvers.problem import Problem
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
 
+PATIENCE, IDLE = 3, 0.999
+"""Once all is met, it goes on for wishes as long as one of so many iterations lowers them to this share."""
+
 
 def attempt(
     problem: Problem, method: Method, q0: Array, options: Options, watch: Watch, keeps_best: bool = True
@@ -40,12 +43,13 @@ def attempt(
     """
     most = method.usual_iterations if options.max_iterations is None else options.max_iterations
     nq = problem.mechanism.nq
+    follows_wishes = method.takes_wishes and len(problem.wish_rows) > 0
     problem.place(q0)
     brought_in = not np.array_equal(problem.x[:nq], q0)
-    best, best_cost = problem.x.copy(), problem.cost
-    iterations, status = 0, CONVERGED
+    best, least = problem.x.copy(), _merit(problem)
+    iterations, idle, status = 0, 0, CONVERGED
     running = method.iterate(problem)
-    while not problem.met:
+    while not problem.met or (follows_wishes and idle < PATIENCE):
         if iterations >= most or watch.is_over():
             status = STOPPED if watch.stopped else TIMEOUT
             break
@@ -58,20 +62,27 @@ def attempt(
         if not problem.cost < math.inf:
             status = DIVERGED
             break
-        if problem.cost < best_cost:
-            best[:], best_cost = problem.x, problem.cost
+        merit = _merit(problem)
+        if follows_wishes:
+            idle = 0 if merit[0] < least[0] or merit[1] < IDLE * least[1] else idle + 1
+        if merit < least:
+            best[:], least = problem.x, merit
         if isinstance(said, float):
             _write_out(problem, said, iterations, brought_in)
             return problem.q
         if options.smallest_step > 0.0 and np.abs(problem.step).max(initial=0.0) < options.smallest_step:
             status = STALLED
             break
-    if keeps_best and not problem.met and not problem.cost <= best_cost:
+    if keeps_best and not _merit(problem) <= least:
         problem.place_x(best)
-    if not problem.met:
-        status = _why(problem, status, options)
+    status = CONVERGED if problem.met else _why(problem, status, options)
     _write_out(problem, status, iterations, brought_in)
     return problem.q
+
+
+def _merit(problem: Problem) -> tuple[bool, float]:
+    """What is better comes first: what is met, and then by what is wished for; else by what is required."""
+    return (False, problem.wish_cost) if problem.met else (True, problem.cost)
 
 
 def _why(problem: Problem, status: float, options: Options) -> float:

@@ -106,6 +106,11 @@ class Problem:
         return self._room("upper", np.inf)
 
     @property
+    def wish_cost(self) -> float:
+        """Sum of squares of what is only wished for."""
+        return float(self.wish_rows @ self.wish_rows)
+
+    @property
     def gradient(self) -> Array:
         """(n,) of half the cost: the rows times their Jacobian."""
         return self.rows @ self.jacobian

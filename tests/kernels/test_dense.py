@@ -1,0 +1,115 @@
+"""Cholesky's method and singular values, against NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanik import kernels
+
+
+@pytest.fixture(scope="module")
+def dense():
+    """Both, in reach of Python: kernels call them, and Python cannot."""
+    kernels.load("forward")
+    import numba
+
+    from mechanik.kernels.dense import singular_values, solve_positive
+
+    both = numba.njit(lambda A, b: solve_positive(A, b)), numba.njit(lambda A, U, s, V: singular_values(A, U, s, V))
+
+    class Dense:
+        solve, svd = (staticmethod(one) for one in both)
+
+    return Dense
+
+
+sizes, seeds = st.integers(1, 14), st.integers(0, 2**32 - 1)
+
+
+def decompose(dense, A):
+    m, n = A.shape
+    k = min(m, n)
+    before, U, s, V = A.copy(), np.full((k, m), np.nan), np.full(k, np.nan), np.full((k, n), np.nan)
+    dense.svd(A, U, s, V)
+    assert np.array_equal(A, before, equal_nan=True)
+    return U, s, V
+
+
+def check(dense, A):
+    U, s, V = decompose(dense, A)
+    size = max(np.abs(A).max(initial=0.0), 1e-300) * max(A.shape)
+    assert np.abs((U.T * s) @ V - A).max(initial=0.0) < 1e-14 * size
+    assert np.abs(s - np.linalg.svd(A, compute_uv=False)).max() < 1e-14 * size
+    assert np.all(np.diff(s) <= 0)
+    assert np.all(s >= 0)
+    for vectors in (U[s > 0], V[s > 0]):
+        assert np.abs(vectors @ vectors.T - np.eye(len(vectors))).max(initial=0.0) < 1e-13
+    return s
+
+
+@given(m=sizes, n=sizes, seed=seeds)
+def test_a_matrix_is_the_sum_of_its_singular_values_and_vectors(dense, m, n, seed):
+    check(dense, np.random.default_rng(seed).standard_normal((m, n)))
+
+
+@given(m=sizes, n=sizes, rank=st.integers(0, 14), seed=seeds)
+def test_the_rank_is_found(dense, m, n, rank, seed):
+    rng, rank = np.random.default_rng(seed), min(m, n, rank)
+    A = np.linalg.qr(rng.standard_normal((m, m)))[0][:, :rank] @ np.linalg.qr(rng.standard_normal((n, n)))[0][:rank]
+    s = check(dense, A)
+    assert s[:rank] == pytest.approx(np.ones(rank))
+    assert np.all(s[rank:] < 1e-14)
+
+
+@given(m=sizes, n=sizes, seed=seeds, power=st.integers(-200, 200))
+def test_zero_rows_zero_columns_and_any_size_are_fine(dense, m, n, seed, power):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, n)) * 10.0**power
+    A[rng.random(m) < 0.4] = 0.0
+    A[:, rng.random(n) < 0.4] = 0.0
+    check(dense, A)
+
+
+def test_a_zero_column_has_exactly_no_part_in_vectors_that_count(dense):
+    rng = np.random.default_rng(0)
+    for m, n in ((6, 7), (12, 5)):
+        A = rng.standard_normal((m, n))
+        A[:, 3] = 0.0
+        _, s, V = decompose(dense, A)
+        assert np.all(V[s > 0, 3] == 0.0)
+
+
+def test_nothing_but_zeros_has_singular_values_zero(dense):
+    for shape in ((3, 5), (5, 3), (1, 1)):
+        assert np.array_equal(decompose(dense, np.zeros(shape))[1], np.zeros(min(shape)))
+
+
+def test_small_singular_values_of_scaled_columns_are_as_exact_as_large_ones(dense):
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
+    scales = 10.0 ** -np.arange(0.0, 12.0, 2.0)
+    s = decompose(dense, scales[:, None] * Q)[1]
+    assert s == pytest.approx(scales, rel=1e-13)
+
+
+def test_what_is_no_number_ends_as_well(dense):
+    A = np.ones((4, 5))
+    A[2, 2] = np.nan
+    decompose(dense, A)  # comes back
+
+
+@given(n=sizes, seed=seeds)
+def test_positive_definite_equations_are_solved(dense, n, seed):
+    rng = np.random.default_rng(seed)
+    B, b = rng.standard_normal((n, n)), rng.standard_normal(n)
+    A = B @ B.T + np.eye(n)
+    x = b.copy()
+    assert dense.solve(np.tril(A), x)  # the upper triangle is not looked at
+    assert A @ x == pytest.approx(b, abs=1e-11)
+
+
+def test_what_is_not_positive_definite_is_said_to_be_so(dense):
+    for A in (np.zeros((2, 2)), np.diag([1.0, -1.0]), np.array([[1.0, 2.0], [2.0, 1.0]]), np.full((2, 2), np.nan)):
+        assert not dense.solve(A.copy(), np.ones(2))
