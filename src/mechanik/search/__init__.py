@@ -1,0 +1,1 @@
+"""Finding answers beyond the descent from one start: closed forms, and searches."""

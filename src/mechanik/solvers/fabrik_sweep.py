@@ -1,0 +1,300 @@
+"""One iteration of FABRIK, compiled: backward reaching on places, forward reaching in what each joint can do.
+
+Places are the origins of the nodes, 0 to n - 1, and then the goals' points. A node aims at places below it that turn
+further joints or are points; the generation of an aim is how many joints that turn lie between.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mechanik.kernels.compiler import kernel, part
+from mechanik.kernels.layout import BALL, FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from mechanik.kernels.poses import WORLD, moved, read_pose
+from mechanik.spatial.array import Array
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+POINT, POSE, TIP = 0, 1, 2
+"""Kinds of points: one by itself; the origin of a pose; one of the tips of its three axes, which come next."""
+STILL = 1e-6
+"""Offsets below this share of the mechanism's size tell a joint nothing: its bone has no length, or is on its axis."""
+
+
+LEAST = 1e-11
+"""How much turns that do the same are told apart by how far they turn, as a share of what is compared."""
+
+
+@part
+def from_to(B: Array) -> tuple[float, ...]:
+    """The smallest turn, wxyz, of a onto the direction of b, for B = b a'; half a turn where they are opposite."""
+    size = math.sqrt((B * B).sum())
+    x, y, z = B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]
+    w = size + B[0, 0] + B[1, 1] + B[2, 2]
+    if w < 1e-12 * size:  # about anything across a, which is along the row of its largest number
+        r = 0
+        for i in range(1, 3):
+            if abs(B[i, i]) > abs(B[r, r]):
+                r = i
+        axis = np.zeros(3)
+        axis[r], axis[(r + 1) % 3] = -B[r, (r + 1) % 3], B[r, r]
+        w, x, y, z = 0.0, axis[0], axis[1], axis[2]
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    return w / length, x / length, y / length, z / length
+
+
+@part
+def best_turn(B: Array) -> tuple[float, ...]:
+    """The turn R, wxyz, that makes the sum of b' R a largest, for B = sum of b a' (Davenport's q method).
+
+    Where several do, as for places on one line, that which turns least.
+    """
+    K, V = np.empty((4, 4)), np.eye(4)
+    trace = B[0, 0] + B[1, 1] + B[2, 2]
+    size = 0.0
+    for i in range(3):
+        for j in range(3):
+            K[i + 1, j + 1] = B[i, j] + B[j, i]
+            size += abs(B[i, j])
+        K[i + 1, i + 1] -= trace
+    K[0, 0] = trace + LEAST * size
+    K[0, 1], K[0, 2], K[0, 3] = B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]
+    K[1, 0], K[2, 0], K[3, 0] = K[0, 1], K[0, 2], K[0, 3]
+    for _ in range(20):  # Jacobi's method; five rounds are usual
+        off = 0.0
+        for i in range(3):
+            for j in range(i + 1, 4):
+                off += abs(K[i, j])
+                if K[i, j] == 0.0:
+                    continue
+                tau = (K[j, j] - K[i, i]) / (2.0 * K[i, j])
+                t = (1.0 if tau >= 0.0 else -1.0) / (abs(tau) + math.sqrt(1.0 + tau * tau))
+                c = 1.0 / math.sqrt(1.0 + t * t)
+                s = t * c
+                for k in range(4):
+                    K[k, i], K[k, j] = c * K[k, i] - s * K[k, j], s * K[k, i] + c * K[k, j]
+                    V[k, i], V[k, j] = c * V[k, i] - s * V[k, j], s * V[k, i] + c * V[k, j]
+                for k in range(4):
+                    K[i, k], K[j, k] = c * K[i, k] - s * K[j, k], s * K[i, k] + c * K[j, k]
+        if off <= 1e-15 * size:
+            break
+    best = 0
+    for i in range(1, 4):
+        if K[i, i] > K[best, best]:
+            best = i
+    sign = 1.0 if V[0, best] >= 0.0 else -1.0
+    return sign * V[0, best], sign * V[1, best], sign * V[2, best], sign * V[3, best]
+
+
+@part
+def inside(value: float, before: float, lower: float, upper: float, period: float) -> float:
+    """An angle that repeats after `period`, within limits: the nearest to `before`, else the limit nearer to it."""
+    value -= period * round((value - before) / period)
+    if value < lower:
+        value += period * math.ceil((lower - value) / period)
+        if value <= upper:
+            return value
+    elif value > upper:
+        value -= period * math.ceil((value - upper) / period)
+        if value >= lower:
+            return value
+    else:
+        return value
+    to_lower, to_upper = abs(value - lower) % period, abs(value - upper) % period
+    if min(to_lower, period - to_lower) <= min(to_upper, period - to_upper):
+        return lower
+    return upper
+
+
+@part
+def find_places(nodes: Array, x: Array, point_node: Numbers, point_local: Array, X: Array, p: Array) -> None:
+    """Poses of all nodes (n, 12) and places (n + P, 3) at x."""
+    n = nodes.shape[0]
+    for i in range(n):
+        parent = int(nodes[i, PARENT])
+        Y = moved(read_pose(X[parent]) if parent >= 0 else WORLD, nodes[i], x, False)
+        for k in range(12):
+            X[i, k] = Y[k]
+        p[i, 0], p[i, 1], p[i, 2] = Y[9], Y[10], Y[11]
+    for k in range(point_node.shape[0]):
+        i = point_node[k]
+        for r in range(3):
+            p[n + k, r] = point_local[k, r]
+            if i >= 0:
+                p[n + k, r] = X[i, 9 + r]
+                for c in range(3):
+                    p[n + k, r] += X[i, 3 * r + c] * point_local[k, c]
+
+
+@part
+def carried(p: Array, wanted: Array, t: int, i: int) -> tuple[float, ...]:
+    """Where place i comes to lie when the pose at point t is carried to where it is wanted, seen from that point."""
+    x = y = z = 0.0
+    for tip in range(t + 1, t + 4):
+        dot = size = 0.0
+        for r in range(3):
+            along = p[tip, r] - p[t, r]
+            dot += along * (p[i, r] - p[t, r])
+            size += along * along
+        share = dot / size
+        x += share * (wanted[tip, 0] - wanted[t, 0])
+        y += share * (wanted[tip, 1] - wanted[t, 1])
+        z += share * (wanted[tip, 2] - wanted[t, 2])
+    return x, y, z
+
+
+@part
+def reach_back(
+    nodes: Array, start: Numbers, aims: Numbers, point_kind: Numbers, weight: Array, p: Array, wanted: Array
+) -> None:
+    """Where each joint would have to be for the places below it to be where they are wanted, from the tips to the base.
+
+    A bone keeps its length and points from where its end is wanted to where its joint was. What a pose is wanted of is
+    carried there as a whole. Where several bones meet it is their middle.
+    """
+    n = nodes.shape[0]
+    for i in range(n - 1, -1, -1):
+        x = y = z = total = 0.0
+        count = 0
+        for k in range(start[i], start[i + 1]):
+            t = aims[k, 0]
+            if aims[k, 1] > 0:
+                break
+            kind = POINT if t < n else point_kind[t - n]
+            if kind == TIP:
+                continue
+            if kind == POSE:
+                a, b, c = carried(p, wanted, t, i)
+            else:
+                a, b, c = p[i, 0] - p[t, 0], p[i, 1] - p[t, 1], p[i, 2] - p[t, 2]
+                d, e, f = p[i, 0] - wanted[t, 0], p[i, 1] - wanted[t, 1], p[i, 2] - wanted[t, 2]
+                length, now = math.sqrt(a * a + b * b + c * c), math.sqrt(d * d + e * e + f * f)
+                if now > 1e-12 * length:  # else the bone keeps its direction
+                    a, b, c = length / now * d, length / now * e, length / now * f
+            w = weight[t]
+            x, y, z = x + w * (wanted[t, 0] + a), y + w * (wanted[t, 1] + b), z + w * (wanted[t, 2] + c)
+            total += w
+            count += 1
+        weight[i] = total / max(count, 1)
+        for r in range(3):
+            wanted[i, r] = p[i, r]
+        if total > 0.0:
+            wanted[i, 0], wanted[i, 1], wanted[i, 2] = x / total, y / total, z / total
+
+
+@part
+def gather(
+    i: int, kind: int, Y: tuple[float, ...], X: Array, p: Array, wanted: Array, weight: Array, point_kind: Numbers,
+    start: Numbers, aims: Numbers, still: float, look_ahead: int, B: Array, move: Array,
+) -> int:  # fmt: skip
+    """What a node sees of its aims, in its own frame: B = sum of wanted x present', and the mean way to go.
+
+    The places are where they are with all joints below as they were. Generations are taken until one tells the
+    joint something, and then `look_ahead` more for hinges. Returns how many tell it something.
+    """
+    n = X.shape[0]
+    B[:], move[:] = 0.0, 0.0
+    a, b = np.empty(3), np.empty(3)
+    total, slides, count, generation, further = 0.0, kind in (PRISMATIC, SLIDE), 0, 0, 0
+    for k in range(start[i], start[i + 1]):
+        t = aims[k, 0]
+        if aims[k, 1] != generation:
+            if slides:
+                break
+            if count > 0:
+                if kind == BALL or further == look_ahead:
+                    break
+                further += 1
+            generation = aims[k, 1]
+        for c in range(3):
+            a[c] = b[c] = 0.0
+            for r in range(3):
+                a[c] += X[i, 3 * r + c] * (p[t, r] - X[i, 9 + r])
+                b[c] += Y[3 * r + c] * (wanted[t, r] - Y[9 + r])
+        along = 0.0 if kind == REVOLUTE else 1.0
+        now, then = a[0] ** 2 + a[1] ** 2 + along * a[2] ** 2, b[0] ** 2 + b[1] ** 2 + along * b[2] ** 2
+        if slides or min(now, then) > still * still:
+            count += 1
+        w = weight[t]
+        for r in range(3):
+            for c in range(3):
+                B[r, c] += w * b[r] * a[c]
+        if t < n or point_kind[t - n] != TIP:
+            total += w
+            for r in range(3):
+                move[r] += w * (b[r] - a[r])
+    if total > 0.0:
+        for r in range(3):
+            move[r] /= total
+    return count
+
+
+@kernel(
+    "f8(f8[:,::1], f8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[:,::1], i8[::1], i8[::1],"
+    " f8[:,::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, i8[::1])"
+)
+def sweep(
+    nodes: Array, x: Array, lower: Array, upper: Array, column: Numbers, scale: Array, step: Array, start: Numbers,
+    aims: Numbers, point_node: Numbers, point_kind: Numbers, point_local: Array, weight: Array, wanted: Array,
+    p: Array, X: Array, X_new: Array, size: float, look_ahead: Numbers,
+) -> float:  # fmt: skip
+    """Move x by one iteration; `step` becomes the columns' steps that it came to, and the largest is returned.
+
+    Args:
+        lower, upper, column: of each number of x; the column is -1 where it may not move.
+        scale: of each column.
+        weight, wanted: (n + P,) and (n + P, 3); those of the points are given.
+        p, X, X_new: room for places (n + P, 3) and poses (n, 12).
+        look_ahead: (n,) how many generations behind the first that tells it something a hinge looks at.
+    """
+    find_places(nodes, x, point_node, point_local, X, p)
+    reach_back(nodes, start, aims, point_kind, weight, p, wanted)
+    B, move = np.empty((3, 3)), np.empty(3)
+    step[:] = 0.0
+    for i in range(nodes.shape[0]):
+        parent, kind, k = int(nodes[i, PARENT]), int(nodes[i, KIND]), int(nodes[i, FIRST_Q])
+        ratio = nodes[i, RATIO]
+        above = read_pose(X_new[parent]) if parent >= 0 else WORLD
+        Y = moved(above, nodes[i], x, False)
+        count = gather(
+            i, kind, Y, X, p, wanted, weight, point_kind, start, aims, STILL * size, look_ahead[i], B, move
+        )  # fmt: skip
+        v = column[k]
+        if count > 0 and kind == BALL and v >= 0:
+            if count == 1:
+                w, a, b, c = from_to(B)
+            else:
+                w, a, b, c = best_turn(B)
+            w0, a0, b0, c0 = x[k], x[k + 1], x[k + 2], x[k + 3]
+            x[k], x[k + 1] = w0 * w - a0 * a - b0 * b - c0 * c, w0 * a + a0 * w + b0 * c - c0 * b
+            x[k + 2], x[k + 3] = w0 * b - a0 * c + b0 * w + c0 * a, w0 * c + a0 * b - b0 * a + c0 * w
+            length = math.sqrt(x[k] ** 2 + x[k + 1] ** 2 + x[k + 2] ** 2 + x[k + 3] ** 2)
+            for r in range(4):
+                x[k + r] /= length
+            sine = math.sqrt(a * a + b * b + c * c)
+            angle = 2.0 * math.atan2(sine, w) / sine if sine > 0.0 else 0.0
+            step[v], step[v + 1], step[v + 2] = angle * a, angle * b, angle * c
+        elif count > 0 and kind != BALL:
+            for r in range(3 if kind == SLIDE else 1):
+                v = column[k + r]
+                if v < 0:
+                    continue
+                before = x[k + r]
+                if kind == REVOLUTE:
+                    turn = math.atan2(B[1, 0] - B[0, 1], B[0, 0] + B[1, 1])
+                    period = abs(2.0 * math.pi / ratio)
+                    x[k] = inside(before + turn / ratio, before, lower[k], upper[k], period)
+                else:
+                    go = move[r] if kind == SLIDE else move[2] / ratio
+                    x[k + r] = min(max(before + go, lower[k + r]), upper[k + r])
+                step[v] = (x[k + r] - before) / scale[v]
+        Y = moved(above, nodes[i], x, False)
+        for r in range(12):
+            X_new[i, r] = Y[r]
+    largest = 0.0
+    for v in range(step.shape[0]):
+        largest = max(largest, abs(step[v]))
+    return largest
