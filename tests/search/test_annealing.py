@@ -11,7 +11,6 @@ import mechanik as mk
 from mechanik.errors import LimitsError, Refused, UnknownName
 from mechanik.kernels.problem import LOCKED
 from mechanik.search.annealing import Annealing, random_offsets
-from mechanik.solvers.problem import Problem
 from mechanik.spatial import quaternion
 
 HAND = "panda_hand_tcp"
@@ -19,10 +18,9 @@ HAND = "panda_hand_tcp"
 
 def problem_of(solver, rng=None):
     solver.solve(max_iterations=0)
-    part = solver._program.parts[0]
-    return Problem(
-        solver.mechanism, solver.objectives, solver._program, part, solver._blocks[0], solver._bounds, rng
-    )  # fmt: skip
+    problem = solver._problems[0]
+    problem.ask(solver.objectives, solver._blocks[0], solver._bounds, rng)
+    return problem
 
 
 def point_and_direction(arm, q):

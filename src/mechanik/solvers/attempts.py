@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +17,7 @@ from mechanik.kernels.solver_state import (
     SUCCESS,
 )
 from mechanik.mechanism import Mechanism
-from mechanik.objectives import Objective
-from mechanik.objectives.relation import Relation
-from mechanik.program import Part, Program
+from mechanik.program import Part
 from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.method import Method
@@ -46,8 +44,6 @@ class Call:
     """
 
     mechanism: Mechanism
-    program: Program
-    objectives: tuple[Objective, ...]
     method: Method
     options: Options
     bounds: tuple[Array, Array]
@@ -58,20 +54,18 @@ class Call:
     is_step: bool
 
 
-def search_compiled(
-    call: Call, method: LevenbergMarquardt, part: Part, relations: Sequence[Relation], q: Array
-) -> tuple[Array, Array]:
+def search_compiled(call: Call, method: LevenbergMarquardt, problem: Problem, q: Array) -> tuple[Array, Array]:
     """In the kernel, from q and then from further starts, some at a time: to draw all may take too long.
 
     Returns:
         q, and the kernel's report.
     """
-    options, watch = call.options, call.watch
+    part, relations, options, watch = problem.part, problem.relations, call.options, call.watch
     attempts = iterations = first = 0
     out = part.packed.at["out"]
     while True:
         starts = _starts(call, first, min(options.restarts - first, STARTS_AT_A_TIME))
-        set_options(part, options, method, call.program.size)
+        set_options(part, options, method, problem.program.size)
         q = run(call.mechanism, part, relations, q, starts, watch)
         attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
         out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
@@ -80,26 +74,24 @@ def search_compiled(
             return q, out.copy()
 
 
-def search_in_python(call: Call, part: Part, relations: Sequence[Relation], q: Array) -> tuple[Array, Array, bool]:
+def search_in_python(call: Call, problem: Problem, q: Array) -> tuple[Array, Array, bool]:
     """Attempt by attempt, for methods whose loop is in Python and for callers who have a say in what is a solution.
 
     Returns:
         q, a report as the kernel writes it, and whether all solutions that were found were refused by the caller.
     """
-    problem = None
+    part, relations = problem.part, problem.relations
     if not isinstance(call.method, LevenbergMarquardt):
-        problem = Problem(call.mechanism, call.objectives, call.program, part, relations, call.bounds, call.rng)
         call.method.check(problem)
     best: tuple[tuple[float, ...], Array, Array] | None = None
     attempts = iterations = 0
     found_one = False
     for start in _all_starts(call, part, q):
-        if problem is not None:
-            found = attempt(problem, call.method, start, call.options, call.watch, not call.is_step)
-        else:
-            assert isinstance(call.method, LevenbergMarquardt)
-            set_options(part, call.options, call.method, call.program.size)
+        if isinstance(call.method, LevenbergMarquardt):
+            set_options(part, call.options, call.method, problem.program.size)
             found = run(call.mechanism, part, relations, start, np.zeros((0, len(q))), call.watch)
+        else:
+            found = attempt(problem, call.method, start, call.options, call.watch, not call.is_step)
         out = part.packed.at["out"].copy()
         attempts, iterations = attempts + 1, iterations + out[ITERATIONS_OUT]
         solved = bool(out[SUCCESS] == 1.0)

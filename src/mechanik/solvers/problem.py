@@ -45,19 +45,12 @@ class Problem:
         rng: for methods that draw.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        objectives: Sequence[Objective],
-        program: Program,
-        part: Part,
-        relations: Sequence[Relation],
-        bounds: tuple[Array, Array],
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        self.mechanism, self.objectives, self.program = mechanism, tuple(objectives), program
-        self.part, self.relations, self.rng = part, relations, rng or np.random.default_rng(0)
-        self.q_lower, self.q_upper = bounds
+    def __init__(self, mechanism: Mechanism, program: Program, part: Part) -> None:
+        self.mechanism, self.program, self.part = mechanism, program, part
+        self.relations: Sequence[Relation] = ()
+        self.objectives: tuple[Objective, ...] = ()
+        self.rng = np.random.default_rng(0)
+        self.q_lower, self.q_upper = mechanism.space.lower, mechanism.space.upper
         packed = part.packed
         self._ints, self._floats, at = packed.ints, packed.floats, packed.at
         stages = at["stages"].reshape(-1, 3)
@@ -86,6 +79,18 @@ class Problem:
         self.bounded = self.column_x >= 0
         self.cost, self.met = np.inf, False
         self._has_functions = packed.sizes["functions"] > 0
+
+    def ask(
+        self,
+        objectives: tuple[Objective, ...],
+        relations: Sequence[Relation],
+        bounds: tuple[Array, Array],
+        rng: np.random.Generator | None,
+    ) -> None:
+        """What one call asks for; the tables of the part have it already."""
+        self.objectives, self.relations = objectives, relations
+        self.q_lower, self.q_upper = bounds
+        self.rng = np.random.default_rng(0) if rng is None else rng
 
     @property
     def q(self) -> Array:

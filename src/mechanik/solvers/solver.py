@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +13,15 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.errors import ObjectiveError, ShapeError, WrongKind
-from mechanik.kernels.problem import LOCKED
+from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, LOCKED, TARGET
 from mechanik.kernels.solver_state import DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective
-from mechanik.objectives.relation import Relation
-from mechanik.program import Part
 from mechanik.solvers.attempts import Call, search_compiled, search_in_python
 from mechanik.solvers.choice import choose
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
+from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.method import Method
 from mechanik.solvers.methods import make_method, option_names
@@ -37,6 +37,8 @@ from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
 NOTHING_MORE = (None, None, None, None, None)
+NOBODY = Watch()
+EYE, LAST_ROW, NOT_A_ROTATION = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
 
 
 class Solver(Prepared):
@@ -118,7 +120,12 @@ class Solver(Prepared):
             q = np.empty(self._shape)
             with self._one_at_a_time:
                 target = self._shortcut(targets, q0)
-                if target is not None:
+                if target is not None and not self._is_compiled:
+                    found = self._short_attempt(target, q0)
+                    if found is not None:
+                        asked = targets if isinstance(targets, float) else targets.copy()
+                        return Solution(self, asked, found, (self._out.copy(),), time.perf_counter() - begun)
+                elif target is not None:
                     try:
                         starts = self._starts if self._kept_starts is None else self._kept_starts
                         code = descent.search(self._ints, self._floats, target, q0, starts, q)
@@ -164,37 +171,46 @@ class Solver(Prepared):
 
     # ---- inside -----------------------------------------------------------------------------
 
+    def _short_attempt(self, target: Array, q0: Array) -> Array | None:
+        """One attempt of a method, its target checked and put in here; None if that has to be looked at closely."""
+        if not math.isfinite(float(q0.sum())):
+            return None
+        if len(target) == 4:
+            R = target[:3, :3]
+            if not (np.abs(R.T @ R - EYE).max() < NOT_A_ROTATION and (target[3] == LAST_ROW).all()):
+                return None
+            if not math.isfinite(float(target[:3, 3].sum())):
+                return None
+            at = self._floats[self._frame_a :]
+            at[:9], at[9:12] = R.ravel(), target[:3, 3]
+        self._is_aimed = True
+        problem = self._problems[0]
+        problem.ask(self._objectives, problem.relations, self._bounds, None)
+        return attempt(problem, self.method, q0, self.options, NOBODY)
+
     def _compiled(self) -> None:
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
         self._shape = (self.mechanism.nq,)
         self._tables: dict[int, Array] = {}
         self._shortcut = None
         self._second: Method | None = None
-        if self._is_auto or not isinstance(self.method, LevenbergMarquardt):
-            parts = zip(self._program.parts, self._blocks, strict=True)
-            problems = [self._problem(*part, self._objectives, self._bounds, None) for part in parts]
-            if self._is_auto:
-                self._second, self.why = choose(problems)
-            else:
-                for problem in problems:
-                    self.method.check(problem)
-                return
-        if not self._moves_joints and self.options.max_seconds == np.inf:
+        self._problems = [Problem(self.mechanism, self._program, part) for part in self._program.parts]
+        for problem, relations in zip(self._problems, self._blocks, strict=True):
+            problem.ask(self._objectives, relations, self._bounds, None)
+        if self._is_auto:
+            self._second, self.why = choose(self._problems)
+        elif not isinstance(self.method, LevenbergMarquardt):
+            for problem in self._problems:
+                self.method.check(problem)
+        quick = isinstance(self.method, LevenbergMarquardt) or self.options.restarts == 0
+        if quick and not self._moves_joints and self.options.max_seconds == np.inf:
             self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
         if self._shortcut is not None:
             packed = self._program.parts[0].packed
             self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
             self._kept_starts: Array | None = None
-
-    def _problem(
-        self,
-        part: Part,
-        relations: Sequence[Relation],
-        objectives: tuple[Objective, ...],
-        bounds: tuple[Array, Array],
-        rng: np.random.Generator | None,
-    ) -> Problem:
-        return Problem(self.mechanism, objectives, self._program, part, relations, bounds, rng)
+            self._is_compiled = isinstance(self.method, LevenbergMarquardt)
+            self._frame_a = int(packed.ints[AT_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET]) + FRAME_A
 
     def _solve(
         self,
@@ -232,18 +248,17 @@ class Solver(Prepared):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
-        call = Call(
-            mechanism, self._program, objectives, method, options, (lower, upper), locked, rng, feasible, watch, is_step
-        )
+        call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
         outs: list[Array] = []
         spent: list[float] = []
         refused = False
         try:
-            for part, relations in zip(self._program.parts, self._blocks, strict=True):
+            for problem, relations in zip(self._problems, self._blocks, strict=True):
                 spent.append(time.perf_counter())
-                self._bound(part, lower, upper)
-                part.packed.at["ban"][:] = np.where(part.moves(locked), LOCKED, 0)
-                q, out, disliked = self._search(call, part, relations, q)
+                problem.ask(objectives, relations, call.bounds, rng)
+                self._bound(problem.part, lower, upper)
+                problem.part.packed.at["ban"][:] = np.where(problem.part.moves(locked), LOCKED, 0)
+                q, out, disliked = self._search(call, problem, q)
                 refused |= disliked
                 outs.append(out)
         finally:
@@ -258,14 +273,14 @@ class Solver(Prepared):
             None if watch.history is None else np.array(watch.history), refused, each,
         )  # fmt: skip
 
-    def _search(self, call: Call, part: Part, relations: Sequence[Relation], q: Array) -> tuple[Array, Array, bool]:
+    def _search(self, call: Call, problem: Problem, q: Array) -> tuple[Array, Array, bool]:
         """q, the kernel's report, and whether the caller refused what was found."""
         if not isinstance(call.method, LevenbergMarquardt) or call.feasible is not None:
-            return search_in_python(call, part, relations, q)
-        found, out = search_compiled(call, call.method, part, relations, q)
+            return search_in_python(call, problem, q)
+        found, out = search_compiled(call, call.method, problem, q)
         enough = out[SUCCESS] == 1.0 or call.locked.any() or call.is_step or call.watch.is_over()
         if self._second is not None and not enough:
-            exact, report, _ = search_in_python(replace(call, method=self._second), part, relations, q)
+            exact, report, _ = search_in_python(replace(call, method=self._second), problem, q)
             if report[SUCCESS] == 1.0:
                 report[ITERATIONS_OUT] += out[ITERATIONS_OUT]
                 return exact, report, False
