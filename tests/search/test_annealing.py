@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from prepared_problem import problem_of
 
 import mechanik as mk
 from mechanik.errors import LimitsError, Refused, UnknownName
@@ -14,13 +15,6 @@ from mechanik.search.annealing import Annealing, random_offsets
 from mechanik.spatial import quaternion
 
 HAND = "panda_hand_tcp"
-
-
-def problem_of(solver, rng=None):
-    solver.solve(max_iterations=0)
-    problem = solver._problems[0]
-    problem.ask(solver.objectives, solver._blocks[0], solver._bounds, rng)
-    return problem
 
 
 def point_and_direction(arm, q):

@@ -6,23 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from prepared_problem import problem_of
 
 import mechanik as mk
 from mechanik.errors import LimitsError, Refused
 from mechanik.kernels.problem import LOCKED
 from mechanik.search.evolution import Evolution
 from mechanik.search.population import Population
-from mechanik.solvers.problem import Problem
 
 HAND = "panda_hand_tcp"
-
-
-def problem_of(solver, rng=None):
-    solver.solve(max_iterations=0)
-    part = solver._program.parts[0]
-    return Problem(
-        solver.mechanism, solver.objectives, solver._program, part, solver._blocks[0], solver._bounds, rng
-    )  # fmt: skip
 
 
 def bodies():

@@ -1,0 +1,16 @@
+"""A problem as a method sees it, for tests that look inside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import mechanik as mk
+from mechanik.solvers import Problem
+
+
+def problem_of(solver: mk.Solver, rng: np.random.Generator | None = None) -> Problem:
+    """The first part of what is asked, at the mechanism's present configuration."""
+    solver.solve(max_iterations=0)
+    problem = solver._problems[0]
+    problem.ask(solver.objectives, solver._blocks[0], solver._bounds, rng)
+    return problem
