@@ -137,6 +137,16 @@ class Mechanism:
         goals = [goal.closure for goal in self.goals.values() if goal.closure is not None]
         return independent_chains([*self.closures.values(), *goals])
 
+    def explain(self, link: str | Link | None = None) -> str:
+        """In plain sentences: its loops and mobility, and for each chain whether it has a closed form, and why.
+
+        Args:
+            link: the end of one chain; every link that holds no other if it is not given.
+        """
+        from mechanik.mechanism.explain import explain
+
+        return explain(self, None if link is None else self._link_name(link))
+
     # ---- configurations ---------------------------------------------------------------------
 
     @property

@@ -43,6 +43,7 @@ class Problem:
         lower, upper: (n,) how far the step may go in each column from here. Balls have no bounds.
         q_lower, q_upper: (nq,) limits of this solve.
         rng: for methods that draw.
+        kept: what a method has worked out about the mechanism and wants to find again at the next call.
     """
 
     def __init__(self, mechanism: Mechanism, program: Program, part: Part) -> None:
@@ -78,6 +79,7 @@ class Problem:
         self.scale: Array = at["scale"][:n]
         self.bounded = self.column_x >= 0
         self.cost, self.met = np.inf, False
+        self.kept: dict[str, object] = {}
         self._has_functions = packed.sizes["functions"] > 0
 
     def ask(

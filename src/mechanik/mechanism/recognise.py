@@ -1,0 +1,258 @@
+"""Which arms have a closed form: recognised from where the joint axes lie, whatever the frames on the links.
+
+The families, n turning joints each (axes counted from the base):
+
+    planar 2R, planar 3R      all axes parallel
+    spherical wrist           6R; axes 4, 5, 6 meet in a point
+    spherical shoulder        6R; axes 1, 2, 3 meet in a point: the same arm, seen from its hand
+    three parallel axes       6R; axes 2, 3, 4 parallel, or axes 3, 4, 5
+    S-R-S                     7R; axes 1, 2, 3 meet in a point, and axes 5, 6, 7 in another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import NoClosedForm
+from mechanik.mechanism import lines
+from mechanik.mechanism.chains import moving_joints
+from mechanik.mechanism.door import counted
+from mechanik.mechanism.screw_axes import ScrewAxes, screw_axes
+from mechanik.spatial import rotation
+from mechanik.spatial.array import Array
+from mechanik.spatial.vector import cross
+
+if TYPE_CHECKING:
+    from mechanik.mechanism.mechanism import Mechanism
+
+TOLERANCE = 3e-5
+"""How far axes may be from parallel (rad), or from meeting (as a share of the arm's reach).
+
+Files round pi to 3.1416, which tilts an axis by 7e-6, and the next one by as much again. What is left of such an
+error is polished away by Newton's method.
+"""
+
+
+class Family(StrEnum):
+    PLANAR_2R = "planar 2R"
+    PLANAR_3R = "planar 3R"
+    SPHERICAL_WRIST = "spherical wrist"
+    SPHERICAL_SHOULDER = "spherical shoulder"
+    THREE_PARALLEL = "three parallel axes"
+    SRS = "S-R-S"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recognition:
+    """
+    Attributes:
+        family: None where no closed form is known.
+        why: sentences for people.
+        axes: of the chain; None where it is not made of free turning joints.
+        mirrored: whether the family is that of the arm seen from its hand, last axis first.
+        deviation: how far the axes are from lying exactly as the family says, rad or share of the reach.
+    """
+
+    family: Family | None
+    why: tuple[str, ...]
+    axes: ScrewAxes | None = None
+    mirrored: bool = False
+    deviation: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.family is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    yes: bool
+    why: str
+    deviation: float = 0.0
+
+
+class _Judge:
+    """The questions that one chain is asked, with the answers as sentences."""
+
+    def __init__(self, axes: ScrewAxes) -> None:
+        self.axes, self.size = axes, axes.size
+        self.near = TOLERANCE * self.size
+
+    def are_parallel(self, which: Sequence[int]) -> _Answer:
+        h = self.axes.directions
+        worst, i, j = max((lines.angle_between(h[i], h[j]), i, j) for i in which for j in which if i < j)
+        if worst < TOLERANCE:
+            return _Answer(True, f"{_axes(which)} are parallel (to {worst:.1g} rad)", worst)
+        return _Answer(False, f"axes {i + 1} and {j + 1} stand at {worst:.4g} rad and are not parallel")
+
+    def do_meet(self, which: Sequence[int]) -> _Answer:
+        """Whether axes meet in one point and turn a body in all directions there."""
+        p, h = self.axes.points, self.axes.directions
+        for i, j in pairwise(which):
+            if lines.angle_between(h[i], h[j]) < TOLERANCE:
+                return _Answer(False, f"axes {i + 1} and {j + 1} are parallel and do not meet in a point")
+        point, miss = lines.meeting_point(p[list(which)], h[list(which)])
+        if miss < self.near:
+            why = f"{_axes(which)} meet in the point {_place(point, self.size)} (to {miss:.1g} m)"
+            return _Answer(True, why, miss / self.size)
+        apart, i, j = max((lines.distance(p[i], h[i], p[j], h[j]), i, j) for i in which for j in which if i < j)
+        if apart >= self.near:
+            return _Answer(False, f"axes {i + 1} and {j + 1} miss each other by {apart:.4g} m")
+        return _Answer(False, f"{_axes(which)} meet two by two, but miss a common point by {miss:.4g} m")
+
+    def point_of(self, which: Sequence[int]) -> Array:
+        return lines.meeting_point(self.axes.points[list(which)], self.axes.directions[list(which)])[0]
+
+    def is_on_axis(self, point: Array, k: int) -> bool:
+        return (
+            float(np.linalg.norm(point - lines.foot(point, self.axes.points[k], self.axes.directions[k]))) < self.near
+        )
+
+    def distance(self, i: int, j: int) -> float:
+        p, h = self.axes.points, self.axes.directions
+        return lines.distance(p[i], h[i], p[j], h[j])
+
+    def moves_everywhere(self) -> bool:
+        """Whether some configuration moves the link in all six directions."""
+        for q in np.random.default_rng(0).uniform(-3, 3, (5, self.axes.n)):
+            J = _jacobian(self.axes, q)
+            J[:3] /= self.axes.size
+            sizes = np.linalg.svd(J, compute_uv=False)
+            if sizes[5] > 10 * TOLERANCE * sizes[0]:
+                return True
+        return False
+
+
+def recognise(mechanism: Mechanism, link: str, base: str | None = None) -> Recognition:
+    """The family of the chain from `base` (the world if it is not given) to `link`, or why it has none."""
+    try:
+        axes = screw_axes(mechanism.kinematics, link, base)
+    except NoClosedForm as reason:
+        return Recognition(None, (str(reason),))
+    for name, closure in mechanism.closures.items():
+        looped = {mechanism.name_of(joint) for joint in moving_joints(closure)}
+        if shared := [name for name in axes.names if name.split(".")[0] in looped]:
+            return Recognition(None, (f"joint {shared[0]!r} is part of the loop that {name!r} closes",), axes)
+    return recognise_axes(axes)
+
+
+def recognise_axes(axes: ScrewAxes) -> Recognition:
+    judge = _Judge(axes)
+    match axes.n:
+        case 2:
+            return _planar_2r(judge)
+        case 3:
+            return _planar_3r(judge)
+        case 6:
+            return _six(judge)
+        case 7:
+            return _seven(judge)
+        case n:
+            count = counted(n, "free turning joint")
+            return Recognition(None, (f"it has {count}; closed forms are known here for 2, 3, 6 and 7",), axes)
+
+
+def _planar_2r(judge: _Judge) -> Recognition:
+    answer, axes = judge.are_parallel((0, 1)), judge.axes
+    if not answer.yes:
+        return Recognition(None, (answer.why,), axes)
+    if judge.distance(0, 1) < judge.near:
+        return Recognition(None, ("axes 1 and 2 lie on each other",), axes)
+    if judge.is_on_axis(axes.home[:3, 3], 1):
+        return Recognition(None, ("the link's origin lies on axis 2, which cannot move it",), axes)
+    why = f"{answer.why}: the link's origin moves in a plane"
+    return Recognition(Family.PLANAR_2R, (why,), axes, deviation=answer.deviation)
+
+
+def _planar_3r(judge: _Judge) -> Recognition:
+    answer, axes = judge.are_parallel((0, 1, 2)), judge.axes
+    if not answer.yes:
+        return Recognition(None, (answer.why,), axes)
+    for i in (0, 1):
+        if judge.distance(i, i + 1) < judge.near:
+            return Recognition(None, (f"axes {i + 1} and {i + 2} lie on each other",), axes)
+    why = f"{answer.why}: the link moves and turns in a plane"
+    return Recognition(Family.PLANAR_3R, (why,), axes, deviation=answer.deviation)
+
+
+def _six(judge: _Judge) -> Recognition:
+    tries = (
+        (Family.SPHERICAL_WRIST, False, judge.do_meet((3, 4, 5)), "axes 1, 2 and 3 carry that wrist to its place"),
+        (Family.SPHERICAL_SHOULDER, True, judge.do_meet((0, 1, 2)), "seen from the hand, that shoulder is a wrist"),
+        (Family.THREE_PARALLEL, False, judge.are_parallel((1, 2, 3)), "axes 1, 5 and 6 do what those cannot"),
+        (Family.THREE_PARALLEL, True, judge.are_parallel((2, 3, 4)), "axes 1, 2 and 6 do what those cannot"),
+    )
+    places = {
+        Family.SPHERICAL_WRIST: ": the wrist is no point",
+        Family.SPHERICAL_SHOULDER: ": the shoulder is no point",
+    }
+    reasons: list[str] = []
+    for family, mirrored, answer, then in tries:
+        if not answer.yes:
+            reasons.append(answer.why + places.get(family, ""))
+        elif not judge.moves_everywhere():
+            reasons.append(f"{answer.why}, but no configuration moves the link in all six directions")
+        elif trouble := _trouble(judge, family, mirrored):
+            reasons.append(f"{answer.why}, but {trouble}")
+        else:
+            return Recognition(family, (answer.why, then), judge.axes, mirrored, answer.deviation)
+    return Recognition(None, tuple(dict.fromkeys(reasons)), judge.axes)
+
+
+def _trouble(judge: _Judge, family: Family, mirrored: bool) -> str:
+    """What keeps an arm that has its family's point or parallels from being solved; usually nothing."""
+    order = (5, 4, 3, 2, 1, 0) if mirrored else (0, 1, 2, 3, 4, 5)
+    first, second, third = order[:3]
+    if family is Family.THREE_PARALLEL:
+        for i, j in ((order[1], order[2]), (order[2], order[3])):
+            if judge.distance(i, j) < judge.near:
+                return f"axes {i + 1} and {j + 1} lie on each other"
+        return ""
+    wrist = judge.point_of(order[3:])
+    if judge.is_on_axis(wrist, third):
+        return f"axis {third + 1} runs through that point too"
+    if judge.are_parallel((first, second)).yes and judge.distance(first, second) < judge.near:
+        return f"axes {first + 1} and {second + 1} lie on each other"
+    return ""
+
+
+def _seven(judge: _Judge) -> Recognition:
+    shoulder, wrist, axes = judge.do_meet((0, 1, 2)), judge.do_meet((4, 5, 6)), judge.axes
+    if not (shoulder.yes and wrist.yes):
+        places = ((shoulder, "shoulder"), (wrist, "wrist"))
+        return Recognition(
+            None, tuple(f"{one.why}: the {what} is no point" for one, what in places if not one.yes), axes
+        )
+    for point, what in ((judge.point_of((0, 1, 2)), "shoulder"), (judge.point_of((4, 5, 6)), "wrist")):
+        if judge.is_on_axis(point, 3):
+            return Recognition(None, (f"axis 4 runs through the {what} and cannot bend the arm",), axes)
+    if not judge.moves_everywhere():
+        return Recognition(None, ("no configuration moves the link in all six directions",), axes)
+    why = (shoulder.why, wrist.why, "the elbow may swivel about the line between both")
+    return Recognition(Family.SRS, why, axes, deviation=max(shoulder.deviation, wrist.deviation))
+
+
+def _jacobian(axes: ScrewAxes, q: Array) -> Array:
+    """Twists (linear, angular) of the link's origin for each angle, (6, n) at q (n,); no kernel has to be compiled."""
+    R, p = np.eye(3), np.zeros(3)
+    directions, points = np.empty((axes.n, 3)), np.empty((axes.n, 3))
+    for k, (direction, point) in enumerate(zip(axes.directions, axes.points, strict=True)):
+        directions[k], points[k] = R @ direction, R @ point + p
+        R = R @ rotation.from_axis_angle(direction, q[k])
+        p = points[k] - R @ point
+    tip = R @ axes.home[:3, 3] + p
+    return np.concatenate([cross(directions, tip - points), directions], axis=1).T
+
+
+def _axes(which: Sequence[int]) -> str:
+    return "axes " + ", ".join(str(k + 1) for k in which[:-1]) + f" and {which[-1] + 1}"
+
+
+def _place(point: Array, size: float) -> str:
+    """For people: what is nothing but rounding is zero."""
+    return "(" + ", ".join(f"{0.0 if abs(x) < 1e-9 * size else x:.4g}" for x in point.tolist()) + ")"

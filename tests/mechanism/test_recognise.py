@@ -1,0 +1,236 @@
+"""Arms are recognised by where their axes lie, and people are told why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_arms import FAMILIES, apart, arm_of, direction
+from random_mechanisms import seeds
+
+from mechanik import Builder, gallery
+from mechanik.errors import NoClosedForm, UnknownName
+from mechanik.mechanism import lines
+from mechanik.mechanism.recognise import TOLERANCE, Family, recognise
+from mechanik.mechanism.screw_axes import screw_axes
+from mechanik.spatial import rotation
+from mechanik.spatial.vector import length
+
+GALLERY = {
+    "planar_2r": Family.PLANAR_2R,
+    "planar_3r": Family.PLANAR_3R,
+    "dh6": Family.SPHERICAL_WRIST,
+    "puma560": Family.SPHERICAL_WRIST,
+    "ur5": Family.THREE_PARALLEL,
+    "ur10": Family.THREE_PARALLEL,
+    "iiwa14": Family.SRS,
+    "scara": None,
+    "zalo5": None,
+    "grippy10": None,
+}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_the_arms_of_the_gallery_are_what_they_are(name):
+    arm = gallery.make(name)
+    end = next(reversed(arm.links))
+    assert recognise(arm, end).family == GALLERY[name]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@settings(max_examples=10)
+@given(seed=seeds)
+def test_what_is_recognised_lies_as_the_words_say_and_the_screws_make_the_pose(name, seed):
+    rng = np.random.default_rng(seed)
+    arm = arm_of(rng, FAMILIES[name][1](rng))
+    found = recognise(arm, "tool")
+    assert found.family == FAMILIES[name][0]
+    assert found.deviation < 1e-12
+    axes = found.axes
+    assert axes is not None
+    q = rng.uniform(-np.pi, np.pi, axes.n)
+    X = np.eye(4)
+    for h, p, angle in zip(axes.directions, axes.points, q, strict=True):
+        R = rotation.from_axis_angle(h, angle)
+        X = X @ np.block([[R, (p - R @ p)[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+    np.testing.assert_allclose(X @ axes.home, arm.pose("tool", q), atol=1e-12)
+    np.testing.assert_allclose(axes.poses(q[None])[0], arm.pose("tool", q), atol=1e-12)
+    np.testing.assert_allclose(axes.jacobians(q[None])[0], arm.jacobian("tool", q), atol=1e-12)
+
+
+def shifted(rng, lines_of, which, by):
+    """The axis `which`, moved at right angles to itself."""
+    h, p = lines_of
+    p = p.copy()
+    across = np.cross(h[which], apart(rng, h[which]))
+    p[which] += by * across / np.linalg.norm(across)
+    return h, p
+
+
+def tilted(rng, lines_of, which, by):
+    h, p = lines_of
+    h = h.copy()
+    across = np.cross(h[which], apart(rng, h[which]))
+    h[which] = rotation.from_axis_angle(across, by) @ h[which]
+    return h, p
+
+
+LOST = {
+    "planar 2R": (tilted, 0),
+    "planar 3R": (tilted, 1),
+    **{name: (shifted, 4) for name, (family, _) in FAMILIES.items() if family == "spherical wrist"},
+    **{name: (shifted, 1) for name, (family, _) in FAMILIES.items() if family in ("spherical shoulder", "S-R-S")},
+    **{name: (tilted, 2) for name, (family, _) in FAMILIES.items() if family == "three parallel axes"},
+}
+"""How each family is lost: by which axis, moved or tilted."""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@settings(max_examples=10)
+@given(seed=seeds)
+def test_an_arm_that_is_a_thousandth_off_is_not_recognised(name, seed):
+    rng = np.random.default_rng(seed)
+    how, which = LOST[name]
+    lines_of = how(rng, FAMILIES[name][1](rng), which, 1e-3)
+    found = recognise(arm_of(rng, lines_of), "tool")
+    assert not found, found.why
+    assert found.why
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_an_arm_that_is_off_by_rounding_is_recognised(name):
+    rng = np.random.default_rng(3)
+    how, which = LOST[name]
+    found = recognise(arm_of(rng, how(rng, FAMILIES[name][1](rng), which, 5e-6)), "tool")
+    assert found.family == FAMILIES[name][0]
+    assert 1e-8 < found.deviation < TOLERANCE
+
+
+def test_a_joint_whose_limits_leave_no_room_is_no_axis():
+    arm = gallery.iiwa14()
+    arm.joint("iiwa_joint_3").set_limits(0.4, 0.4)
+    found = recognise(arm, "iiwa_link_ee")
+    assert found.family == Family.SPHERICAL_WRIST
+    assert found.axes is not None
+    assert found.axes.names == tuple(f"iiwa_joint_{k}" for k in (1, 2, 4, 5, 6, 7))
+    q = arm.random(np.random.default_rng(0))
+    np.testing.assert_allclose(
+        found.axes.poses(q[None, found.axes.columns])[0], arm.pose("iiwa_link_ee", q), atol=1e-12
+    )
+
+
+def test_joints_that_slide_or_turn_every_way_or_follow_have_no_closed_form():
+    sliding = gallery.panda()
+    with pytest.raises(NoClosedForm, match="'panda_finger_joint1' slides"):
+        screw_axes(sliding.kinematics, "panda_leftfinger")
+    builder = Builder()
+    builder.ball("hip", "pelvis", "thigh")
+    with pytest.raises(NoClosedForm, match="is a ball"):
+        screw_axes(builder.build().kinematics, "thigh")
+    builder = Builder()
+    for k in range(3):
+        builder.revolute(f"j{k}", f"l{k}", f"l{k + 1}", at=(0.1, 0, 0))
+    builder.couple("j2", "j1", ratio=0.5)
+    with pytest.raises(NoClosedForm, match="'j1' is coupled"):
+        screw_axes(builder.build().kinematics, "l3")
+
+
+def test_arms_that_never_move_in_all_directions_are_not_taken_for_a_family():
+    """Axis 3 through the wrist; a shoulder and a wrist that are both points; two axes on each other."""
+    arm = Builder()
+    for k, (at, axis) in enumerate(
+        [((0, 0, 0), "z"), ((0, 0, 0), "y"), ((0.5, 0, 0), "x"), ((0.5, 0, 0), "z"), ((0, 0, 0), "y"), ((0, 0, 0), "x")]
+    ):
+        arm.revolute(f"j{k}", f"l{k}", f"l{k + 1}", at=at, axis=axis)
+    found = recognise(arm.build(), "l6")
+    assert not found
+    assert any("no configuration moves the link in all six directions" in why for why in found.why)
+    flat = Builder()
+    flat.revolute("a", "l0", "l1")
+    flat.revolute("b", "l1", "l2")
+    flat.fixed("c", "l2", "l3", at=(1, 0, 0))
+    assert "lie on each other" in recognise(flat.build(), "l3").why[0]
+
+
+def test_a_chain_in_a_loop_has_no_closed_form_of_its_own():
+    found = recognise(gallery.make("five_bar"), "tool")
+    assert not found
+    assert "is part of the loop that 'closing_joint' closes" in found.why[0]
+
+
+# ---- in words -------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_said_which_axes_meet_where_and_how_well():
+    text = gallery.puma560().explain()
+    assert "Chain to tool: waist, shoulder, elbow, forearm_roll, wrist_bend, flange." in text
+    assert "Axes 4, 5 and 6 meet in the point (0.4521, -0.15, 0.4318) (to " in text
+    assert "So it has a closed form: spherical wrist." in text
+    assert "puma560 has 8 links and 6 freedoms, and no closed loops." in text
+    assert "Axes 2, 3 and 4 are parallel (to 0 rad)." in gallery.ur5().explain("tool0")
+
+
+def test_it_is_said_what_is_missing_by_how_much_and_what_is_used_instead():
+    text = gallery.panda().explain("panda_hand_tcp")
+    assert "Axes 6 and 7 miss each other by 0.088 m: the wrist is no point." in text
+    assert "the general solver is used" in text
+    assert "It has 5 free turning joints; closed forms are known here for 2, 3, 6 and 7." in gallery.zalo5().explain()
+
+
+def test_loops_and_mobility_are_part_of_it():
+    bar = gallery.make("four_bar")
+    text = bar.explain()
+    assert "closing_joint closes a loop, by 5 rows." in text
+    assert "it moves with 1 freedom; by count it would be -2, but 3 of the rows say nothing new." in text
+    bar.q = bar.q + 0.1
+    assert "A loop stands open now" in bar.explain()
+    text = gallery.make("stewart_platform").explain("platform")
+    assert "close 6 loops, by 18 rows" in text
+    assert "moves with 6 freedoms, as the count of rows says" in text
+
+
+def test_the_part_of_a_chain_that_has_a_closed_form_is_found():
+    text = gallery.humanoid().explain("left_hand")
+    assert "From the base 'chest' on (left_shoulder.EZ to left_wrist.EX) it is another matter." in text
+    assert text.endswith("So it has a closed form: S-R-S.")
+
+
+def test_every_mechanism_of_the_gallery_can_be_explained():
+    for name in gallery.names():
+        mechanism = gallery.make(name)
+        text = mechanism.explain()
+        assert text.count("Chain to ") >= 1
+        assert text.startswith(mechanism.name)
+    assert "nothing moves it" in gallery.ur5().explain("base_link")
+
+
+def test_an_unknown_link_is_named():
+    with pytest.raises(UnknownName, match="tool0"):
+        gallery.ur5().explain("tol0")
+
+
+# ---- lines in space -------------------------------------------------------------------------------------------------
+
+
+@given(seed=seeds)
+def test_the_common_normal_stands_square_on_both_lines(seed):
+    rng = np.random.default_rng(seed)
+    a, p, q = direction(rng), rng.uniform(-1, 1, 3), rng.uniform(-1, 1, 3)
+    b = apart(rng, a)
+    one, other = lines.common_normal(p, a, q, b)
+    np.testing.assert_allclose(np.cross(one - p, a), 0, atol=1e-12)
+    np.testing.assert_allclose(np.cross(other - q, b), 0, atol=1e-12)
+    np.testing.assert_allclose([(other - one) @ a, (other - one) @ b], 0, atol=1e-12)
+    assert abs(lines.distance(p, a, q, b) - abs(np.cross(a, b) @ (q - p)) / length(np.cross(a, b))) < 1e-12
+    assert abs(lines.distance(p, a, q, a) - length(np.cross(a, q - p))) < 1e-12
+
+
+@given(seed=seeds)
+def test_lines_through_a_point_meet_there(seed):
+    rng = np.random.default_rng(seed)
+    point = rng.uniform(-5, 5, 3)
+    h = np.array([direction(rng) for _ in range(3)])
+    h[1] = apart(rng, h[0])
+    meeting, miss = lines.meeting_point(point + h * rng.uniform(-2, 2, (3, 1)), h)
+    np.testing.assert_allclose(meeting, point, atol=1e-12)
+    assert miss < 1e-12
