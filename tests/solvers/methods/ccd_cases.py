@@ -1,0 +1,82 @@
+"""Goals and arms for the tests of cyclic coordinate descent, and the error that a sweep lowers."""
+
+from __future__ import annotations
+
+import numpy as np
+from random_mechanisms import random_turn
+
+import mechanik as mk
+from mechanik.spatial import from_position_wxyz
+
+KINDS = ("point", "pose", "hinge", "axis", "orientation", "line", "plane", "square")
+
+
+def random_goal(rng, mechanism, kind, **wish):
+    """Something that one link shall do in the world, or against another one."""
+    links = list(mechanism.links)
+    link = links[rng.integers(1, len(links))]
+    others = [None, None, *(one for one in links if one != link)]
+    place, way, local = rng.normal(scale=1.5, size=3), random_turn(rng)[1:], random_turn(rng)[1:]
+    at, turn = rng.uniform(-0.5, 0.5, 3), random_turn(rng)
+    wish |= {"weight": float(rng.choice([1.0, 0.3, 3.0])), "relative_to": others[rng.integers(len(others))]}
+    match kind:
+        case "point":
+            return mk.Point(link, place, at, **wish)
+        case "pose":
+            return mk.PoseGoal(link, from_position_wxyz(place, turn), at=at, **wish)
+        case "hinge":
+            return mk.Hinge(link, place, way, at, local, **wish)
+        case "axis":
+            return mk.Axis(link, way, local, **wish)
+        case "orientation":
+            return mk.Orientation(link, turn, **wish)
+        case "line":
+            return mk.OnLine(link, place, way, at, **wish)
+        case "plane":
+            return mk.OnPlane(link, place, way, at, **wish)
+        case "square":
+            return mk.PoseGoal(link, from_position_wxyz(place, turn), at=at, dof=("X", "Z", "EY"), **wish)
+    raise AssertionError(kind)
+
+
+def chordal_error(mechanism, goals, size, q):
+    """What a sweep lowers, from the objectives' own relations: squares of lengths, and of chords in place of angles."""
+    total = 0.0
+    for goal in goals:
+        for relation in goal.relations(mechanism):
+            ends = [(relation.a, relation.X_a), (relation.b, relation.X_b)]
+            A, B = (X if link is None else mechanism.pose(link, q) @ X for link, X in ends)
+            p, R = A[:3, :3].T @ (B[:3, 3] - A[:3, 3]), A[:3, :3].T @ B[:3, :3]
+            shifts = [row for row in relation.rows if row < 3 and relation.kind.name != "COSINE"]
+            total += (relation.weight / size) ** 2 * float(p[shifts] @ p[shifts])
+            turns = [row for row in relation.rows if row >= 3]
+            if relation.kind.name == "COSINE":
+                total += relation.weight**2 * R[2, 2] ** 2
+            elif len(turns) == 3:
+                total += relation.weight**2 * (3.0 - np.trace(R))
+            elif turns:
+                total += relation.weight**2 * 2.0 * (1.0 - R[2, 2])
+    return total
+
+
+def path_of(solver, q0, **options):
+    """The configurations from q0 on, one after each sweep."""
+    seen = [np.array(q0)]
+    solution = solver.solve(q0=q0, callback=lambda now: seen.append(now.q) and None, **options)
+    return seen, solution
+
+
+def one_hinge(limits=None, value=0.0, reach=1.0):
+    builder = mk.Builder("one hinge")
+    options = {} if limits is None else {"limits": limits}
+    builder.revolute("hinge", "base", "arm", axis="z", value=value, **options)
+    builder.fixed("end", "arm", "tip", at=(reach, 0, 0))
+    return builder.build()
+
+
+def ball_arm(links=1):
+    builder = mk.Builder("balls")
+    for k in range(links):
+        builder.ball(f"ball{k}", f"link{k}", f"link{k + 1}", at=(0, 0, 0 if k == 0 else 1))
+    builder.fixed("end", f"link{links}", "tip", at=(0, 0, 1))
+    return builder.build()

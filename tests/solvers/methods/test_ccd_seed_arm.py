@@ -1,0 +1,70 @@
+"""Cyclic coordinate descent on the arm of five joints on which hinges and limits were first shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.search.annealing import Annealing
+from mechanik.solvers.ccd import CyclicCoordinateDescent
+
+MILLIMETRE = 1e-3
+"""About a thousandth of how far the effector comes."""
+
+
+@pytest.fixture(scope="module")
+def targets():
+    arm = mk.gallery.zalo5()
+    return arm, [arm.pose("effector", q) for q in arm.random(np.random.default_rng(0), 1000)]
+
+
+def test_a_thousand_targets_are_reached_from_the_straight_pose(targets):
+    """To 1 mm in one attempt all but one, which ends in a dead end between two limits; with restarts all."""
+    arm, poses = targets
+    solver = mk.Solver(arm, mk.Point("effector", (0, 0, 0), tolerance=MILLIMETRE), solver="ccd")
+    found = [solver.solve(X[:3, 3], np.zeros(5)) for X in poses]
+    assert np.median([one.iterations for one in found]) <= 12
+    assert all(arm.space.within_limits(one.q) for one in found)
+    missed = [X for X, one in zip(poses, found, strict=True) if not one.success]
+    assert len(missed) <= 1
+    assert all(one.status.name == "CLOSEST" for one in found if not one.success)
+    assert all(solver.solve(X[:3, 3], np.zeros(5), restarts=20).success for X in missed)
+
+
+def test_a_thousand_targets_are_reached_to_a_micrometre_with_restarts(targets):
+    arm, poses = targets
+    solver = mk.Solver(arm, mk.Point("effector", (0, 0, 0), tolerance=1e-3 * MILLIMETRE), solver="ccd", restarts=20)
+    for X in poses:
+        solution = solver.solve(X[:3, 3], np.zeros(5))
+        assert np.linalg.norm(arm.pose("effector", solution.q)[:3, 3] - X[:3, 3]) <= 1.001e-6
+        assert arm.space.within_limits(solution.q)
+
+
+def direction_solver(arm, solver, **options):
+    goals = [
+        mk.Point("effector", (0, 0, 0), tolerance=MILLIMETRE),
+        mk.Axis("effector", (1, 0, 0), (1, 0, 0), angle_tolerance=1e-2),
+    ]
+    return mk.Solver(arm, goals, solver=solver, **options)
+
+
+@pytest.mark.parametrize("direction_joints", [None, 2])
+def test_points_from_a_direction_are_reached_in_most_single_attempts(targets, direction_joints):
+    arm, poses = targets
+    solver = direction_solver(arm, "ccd", direction_joints=direction_joints)
+    found = [solver.solve((X[:3, 3], X[:3, 0]), np.zeros(5)) for X in poses]
+    assert all(arm.space.within_limits(one.q) for one in found)
+    assert sum(one.success for one in found) >= 630
+
+
+def test_points_from_a_direction_are_all_reached_with_annealing(targets):
+    arm, poses = targets
+    solver = direction_solver(arm, Annealing(local=CyclicCoordinateDescent(), descent=60), max_iterations=300)
+    for X in poses:
+        solution = solver.solve((X[:3, 3], X[:3, 0]), np.zeros(5), rng=np.random.default_rng(0))
+        assert solution.success
+        assert arm.space.within_limits(solution.q)
+        there = arm.pose("effector", solution.q)
+        assert np.linalg.norm(there[:3, 3] - X[:3, 3]) < 1.001e-3
+        assert np.linalg.norm(there[:3, 0] - X[:3, 0]) < 1.001e-2
