@@ -80,6 +80,17 @@ def test_info_shows_loops_with_their_gap_and_true_mobility(capsys):
     assert len(re.findall(r"leg\d_ball .*EX EY EZ +piston\d +platform", out)) == 6
 
 
+def test_explain_says_what_has_a_closed_form_and_why(capsys):
+    code, out, _ = run(capsys, "explain", "gallery:ur5")
+    assert code == 0
+    words = " ".join(out.split())
+    assert "Axes 2, 3 and 4 are parallel" in words
+    assert "it has a closed form: three parallel axes" in words
+    code, _, err = run(capsys, "explain", "gallery:ur5", "--link", "tool9")
+    assert code == 2
+    assert "Did you mean 'tool0'" in err
+
+
 def test_info_as_json_says_the_same(capsys, arm):
     told = data(capsys, "info", arm)
     assert (told["nq"], told["nv"], told["mass"]) == (2, 2, None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
+from mechanik import kernels
 from mechanik.errors import UnknownName, WrongKind
 from mechanik.solvers.method import Method
 
@@ -40,7 +40,12 @@ def find_method(solver: str | Method) -> type[Method]:
     if solver not in METHODS:
         raise UnknownName("solver", solver, [*METHODS, "auto"])
     module, name = METHODS[solver].split(":")
-    return getattr(import_module(module), name)
+    return getattr(kernels.load(module), name)  # many have kernels of their own, and say so when they compile
+
+
+def warm_up_methods() -> dict[str, float]:
+    """Load every method now, with its kernels; seconds taken by each."""
+    return kernels.warm_up(*(place.split(":")[0] for place in METHODS.values()))
 
 
 def option_names(kind: type[Method]) -> tuple[str, ...]:
