@@ -42,7 +42,8 @@ from mechanik.spatial import Pose
 from mechanik.version import __version__
 
 if TYPE_CHECKING:
-    from mechanik import formats, gallery, objectives
+    from mechanik import comparison, formats, gallery, objectives
+    from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
     from mechanik.objectives import (
         Axis,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         Surface,
         from_points,
     )
+    from mechanik.search import closed_form
     from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Solver, Status, solve
 
 __all__ = [
@@ -124,6 +126,9 @@ __all__ = [
     "arm_2d",
     "arm_3d",
     "check",
+    "closed_form",
+    "compare",
+    "comparison",
     "errors",
     "find_roots",
     "formats",
@@ -144,6 +149,8 @@ __all__ = [
 
 # most of the time that importing takes is theirs, and no program needs all of them
 _LATER = {
+    "compare": "mechanik.comparison",
+    "closed_form": "mechanik.search",
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
     **dict.fromkeys(
         ("METHODS", "Iterate", "Method", "Options", "Solution", "Solver", "Status", "solve"), "mechanik.solvers"
@@ -178,7 +185,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    if name in ("formats", "gallery", "objectives"):
+    if name in ("comparison", "formats", "gallery", "objectives"):
         return import_module(f"mechanik.{name}")
     if name in _LATER:
         found = globals()[name] = getattr(import_module(_LATER[name]), name)

@@ -14,8 +14,10 @@ from cyclopts import App, CycloptsError, Parameter
 
 from mechanik.cli import FINE, NO, PIPE_CLOSED, WRONG_USE
 from mechanik.cli.check import check
+from mechanik.cli.compare import compare
 from mechanik.cli.convert import convert
 from mechanik.cli.demo import demo
+from mechanik.cli.explain import explain
 from mechanik.cli.fk import fk
 from mechanik.cli.gallery import gallery
 from mechanik.cli.info import info
@@ -47,7 +49,7 @@ def make_app() -> App:
         version=f"mechanik {__version__}",
         default_parameter=Parameter(show_default=False, negative=""),
     )
-    for command in (info, check, convert, fk, gallery, demo, warmup):
+    for command in (info, explain, check, convert, fk, gallery, compare, demo, warmup):
         app.command(command)
     return app
 

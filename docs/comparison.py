@@ -1,0 +1,83 @@
+"""Make docs/comparison.md, .html and .csv.gz: python docs/comparison.py [--resume]
+
+Every solver on every robot and task; about ten minutes on two cores. Leave the machine alone while it runs: one thing
+is timed after the other. Ctrl-C keeps what is done, and --resume goes on.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import sys
+from pathlib import Path
+
+import mechanik as mk
+from mechanik.comparison.table import COLUMNS, markdown, markdown_overview
+
+HERE = Path(__file__).parent
+INTRODUCTION = """# Solvers compared
+
+Every method of `mk.METHODS` on one robot of each class and on each task, measured by `docs/comparison.py`. All get the
+same targets, starts, tolerances and seeds; each runs with the options that it has by default. The page
+[comparison.html](comparison.html) has the same with plots, [comparison.csv.gz](comparison.csv.gz) every single attempt.
+To compare on a robot of your own: `mechanik compare robot.urdf --html report.html`.
+
+Measured on {date}: {processor}, {cores} cores, one in use; {system}, Python {python}, NumPy {numpy}, Numba {numba};
+seed {seed}.
+
+A success is one that holds when it is checked from outside: the ends within {tolerance:g} m and {angle_tolerance:g} rad
+by forward kinematics, all joints within their limits, all loops shut, and the solver says so. *One attempt* is one
+descent from a random start; *in budget* goes on from further random starts until {budget:g} s are over. What a solver
+refuses, it does not try to do; the reason is below each table. A solver that needs more than {patience:g} s for a task
+gets fewer targets: n says how many.
+
+The columns:
+
+{columns}
+
+## Success in the time budget
+
+Percent of targets; the mean over the tasks, in which what a solver refuses counts as a miss.
+
+{overview}
+## The table
+
+{table}"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--resume", action="store_true", help="go on with what an interrupted run left")
+    resume = parser.parse_args().resume
+    found = mk.compare(
+        targets=40,
+        patience=0.4,
+        csv=HERE / "comparison.csv.gz",
+        resume=resume,
+        progress=True,
+        command="python docs/comparison.py",
+    )
+    if not found.is_complete:
+        sys.stderr.write("interrupted; --resume goes on\n")
+        return 130
+    found.to_html(HERE / "comparison.html")
+    (HERE / "comparison.md").write_text(document(found), encoding="utf-8")
+    return 0
+
+
+def document(found: mk.comparison.Comparison) -> str:
+    """The page in Markdown."""
+    return INTRODUCTION.format(
+        **found.about["machine"],
+        **found.about["settings"],
+        columns="\n".join(f"- *{name}*: {what}." for name, what in COLUMNS.items() if what),
+        overview=markdown_overview(found.rows, found.titles),
+        table=markdown(found.rows, found.titles),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""The report: whole, well-formed, and sufficient to itself."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanik.comparison import Comparison
+from mechanik.comparison.page import page
+from mechanik.comparison.progress import Bar, as_progress, clock
+from mechanik.comparison.svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Line, decades, key, plot
+from mechanik.comparison.trial import ATTEMPT, CURVE, REFUSED, Trial
+from mechanik.errors import CannotSave
+
+EMPTY = {"meta", "input", "br", "link", "img"}
+EVIL = "<script>alert('&')</script>\""
+
+
+def made(name="7r"):
+    about = {"robot": name, "task": "pose"}
+    trials = [
+        Trial(kind=CURVE, solver="lm", curve_at=(1.0, 2.0, 9.0), curve=(1.0, 0.1, 0.0), **about),
+        Trial(kind=CURVE, solver="dls", curve_at=(1.0,), curve=(math.inf,), **about),
+    ]
+    for solver, fine in (("lm", True), ("dls", False)):
+        facts = {"claimed": fine, "verified": fine, "in_budget": fine, "position": 1e-5, "violation": 0.0, "gap": 0.0}
+        for k in range(4):
+            trials.append(
+                Trial(kind=ATTEMPT, solver=solver, target=k, seconds=0.001 * (k + 1), budget_seconds=0.001 * (k + 1),
+                      iterations=5, **facts, **about)
+            )  # fmt: skip
+    trials.append(Trial(kind=REFUSED, solver="fabrik", note=f"refuses: {EVIL}", **about))
+    settings = {"budget": 0.02, "seed": 4, "tolerance": 1e-4, "angle_tolerance": 1e-3, "targets": 4, "patience": 1.0}
+    machine = {"processor": "Abacus 3000", "cores": "2", "date": "2031-01-02"}
+    return Comparison(trials, {"settings": settings, "machine": machine, "titles": {name: f"robot {name}"}})
+
+
+class Balance(HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("name", ["7r", EVIL])
+def test_the_page_is_well_formed_whatever_things_are_called(name):
+    parser = Balance()
+    parser.feed(page(made(name)))
+    assert parser.open == []
+    assert sum(tag == "script" for tag, _ in parser.seen) == 1  # ours
+
+
+def test_the_page_needs_nothing_from_outside():
+    text = page(made())
+    assert not re.search(r"https?://|//cdn|@import|url\(", text)
+    parser = Balance()
+    parser.feed(text)
+    assert not any({"src", "href"} & attributes.keys() for _, attributes in parser.seen)
+
+
+def test_the_page_names_the_machine_the_seed_and_every_solver():
+    text = page(made())
+    for word in ("Abacus 3000", "2031-01-02", "robot 7r", ">lm<", ">dls<", ">fabrik<", "refuses: &lt;script&gt;"):
+        assert word in text
+    assert re.search(r"<dt>seed</dt><dd>4</dd>", text)
+
+
+def test_there_are_three_plots_with_a_line_for_each_that_has_something_to_show():
+    drawings = re.findall(r"<svg [^>]*class=\"plot\".*?</svg>", page(made()))
+    assert len(drawings) == 3
+    assert [len(re.findall("<polyline", drawing)) for drawing in drawings] == [2, 2, 2]
+
+
+def test_a_page_of_nothing_is_a_page():
+    parser = Balance()
+    parser.feed(page(Comparison([], {})))
+    assert parser.open == []
+
+
+def test_a_page_that_cannot_be_written_is_said(tmp_path):
+    made().to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(CannotSave, match=r"page\.html"):
+        made().to_html(tmp_path / "no folder" / "page.html")
+
+
+values = st.floats(1e-8, 1e8)
+
+
+@given(values, values, values, st.booleans())
+def test_an_axis_keeps_order_and_goes_from_end_to_end(a, b, c, is_log):
+    low, middle, high = sorted((a, b, c))
+    if high < low * 1.001:
+        return
+    axis = Axis("", low, high, is_log)
+    assert axis.share(low) == pytest.approx(0, abs=1e-9)
+    assert axis.share(high) == pytest.approx(1)
+    assert 0 <= axis.share(middle) <= 1 + 1e-12
+    assert axis.share(high * 2) == axis.share(high)
+
+
+@given(values, st.floats(1.5, 1e9), st.booleans())
+def test_ticks_lie_on_the_axis_and_are_not_too_many(low, factor, is_log):
+    axis = Axis("", low, low * factor, is_log)
+    ticks = axis.ticks()
+    assert len(ticks) <= 8
+    for value, _ in ticks:
+        assert low * (1 - 1e-6) <= value <= low * factor * (1 + 1e-6)
+    if not is_log:
+        assert len(ticks) >= 2
+
+
+@given(st.lists(st.one_of(st.floats(0, 1e9), st.just(math.inf)), max_size=6))
+def test_decades_hold_what_they_can_and_are_apart(numbers):
+    low, high = decades(numbers, 1e-6, 1e3)
+    assert 1e-6 <= low < high
+    for value in numbers:
+        if 1e-6 <= value <= 1e3:
+            assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
+
+
+def test_lines_stay_inside_the_frame_and_drawings_are_xml():
+    line = Line("a < b", 12, [(0.1, -5.0), (1.0, 0.5), (1e9, 1e9)])
+    text = plot("t & t", [line], Axis("x", 1, 100, is_log=True), Axis("y", 0, 1))
+    root = ElementTree.fromstring(text)
+    points = root.find("polyline").attrib["points"].split()
+    for x, y in (map(float, point.split(",")) for point in points):
+        assert LEFT <= x <= WIDTH - RIGHT
+        assert TOP <= y <= HEIGHT - BOTTOM
+    ElementTree.fromstring(key(12))
+    assert "stroke-dasharray" in key(12)
+    assert "stroke-dasharray" not in key(2)
+
+
+def test_the_bar_fills_up_and_ends_its_line():
+    stream = io.StringIO()
+    bar = Bar(stream)
+    for done in range(5):
+        bar(done, 4, "" if done == 4 else "7R, pose, lm")
+    shown = stream.getvalue().split("\r")[1:]
+    assert [line.count("#") for line in shown] == [0, 6, 12, 18, 24]
+    assert "7R, pose, lm" in shown[1]
+    assert shown[-1].endswith("\n")
+    assert clock(125.7) == "2:05"
+
+
+def test_nobody_looks_on_unless_asked_or_at_a_terminal(capsys):
+    as_progress(False)(1, 2, "x")
+    as_progress(None)(1, 2, "x")
+    assert capsys.readouterr().err == ""
+    as_progress(True)(1, 2, "x")
+    assert "1/2" in capsys.readouterr().err
