@@ -42,7 +42,6 @@ class Problem:
         step: (n,) to be written before `advance`.
         lower, upper: (n,) how far the step may go in each column from here. Balls have no bounds.
         q_lower, q_upper: (nq,) limits of this solve.
-        rng: for methods that draw.
         kept: what a method has worked out about the mechanism and wants to find again at the next call.
     """
 
@@ -50,7 +49,7 @@ class Problem:
         self.mechanism, self.program, self.part = mechanism, program, part
         self.relations: Sequence[Relation] = ()
         self.objectives: tuple[Objective, ...] = ()
-        self.rng = np.random.default_rng(0)
+        self._rng: np.random.Generator | None = None
         self.q_lower, self.q_upper = mechanism.space.lower, mechanism.space.upper
         packed = part.packed
         self._ints, self._floats, at = packed.ints, packed.floats, packed.at
@@ -92,7 +91,14 @@ class Problem:
         """What one call asks for; the tables of the part have it already."""
         self.objectives, self.relations = objectives, relations
         self.q_lower, self.q_upper = bounds
-        self.rng = np.random.default_rng(0) if rng is None else rng
+        self._rng = rng
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """For methods that draw; the caller's, or one that always draws the same."""
+        if self._rng is None:
+            self._rng = np.random.default_rng(0)
+        return self._rng
 
     @property
     def q(self) -> Array:

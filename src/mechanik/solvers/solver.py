@@ -36,8 +36,7 @@ from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
-NOTHING_MORE = (None, None, None, None, None)
-NOBODY = Watch()
+NOTHING_MORE = (None, None, None, None)
 EYE, LAST_ROW, NOT_A_ROTATION = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
 
 
@@ -113,28 +112,16 @@ class Solver(Prepared):
             and Frame.edits == self._edits
             and type(q0) is np.ndarray
             and q0.shape == self._shape
-            and not (options or history)
-            and (lock, limits, rng, feasible, callback) == NOTHING_MORE
+            and not history
+            and (lock, limits, feasible, callback) == NOTHING_MORE
         ):
             begun = time.perf_counter()
-            q = np.empty(self._shape)
             with self._one_at_a_time:
-                target = self._shortcut(targets, q0)
-                if target is not None and not self._is_compiled:
-                    found = self._short_attempt(target, q0)
-                    if found is not None:
-                        asked = targets if isinstance(targets, float) else targets.copy()
-                        return Solution(self, asked, found, (self._out.copy(),), time.perf_counter() - begun)
-                elif target is not None:
-                    try:
-                        starts = self._starts if self._kept_starts is None else self._kept_starts
-                        code = descent.search(self._ints, self._floats, target, q0, starts, q)
-                    except TypeError:  # not a contiguous array of float64
-                        code = None
-                    if code == DONE and (self._second is None or self._out[SUCCESS] == 1.0):
-                        self._is_aimed = True
-                        asked = targets if isinstance(targets, float) else targets.copy()
-                        return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
+                q = self._short_way(targets, q0, rng, options, begun)
+                if q is not None:
+                    self._is_aimed = True
+                    asked = targets if isinstance(targets, float) else targets.copy()
+                    return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
         check_names(options, option_names(type(self.method)))
         with self._one_at_a_time:
             return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options)
@@ -171,22 +158,48 @@ class Solver(Prepared):
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _short_attempt(self, target: Array, q0: Array) -> Array | None:
-        """One attempt of a method, its target checked and put in here; None if that has to be looked at closely."""
-        if not math.isfinite(float(q0.sum())):
+    def _short_way(
+        self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+    ) -> Array | None:
+        """Straight to the kernel, or to the method's loop; None if something has to be looked at closely first."""
+        assert self._shortcut is not None
+        target = self._shortcut(targets, q0)
+        if target is None:
+            return None
+        if not self._is_compiled:
+            return self._short_attempt(target, q0, rng, options, begun)
+        if options or rng is not None:
+            return None
+        q = np.empty(self._shape)
+        starts = self._starts if self._kept_starts is None else self._kept_starts
+        try:
+            code = descent.search(self._ints, self._floats, target, q0, starts, q)
+        except TypeError:  # not a contiguous array of float64
+            return None
+        return q if code == DONE and (self._second is None or self._out[SUCCESS] == 1.0) else None
+
+    def _short_attempt(
+        self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+    ) -> Array | None:
+        """One attempt of a method, whose target is checked and put in here."""
+        deadline = math.inf
+        if options:
+            seconds = options.get("max_seconds") if len(options) == 1 else None
+            if type(seconds) is not float or not seconds >= 0.0:
+                return None
+            deadline = begun + seconds
+        if not math.isfinite(float(q0.sum())) or not (rng is None or isinstance(rng, np.random.Generator)):
             return None
         if len(target) == 4:
             R = target[:3, :3]
-            if not (np.abs(R.T @ R - EYE).max() < NOT_A_ROTATION and (target[3] == LAST_ROW).all()):
-                return None
-            if not math.isfinite(float(target[:3, 3].sum())):
+            sound = np.abs(R.T @ R - EYE).max() < NOT_A_ROTATION and (target[3] == LAST_ROW).all()
+            if not sound or not math.isfinite(float(target[:3, 3].sum())):
                 return None
             at = self._floats[self._frame_a :]
             at[:9], at[9:12] = R.ravel(), target[:3, 3]
-        self._is_aimed = True
         problem = self._problems[0]
-        problem.ask(self._objectives, problem.relations, self._bounds, None)
-        return attempt(problem, self.method, q0, self.options, NOBODY)
+        problem.ask(self._objectives, problem.relations, self._bounds, rng)
+        return attempt(problem, self.method, q0, self.options, Watch(deadline))
 
     def _compiled(self) -> None:
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
