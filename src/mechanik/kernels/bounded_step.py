@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from mechanik.kernels.chain_curvature import bend_chain
 from mechanik.kernels.compiler import part
 from mechanik.kernels.curvature import remember
 from mechanik.kernels.elimination import NONE, eliminate
@@ -123,12 +124,13 @@ def shorten(I, F, x):
 
 
 @part
-def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved):
+def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved, placed):
     """The step from x into `step`. With `newton`, only shut what is hard.
 
     Args:
         curved: whether second derivatives are estimated, as `curvature.py` does it.
         moved: whether the step before was taken, so that something can be learned from it.
+        placed: whether the poses that are there belong to x; else x is where it was at the step before.
     Returns:
         the soft rows' sum of squares once what is hard is shut, by how much the model says that the step changes it,
         and the largest reduced gradient of a column that is free to follow it.
@@ -138,48 +140,50 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
     hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
     c = I[N_COLUMNS]
     banned = settle_bans(I, F, x)
-    n = eliminate(I, F, stage, buffer, hard)
-    change, steepest, cost = 0.0, 0.0, 0.0
-    if not newton:
-        cost = assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved)
+    change, steepest, cost, n, kept = 0.0, 0.0, 0.0, I[ZERO], I[ZERO]
+    chain = I[stages + STAGE_INTS * stage + CHAIN_BLOCK] if curved else I[ZERO] + NONE
+    if chain >= 0 and placed == 1.0 and not newton:
+        bend_chain(I, F, buffer, chain)
+    wide = I[stages + STAGE_INTS * stage + IS_WIDE] == 1 and (chain >= 0 or not curved)
+    stale = True
     for attempt in range(PASSES):
+        if stale:
+            n = eliminate(I, F, stage, buffer, hard)
+            if not newton:
+                learned = moved if attempt == 0 else 0.0
+                cost, kept = assemble(I, F, options, buffer, hard, soft, n, damping, curved, learned, wide)
+            stale = False
         if newton:
             for v in range(c):
                 F[step + v] = F[offset + v]
         else:
-            solve_free(I, F, options, x, n, banned)
+            solve_free(I, F, options, x, n, banned, kept, chain)
             spread(I, F, n)
         over, follower = put_on_bounds(I, F, x)
-        if over > 0 and hard == 0 and moved == 1.0 and not curved:
-            # as long as steps are taken, the way to the bounds is shortened, and the next step knows them: nearly as
-            # many iterations as with a second pass, which costs a third of one
+        # as long as steps are taken, the way to the bounds is shortened, and the next step knows them: nearly as many
+        # iterations as with a second pass, which costs a third of one
+        stops = over > 0 and hard == 0 and moved == 1.0 and not curved
+        last = stops or attempt == PASSES - 1
+        if stops:
             stop_at_bounds(I, F, x, n)
-            change = model(I, F, n)
+        elif over > 0 and last:
+            share = shorten(I, F, x)
+            for i in range(n):
+                F[line + i] *= share
+        if not newton and (over == 0 or last):
+            change = model(I, F, n, kept, chain)
+        if last or (over == 0 and (newton or banned == 0 or let_go(I, F, n) == 0)):
             break
-        if over == 0:
-            if newton:
-                break
-            change = model(I, F, n)
-            if banned == 0 or let_go(I, F, n) == 0:
-                break
-        elif follower == 1:  # a dependent column cannot be on its bound: choose others
-            n = eliminate(I, F, stage, buffer, hard)
-            if not newton:
-                cost = assemble(I, F, options, buffer, hard, soft, n, damping, curved, 0.0)
+        stale = over > 0 and follower == 1  # a dependent column cannot be on its bound: choose others
         banned = 0
         for v in range(c):
             if I[ban + v] != FREE:
                 banned += 1
-        if attempt == PASSES - 1:
-            share = shorten(I, F, x)
-            for i in range(n):
-                F[line + i] *= share
-            change = model(I, F, n)
     if not newton:
         for i in range(n):
             if may_move(I, F, x, I[independent + i], F[gradient + i]):
                 steepest = max(steepest, abs(F[gradient + i]))
-        if curved:
+        if curved and not wide:
             remember(I, F, n)
     return cost, change, steepest
 

@@ -52,10 +52,12 @@ def search(I, F, target, q0, starts, q):
             if options[FIXED_DAMPING] > 0.0:
                 damping = options[FIXED_DAMPING] * S[MU] / options[FIRST_MU]
             base, buffer = (trial, 1 - current) if newton else (x, current)
-            curved, moved = S[CURVED] == 1.0, S[MOVED]
-            cost, change, steepest = bounded_step(I, F, options, base, stage, buffer, damping, newton, curved, moved)
+            curved, moved, placed = S[CURVED] == 1.0, S[MOVED], S[PLACED]
+            cost, change, steepest = bounded_step(
+                I, F, options, base, stage, buffer, damping, newton, curved, moved, placed
+            )
             if not newton:
-                S[MOVED], S[PHASE] = 0.0, TRIAL
+                S[MOVED], S[PLACED], S[PHASE] = 0.0, 0.0, TRIAL
                 action = consider(I, F, S, options, out, cost, change, steepest)
                 S[IN_STAGE] += 1
                 S[ITERATIONS] += 1

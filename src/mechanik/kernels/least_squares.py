@@ -9,10 +9,24 @@ import math
 
 import numpy as np
 
+from mechanik.kernels.chain_curvature import chain_times, solve_chain
 from mechanik.kernels.compiler import part
 from mechanik.kernels.curvature import bend_matrix
 from mechanik.kernels.elimination import NONE
 from mechanik.kernels.problem import *
+from mechanik.kernels.wide import (
+    add_alone,
+    add_rows,
+    begin_wide,
+    end_wide,
+    hold_back,
+    small_matrix,
+    way_to_bound,
+    wide_line,
+    wide_model,
+)
+
+NARROW = -1
 
 
 @part
@@ -68,39 +82,37 @@ def add_column(I, F, J, width, m, i, z, A, n, local, listed, touched):
 
 
 @part
-def hold_back(F, e, mask, m, largest, largest_angle):
-    """Errors that are farther off than they should pull are shortened."""
-    lengths = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
-    metres, radians = 0.0, 0.0
-    for r in range(m):
-        if r < lengths:
-            metres += F[e + r] * F[e + r]
-        else:
-            radians += F[e + r] * F[e + r]
-    for r in range(m):
-        if r < lengths:
-            F[e + r] *= min(1.0, largest / math.sqrt(max(metres, 1e-300)))
-        else:
-            F[e + r] *= min(1.0, largest_angle / math.sqrt(max(radians, 1e-300)))
+def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved, wide):
+    """All that is to be known of the soft rows; returns e'e, and how many rows are kept, or NARROW.
 
-
-@part
-def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
-    """The matrix H0 = A'A + damping (1 + Z'Z) and the gradient -A'e over the independent columns; returns e'e."""
+    The matrix H0 = A'A + damping (1 + Z'Z) and the gradient -A'e over the independent columns; of wide stages
+    the rows themselves, as `wide.py` has them, in place of H0.
+    """
     blocks, dependent, first, local = I[AT_BLOCKS], I[AT_DEPENDENT], I[AT_FIRST], I[AT_LOCAL]
     listed, g, e, H = I[AT_LISTED], I[AT_GRADIENT], I[AT_E1], I[AT_H0]
     for i in range(n):
         I[first + i] = i
         F[g + i] = 0.0
         I[local + i] = 0
-        for k in range(i + 1):
-            F[H + i * n + k] = 0.0
-    cost = 0.0
+    cost, kept = 0.0, I[ZERO] + NARROW
+    if wide:
+        kept = I[ZERO]
+        begin_wide(I, F, damping)
+    else:
+        for i in range(n):
+            for k in range(i + 1):
+                F[H + i * n + k] = 0.0
     for b in range(hard, soft):
         m = I[blocks + BLOCK_INTS * b + ROWS]
+        if wide and m == 1 and I[blocks + BLOCK_INTS * b + COLUMNS] == 1:
+            cost += add_alone(I, F, options, buffer, b)
+            continue
         A, width, count = gather(I, F, options, buffer, b, hard, n)
         for r in range(m):
             cost += F[e + r] * F[e + r]
+        if wide:
+            kept = add_rows(I, F, n, kept, m, A, width, count)
+            continue
         lowest = n
         for t in range(count):
             lowest = min(lowest, I[listed + t])
@@ -139,6 +151,8 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
                         for r in range(m):
                             s += F[A + r * width + t] * F[A + r * width + k]
                         F[H + i * n + I[listed + k]] += s
+    if wide:
+        return cost, end_wide(I, F, n, kept, damping)
     if curved:
         bend_matrix(I, F, n, moved)
     for i in range(n):
@@ -148,7 +162,7 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved):
         for v in range(I[N_COLUMNS]):
             if I[dependent + v] != NONE:
                 damp_dependent(I, F, v, n, damping)
-    return cost
+    return cost, kept
 
 
 @part
@@ -170,10 +184,29 @@ def damp_dependent(I, F, v, n, damping):
 
 
 @part
-def solve_free(I, F, options, x, n, banned):
+def solve_free(I, F, options, x, n, banned, kept, chain):
     """The independent columns' step into `line`; banned ones go to their bound."""
-    column_x, ban, independent, first = I[AT_COLUMN_X], I[AT_BAN], I[AT_INDEPENDENT], I[AT_FIRST]
-    scale, lower, upper, pull = I[AT_SCALE], I[AT_LOWER], I[AT_UPPER], I[AT_PULL]
+    if chain >= 0:
+        solve_chain(I, F, x, chain, n)
+        return
+    size = n
+    if kept == NARROW:
+        large_matrix(I, F, x, n, banned)
+    else:
+        small_matrix(I, F, x, n, kept)
+        size = kept
+    if options[SVD] == 1.0:
+        solve_by_rotations(I, F, I[AT_H], size, I[AT_FIRST], I[AT_LINE])
+    else:
+        cholesky(I, F, I[AT_H], size, I[AT_FIRST], I[AT_LINE])
+    if kept != NARROW:
+        wide_line(I, F, n, kept)
+
+
+@part
+def large_matrix(I, F, x, n, banned):
+    """H0 over the free columns into H, and its right side into `line`."""
+    ban, independent, first, pull = I[AT_BAN], I[AT_INDEPENDENT], I[AT_FIRST], I[AT_PULL]
     H, H0, y = I[AT_H], I[AT_H0], I[AT_LINE]
     for i in range(n):
         F[y + i] = F[pull + i]
@@ -183,10 +216,7 @@ def solve_free(I, F, options, x, n, banned):
         for i in range(n):
             v = I[independent + i]
             if I[ban + v] != FREE:
-                way = 0.0
-                if I[ban + v] != LOCKED:
-                    bound = F[upper + v] if I[ban + v] == ON_UPPER else F[lower + v]
-                    way = (bound - F[x + I[column_x + v]]) / F[scale + v]
+                way = way_to_bound(I, F, x, v)
                 for k in range(I[first + i], i):
                     F[y + k] -= F[H + i * n + k] * way
                     F[H + i * n + k] = 0.0
@@ -196,10 +226,6 @@ def solve_free(I, F, options, x, n, banned):
                         F[H + k * n + i] = 0.0
                 F[H + i * n + i] = 1.0
                 F[y + i] = way
-    if options[SVD] == 1.0:
-        solve_by_rotations(I, F, H, n, first, y)
-    else:
-        cholesky(I, F, H, n, first, y)
 
 
 @part
@@ -309,18 +335,23 @@ def spread(I, F, n):
 
 
 @part
-def model(I, F, n):
+def model(I, F, n, kept, chain):
     """By how much the damped model says that the step in `line` lowers the cost; its slope there into `full`."""
     first, g, H, y, full = I[AT_FIRST], I[AT_PULL], I[AT_H0], I[AT_LINE], I[AT_FULL]
     change = 0.0
-    for i in range(n):
-        F[full + i] = F[H + i * n + i] * F[y + i]
-    for i in range(n):
-        s = 0.0
-        for k in range(I[first + i], i):
-            s += F[H + i * n + k] * F[y + k]
-            F[full + k] += F[H + i * n + k] * F[y + i]
-        F[full + i] += s
+    if chain >= 0:
+        chain_times(I, F, chain, n, y, full)
+    elif kept != NARROW:
+        return wide_model(I, F, n, kept)
+    else:
+        for i in range(n):
+            F[full + i] = F[H + i * n + i] * F[y + i]
+        for i in range(n):
+            s = 0.0
+            for k in range(I[first + i], i):
+                s += F[H + i * n + k] * F[y + k]
+                F[full + k] += F[H + i * n + k] * F[y + i]
+            F[full + i] += s
     for i in range(n):
         change += F[y + i] * (F[full + i] - 2.0 * F[g + i])
         F[full + i] -= F[g + i]

@@ -36,8 +36,8 @@ TERM_INTS = 5
 MOVES_A, MOVES_B = 1, 2  # bits of T_SIDE
 
 # a stage
-HARD, SOFT, IS_WISH = range(3)
-STAGE_INTS = 3
+HARD, SOFT, IS_WISH, IS_WIDE, CHAIN_BLOCK = range(5)
+STAGE_INTS = 5
 
 # options of the solver
 (SHUT, MAX_ITERATIONS, FIRST_MU, SMALLEST_GRADIENT, KICK, PATIENCE, BUDGET, FIXED_DAMPING, SMALLEST_STEP, LARGEST_ERROR,
@@ -52,12 +52,17 @@ MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
 SIZES = (
     "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns",
     "widest", "q",
-    "functions", "target", "zero",
+    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
- N_Q, N_FUNCTIONS, TARGET, ZERO) = range(16)  # fmt: skip
-"""ZERO is always 0, and the compiler does not know it: for a known number it compiles functions twice."""
-OFFSETS = 16
+ N_Q, N_FUNCTIONS, TARGET, ZERO, N_HARD, N_WIDE, N_SQUARE, N_MATRIX, N_FOLLOW,
+ N_CHAIN) = range(22)  # fmt: skip
+"""ZERO is always 0, and the compiler does not know it: for a known number it compiles functions twice. N_HARD is how
+many rows are hard at most, N_WIDE how many rows a wide stage has at most (`wide.py`). The next three are lengths of
+tables: of a matrix over all columns, if there is need of one; of the largest matrix that is solved; of what dependent
+columns follow. N_CHAIN is how many joints the chain has of which all second derivatives are known
+(`chain_curvature.py`)."""
+OFFSETS = 22
 
 INT_TABLES = {
     "blocks": "blocks * 16",
@@ -66,7 +71,7 @@ INT_TABLES = {
     "slack": "rows * 2",  # for each row, where its slack is in x and among the block's columns; -1 if it has none
     "column_x": "columns",  # which number of x a column moves; -1 for balls
     "balls": "balls * 2",  # where a ball is in x, and its first column
-    "stages": "stages * 3",
+    "stages": "stages * 5",  # CHAIN_BLOCK is -1 if there is none
     "private": "stages * columns",  # how many hard blocks of a stage know a column
     "order": "columns",  # in which the columns are eliminated: those that few blocks know come first
     # from here on room to work in
@@ -80,7 +85,7 @@ INT_TABLES = {
     "released": "columns",
     "z_count": "columns",  # of each dependent column, how many entries its row of Z has
     "z_start": "columns",  # and where they begin
-    "z_index": "columns * columns // 4 + columns",
+    "z_index": "follow",
     "pivot": "rows",
     "rest_column": "rows",
     "old_columns": "columns",  # which columns were independent at the step before
@@ -115,19 +120,28 @@ FLOAT_TABLES = {
     "full": "columns",
     "block_A": "widest * columns",
     "e1": "rows",
-    "H": "columns * columns",
-    "H0": "columns * columns",
-    "dense": "rows * (columns + 1)",
-    "Z": "columns * columns // 4 + columns",
+    "H": "matrix",
+    "H0": "square",
+    "dense": "hard * (columns + 1)",
+    "Z": "follow",
     "T": "jacobian",
     "rhs": "rows",
     "line": "columns",
-    "S": "columns * columns",  # what Gauss and Newton leave out of the second derivatives, as far as it is known
+    "S": "square",  # what Gauss and Newton leave out of the second derivatives, as far as it is known
     "reluctance": "columns",  # how much more a column is damped than others
     "pull": "columns",  # the gradient, less what damping takes from dependent columns
     "old_gradient": "columns",  # at the step before
     "old_step": "columns",
-    "V": "columns * columns",
+    "V": "matrix",
+    "B": "wide * columns",  # of a wide stage: rows over the independent columns
+    "far": "wide",  # what these rows are from zero
+    "left": "wide",  # and what the step leaves of that
+    "diagonal": "columns",  # of each column, the rows that know it alone, squared, and its damping
+    "alone": "columns",  # and how these rows pull
+    "chain": "chain * 12",  # u and v of each joint of a chain
+    "chain_w": "chain * 6",
+    "sums": "42",
+    "give": "columns",  # how far a column gives way to a unit of pull; 0 for those that are not free
 }
 (
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
@@ -139,4 +153,5 @@ FLOAT_TABLES = {
  AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0,
  AT_DENSE, AT_Z, AT_T,
  AT_RHS, AT_LINE, AT_S, AT_RELUCTANCE, AT_PULL, AT_OLD_GRADIENT, AT_OLD_STEP, AT_V,
+ AT_B, AT_FAR, AT_LEFT, AT_DIAGONAL, AT_ALONE, AT_CHAIN, AT_CHAIN_W, AT_SUMS, AT_GIVE,
 ) = range(OFFSETS, OFFSETS + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

@@ -193,6 +193,16 @@ def reject(I, F, S, options, out):
 
 
 @part
+def can_curve(I, stage):
+    """Whether second derivatives are known of a chain, or are worth a matrix over all columns.
+
+    For wishes of a long arm they are not: a rest pose takes as many steps with them, each fifteen times as long.
+    """
+    at = I[AT_STAGES] + STAGE_INTS * stage
+    return I[at + CHAIN_BLOCK] >= 0 or (I[N_SQUARE] > 0 and (I[at + IS_WIDE] == 0 or I[at + IS_WISH] == 0))
+
+
+@part
 def judge(I, F, S, options, out):
     """The trial has been evaluated: take it, shut it, or leave it."""
     stages, x = I[AT_STAGES], I[AT_X]
@@ -233,11 +243,11 @@ def judge(I, F, S, options, out):
         S[MOVED] = 1.0
         if 0 < S[UNMET] < stage:
             S[MOVED_BELOW] = 1.0
-        if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3]:
+        if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3] and can_curve(I, stage):
             S[CURVED] = 1.0
             forget(I, F)
     copy(I, F, trial, x)
-    S[COST], S[CURRENT], S[IS_SHUT] = cost, 1 - current, 1.0 if shut else 0.0
+    S[COST], S[CURRENT], S[IS_SHUT], S[PLACED] = cost, 1 - current, 1.0 if shut else 0.0, 1.0
     if shut or (phase == FIRST and S[IN_STAGE] == 0):
         copy(I, F, x, last_shut)
         S[SHUT_COST] = cost

@@ -19,6 +19,12 @@ from mechanik.spatial.array import Array
 SHUT = 1e-10
 """How far (m and rad) what is hard may be from zero."""
 
+WIDE, FEWEST = 2, 12
+"""A stage is wide if it has this many times as many columns as rows, and so many at least: from there on the step costs
+less so. Measured on arms of 7 to 30 joints."""
+LARGEST_SQUARE = 128
+"""Up to so many columns there is room for a matrix of second derivatives, even if no step needs a matrix so large."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -78,6 +84,9 @@ def pack(
     node_of = {node: k for k, node in enumerate(needed)} | {-1: -1}
     heights = [draft.height for draft in drafts]
     stages = len(wishes)
+    shapes = [_shape(s, drafts, members, c) for s in range(stages)]
+    hard, wide = (max(0, *found) for found in zip(*[(one.hard, one.is_wide * one.rows) for one in shapes], strict=True))
+    square = c * c if c <= LARGEST_SQUARE or any(one.is_narrow for one in shapes) else 0
     sizes = {
         "nodes": len(needed), "columns": c, "x": nx, "blocks": len(drafts), "rows": sum(heights),
         "terms": sum(len(draft.terms) for draft in drafts), "stages": stages,
@@ -85,6 +94,9 @@ def pack(
         "jacobian": sum(h * len(some) for h, some in zip(heights, members, strict=True)),
         "block_columns": sum(map(len, members)), "widest": max([1, *heights]), "q": skeleton.nq,
         "functions": sum(draft.relation.kind is Kind.FUNCTION for draft in drafts), "target": 0, "zero": 0,
+        "hard": hard, "wide": wide, "square": square, "matrix": max(square, wide * wide),
+        "follow": min(c * c // 4, hard * c) + c,
+        "chain": max([0, *[len(drafts[one.chain].terms) for one in shapes if one.chain >= 0]]),
     }  # fmt: skip
     packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64))
     at = packed.at
@@ -96,7 +108,7 @@ def pack(
     at["order"][:] = order
     for s in range(stages):
         start, end = (sum(draft.stage < limit for draft in drafts) for limit in (s, s + 1))
-        at["stages"].reshape(-1, 3)[s] = start, end, wishes[s]
+        at["stages"].reshape(-1, problem.STAGE_INTS)[s] = start, end, wishes[s], shapes[s].is_wide, shapes[s].chain
         for b in range(start):
             at["private"].reshape(stages, c)[s, members[b]] += 1
     _fill_blocks(packed, drafts, members, column_of, node_of, slack_column, skeleton.nx)
@@ -150,12 +162,29 @@ class Draft:
                 if active[v]:
                     self.terms.append((v, node, axis, turns, side, float(skeleton.nodes[node, RATIO])))
         self.columns = _whole_balls(skeleton, direct | {v for v, *_ in self.terms})
+        self.has_balls = any(v in self.columns for _, v in skeleton.balls)
         self.lengths = relation.in_metres
         if relation.kind is Kind.VALUE:
             self.lengths = (not skeleton.rotates[skeleton.v_of_x[self.x_index]],)
         self.size = size
         self.length_weight, self.angle_weight = (weight * block.weight * relation.weight for weight in weights)
         self.weights = [self.length_weight / size if length else self.angle_weight for length in self.lengths]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether it is a goal that stands still, for the end of a chain of single freedoms, each moved by itself."""
+        relation = self.relation
+        turns = sum(row >= 3 for row in relation.rows)
+        moves = {(v, side) for v, _, _, _, side, _ in self.terms}
+        return (
+            relation.kind is Kind.POSE
+            and relation.world_axes is None
+            and turns in (0, 3)
+            and not self.is_banded(0)
+            and not self.has_balls
+            and moves == {(v, problem.MOVES_B) for v in self.columns}
+            and len(moves) == len(self.terms)
+        )
 
     @property
     def is_direct(self) -> bool:
@@ -216,6 +245,34 @@ def _order(columns: int, members: Sequence[Sequence[int]]) -> list[int]:
             uses[k] += 1
             first[k] = min(first[k], b)
     return sorted(range(columns), key=lambda k: (uses[k], first[k], k))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of a stage.
+
+    Attributes:
+        hard: how many rows are hard.
+        rows: how many rows a wide step would keep: those that know several columns, and one for each dependent column.
+        is_wide, is_narrow: whether it takes the wide step or the other one; neither, if nothing is asked of it.
+        chain: the block of a wide stage that is a chain of which all second derivatives are known; -1 if there is none.
+    """
+
+    hard: int
+    rows: int
+    is_wide: bool
+    is_narrow: bool
+    chain: int
+
+
+def _shape(stage: int, drafts: Sequence[Draft], members: Sequence[Sequence[int]], columns: int) -> Shape:
+    hard = sum(draft.height for draft in drafts if draft.stage < stage)
+    soft = [b for b, draft in enumerate(drafts) if draft.stage == stage]
+    several = [b for b in soft if (drafts[b].height, len(members[b])) != (1, 1)]
+    rows = sum(drafts[b].height for b in several) + min(hard, columns)
+    is_wide = bool(soft) and columns >= max(WIDE * rows, FEWEST)
+    chain = several[0] if is_wide and hard == 0 and len(several) == 1 and drafts[several[0]].is_chain else -1
+    return Shape(hard, rows, is_wide, bool(soft) and not is_wide, chain)
 
 
 def _room(sizes: Mapping[str, int], columns: Indices) -> Packed:

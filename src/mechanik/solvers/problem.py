@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mechanik import kernels
-from mechanik.kernels.problem import BLOCK_INTS, FIRST_ROW, HARD, LOCKED, ROWS, SOFT
+from mechanik.kernels.problem import BLOCK_INTS, FIRST_ROW, HARD, LOCKED, ROWS, SOFT, STAGE_INTS
 from mechanik.kernels.solver_state import CURRENT, STATUS
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
@@ -53,7 +53,7 @@ class Problem:
         self.q_lower, self.q_upper = mechanism.space.lower, mechanism.space.upper
         packed = part.packed
         self._ints, self._floats, at = packed.ints, packed.floats, packed.at
-        stages = at["stages"].reshape(-1, 3)
+        stages = at["stages"].reshape(-1, STAGE_INTS)
         required = [k for k, wish in enumerate(part.wishes) if not wish]
         self.levels = sum(stages[k, SOFT] > stages[k, HARD] and part.levels[k] >= 0 for k in required)
         self._required, self._end = int(max((stages[k, SOFT] for k in required), default=0)), packed.sizes["blocks"]
