@@ -25,7 +25,7 @@ log = logging.getLogger("mechanik")
 
 KERNEL_MODULES = {"forward": 5, "descent": 36, "look": 12}
 """Each module of compiled kernels, with the seconds that compiling it took on a 2-core cloud machine."""
-SECONDS_OF_OTHERS = "up to 15"
+SECONDS_OF_OTHERS = 10
 
 KEPT_STAMPS = 8
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}

@@ -74,7 +74,8 @@ class Solver(Prepared):
     ) -> None:
         self._one_at_a_time = threading.Lock()
         super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
-        kernels.load("descent")  # now, so that the first solve is as fast as any
+        for name in ("descent",) if isinstance(self.method, LevenbergMarquardt) else ("descent", "look"):
+            kernels.load(name)  # now, so that the first solve is as fast as any
 
     def __repr__(self) -> str:
         asked = f"{len(self._objectives)} objectives in {len(self._program.parts)} chains"
