@@ -59,7 +59,7 @@ def test_each_iterate_is_a_damped_newton_step_cut_by_the_line_search(case, dampi
         expected = line_search(plain, q, step, float((J.T @ e) @ step))
         assert expected is not None
         apart = case.mechanism.space.difference(expected, after)
-        assert np.abs(apart).max() < 1e-8, f"{case.name}, iteration {number}: {apart}"
+        assert np.abs(apart).max() < 1e-9, f"{case.name}, iteration {number}: {apart}"
     assert len(seen) > 1
 
 
