@@ -24,7 +24,11 @@ def aim(I, F, target):
             square += target[r, k] * target[r, k]
             dot += target[r, k] * target[r, (k + 1) % 3]
         size += abs(dot) + abs(square - 1.0) + 0.0 * target[k, 3] + abs(target[3, k])
-    if not size + abs(target[3, 3] - 1.0) < NOT_A_ROTATION:
+    x = target[1, 1] * target[2, 2] - target[1, 2] * target[2, 1]
+    y = target[1, 2] * target[2, 0] - target[1, 0] * target[2, 2]
+    z = target[1, 0] * target[2, 1] - target[1, 1] * target[2, 0]
+    mirrored = target[0, 0] * x + target[0, 1] * y + target[0, 2] * z < 0.0
+    if mirrored or not size + abs(target[3, 3] - 1.0) < NOT_A_ROTATION:
         return False
     frame = I[AT_DATA] + BLOCK_FLOATS * I[TARGET] + FRAME_A
     for r in range(3):

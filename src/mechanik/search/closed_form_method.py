@@ -10,6 +10,7 @@ import numpy as np
 
 from mechanik.errors import NoClosedForm
 from mechanik.kernels.problem import FRAME_A
+from mechanik.mechanism.door import as_number
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.search.closed_form import ClosedForm, closed_form
 from mechanik.solvers.method import Method
@@ -42,10 +43,15 @@ class ClosedFormMethod(Method):
 
     elbow: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.elbow is not None:
+            as_number(self.elbow, "elbow")
+
     def check(self, problem: Problem) -> None:
         super(ClosedFormMethod, self).check(problem)
         relation, form = self._form(problem)
-        if not problem.free.all():
+        columns = set(problem.column_x[problem.free].tolist())
+        if not columns.issuperset(form.axes.columns):
             raise self.refusal("moves every joint of the arm, and one is locked", "lm")
         if relation.rows == PLACE and form.formula.counts_rotation:
             raise self.refusal(f"of a {form.kind} arm is for whole poses, not for points", "lm")

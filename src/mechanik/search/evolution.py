@@ -78,6 +78,8 @@ class Evolution(Method):
         rank, record = _rank(problem), problem.x.copy()
         problem.step[:] = math.pi
         yield
+        if problem.n == 0:  # nothing to draw
+            return
         folk = Population(problem, self.population)
         while True:
             waiting, before = 0, math.inf

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from mechanik.errors import LimitsError
+import math
+import time
+from numbers import Integral
+
+from mechanik.errors import LimitsError, UnknownName
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.method import Method
-from mechanik.solvers.methods import find_method
+from mechanik.solvers.methods import METHODS, find_method
 from mechanik.solvers.problem import Problem
 
 WINDOW = 5
@@ -17,11 +21,13 @@ LEAST_PROGRESS = 0.995
 
 def local_method(local: str | Method) -> Method:
     """The method that goes downhill, by name or as an object."""
+    if local == "auto":
+        raise UnknownName("local method", "auto", METHODS)
     return local if isinstance(local, Method) else find_method(local)()
 
 
 def descend_by(problem: Problem, method: Method, iterations: int, patient: bool = False) -> None:
-    """Go downhill until the problem is met or the iterations are used up; ends at the best place.
+    """Go downhill until the problem is met or the iterations or the time are used up; ends at the best place.
 
     Unless it is patient it also ends where there is little progress.
     """
@@ -32,7 +38,9 @@ def descend_by(problem: Problem, method: Method, iterations: int, patient: bool 
     before = problem.cost
     running = method.iterate(problem)
     for k in range(1, iterations + 1):
-        if problem.met or next(running, running) is running or not problem.cost < float("inf"):
+        if problem.met or next(running, running) is running or not problem.cost < math.inf:
+            break
+        if problem.deadline < math.inf and time.perf_counter() >= problem.deadline:
             break
         if problem.cost < best_cost:
             best[:], best_cost = problem.x, problem.cost
@@ -51,7 +59,7 @@ def length_of_descent(given: int | None, method: Method, share: int) -> int:
 
 def as_count(value: object, name: str, least: int = 1) -> None:
     """Refuse what is not a whole number of `least` or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise LimitsError(f"{name} must be a whole number of {least} or more, not {value!r}")
 
 

@@ -13,7 +13,7 @@ from mechanik.kernels.compiler import kernel
 from mechanik.kernels.dense import solve_positive
 from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
-from mechanik.solvers.option_checks import above_zero, not_below_zero, yes_or_no
+from mechanik.solvers.option_checks import above_zero, finite, not_below_zero, up_to_one, yes_or_no
 from mechanik.solvers.problem import Problem
 from mechanik.spatial.array import Array
 
@@ -115,7 +115,9 @@ class DampedLeastSquares(Method):
 
     def __post_init__(self) -> None:
         above_zero(self, "damping", "D_max", "D_max_angle", "gamma_max")
+        finite(self, "damping")
         not_below_zero(self, "gain")
+        up_to_one(self, "gain")
         yes_or_no(self, "svd", "hold_at_limits")
 
     def iterate(self, problem: Problem) -> Iterator[None]:
@@ -126,7 +128,7 @@ class DampedLeastSquares(Method):
             if self.svd or wishes:
                 model.spectral_step(self.damping)
             else:
-                normal.write_step(self.damping**2)
+                normal.write_step(self.damping * self.damping)
             if wishes:
                 model.add_wishes(self.gain, self.damping, RANK_TOLERANCE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,7 +75,7 @@ class Fabrik(Method):
 
     def __post_init__(self) -> None:
         ahead = self.look_ahead
-        if ahead is not None and (isinstance(ahead, bool) or not isinstance(ahead, int) or ahead < 0):
+        if ahead is not None and (isinstance(ahead, bool) or not isinstance(ahead, Integral) or ahead < 0):
             raise LimitsError(f"look_ahead must be a whole number of 0 or more, or None, not {ahead!r}")
 
     def check(self, problem: Problem) -> None:
@@ -83,7 +84,7 @@ class Fabrik(Method):
         for block, relation in zip(at["blocks"].reshape(-1, BLOCK_INTS), problem.relations, strict=True):
             banded = relation.lower is not None or relation.upper is not None
             if relation.kind is not Kind.POSE or block[MASK] not in (POSITION, WHOLE) or block[IN_WORLD] or banded:
-                raise self.refusal("places points and whole poses of links, and nothing else", "lm' or 'ccd")
+                raise self.refusal("places points and whole poses of links, and nothing else", "lm")
             if block[NODE_A] >= 0:
                 raise self.refusal("cannot follow a target that is carried by a joint", "lm")
         numbers = at["nodes"].reshape(-1, ROW)[:, FIRST_Q].tolist()

@@ -22,8 +22,6 @@ POINT, POSE, TIP = 0, 1, 2
 """Kinds of points: one by itself; the origin of a pose; one of the tips of its three axes, which come next."""
 STILL = 1e-6
 """Offsets below this share of the mechanism's size tell a joint nothing: its bone has no length, or is on its axis."""
-
-
 LEAST = 1e-11
 """How much turns that do the same are told apart by how far they turn, as a share of what is compared."""
 
@@ -152,8 +150,8 @@ def reach_back(
 ) -> None:
     """Where each joint would have to be for the places below it to be where they are wanted, from the tips to the base.
 
-    A bone keeps its length and points from where its end is wanted to where its joint was. What a pose is wanted of is
-    carried there as a whole. Where several bones meet it is their middle.
+    A bone keeps its length and points from where its end is wanted to where its joint was. A link that is wanted at
+    a pose is carried there as a whole. Where several bones meet it is their middle.
     """
     n = nodes.shape[0]
     for i in range(n - 1, -1, -1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -94,7 +95,7 @@ class GradientDescent(Method):
             isinstance(self.step, str) or not as_number(self.step, "step") > 0
         ):
             raise LimitsError(f"step must be 'spectral', 'backtracking' or a number above 0, not {self.step!r}")
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 1:
+        if isinstance(self.memory, bool) or not isinstance(self.memory, Integral) or self.memory < 1:
             raise LimitsError(f"memory must be a whole number of 1 or more, not {self.memory!r}")
         for name in ("largest_step", "difference"):
             value = getattr(self, name)

@@ -44,6 +44,7 @@ def attempt(
     most = method.usual_iterations if options.max_iterations is None else options.max_iterations
     nq = problem.mechanism.nq
     follows_wishes = method.takes_wishes and len(problem.wish_rows) > 0
+    problem.deadline = watch.deadline
     problem.place(q0)
     brought_in = not np.array_equal(problem.x[:nq], q0)
     best, least = problem.x.copy(), _merit(problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -129,7 +130,7 @@ class LimitedMemory(Method):
     largest_step: float = 0.4
 
     def __post_init__(self) -> None:
-        if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 1:
+        if isinstance(self.m, bool) or not isinstance(self.m, Integral) or self.m < 1:
             raise LimitsError(f"m must be a whole number of 1 or more, not {self.m!r}")
         largest = self.largest_step
         if isinstance(largest, str) or not as_number(largest, "largest_step", infinite=True) > 0:

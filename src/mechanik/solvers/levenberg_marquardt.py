@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar
 
 from mechanik.errors import LimitsError
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.method import Method
+from mechanik.solvers.option_checks import yes_or_no
 
 if TYPE_CHECKING:
     from mechanik.solvers.problem import Problem
@@ -50,7 +52,7 @@ class LevenbergMarquardt(Method):
     svd: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.kicks, bool) or not isinstance(self.kicks, int) or self.kicks < 0:
+        if isinstance(self.kicks, bool) or not isinstance(self.kicks, Integral) or self.kicks < 0:
             raise LimitsError(f"kicks must be a whole number of 0 or more, not {self.kicks!r}")
         for name in ("damping", "largest_error", "largest_angle_error", "kick"):
             if isinstance(getattr(self, name), str):
@@ -62,6 +64,7 @@ class LevenbergMarquardt(Method):
             raise LimitsError(f"kick cannot be below 0, but is {self.kick!r}")
         if self.damping is not None and not as_number(self.damping, "damping") > 0:
             raise LimitsError(f"damping must be above 0, or None for the adaptive one, not {self.damping!r}")
+        yes_or_no(self, "svd")
 
     def check(self, problem: Problem) -> None:
         """It takes whatever there is."""
@@ -70,7 +73,7 @@ class LevenbergMarquardt(Method):
         """Inside another method; by itself the whole loop runs compiled, which is faster."""
         while True:
             before = problem.cost
-            problem.descend(max_iterations=1)
+            problem.descend(max_iterations=1, method=self)
             yield
             if not problem.cost < before:
                 return

@@ -12,6 +12,7 @@ from mechanik.errors import LimitsError
 from mechanik.kernels.compiler import kernel
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.method import Method
+from mechanik.solvers.option_checks import yes_or_no
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.slope import Slope
 from mechanik.spatial.array import Array
@@ -84,6 +85,7 @@ class Momentum(Method):
             raise LimitsError(f"alpha must be above 0, or None for one that follows the Jacobian, not {self.alpha!r}")
         if isinstance(self.beta, str) or not 0 <= as_number(self.beta, "beta") < 1:
             raise LimitsError(f"beta is a share from 0 to below 1, not {self.beta!r}")
+        yes_or_no(self, "nesterov", "restart")
 
     def iterate(self, problem: Problem) -> Iterator[None]:
         slope, velocity = Slope(problem), np.zeros(problem.n)

@@ -13,14 +13,12 @@ from mechanik.kernels.compiler import kernel
 from mechanik.kernels.dense import singular_values
 from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
-from mechanik.solvers.option_checks import above_zero, not_below_zero
+from mechanik.solvers.option_checks import above_zero, finite, not_below_zero
 from mechanik.solvers.problem import Problem
 from mechanik.spatial.array import Array
 
 ENOUGH = 1e-4
 """The share of what the slope promises that a step has to bring (alpha of Dennis and Schnabel)."""
-
-
 RANK_TOLERANCE = 1e-9
 """Singular values below this share of the largest are rounding, and so are their vectors: they are passed over."""
 
@@ -82,6 +80,7 @@ class Newton(Method):
 
     def __post_init__(self) -> None:
         not_below_zero(self, "damping")
+        finite(self, "damping")
         above_zero(self, "step_max", "tolx")
 
     def iterate(self, problem: Problem) -> Iterator[None]:

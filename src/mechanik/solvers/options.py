@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 
 from mechanik.errors import LimitsError, UnknownName
 from mechanik.mechanism.door import as_number
@@ -40,7 +41,7 @@ class Options:
             value = getattr(self, name)
             if value is None and name == "max_iterations":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
                 raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")
         for name in NUMBERS:
             if isinstance(getattr(self, name), str):

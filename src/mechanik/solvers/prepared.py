@@ -136,7 +136,9 @@ class Prepared:
                 set_options(part, options, self.method, program.size)
             self._bound(part, *self._bounds)
             part.packed.at["ban"][:] = 0
-            part.packed.at["x"][self.mechanism.nq : self.mechanism.nq + len(program.extra)] = program.extra
+            beyond_q = part.packed.at["x"][self.mechanism.nq :]
+            beyond_q[: len(program.extra)] = program.extra
+            beyond_q[len(program.extra) :] = 0.0  # slacks, so that a call does not depend on the one before
 
     def _refresh(self) -> None:
         """Compile again if the mechanism, or what the graph asks for, has changed."""

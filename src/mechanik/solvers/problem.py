@@ -8,19 +8,23 @@ in sizes of the mechanism; a unit of a column is one rad, or one size. So all ro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mechanik import kernels
-from mechanik.kernels.problem import BLOCK_INTS, FIRST_ROW, HARD, LOCKED, ROWS, SOFT, STAGE_INTS
+from mechanik.kernels.problem import BLOCK_INTS, HARD, LOCKED, ROWS, SOFT, STAGE_INTS
 from mechanik.kernels.solver_state import CURRENT, STATUS
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation
 from mechanik.program import Part, Program
 from mechanik.solvers.running import call_functions, run, set_options
+from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 
 looking = kernels.Lazy("look", "look")
 MOVE, EVALUATE, GATHER = 1, 2, 4
@@ -42,6 +46,7 @@ class Problem:
         step: (n,) to be written before `advance`.
         lower, upper: (n,) how far the step may go in each column from here. Balls have no bounds.
         q_lower, q_upper: (nq,) limits of this solve.
+        deadline: by `time.perf_counter`; what takes many steps within one iteration looks at it.
         kept: what a method has worked out about the mechanism and wants to find again at the next call.
     """
 
@@ -63,21 +68,18 @@ class Problem:
         """How many of the blocks are closures; they come first."""
         blocks = at["blocks"].reshape(-1, BLOCK_INTS)
         heights = blocks[:, ROWS].tolist()
-        self.row_of = blocks[:, FIRST_ROW].tolist()
-        """The first row of each block."""
         m, n = sum(heights[: self._required]), int((packed.columns >= 0).sum())
         self.n = n
         self._E, self._J = np.zeros(sum(heights)), np.zeros((sum(heights), n))
         self.rows, self.jacobian = self._E[:m], self._J[:m]
         self.wish_rows, self.wish_jacobian = self._E[m:], self._J[m:]
-        self.closure_rows = self.rows[: sum(heights[: self.closures])]
         self.x: Array = at["trial"]
         self.step: Array = at["step"][:n]
         self._all_of_step: Array = at["step"]
         self.column_x: np.ndarray[Any, Any] = at["column_x"][:n]
         self.scale: Array = at["scale"][:n]
         self.bounded = self.column_x >= 0
-        self.cost, self.met = np.inf, False
+        self.cost, self.met, self.deadline = np.inf, False, np.inf
         self.kept: dict[str, object] = {}
         self._has_functions = packed.sizes["functions"] > 0
 
@@ -182,14 +184,14 @@ class Problem:
         self.x[:], self._E[:], self._J[:], (self.cost, self.met) = here, rows, jacobian, before
         return cost
 
-    def descend(self, max_iterations: int = 100) -> float:
+    def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
         """Let the default solver go down from here; it never makes things worse. Returns how it ended."""
         from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
         from mechanik.solvers.options import Options
 
         q = self.q
-        set_options(self.part, Options(), LevenbergMarquardt(), self.program.size, max_iterations)
-        q = run(self.mechanism, self.part, self.relations, q, np.zeros((0, len(q))))
+        set_options(self.part, Options(), method or LevenbergMarquardt(), self.program.size, max_iterations)
+        q = run(self.mechanism, self.part, self.relations, q, np.zeros((0, len(q))), Watch(self.deadline))
         status = float(self.part.packed.at["out"][STATUS])
         self.place(q)
         return status

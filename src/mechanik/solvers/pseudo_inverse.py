@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
-from mechanik.solvers.option_checks import above_zero, not_below_zero, yes_or_no
+from mechanik.solvers.option_checks import above_zero, not_below_zero, up_to_one, yes_or_no
 from mechanik.solvers.problem import Problem
 
 
@@ -45,6 +45,7 @@ class PseudoInverse(Method):
     def __post_init__(self) -> None:
         above_zero(self, "gamma_max")
         not_below_zero(self, "rank_tolerance", "gain")
+        up_to_one(self, "gain")
         yes_or_no(self, "hold_at_limits")
 
     def iterate(self, problem: Problem) -> Iterator[None]:

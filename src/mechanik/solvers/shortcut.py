@@ -65,6 +65,12 @@ def put_pose(target: object, q0: Array) -> Array | None:
     return target if type(target) is np.ndarray and target.shape == (4, 4) else None
 
 
+def is_mirrored(R: Array) -> bool:
+    """Whether the third of three orthonormal axes (3, 3) points the wrong way; quicker than a determinant."""
+    (a, b, x), (c, d, y), (e, f, z) = R.tolist()
+    return (c * f - e * d) * x + (e * b - a * f) * y + (a * d - c * b) * z < 0.0
+
+
 def _point(place: Array) -> Shortcut:
     isfinite = math.isfinite
 

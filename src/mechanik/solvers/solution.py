@@ -57,7 +57,7 @@ class Solution:
         Args:
             asked: the objectives, or a new target of the only one, or None: as the solver was made.
             outs: what the kernel reports, for each part of the program.
-            bounds: limits of this call, if they are not the mechanism's.
+            bounds: limits of this call, (nq,) each.
             part_seconds: of each part, if there are several.
             refused: whether a solution was found that the caller does not think feasible.
         """
@@ -69,12 +69,15 @@ class Solution:
 
     @property
     def success(self) -> bool:
-        """Whether every required objective is within its tolerance, every value within its limits, every loop shut."""
+        """Whether every required objective is within its tolerance, every loop shut, and the caller has no objection.
+
+        Every value that may move is within its limits, with success or without.
+        """
         return not self._refused and all(out[SUCCESS] == 1.0 for out in self._outs)
 
     @property
     def status(self) -> Status:
-        """How it ended; of several chains, the worst."""
+        """How it ended; of several chains, the worst. CONVERGED also where `feasible` refused all that was found."""
         return max((BY_CODE[int(out[STATUS])] for out in self._outs), key=BY_CODE.index, default=Status.CONVERGED)
 
     @property

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mechanik import kernels
-from mechanik.errors import ObjectiveError, ShapeError, WrongKind
+from mechanik.errors import ObjectiveError, Refused, ShapeError, WrongKind
 from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, LOCKED, TARGET
-from mechanik.kernels.solver_state import DONE, ITERATIONS_OUT, SUCCESS
+from mechanik.kernels.solver_state import BROUGHT_IN, DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective
@@ -30,14 +31,15 @@ from mechanik.solvers.options import check_names
 from mechanik.solvers.prepared import Prepared
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.running import descent
-from mechanik.solvers.shortcut import find_shortcut, put_pose, with_ends
+from mechanik.solvers.shortcut import find_shortcut, is_mirrored, put_pose, with_ends
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
-NOTHING_MORE = (None, None, None, None)
 EYE, LAST_ROW, NOT_A_ROTATION = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
+NEARLY_NO_TURN = 1e-6
+"""Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
 
 class Solver(Prepared):
@@ -72,7 +74,7 @@ class Solver(Prepared):
         rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
         **options: Any,
     ) -> None:
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time, self._thread = threading.Lock(), 0
         super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
         for name in ("descent",) if isinstance(self.method, LevenbergMarquardt) else ("descent", "look"):
             kernels.load(name)  # now, so that the first solve is as fast as any
@@ -114,7 +116,8 @@ class Solver(Prepared):
             and type(q0) is np.ndarray
             and q0.shape == self._shape
             and not history
-            and (lock, limits, feasible, callback) == NOTHING_MORE
+            and lock is limits is feasible is callback is None
+            and self._thread != threading.get_ident()
         ):
             begun = time.perf_counter()
             with self._one_at_a_time:
@@ -122,20 +125,23 @@ class Solver(Prepared):
                 if q is not None:
                     self._is_aimed = True
                     asked = targets if isinstance(targets, float) else targets.copy()
-                    return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun)
+                    return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
         check_names(options, option_names(type(self.method)))
-        with self._one_at_a_time:
+        with self._alone():
             return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options)
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
     ) -> Solution:
-        """As `solve`, with no freedom farther than `max_deviation` (m and rad) from q0; restarts stay as near."""
+        """As `solve`, with no freedom farther than `max_deviation` (m and rad) from q0; restarts stay as near.
+
+        Balls are not held back, since they have no limits.
+        """
         reach = as_number(max_deviation, "max_deviation")
         if reach < 0:
             raise ShapeError(f"max_deviation cannot be below 0, but is {reach:g}")
         check_names(options, option_names(type(self.method)))
-        with self._one_at_a_time:
+        with self._alone():
             return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=reach)
 
     def step(
@@ -154,16 +160,34 @@ class Solver(Prepared):
         once = {**options, "max_iterations": 1, "restarts": 0}
         if isinstance(self.method, LevenbergMarquardt):
             once["kick"] = 0.0
-        with self._one_at_a_time:
+        with self._alone():
             return self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
 
     # ---- inside -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """One call at a time, since all use the same tables: other threads wait, a call within a call is refused."""
+        if self._thread == threading.get_ident():
+            raise Refused("a solver cannot be called from within its own call, as by its callback; make another one")
+        with self._one_at_a_time:
+            self._thread = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._thread = 0
 
     def _short_way(
         self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
     ) -> Array | None:
         """Straight to the kernel, or to the method's loop; None if something has to be looked at closely first."""
         assert self._shortcut is not None
+        for k in self._balls:
+            if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
+                return None
+        for k, lower, upper in self._bystanders:
+            if not lower <= q0[k] <= upper:
+                return None
         target = self._shortcut(targets, q0)
         if target is None:
             return None
@@ -189,12 +213,14 @@ class Solver(Prepared):
             if type(seconds) is not float or not seconds >= 0.0:
                 return None
             deadline = begun + seconds
-        if not math.isfinite(float(q0.sum())) or not (rng is None or isinstance(rng, np.random.Generator)):
+        if q0.dtype != np.float64 or target.dtype != np.float64 or not math.isfinite(float(q0.sum())):
+            return None
+        if not (rng is None or isinstance(rng, np.random.Generator)):
             return None
         if len(target) == 4:
             R = target[:3, :3]
             sound = np.abs(R.T @ R - EYE).max() < NOT_A_ROTATION and (target[3] == LAST_ROW).all()
-            if not sound or not math.isfinite(float(target[:3, 3].sum())):
+            if not sound or is_mirrored(R) or not math.isfinite(float(target[:3, 3].sum())):
                 return None
             at = self._floats[self._frame_a :]
             at[:9], at[9:12] = R.ravel(), target[:3, 3]
@@ -204,7 +230,10 @@ class Solver(Prepared):
 
     def _compiled(self) -> None:
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
-        self._shape = (self.mechanism.nq,)
+        self._shape, self._balls = (self.mechanism.nq,), tuple(self.mechanism.space.balls_q)
+        space, (lower, upper) = self.mechanism.space, self._bounds
+        still = space.scalars_q[~self._moving[space.scalars_v]].tolist()
+        self._bystanders = [(k, float(lower[k]), float(upper[k])) for k in still]
         self._tables: dict[int, Array] = {}
         self._shortcut = None
         self._second: Method | None = None
@@ -260,6 +289,9 @@ class Solver(Prepared):
         if nearby is not None:
             inside = np.clip(q, lower, upper)
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
+            for k in mechanism.space.balls_q:  # whose four numbers have no limits
+                lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
+        start, q = q, np.clip(q, lower, upper)  # also what nothing moves
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
         call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
@@ -278,6 +310,8 @@ class Solver(Prepared):
         finally:
             self._is_aimed = True
             self._set_up()
+        if outs and not np.array_equal(start, np.clip(start, lower, upper)):
+            outs[0][BROUGHT_IN] = 1.0
         if self._moves_joints:
             mechanism.q = q
             self._edits = Frame.edits if mechanism.revision == self._revision else -1
@@ -294,7 +328,9 @@ class Solver(Prepared):
         found, out = search_compiled(call, call.method, problem, q)
         enough = out[SUCCESS] == 1.0 or call.locked.any() or call.is_step or call.watch.is_over()
         if self._second is not None and not enough:
-            exact, report, _ = search_in_python(replace(call, method=self._second), problem, q)
+            # once: whether there is a branch does not depend on the start
+            by_formula = replace(call, method=self._second, options=replace(call.options, restarts=0))
+            exact, report, _ = search_in_python(by_formula, problem, q)
             if report[SUCCESS] == 1.0:
                 report[ITERATIONS_OUT] += out[ITERATIONS_OUT]
                 return exact, report, False

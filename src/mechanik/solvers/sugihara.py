@@ -9,7 +9,7 @@ from typing import ClassVar
 from mechanik.solvers.dls import NormalEquations
 from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
-from mechanik.solvers.option_checks import above_zero, yes_or_no
+from mechanik.solvers.option_checks import above_zero, finite, yes_or_no
 from mechanik.solvers.problem import Problem
 
 
@@ -36,6 +36,7 @@ class Sugihara(Method):
 
     def __post_init__(self) -> None:
         above_zero(self, "w_n_bar")
+        finite(self, "w_n_bar")
         yes_or_no(self, "hold_at_limits")
 
     def iterate(self, problem: Problem) -> Iterator[None]:

@@ -16,7 +16,7 @@ class Iterate:
     """Where a solver stands after an iteration.
 
     Attributes:
-        q: (nq,) the configuration; of the freedoms that other chains move, what it was before them.
+        q: (nq,) the configuration; chains that come later stand as they began.
         number: of the iteration, from 1, over all attempts and chains.
         error: root of the sum of squares of what is worked on, weighted, lengths in sizes of the mechanism.
     """

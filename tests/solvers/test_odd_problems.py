@@ -1,0 +1,395 @@
+"""What is legal and seldom: all locked, nothing to move, mirrored targets, calls within calls, edits between calls.
+
+Each method gives a right answer, an error that helps, or a status that is true, and leaves no trace for the next call.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import (
+    LimitsError,
+    MechanikError,
+    NotARotation,
+    NotFinite,
+    Refused,
+    ShapeError,
+    UnknownName,
+    WrongKind,
+)
+from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solvers.methods import find_method
+
+TOOL, ELBOW = "tool0", 2
+NAMES = [*sorted(mk.METHODS), "auto"]
+ARM = mk.gallery.ur5()
+Q = np.array([0.4, -1.1, 1.2, -0.5, 0.9, 0.3])
+X = ARM.pose(TOOL, Q)
+GOAL = mk.PoseGoal(TOOL, X)
+NEAR = Q + 0.2
+FAR = X.copy()
+FAR[:3, 3] = (3.0, 0.0, 0.0)
+
+
+def made(name: str, goals=GOAL, mechanism: mk.Mechanism = ARM, **options) -> mk.Solver:
+    """Skips where the method says that it cannot do this."""
+    try:
+        return mk.Solver(mechanism, goals, solver=name, **options)
+    except Refused as refusal:
+        pytest.skip(str(refusal))
+
+
+def holds(solution: mk.Solution) -> None:
+    """Success, status and limits are as an independent look at q finds them."""
+    mechanism, q = solution.mechanism, solution.q
+    met = all(
+        error.position <= one.tolerance and error.rotation <= one.angle_tolerance
+        for one in solution.objectives
+        for error in [one.error(mechanism, q)]
+    )
+    assert np.isfinite(q).all()
+    assert solution.success == met
+    assert (solution.status is mk.Status.CONVERGED) == solution.success
+    assert bool(mechanism.space.within_limits(q))
+    assert repr(solution)
+
+
+# ---- nothing that may move --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("frozen", [{"lock": ARM.space.q_names}, {"active": []}, {"lock": ["elbow_joint"]}])
+def test_what_is_locked_when_a_solver_is_made_stays(name, frozen):
+    """The closed form, alone and behind "auto", moved joints that were locked in this way."""
+    ik = made(name, restarts=1, max_iterations=20, **frozen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # evolution divided by the number of columns
+        solution = ik.solve(X, NEAR)
+    holds(solution)
+    stays = [ELBOW] if frozen == {"lock": ["elbow_joint"]} else range(ARM.nq)
+    np.testing.assert_array_equal(solution.q[stays], NEAR[stays])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mechanism_that_cannot_move_is_judged_as_it_stands(name):
+    root, joint, link = mk.Link("root"), mk.Joint("weld", dof=()), mk.Link("plate")
+    root.add_child(joint)
+    joint.add_child(link)
+    mechanism = mk.Mechanism(root)
+    for x in (0.0, 1.0):
+        ik = made(name, mk.Point("plate", (x, 0, 0)), mechanism, restarts=1)
+        solution = ik.solve()
+        holds(solution)
+        assert solution.success == (x == 0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_limits_that_leave_one_value_are_kept(name):
+    arm = mk.gallery.ur5()
+    arm.joints["elbow_joint"].set_limits(Q[ELBOW], Q[ELBOW])
+    arm.joints["wrist_3_joint"].set_limits(-np.inf, np.inf)
+    solution = made(name, mechanism=arm).solve(X, NEAR)
+    holds(solution)
+    assert solution.q[ELBOW] == Q[ELBOW]
+
+
+# ---- input at the door ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mirrored_target_is_refused(name):
+    """In fast loops it was taken, and some methods called it solved."""
+    mirrored = X.copy()
+    mirrored[:3, 0] *= -1.0
+    ik = made(name)
+    with pytest.raises(NotARotation):
+        ik.solve(mirrored, NEAR)
+    holds(ik.solve(X, NEAR))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_start_that_is_no_configuration_is_refused(name):
+    ik = made(name)
+    for wrong in (NEAR + 0j, np.array(list("abcdef")), NEAR * np.nan, NEAR[:3], np.array([NEAR, NEAR])):
+        with pytest.raises((ShapeError, NotFinite)):
+            ik.solve(X, wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_start_may_be_any_array_of_numbers(name):
+    ik = made(name)
+    frozen = NEAR.copy()
+    frozen.flags.writeable = False
+    expected = ik.solve(X, NEAR).q
+    for start in (frozen, np.repeat(NEAR, 2)[::2], NEAR.tolist(), NEAR.astype(object)):
+        np.testing.assert_array_equal(ik.solve(X, start).q, expected)
+    for start in (NEAR.astype(np.float32), np.zeros(6, dtype=np.int64)):
+        holds(ik.solve(X, start))
+
+
+@pytest.mark.parametrize("name", ["lm", "dls", "ccd", "fabrik"])
+@pytest.mark.parametrize("size", [0.0, 1e-9])
+def test_a_ball_without_a_direction_is_refused(name, size):
+    """In fast loops the answer was not a number."""
+    body = mk.gallery.humanoid()
+    place = body.pose("left_hand")[:3, 3] + 0.05
+    ik, q0 = made(name, mk.Point("left_hand", place), body), body.q.copy()
+    k = int(body.space.balls_q[0])
+    q0[k : k + 4] *= size
+    with pytest.raises(NotARotation, match="zero quaternion"):
+        ik.solve(place, q0)
+
+
+def test_joints_to_lock_may_come_as_an_array():
+    solution = mk.Solver(ARM, GOAL).solve(X, NEAR, lock=np.array(["elbow_joint", "wrist_1_joint"]))
+    np.testing.assert_array_equal(solution.q[2:4], NEAR[2:4])
+
+
+# ---- options ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(mk.METHODS))
+def test_methods_can_be_copied_and_pickled(name):
+    method = find_method(name)()
+    assert method == copy.copy(method) == copy.deepcopy(method) == pickle.loads(pickle.dumps(method))
+    options = mk.Options(max_iterations=3)
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "says"),
+    [
+        ("evolution", {"local": "auto"}, UnknownName, "local method"),
+        ("closed_form", {"elbow": "up"}, ShapeError, "elbow"),
+        ("closed_form", {"elbow": np.nan}, NotFinite, "elbow"),
+        ("momentum", {"nesterov": "no"}, WrongKind, "nesterov"),
+        ("lm", {"svd": "no"}, WrongKind, "svd"),
+        ("dls", {"damping": np.inf}, LimitsError, "finite"),
+        ("dls", {"gain": 5.0}, LimitsError, "share"),
+        ("newton", {"damping": np.inf}, LimitsError, "finite"),
+        ("chan", {"damping": np.inf}, LimitsError, "finite"),
+        ("sugihara", {"w_n_bar": np.inf}, LimitsError, "finite"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_when_the_solver_is_made(name, options, error, says):
+    with pytest.raises(error, match=says) as refused:
+        mk.Solver(ARM, GOAL, solver=name, **options)
+    assert isinstance(refused.value, MechanikError)
+
+
+def test_whole_numbers_may_come_from_numpy():
+    solution = mk.Solver(ARM, GOAL, max_iterations=np.int64(3), restarts=np.int32(1)).solve(FAR, NEAR)
+    assert solution.attempts == 2
+
+
+def test_the_local_method_of_a_search_keeps_its_options():
+    """A default solver with other options went downhill as if it had none."""
+    ends = [
+        made("annealing", local=LevenbergMarquardt(damping=damping), descent=1).step(X, NEAR).q
+        for damping in (None, 0.9)
+    ]
+    assert np.abs(ends[0] - ends[1]).max() > 1e-6
+
+
+@pytest.mark.parametrize("name", ["annealing", "evolution"])
+@pytest.mark.parametrize("local", ["lm", "gradient_descent"])
+def test_searches_look_at_the_clock_within_an_iteration(name, local):
+    """Their descents did not, which took long where rows are written in Python."""
+    looks: list[int] = []
+
+    def valley(mechanism, q):
+        """Narrow and bent, so that it takes many steps."""
+        looks.append(1)
+        time.sleep(0.001)
+        return [30 * (q[1] - q[0] ** 2), 1 - q[0], 0.1]
+
+    def slope(mechanism, q):
+        return np.array([[-60 * q[0], 30.0], [-1.0, 0.0], [0.0, 0.0]]) @ np.eye(2, ARM.nv)
+
+    ik = made(name, mk.Custom(valley, slope), local=local, descent=10)
+    ik.solve(q0=np.full(6, -1.5), max_seconds=0.004)
+    hurried = len(looks)
+    looks.clear()
+    ik.step(q0=np.full(6, -1.5))
+    assert hurried < len(looks), "it gave up before the end of the first iteration"
+
+
+# ---- one call and the next --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_interrupted_call_leaves_no_trace(name, interruption):
+    def stop(iterate: mk.Iterate) -> None:
+        raise interruption
+
+    ik = made(name)
+    expected = ik.solve(None, NEAR).q
+    lock = [] if name == "closed_form" else ["wrist_3_joint"]
+    with pytest.raises(interruption):
+        ik.solve(FAR, NEAR, callback=stop, lock=lock, limits={"elbow_joint": (-0.1, 0.1)}, max_iterations=5, restarts=2)
+    np.testing.assert_array_equal(ik.solve(None, NEAR).q, expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bands_are_solved_alike_by_every_call(name):
+    """What was left of the slacks changed the second answer in its last digits."""
+    q, q0 = ARM.random(np.random.default_rng(0), 2)
+    place, axis = ARM.pose(TOOL, q)[:3, 3], ARM.pose(TOOL, q)[:3, 2]
+    goals = [mk.InCone(TOOL, (0, 0, 1), axis, 0.2), mk.InBox(TOOL, place - 0.02, place + 0.02)]
+    ik = made(name, goals, max_iterations=100)
+    np.testing.assert_array_equal(ik.solve(None, q0).q, ik.solve(None, q0).q)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solver_follows_its_mechanism(name):
+    arm = mk.gallery.ur5()
+    ik = made(name, mechanism=arm)
+    elbow = arm.joints["elbow_joint"]
+    ik.solve(X, NEAR)
+    elbow.set_limits(Q[ELBOW] + 0.05, Q[ELBOW] + 0.5)
+    holds(ik.solve(X, NEAR))
+    elbow.set_limits(-3.0, 3.0)
+    joint, tip = mk.Joint("tip_joint", dof="EZ"), mk.Link("tip")
+    arm.links[TOOL].add_child(joint)
+    joint.add_child(tip)
+    with pytest.raises(ShapeError, match="7 numbers"):
+        ik.solve(X, NEAR)
+    holds(ik.solve(X, np.append(NEAR, 0.1)))
+    arm.links[TOOL].remove_child(joint)
+    np.testing.assert_array_equal(ik.solve(X, NEAR).q, made(name, mechanism=arm).solve(X, NEAR).q)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_wait_for_each_other(name):
+    ik = made(name)
+    targets = [ARM.pose(TOOL, Q + 0.02 * k) for k in range(8)]
+    expected = [ik.solve(target, NEAR).q for target in targets]
+    found: dict[int, np.ndarray] = {}
+
+    def work(first: int) -> None:
+        for k in range(first, len(targets), 4):
+            found[k] = ik.solve(targets[k], NEAR, history=k % 2 == 1).q
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for k, q in enumerate(expected):
+        np.testing.assert_allclose(found[k], q, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["lm", "dls"])
+def test_a_call_within_a_call_is_refused(name):
+    """It waited for itself, for ever."""
+    ik = made(name)
+    raised: list[BaseException] = []
+
+    def work(inner) -> None:
+        try:
+            ik.solve(X, NEAR, callback=lambda one: bool(inner(one.q)) and False)
+        except Refused as refusal:
+            raised.append(refusal)
+
+    for inner in (lambda q: ik.step(X, q), lambda q: ik.solve(X, q), lambda q: ik.solve_nearby(0.1)):
+        thread = threading.Thread(target=work, args=(inner,), daemon=True)
+        thread.start()
+        thread.join(60)
+    assert len(raised) == 3
+    holds(ik.solve(X, NEAR))
+
+
+# ---- what a solution says ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lm", "dls"])
+def test_active_limits_are_those_of_the_solver(name):
+    """In fast loops they were the mechanism's."""
+    low, high = NEAR[ELBOW] - 0.05, NEAR[ELBOW] + 0.05
+    ik = made(name, limits={"elbow_joint": (low, high)})
+    solution = ik.solve(X, NEAR)
+    assert solution.q[ELBOW] in (low, high)
+    assert solution.active_limits == ik.solve(X, NEAR, history=True).active_limits
+    assert "elbow_joint" in solution.active_limits
+
+
+@pytest.mark.parametrize("name", ["lm", "adam"])
+def test_a_ball_has_no_limits_to_stand_at(name):
+    body = mk.gallery.humanoid()
+    ik = made(name, mk.Point("left_hand", body.pose("left_hand")[:3, 3] + 0.1), body)
+    assert not [k for k in ik.solve_nearby(0.01).active_limits if k.startswith("base.q")]
+
+
+def test_auto_asks_the_closed_form_once():
+    """Whether there is a branch does not depend on the start; it asked from each of a hundred starts."""
+    ik = made("auto", restarts=20)
+    solution = ik.solve(FAR, NEAR, history=True)
+    assert not solution.success
+    assert solution.history is not None
+    assert len(solution.history) <= solution.iterations + 1
+
+
+# ---- what a method is given -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LooksAhead(mk.Method):
+    """Half of the gradient's way, after a look at where that leads."""
+
+    name: ClassVar[str] = "looks ahead"
+    title: ClassVar[str] = "a look ahead"
+    citation: ClassVar[str] = "none"
+    usual_iterations: ClassVar[int] = 5
+
+    def iterate(self, problem):
+        while True:
+            problem.step[:] = -0.1 * problem.gradient
+            before = [problem.x.copy(), problem.step.copy(), problem.rows.copy(), problem.jacobian.copy()]
+            expected, cost = problem.cost_after(0.5), problem.cost
+            for old, new in zip(before, [problem.x, problem.step, problem.rows, problem.jacobian], strict=True):
+                np.testing.assert_array_equal(old, new)
+            assert cost == problem.cost
+            problem.advance(0.5)
+            assert problem.cost == pytest.approx(expected, rel=1e-12)
+            yield
+
+
+@pytest.mark.parametrize(
+    "goals",
+    [GOAL, mk.InBox(TOOL, X[:3, 3] - 0.02, X[:3, 3] + 0.02), [GOAL, mk.Custom(lambda mechanism, q: [q[0] - q[1]])]],
+    ids=["pose", "bands", "function"],
+)
+def test_a_look_ahead_moves_nothing_and_sees_what_comes(goals):
+    solution = mk.Solver(ARM, goals, solver=LooksAhead()).solve(None, Q + 0.5)
+    assert solution.iterations == 5
+
+
+@pytest.mark.parametrize("name", ["lm", "dls", "ccd"])
+def test_what_starts_outside_its_limits_is_brought_inside_whether_it_may_move_or_not(name):
+    """A joint that no goal moves kept a value outside, and the answer was called a success."""
+    panda = mk.gallery.panda()
+    q0 = panda.q
+    q0[7] = 9.0  # a finger
+    there = panda.pose("panda_hand_tcp", panda.q)[:3, 3] + 0.02
+    free, held = (
+        mk.Solver(panda, mk.Point("panda_hand_tcp", there), solver=name, lock=lock) for lock in (None, "panda_joint3")
+    )
+    solution = free.solve(there.copy(), q0)
+    assert solution.success
+    assert solution.q[7] == panda.space.upper[7]
+    assert "brought inside" in solution.message
+    q0[7], q0[2] = 0.0, 9.0
+    solution = held.solve(there.copy(), q0)
+    assert solution.q[2] == panda.space.upper[2]
+    assert "brought inside" in solution.message
