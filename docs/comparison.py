@@ -53,8 +53,8 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="go on with what an interrupted run left")
     resume = parser.parse_args().resume
     found = mk.compare(
-        targets=40,
-        patience=0.4,
+        targets=100,
+        patience=1.0,
         csv=HERE / "comparison.csv.gz",
         resume=resume,
         progress=True,

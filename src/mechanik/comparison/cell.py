@@ -18,6 +18,8 @@ from mechanik.solvers import Solution, Solver
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.spatial.array import Array
 
+IN_TIME = 0.95
+"""The share of the time that is left which a solver is told of, so that it comes back before the time is over."""
 JUMP = 5.0
 """A step this many times the largest one of the path's own joint values is a jump."""
 AT_LEAST = 3
@@ -186,6 +188,7 @@ class Runner:
 def _attempts(runner: Runner, sizes: Sizes, about: dict[str, Any]) -> Iterator[Trial]:
     exercise, budget = runner.exercise, runner.pace.budget
     runs: list[list[Answer]] = []
+    hasty: dict[int, Answer] = {}  # out of reach nothing is ever done, so a slow solver is stopped to see how far it is
     for number in range(len(exercise.targets)):
         if number >= AT_LEAST and runner.is_over():
             break
@@ -193,8 +196,10 @@ def _attempts(runner: Runner, sizes: Sizes, about: dict[str, Any]) -> Iterator[T
         spent = answers[0].seconds
         while not answers[-1].claimed and spent < budget and not runner.is_over(2.0):
             start = exercise.further[(len(answers) - 1) % len(exercise.further)]
-            answers.append(runner.attempt(number, start, budget - spent))
+            answers.append(runner.attempt(number, start, IN_TIME * (budget - spent)))
             spent += answers[-1].seconds
+        if not exercise.is_reachable and answers[0].seconds > budget:
+            hasty[number] = runner.attempt(number, exercise.starts[number], IN_TIME * budget)
         runs.append(answers)
     for number, answers in enumerate(runs):
         first = answers[0]
@@ -206,6 +211,8 @@ def _attempts(runner: Runner, sizes: Sizes, about: dict[str, Any]) -> Iterator[T
             nearest, arrived = last.distance, answers[-1].claimed and last.success and bool(inside[-1])
         else:  # no answer is the last one, so all have to be looked at
             kept = [answer for answer, fits in zip(answers, inside, strict=True) if fits]
+            if number in hasty and hasty[number].seconds <= budget:
+                kept.append(hasty[number])
             distances = [_held(judge(exercise, sizes, number, one.q)) for one in kept]
             nearest, arrived = min(distances, default=np.inf), False
         yield Trial(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 from mechanik import kernels
@@ -48,6 +49,7 @@ def warm_up_methods() -> dict[str, float]:
     return kernels.warm_up(*(place.split(":")[0] for place in METHODS.values()))
 
 
+@cache
 def option_names(kind: type[Method]) -> tuple[str, ...]:
     """The names of a method's own options."""
     return tuple(field.name for field in fields(kind))
@@ -59,7 +61,5 @@ def make_method(solver: str | Method, given: dict[str, Any]) -> tuple[Method, di
     own = {name: given[name] for name in option_names(kind) if name in given}
     rest = {name: value for name, value in given.items() if name not in own}
     if isinstance(solver, Method):
-        from dataclasses import replace
-
         return (replace(solver, **own) if own else solver), rest
     return kind(**own), rest

@@ -274,10 +274,12 @@ class Solver(Prepared):
             raise WrongKind(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
         if feasible is not None and not callable(feasible):
             raise WrongKind(f"feasible must be a function of q, not {feasible!r}")
-        method, common = make_method(self.method, changes)
-        options, own = replace(self.options, **common), self.options
-        if (options.position_weight, options.rotation_weight) != (own.position_weight, own.rotation_weight):
-            raise ObjectiveError("position_weight and rotation_weight belong to the solver; make another one")
+        method, options = self.method, self.options
+        if changes:
+            method, common = make_method(method, changes)
+            options, own = replace(options, **common), self.options
+            if (options.position_weight, options.rotation_weight) != (own.position_weight, own.rotation_weight):
+                raise ObjectiveError("position_weight and rotation_weight belong to the solver; make another one")
         self._refresh()
         mechanism = self.mechanism
         q = np.array(mechanism.q if q0 is None else mechanism._one(q0))
