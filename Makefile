@@ -35,6 +35,7 @@ benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/fk.py
 	$(BIN)/python benchmarks/solve.py
+	$(BIN)/python benchmarks/long_arm.py
 
 $(VENV)/.created:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Mechanik needs Python 3.11 or newer; this is ' + sys.version)"
