@@ -19,6 +19,7 @@ import mechanik.mechanism as mk
 from mechanik import gallery
 from mechanik.cli import main
 from mechanik.formats import describe, load, save
+from mechanik.solvers import METHODS
 
 DATA = Path(__file__).parents[1] / "data"
 UR5 = str(DATA / "peers" / "ur5.urdf")
@@ -89,6 +90,19 @@ def test_explain_says_what_has_a_closed_form_and_why(capsys):
     code, _, err = run(capsys, "explain", "gallery:ur5", "--link", "tool9")
     assert code == 2
     assert "Did you mean 'tool0'" in err
+
+
+def test_solvers_lists_every_method_with_its_options_and_its_paper(capsys):
+    code, out, _ = run(capsys, "solvers")
+    assert code == 0
+    assert all(name in out for name in METHODS)
+    code, out, _ = run(capsys, "solvers", "sdls")
+    assert code == 0
+    assert "gamma_max = 0.785" in out
+    assert "Buss" in out
+    code, _, err = run(capsys, "solvers", "sdlz")
+    assert code == 2
+    assert "Did you mean 'sdls'" in err
 
 
 def test_info_as_json_says_the_same(capsys, arm):

@@ -23,6 +23,7 @@ from mechanik.cli.gallery import gallery
 from mechanik.cli.info import info
 from mechanik.cli.opening import STANDARD_INPUT
 from mechanik.cli.output import fail, say_anything
+from mechanik.cli.solvers import solvers
 from mechanik.cli.usage import UsageError
 from mechanik.cli.warmup import warmup
 from mechanik.errors import FileMissing, MechanikError, UnknownName, UnknownOption
@@ -49,7 +50,7 @@ def make_app() -> App:
         version=f"mechanik {__version__}",
         default_parameter=Parameter(show_default=False, negative=""),
     )
-    for command in (info, explain, check, convert, fk, gallery, compare, demo, warmup):
+    for command in (info, explain, check, convert, fk, gallery, solvers, compare, demo, warmup):
         app.command(command)
     return app
 

@@ -1,4 +1,4 @@
-"""Closed forms behind the door of all solvers: the branch nearest to the start; if there is none, the closest pose."""
+"""Closed forms: every branch by formula, and the one nearest to the start; if there is none, the closest pose."""
 
 from __future__ import annotations
 
