@@ -109,6 +109,8 @@ class Solution:
                 text += f"; {'; '.join(f'{one} pulls against {other}' for one, other in self.conflicts)}"
         if any(out[BROUGHT_IN] for out in self._outs):
             text += "; the start was outside the limits and was brought inside"
+        if self.left_outside:
+            text += f"; left where it started, outside its limits: {', '.join(self.left_outside)}"
         return text
 
     def __repr__(self) -> str:
@@ -207,6 +209,15 @@ class Solution:
             elif low < high and value >= high - AT_LIMIT:
                 at[name] = "upper"
         return at
+
+    @property
+    def left_outside(self) -> tuple[str, ...]:
+        """Freedoms that started outside their limits and that nothing asked for moves: they stay as they are."""
+        space = self.mechanism.space
+        lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
+        still = space.scalars_q[~self._solver._moving[space.scalars_v]]
+        outside = still[(self.q[still] < lower[still] - AT_LIMIT) | (self.q[still] > upper[still] + AT_LIMIT)]
+        return tuple(space.q_names[k] for k in outside.tolist())
 
     @property
     def conflicts(self) -> tuple[tuple[str, str], ...]:

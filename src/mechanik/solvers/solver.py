@@ -15,7 +15,7 @@ import numpy as np
 from mechanik import kernels
 from mechanik.errors import ObjectiveError, Refused, ShapeError, WrongKind
 from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, LOCKED, TARGET
-from mechanik.kernels.solver_state import BROUGHT_IN, DONE, ITERATIONS_OUT, SUCCESS
+from mechanik.kernels.solver_state import DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective
@@ -185,9 +185,6 @@ class Solver(Prepared):
         for k in self._balls:
             if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
                 return None
-        for k, lower, upper in self._bystanders:
-            if not lower <= q0[k] <= upper:
-                return None
         target = self._shortcut(targets, q0)
         if target is None:
             return None
@@ -231,9 +228,6 @@ class Solver(Prepared):
     def _compiled(self) -> None:
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
         self._shape, self._balls = (self.mechanism.nq,), tuple(self.mechanism.space.balls_q)
-        space, (lower, upper) = self.mechanism.space, self._bounds
-        still = space.scalars_q[~self._moving[space.scalars_v]].tolist()
-        self._bystanders = [(k, float(lower[k]), float(upper[k])) for k in still]
         self._tables: dict[int, Array] = {}
         self._shortcut = None
         self._second: Method | None = None
@@ -293,7 +287,6 @@ class Solver(Prepared):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
             for k in mechanism.space.balls_q:  # whose four numbers have no limits
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
-        start, q = q, np.clip(q, lower, upper)  # also what nothing moves
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
         call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
@@ -312,8 +305,6 @@ class Solver(Prepared):
         finally:
             self._is_aimed = True
             self._set_up()
-        if outs and not np.array_equal(start, np.clip(start, lower, upper)):
-            outs[0][BROUGHT_IN] = 1.0
         if self._moves_joints:
             mechanism.q = q
             self._edits = Frame.edits if mechanism.revision == self._revision else -1
