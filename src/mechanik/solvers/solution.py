@@ -215,9 +215,12 @@ class Solution:
         """Freedoms that started outside their limits and that nothing asked for moves: they stay as they are."""
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
-        still = space.scalars_q[~self._solver._moving[space.scalars_v]]
-        outside = still[(self.q[still] < lower[still] - AT_LIMIT) | (self.q[still] > upper[still] + AT_LIMIT)]
-        return tuple(space.q_names[k] for k in outside.tolist())
+        found: list[str] = []
+        for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
+            inside = lower[k] - AT_LIMIT <= self.q[k] <= upper[k] + AT_LIMIT
+            if not inside and not self._solver._moving[v]:
+                found.append(space.q_names[k])
+        return tuple(found)
 
     @property
     def conflicts(self) -> tuple[tuple[str, str], ...]:
