@@ -1,7 +1,8 @@
-"""Make docs/comparison.md, .html and .csv.gz: python docs/comparison.py [--resume]
+"""Make docs/comparison.md, .html and .csv.gz: python docs/comparison.py [--resume | --pages]
 
 Every solver on every robot and task; about ten minutes on two cores. Leave the machine alone while it runs: one thing
-is timed after the other. Ctrl-C keeps what is done, and --resume goes on.
+is timed after the other. Ctrl-C keeps what is done, and --resume goes on. --pages measures nothing, and makes the pages
+from the records that there are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from pathlib import Path
 
 import mechanik as mk
-from mechanik.comparison.table import COLUMNS, markdown, markdown_overview
+from mechanik.comparison.table import COLUMNS, markdown, markdown_by_task, markdown_overview
 
 HERE = Path(__file__).parent
 INTRODUCTION = """# Solvers compared
@@ -43,6 +44,12 @@ The columns:
 Percent of targets; the mean over the tasks, in which what a solver refuses counts as a miss.
 
 {overview}
+## By task
+
+Percent of targets at the first attempt / in the time budget: the mean over the robots on which the solver does not
+refuse, each of which counts alike.
+
+{by_task}
 ## The table
 
 {table}"""
@@ -51,15 +58,20 @@ Percent of targets; the mean over the tasks, in which what a solver refuses coun
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--resume", action="store_true", help="go on with what an interrupted run left")
-    resume = parser.parse_args().resume
-    found = mk.compare(
-        targets=100,
-        patience=1.0,
-        csv=HERE / "comparison.csv.gz",
-        resume=resume,
-        progress=True,
-        command="python docs/comparison.py",
-    )
+    parser.add_argument("--pages", action="store_true", help="make the pages anew from the records")
+    asked = parser.parse_args()
+    records = HERE / "comparison.csv.gz"
+    if asked.pages:
+        found = mk.comparison.Comparison.from_csv(records)
+    else:
+        found = mk.compare(
+            targets=100,
+            patience=1.0,
+            csv=records,
+            resume=asked.resume,
+            progress=True,
+            command="python docs/comparison.py",
+        )
     if not found.is_complete:
         sys.stderr.write("interrupted; --resume goes on\n")
         return 130
@@ -75,6 +87,7 @@ def document(found: mk.comparison.Comparison) -> str:
         **found.about["settings"],
         columns="\n".join(f"- *{name}*: {what}." for name, what in COLUMNS.items() if what),
         overview=markdown_overview(found.rows, found.titles),
+        by_task=markdown_by_task(found.rows),
         table=markdown(found.rows, found.titles),
     )
 

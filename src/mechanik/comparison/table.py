@@ -126,6 +126,35 @@ def markdown_overview(rows: Sequence[Row], titles: Mapping[str, str]) -> str:
     )
 
 
+def markdown_by_task(rows: Sequence[Row]) -> str:
+    """Success at the first attempt and in the budget, in percent, by solver and task, as a table."""
+    tasks = list(dict.fromkeys(row.task for row in rows))
+    lines: list[list[str]] = []
+    for solver in dict.fromkeys(row.solver for row in rows):
+        lines.append([f"`{solver}`"])
+        for task in tasks:
+            first, last = (mean_over_robots(rows, solver, task, share) for share in (one_share, budget_share))
+            lines[-1].append("refuses" if first is None else f"{percent(first)} / {percent(last)}")
+    return markdown_lines(["solver", *(task.replace("_", " ") for task in tasks)], lines)
+
+
+def mean_over_robots(rows: Iterable[Row], solver: str, task: str, value: Callable[[Row], float]) -> float | None:
+    """Each robot counts alike, however many targets were tried on it; None where the solver refuses all of them.
+
+    To count targets instead would favour a slow solver, which gets fewer of them where it is slow.
+    """
+    tried = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
+    return sum(tried) / len(tried) if tried else None
+
+
+def one_share(row: Row) -> float:
+    return row.one_share
+
+
+def budget_share(row: Row) -> float:
+    return row.budget_share
+
+
 def markdown_lines(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """The first column to the left, the others to the right."""
     lines = [f"| {' | '.join(names)} |", f"|---|{'---:|' * (len(names) - 1)}"]
