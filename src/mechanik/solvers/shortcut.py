@@ -19,6 +19,8 @@ from mechanik.program import Program
 from mechanik.solvers.running import NO_TARGET
 from mechanik.spatial.array import Array
 
+EYE, LAST_ROW, NOT_A_ROTATION = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
+
 Shortcut = Callable[[object, Array], Array | None]
 
 
@@ -65,10 +67,14 @@ def put_pose(target: object, q0: Array) -> Array | None:
     return target if type(target) is np.ndarray and target.shape == (4, 4) else None
 
 
-def is_mirrored(R: Array) -> bool:
-    """Whether the third of three orthonormal axes (3, 3) points the wrong way; quicker than a determinant."""
+def is_pose(X: Array) -> bool:
+    """Whether an array (4, 4) is a pose, as the kernel would see it."""
+    R = X[:3, :3]
+    if not (np.abs(R.T @ R - EYE).max() < NOT_A_ROTATION and (X[3] == LAST_ROW).all()):
+        return False
     (a, b, x), (c, d, y), (e, f, z) = R.tolist()
-    return (c * f - e * d) * x + (e * b - a * f) * y + (a * d - c * b) * z < 0.0
+    is_mirrored = (c * f - e * d) * x + (e * b - a * f) * y + (a * d - c * b) * z < 0.0
+    return not is_mirrored and math.isfinite(float(X[:3, 3].sum()))
 
 
 def _point(place: Array) -> Shortcut:

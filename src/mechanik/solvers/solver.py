@@ -31,13 +31,12 @@ from mechanik.solvers.options import check_names
 from mechanik.solvers.prepared import Prepared
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.running import descent
-from mechanik.solvers.shortcut import find_shortcut, is_mirrored, put_pose, with_ends
+from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_ends
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
-EYE, LAST_ROW, NOT_A_ROTATION = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
 NEARLY_NO_TURN = 1e-6
 """Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
@@ -215,12 +214,10 @@ class Solver(Prepared):
         if not (rng is None or isinstance(rng, np.random.Generator)):
             return None
         if len(target) == 4:
-            R = target[:3, :3]
-            sound = np.abs(R.T @ R - EYE).max() < NOT_A_ROTATION and (target[3] == LAST_ROW).all()
-            if not sound or is_mirrored(R) or not math.isfinite(float(target[:3, 3].sum())):
+            if not is_pose(target):
                 return None
             at = self._floats[self._frame_a :]
-            at[:9], at[9:12] = R.ravel(), target[:3, 3]
+            at[:9], at[9:12] = target[:3, :3].ravel(), target[:3, 3]
         problem = self._problems[0]
         problem.ask(self._objectives, problem.relations, self._bounds, rng)
         return attempt(problem, self.method, q0, self.options, Watch(deadline))
