@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mechanik import comparison, formats, gallery, objectives
     from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
+    from mechanik.ik import Solver, solve
     from mechanik.objectives import (
         Axis,
         CentreOfMass,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
         from_points,
     )
     from mechanik.search import closed_form
-    from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Solver, Status, solve
+    from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Status
 
 __all__ = [
     "METHODS",
@@ -152,9 +153,8 @@ _LATER = {
     "compare": "mechanik.comparison",
     "closed_form": "mechanik.search",
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
-    **dict.fromkeys(
-        ("METHODS", "Iterate", "Method", "Options", "Solution", "Solver", "Status", "solve"), "mechanik.solvers"
-    ),
+    **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solvers"),
+    **dict.fromkeys(("Solver", "solve"), "mechanik.ik"),
     **dict.fromkeys(
         (
             "Axis",

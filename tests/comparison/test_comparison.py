@@ -17,7 +17,7 @@ from mechanik.comparison.records import part_of
 from mechanik.comparison.tasks import nothing_to_do
 from mechanik.comparison.trial import ATTEMPT, BRANCH, CALL, CURVE, REFUSED, TRACK
 from mechanik.errors import LimitsError, Refused, StructureError, WrongKind
-from mechanik.solvers import Solver
+from mechanik.ik import Solver
 from mechanik.solvers.new_targets import aimed
 
 PACE = Pace(budget=0.02, longest=0.1, patience=5.0, seed=0)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanik import gallery
+from mechanik.ik import Solver
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import CentreOfMass, JointValues, LookAt, Objective, Point, PoseGoal
-from mechanik.solvers import Solution, Solver
+from mechanik.solvers import Solution
 from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
 

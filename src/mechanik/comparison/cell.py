@@ -14,7 +14,8 @@ from mechanik.comparison.judge import Verdict, judge
 from mechanik.comparison.tasks import Exercise, Sizes, make_solver, nothing_to_do, step_size
 from mechanik.comparison.trial import ATTEMPT, BRANCH, CALL, CURVE, REFERENCE, REFUSED, TRACK, Trial
 from mechanik.errors import NoClosedForm, Refused
-from mechanik.solvers import Solution, Solver
+from mechanik.ik import Solver
+from mechanik.solvers import Solution
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.spatial.array import Array
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from mechanik.comparison.robots import Robot
 from mechanik.errors import NotSolved
+from mechanik.ik import Solver
 from mechanik.mechanism import Joint
-from mechanik.solvers import Solver
 from mechanik.spatial.array import Array
 
 SPREAD = 0.3

@@ -14,8 +14,8 @@ from mechanik.comparison.configurations import SPREAD, Shutter, draw, reach_of
 from mechanik.comparison.robots import Robot
 from mechanik.comparison.singular import near_singular
 from mechanik.errors import UnknownName
+from mechanik.ik import Solver
 from mechanik.objectives import Axis, Objective, Point, PoseGoal
-from mechanik.solvers import Solver
 from mechanik.spatial.array import Array
 
 OUTER = 64

@@ -9,9 +9,7 @@ from mechanik.solvers.methods import METHODS
 from mechanik.solvers.options import Options
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.solution import Solution
-from mechanik.solvers.solve_once import solve
-from mechanik.solvers.solver import Solver
 from mechanik.solvers.status import ChainReport, Status
 from mechanik.solvers.watch import Iterate
 
-__all__ = ["METHODS", "ChainReport", "Iterate", "Method", "Options", "Problem", "Solution", "Solver", "Status", "solve"]
+__all__ = ["METHODS", "ChainReport", "Iterate", "Method", "Options", "Problem", "Solution", "Status"]

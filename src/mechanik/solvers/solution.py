@@ -24,7 +24,7 @@ from mechanik.solvers.status import BY_CODE, ChainReport, Status
 from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
-    from mechanik.solvers.solver import Solver
+    from mechanik.solvers.prepared import Prepared
 
 AT_LIMIT = 1e-9
 
@@ -43,7 +43,7 @@ class Solution:
 
     def __init__(
         self,
-        solver: Solver,
+        solver: Prepared,
         asked: tuple[Objective, ...] | Array | float | None,
         q: Array,
         outs: tuple[Array, ...],
@@ -270,7 +270,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def report(solver: Solver, k: int, out: Array, seconds: float) -> ChainReport:
+def report(solver: Prepared, k: int, out: Array, seconds: float) -> ChainReport:
     """What the kernel says of a part, for people."""
     program = solver._program
     part = program.parts[k]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import WrongKind
+from mechanik.ik.solver import Solver
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.solvers.freedoms import Names
 from mechanik.solvers.method import Method
 from mechanik.solvers.solution import Solution
-from mechanik.solvers.solver import Solver
 from mechanik.solvers.watch import Callback
 from mechanik.spatial.array import Array, ArrayLike
 

@@ -1,0 +1,5 @@
+"""Where a mechanism can reach: a map of space.
+
+In: a mechanism and one of its links. Out: a `ReachMap`, to look at, to keep and to ask. May import `ik` and what
+stands below it.
+"""
