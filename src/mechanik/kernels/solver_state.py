@@ -8,6 +8,8 @@ DONE, NEEDS_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 # statuses of a stage and of the whole
 CONVERGED, CLOSEST, STALLED, TIMEOUT, OPEN, NOT_TRIED, STOPPED, DIVERGED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
 """The last two come from methods whose loop is written in Python, and from whoever looks on."""
+BAD_TARGET_ROW, PENDING_ROW, BAD_START_ROW = 8, 9, 10
+"""Statuses that only rows of a batch have: not solved for what was given, or not yet."""
 
 # state, which lives on when the solver pauses
 (RESUMED, ATTEMPT, ABANDONS, STAGE, PHASE, CURRENT, ITERATIONS, EVALUATIONS, IN_STAGE, MU, COST, IS_SHUT,

@@ -1,0 +1,63 @@
+"""The map of the chain kernels: names for every place in a chain's model, its seed table and a workspace.
+
+A chain is T = base . prod_j [ Rz(offset + q) Tz(slide q) Trans(t) Rx(alpha) ] . tool, in the canonical form of `program/chain.py`.
+Lengths are multiplied by LENGTH_SCALE throughout, so that they weigh against angles as they should.
+"""
+
+from __future__ import annotations
+
+# the model: a head, then the nodes, then the columns
+(N_NODES, N_COLUMNS, N_Q, LENGTH_SCALE, PLACE_WEIGHT, TURN_WEIGHT, IS_PARTIAL, OWN_AXES, METRES2, RADIANS2, REACH,
+ FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS, WORK, TURNS_FIRST, TURNS_LAST, HAS_RANKS, ENTRIES, MIDDLE, HALF,
+ CHOICES) = range(22)  # fmt: skip
+"""
+PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted. IS_PARTIAL: single rows have ROW_WEIGHTS, taken
+along the target's axes, or with OWN_AXES along AXES. REACH: how far the end can be from the first joint, infinite if its place
+is not asked for. WORK: iterations after which no further attempt is begun. TURNS_FIRST, TURNS_LAST: whether the seed table leaves
+the first and the last joint out, since they follow from the target. HAS_RANKS: whether table entries can be told by distance.
+MIDDLE, HALF: of the first joint's range. CHOICES: how many table attempts are made before one of them is chosen for a seed.
+"""
+ROW_WEIGHTS, AXES, BASE, BASE_PLACE, TOOL = 22, 28, 37, 46, 49
+MODEL_HEAD = 64
+(OFFSET, COS_ALPHA, SIN_ALPHA, SHIFT, SLIDES, RATIO, COLUMN, IS_NEW, COS_OFFSET, SIN_OFFSET) = (
+    0, 1, 2, 3, 6, 7, 8, 9, 10, 11)  # fmt: skip
+"""Of a node. SHIFT: three. SLIDES: 0 for a turning joint, else LENGTH_SCALE. IS_NEW: whether no node before has its column."""
+NODE = 12
+LOWER, UPPER, LOW, HIGH, AT, IS_HELD, WINDS = range(7)
+"""Of a column. LOW, HIGH: where starts lie. AT: its place in q. IS_HELD: it stays as in q0. WINDS: full turns do not matter."""
+COLUMN_FLOATS = 8
+
+# the workspace: slots of all lanes, slot by slot; then the columns' slots; then each lane's search
+(TARGET, TARGET_PLACE, ROW_AXES, RESIDUAL, COST, METRES, RADIANS, MU, ITERATION, CHECK, REFERENCE, IS_OVER, END,
+ PLACE_ROWS, TURN_ROWS) = (0, 9, 12, 21, 27, 28, 29, 30, 31, 32, 33, 34, 35, 38, 47)  # fmt: skip
+LANE_HEAD = 56
+SCREW, JACOBIAN, ACCEPTED, TRIAL, IS_FREE = 0, 6, 12, 13, 14
+COLUMN_SLOTS = 15
+(ROW, ATTEMPT, ITERATIONS, FOUND, BEST_COST, BEST_METRES, BEST_RADIANS, NEAREST, KEY, BROUGHT) = range(10)
+FEATURES, RANK, ENTRY = 10, 20, 36
+SEARCH_HEAD = 52
+"""Of a lane's search; behind it the best q so far, (columns,)."""
+BLOCKS = 16
+"""The table is ranked in this many blocks; the best of each is a start."""
+
+# the seed table, 32 bits: features of all entries in groups of eight, then the entries themselves
+FEATURE_ROWS = 9
+"""|f|^2, six features, cosine and sine of the azimuth."""
+ENTRY_TAIL = 4
+"""Behind an entry's q: the last joint's x axis and the azimuth."""
+
+# ways to search
+FROM_TABLE, FROM_SEED, ONCE = 0, 1, 2
+# a report: how it ended, attempts, iterations, errors in m and rad
+SOLVED, NOT_SOLVED, BAD_ROW = 0.0, 1.0, 2.0
+REPORT = 6
+
+
+def workspace_size(columns: int, lanes: int) -> int:
+    """Floats that a search needs in so many lanes: slots, searches, a target, a report."""
+    return (LANE_HEAD + COLUMN_SLOTS * columns + SEARCH_HEAD + columns) * lanes + 12 + REPORT
+
+
+def table_size(columns: int, entries: int) -> int:
+    """Floats of 32 bits in a seed table."""
+    return (FEATURE_ROWS + columns + ENTRY_TAIL) * entries

@@ -1,0 +1,230 @@
+"""From a target to an answer: attempts from a seed, from the seed table and from anywhere, in one lane or in eight.
+
+Each lane works on one target until that is done, and takes the next. What becomes of a target depends on the target, its q0 and the key,
+and on nothing else: not on the lane, nor on the neighbours, nor on the order.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik.kernels.chain_iteration import WINDOW, iterate
+from mechanik.kernels.chain_layout import *
+from mechanik.kernels.compiler import part
+from mechanik.kernels.seed_table import TURN, describe, drawn, rank, start_from
+from mechanik.kernels.vector import lanes_of
+
+NOT_A_ROTATION = 1e-6
+FAR = 1e5
+"""Radians and lengths beyond which a start is not for this kernel."""
+NO_COST = 1e30
+HOPELESS = 8
+"""Attempts at a target that is farther away than the chain is long."""
+
+
+@part
+def is_pose(X, i):
+    size = 0.0
+    for k in range(3):
+        dot, square = 0.0, 0.0
+        for r in range(3):
+            square += X[i, r, k] * X[i, r, k]
+            dot += X[i, r, k] * X[i, r, (k + 1) % 3]
+        size += abs(dot) + abs(square - 1.0) + 0.0 * X[i, k, 3] + abs(X[i, 3, k])
+    x = X[i, 1, 1] * X[i, 2, 2] - X[i, 1, 2] * X[i, 2, 1]
+    y = X[i, 1, 2] * X[i, 2, 0] - X[i, 1, 0] * X[i, 2, 2]
+    z = X[i, 1, 0] * X[i, 2, 1] - X[i, 1, 1] * X[i, 2, 0]
+    is_mirrored = X[i, 0, 0] * x + X[i, 0, 1] * y + X[i, 0, 2] * z < 0.0
+    return not is_mirrored and size + abs(X[i, 3, 3] - 1.0) < NOT_A_ROTATION
+
+
+@part
+def aim(C, ws, X, i, L, lane, R):
+    """Put target i into a lane, seen from the base and without the tool; R, (12,), holds it too."""
+    scale = C[LENGTH_SCALE]
+    x, y, z = X[i, 0, 3] - C[BASE_PLACE], X[i, 1, 3] - C[BASE_PLACE + 1], X[i, 2, 3] - C[BASE_PLACE + 2]
+    for r in range(3):
+        b0, b1, b2 = C[BASE + r], C[BASE + 3 + r], C[BASE + 6 + r]
+        u0 = b0 * X[i, 0, 0] + b1 * X[i, 1, 0] + b2 * X[i, 2, 0]
+        u1 = b0 * X[i, 0, 1] + b1 * X[i, 1, 1] + b2 * X[i, 2, 1]
+        u2 = b0 * X[i, 0, 2] + b1 * X[i, 1, 2] + b2 * X[i, 2, 2]
+        for k in range(3):
+            R[3 * r + k] = u0 * C[TOOL + 3 * k] + u1 * C[TOOL + 3 * k + 1] + u2 * C[TOOL + 3 * k + 2]
+        R[9 + r] = scale * (b0 * x + b1 * y + b2 * z)
+        if C[IS_PARTIAL] != 0.0:
+            ws[(ROW_AXES + 3 * r) * L + lane] = u0
+            ws[(ROW_AXES + 3 * r + 1) * L + lane] = u1
+            ws[(ROW_AXES + 3 * r + 2) * L + lane] = u2
+    if C[IS_PARTIAL] != 0.0 and C[OWN_AXES] != 0.0:
+        for k in range(9):
+            ws[(ROW_AXES + k) * L + lane] = C[AXES + k]
+    for k in range(12):
+        ws[(TARGET + k) * L + lane] = R[k]
+
+
+@part
+def begin_row(C, table, ws, X, i, q0, L, lane, search, mode, key, R):
+    """Target i for a lane; False if it is none, or if its start is not one for this kernel."""
+    if not is_pose(X, i):
+        return False
+    total = 0.0
+    for k in range(q0.shape[1]):
+        total += abs(q0[i, k])
+    if not total < FAR:
+        return False
+    aim(C, ws, X, i, L, lane, R)
+    if mode != ONCE:
+        describe(C, R, 0, ws, search + FEATURES)
+        if mode == FROM_TABLE and C[HAS_RANKS] != 0.0:
+            rank(C, table, ws, search)
+    ws[search + ROW], ws[search + ATTEMPT], ws[search + ITERATIONS], ws[search + FOUND] = i, 0.0, 0.0, 0.0
+    ws[search + BEST_COST], ws[search + NEAREST], ws[search + BROUGHT] = NO_COST, np.inf, 0.0
+    ws[search + KEY] = math.floor((abs(R[9]) + 3.0 * abs(R[10]) + 7.0 * abs(R[11]) + abs(R[1])) * 1e9 % 1e15) + key
+    return True
+
+
+@part
+def begin_attempt(C, table, ws, i, q0, L, lane, search, mode):
+    """The next start as the trial of a lane."""
+    n = int(C[N_COLUMNS])
+    columns = MODEL_HEAD + NODE * int(C[N_NODES])
+    attempt = int(ws[search + ATTEMPT])
+    ws[search + ATTEMPT] += 1.0
+    number = attempt - 1 if mode == FROM_SEED else attempt
+    if mode == FROM_SEED and attempt == 1 and C[HAS_RANKS] != 0.0:
+        rank(C, table, ws, search)  # only now: most seeds lead to the target
+    if mode == ONCE or number < 0:
+        for j in range(n):
+            o = columns + COLUMN_FLOATS * j
+            x = q0[i, int(C[o + AT])]
+            if C[o + IS_HELD] == 0.0:
+                if x < C[o + LOWER] or x > C[o + UPPER]:
+                    ws[search + BROUGHT] = 1.0
+                x = min(max(x, C[o + LOWER]), C[o + UPPER])
+            ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
+    elif number < BLOCKS:
+        entry = number
+        if C[HAS_RANKS] != 0.0:
+            best = 0
+            for k in range(1, BLOCKS):
+                if ws[search + RANK + k] < ws[search + RANK + best]:
+                    best = k
+            ws[search + RANK + best] = np.inf
+            entry = int(ws[search + ENTRY + best])
+        start_from(C, table, ws, search, entry, q0[i], L, lane)
+    else:
+        key = ws[search + KEY]
+        for j in range(n):
+            o = columns + COLUMN_FLOATS * j
+            x = C[o + LOW] + (C[o + HIGH] - C[o + LOW]) * drawn(key, number, j)
+            if C[o + IS_HELD] != 0.0:
+                x = q0[i, int(C[o + AT])]
+            ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
+    ws[ITERATION * L + lane], ws[CHECK * L + lane], ws[MU * L + lane] = 0.0, WINDOW, C[FIRST_MU]
+    ws[REFERENCE * L + lane], ws[COST * L + lane], ws[IS_OVER * L + lane] = np.inf, NO_COST, 0.0
+    ws[METRES * L + lane], ws[RADIANS * L + lane] = NO_COST, NO_COST
+
+
+@part
+def end_attempt(C, ws, i, q0, L, lane, search, mode):
+    """Keep what the attempt of a lane came to, if it is worth it; True if its target is done."""
+    n = int(C[N_COLUMNS])
+    columns = MODEL_HEAD + NODE * int(C[N_NODES])
+    metres, radians, cost = ws[METRES * L + lane], ws[RADIANS * L + lane], ws[COST * L + lane]
+    solved = metres < C[METRES2] and radians < C[RADIANS2]
+    ws[search + ITERATIONS] += ws[ITERATION * L + lane]
+    attempt = ws[search + ATTEMPT]
+    keeps, way = False, 0.0
+    if solved:
+        if mode == FROM_SEED:
+            for j in range(n):
+                o = columns + COLUMN_FLOATS * j
+                k = (LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * L + lane
+                x, near = ws[k], q0[i, int(C[o + AT])]
+                if C[o + WINDS] != 0.0 and attempt > 1.0:
+                    other = x + TURN * math.floor((near - x) / TURN + 0.5)
+                    if C[o + LOWER] <= other <= C[o + UPPER]:
+                        x = ws[k] = other
+                way += (x - near) * (x - near)
+        keeps = way < ws[search + NEAREST]
+        ws[search + FOUND] += 1.0
+        if keeps:
+            ws[search + NEAREST] = way
+    elif ws[search + FOUND] == 0.0:
+        keeps = cost < ws[search + BEST_COST]
+    if keeps:
+        ws[search + BEST_COST], ws[search + BEST_METRES], ws[search + BEST_RADIANS] = cost, metres, radians
+        for j in range(n):
+            ws[search + SEARCH_HEAD + j] = ws[(LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * L + lane]
+    if mode == ONCE:
+        return True
+    if ws[search + FOUND] > 0.0:
+        return mode == FROM_TABLE or attempt == 1.0 or attempt > C[CHOICES]
+    x, y, z = ws[TARGET_PLACE * L + lane], ws[(TARGET_PLACE + 1) * L + lane], ws[(TARGET_PLACE + 2) * L + lane]
+    if attempt >= HOPELESS and x * x + y * y + z * z > C[REACH] * C[REACH]:
+        return True
+    return attempt >= C[MAX_ATTEMPTS] or ws[search + ITERATIONS] >= C[WORK]
+
+
+@part
+def end_row(C, ws, search, q0, q, report):
+    """Write down what became of a lane's target."""
+    i = int(ws[search + ROW])
+    columns = MODEL_HEAD + NODE * int(C[N_NODES])
+    for k in range(q.shape[1]):
+        q[i, k] = q0[i, k]
+    if ws[search + BEST_COST] < NO_COST:
+        for j in range(int(C[N_COLUMNS])):
+            q[i, int(C[columns + COLUMN_FLOATS * j + AT])] = ws[search + SEARCH_HEAD + j]
+    report[i, 0] = SOLVED if ws[search + FOUND] > 0.0 else NOT_SOLVED
+    report[i, 1], report[i, 2], report[i, 5] = ws[search + ATTEMPT], ws[search + ITERATIONS], ws[search + BROUGHT]
+    report[i, 3] = math.sqrt(ws[search + BEST_METRES]) / C[LENGTH_SCALE]
+    report[i, 4] = math.sqrt(ws[search + BEST_RADIANS]) / (C[TURN_WEIGHT] if C[TURN_WEIGHT] != 0.0 else 1.0)
+
+
+@part
+def search_rows(like, C, table, ws, wr, X, q0, mode, key, q, report):
+    """All targets X (M, 4, 4) from q0 (M, nq) into q (M, nq) and report (M, REPORT)."""
+    L, n = lanes_of(like), int(C[N_COLUMNS])
+    searches = (LANE_HEAD + COLUMN_SLOTS * n) * L
+    length = SEARCH_HEAD + n
+    R = ws[searches + length * L : searches + length * L + 12]
+    upcoming, busy = 0, 0
+    for lane in range(L):
+        ws[searches + length * lane + ROW] = -1.0
+        ws[IS_OVER * L + lane] = 1.0
+        for j in range(n):
+            ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = 0.0
+        busy += 1
+    while busy > 0:
+        for lane in range(L):
+            if ws[IS_OVER * L + lane] == 0.0:
+                continue
+            search = searches + length * lane
+            i = int(ws[search + ROW])
+            if i == -2:  # nothing left for this lane: it idles
+                ws[MU * L + lane], ws[CHECK * L + lane], ws[ITERATION * L + lane] = 1e-9, NO_COST, 0.0
+                ws[IS_OVER * L + lane] = 0.0
+                continue
+            if i >= 0 and end_attempt(C, ws, i, q0, L, lane, search, mode):
+                end_row(C, ws, search, q0, q, report)
+                i = -1
+            while i < 0 and upcoming < X.shape[0]:
+                if begin_row(C, table, ws, X, upcoming, q0, L, lane, search, mode, key, R):
+                    i = upcoming
+                else:
+                    report[upcoming, 0] = BAD_ROW
+                    for k in range(1, REPORT):
+                        report[upcoming, k] = 0.0
+                    for k in range(q.shape[1]):
+                        q[upcoming, k] = q0[upcoming, k]
+                upcoming += 1
+            if i < 0:
+                ws[search + ROW] = -2.0
+                busy -= 1
+            else:
+                begin_attempt(C, table, ws, i, q0, L, lane, search, mode)
+        if busy > 0:
+            iterate(like, C, ws, wr)

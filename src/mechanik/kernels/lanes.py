@@ -1,0 +1,13 @@
+"""The lane kernel: the chain kernel over eight targets at a time."""
+
+from __future__ import annotations
+
+from mechanik.kernels.chain_search import search_rows
+from mechanik.kernels.compiler import kernel
+from mechanik.kernels.vector import eight_doubles
+
+
+@kernel("void(f8[::1], f4[::1], f8[::1], f8[:, :, ::1], f8[:, ::1], i8, f8, f8[:, ::1], f8[:, ::1])")
+def solve_rows(model, table, ws, X, q0, mode, key, q, report):
+    """Many targets X (M, 4, 4) from q0 (M, nq) into q (M, nq) and report (M, REPORT)."""
+    search_rows(eight_doubles(0.0), model, table, ws, ws, X, q0, mode, key, q, report)

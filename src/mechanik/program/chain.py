@@ -1,0 +1,273 @@
+"""A serial chain with one pose-like goal, in the canonical form of the chain kernels.
+
+T = base . prod_j [ Rz(offset_j + q_j) Tz(slide_j q_j) Trans(t_j) Rx(alpha_j) ] . tool
+
+Any chain of turning and sliding joints has this form. Each axis is z already; what is fixed between two of them is a shift and a
+rotation Rz(a) Rx(alpha) Rz(b), of which the outer turns go into the offsets of the joints on either side. Base and tool are taken off the target.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.kernels import chain_layout as at
+from mechanik.kernels.layout import BALL, FIRST_Q, KIND, OFFSET, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from mechanik.mechanism.kinematics import ONTO
+from mechanik.objectives.relation import Kind, Relation
+from mechanik.program.skeleton import Skeleton
+from mechanik.spatial import inverse, make, rotation
+from mechanik.spatial.array import Array
+
+ENTRIES = 512
+FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS = 0.04, 40, 301
+CHOICES = 2
+FINEST = 1e-11
+"""m over the mechanism's size, and rad: what is asked more finely is for the general kernel, which computes as a user does."""
+INSIDE = 1 - 1e-6
+"""Of a tolerance: what the chain kernel has to reach, so that rounding elsewhere does not matter."""
+LONGEST = 64
+WHOLE, PLACE, ROTATION = (0, 1, 2, 3, 4, 5), (0, 1, 2), (3, 4, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """A joint's motion about or along z: by ratio * q + offset, where q is a number of the configuration."""
+
+    turns: bool
+    q: int
+    ratio: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """
+    Attributes:
+        model: for the kernels, in the layout of `kernels/chain_layout.py`.
+        columns: (n,) places in q.
+        held: (n,) which of them may not move.
+        lower, upper: (n,).
+        relation: what is asked; its X_a is the target.
+    """
+
+    model: Array
+    columns: np.ndarray[tuple[int], np.dtype[np.int64]]
+    held: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    lower: Array
+    upper: Array
+    relation: Relation
+
+    @property
+    def n(self) -> int:
+        return len(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Tolerances (m, rad), the unit of length (m), and how much lengths and angles count."""
+
+    tolerance: float
+    angle_tolerance: float
+    size: float
+    position: float = 1.0
+    rotation: float = 1.0
+
+
+def find_chain(
+    skeleton: Skeleton,
+    relation: Relation,
+    active: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]],
+    bounds: tuple[Array, Array],
+    weights: Weights,
+) -> Chain | None:
+    """The chain between the two frames of a relation; None if there is none, or none for the chain kernels.
+
+    Args:
+        active: (nv,) which freedoms may move.
+        bounds: (nq,) limits.
+    """
+    if relation.kind is not Kind.POSE or relation.lower is not None or not relation.rows or relation.b is None:
+        return None
+    if relation.a is not None and relation.world_axes is not None:
+        return None
+    if not (weights.tolerance / weights.size > FINEST and weights.angle_tolerance > FINEST):
+        return None
+    fixed, motions = _between(skeleton, relation, bounds)
+    if not motions or len(motions) > LONGEST or any(not np.isfinite(X).all() for X in fixed):
+        return None
+    columns = list(dict.fromkeys(motion.q for motion in motions))
+    held = [not active[skeleton.v_of_x[k]] for k in columns]
+    if all(held):
+        return None
+    lower, upper = bounds[0][columns], bounds[1][columns]
+    model = _model(fixed, motions, columns, np.array(held), (lower, upper), skeleton.nq, relation, weights)
+    return Chain(model, np.array(columns, dtype=np.int64), np.array(held), lower, upper, relation)
+
+
+def _between(skeleton: Skeleton, relation: Relation, bounds: tuple[Array, Array]) -> tuple[list[Array], list[Motion]]:
+    """What is fixed (one more) and what moves on the way from A to B; no motion at all if there is a ball on it."""
+    up, down = skeleton.path(relation.a), skeleton.path(relation.b)
+    shared = next((k for k, (one, other) in enumerate(zip(up, down, strict=False)) if one != other), None)
+    shared = min(len(up), len(down)) if shared is None else shared
+    fixed, motions = [np.eye(4)], list[Motion]()
+    if any(skeleton.nodes[node, KIND] == BALL for node in (*up[shared:], *down[shared:])):
+        return fixed, motions
+    X_a, X_b = skeleton.frames[relation.a][1], skeleton.frames[relation.b][1]
+    fixed[-1] = inverse(X_a)
+    for node in reversed(up[shared:]):
+        row = skeleton.nodes[node]
+        for X, motion in reversed(_moves(row)):
+            back = Motion(motion.turns, motion.q, -motion.ratio, -motion.offset)
+            _append(fixed, motions, back, bounds)
+            fixed[-1] = fixed[-1] @ inverse(X)
+    for node in down[shared:]:
+        for X, motion in _moves(skeleton.nodes[node]):
+            fixed[-1] = fixed[-1] @ X
+            _append(fixed, motions, motion, bounds)
+    fixed[-1] = fixed[-1] @ X_b @ relation.X_b
+    return fixed, motions
+
+
+def _append(fixed: list[Array], motions: list[Motion], motion: Motion, bounds: tuple[Array, Array]) -> None:
+    """One more motion; of a joint whose limits leave no room it is only where it stands."""
+    lower, upper = bounds[0][motion.q], bounds[1][motion.q]
+    if lower < upper:
+        motions.append(motion)
+        fixed.append(np.eye(4))
+        return
+    value = motion.ratio * lower + motion.offset
+    R, p = (rotation.turn_z(value), np.zeros(3)) if motion.turns else (np.eye(3), np.array([0.0, 0.0, value]))
+    fixed[-1] = fixed[-1] @ make(R, p)
+
+
+def _moves(row: Array) -> list[tuple[Array, Motion]]:
+    """A node as motions about or along z, each with what is fixed before it."""
+    X, q, kind = make(row[:9].reshape(3, 3), row[9:12]), int(row[FIRST_Q]), int(row[KIND])
+    if kind in (REVOLUTE, PRISMATIC):
+        return [(X, Motion(kind == REVOLUTE, q, float(row[RATIO]), float(row[OFFSET])))]
+    assert kind == SLIDE
+    # three shifts, the axes of which are turned onto z in turn; the last one is z already
+    return [
+        (X @ ONTO[0], Motion(False, q, 1.0, 0.0)),
+        (ONTO[0].T @ ONTO[1], Motion(False, q + 1, 1.0, 0.0)),
+        (ONTO[1].T, Motion(False, q + 2, 1.0, 0.0)),
+    ]
+
+
+def _model(
+    fixed: list[Array],
+    motions: list[Motion],
+    columns: list[int],
+    held: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    limits: tuple[Array, Array],
+    nq: int,
+    relation: Relation,
+    weights: Weights,
+) -> Array:
+    """All that the kernels are told, flat."""
+    m, n = len(motions), len(columns)
+    scale = weights.position / weights.size
+    model = np.zeros(at.MODEL_HEAD + at.NODE * m + at.COLUMN_FLOATS * n)
+    nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.NODE * m].reshape(m, at.NODE)
+    table = model[at.MODEL_HEAD + at.NODE * m :].reshape(n, at.COLUMN_FLOATS)
+    _fill_nodes(nodes, fixed, motions, columns, scale)
+    _fill_columns(table, motions, columns, held, limits)
+    rows = set(relation.rows)
+    has_place, has_turn = bool(rows & set(PLACE)), bool(rows & set(ROTATION))
+    is_partial = relation.rows not in (WHOLE, PLACE, ROTATION)
+    model[at.N_NODES], model[at.N_COLUMNS], model[at.N_Q], model[at.LENGTH_SCALE] = m, n, nq, scale
+    model[at.PLACE_WEIGHT], model[at.TURN_WEIGHT] = has_place, weights.rotation * has_turn
+    model[at.IS_PARTIAL], model[at.OWN_AXES] = is_partial, relation.world_axes is not None
+    model[at.METRES2] = (weights.tolerance * scale * INSIDE) ** 2 if has_place else np.inf
+    model[at.RADIANS2] = (weights.angle_tolerance * weights.rotation * INSIDE) ** 2 if has_turn else np.inf
+    model[at.FIRST_MU], model[at.MAX_ITERATIONS], model[at.MAX_ATTEMPTS] = FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS
+    model[at.WORK], model[at.CHOICES], model[at.ENTRIES] = np.inf, CHOICES, ENTRIES
+    knows_place = set(PLACE) <= rows
+    model[at.HAS_RANKS] = knows_place
+    model[at.REACH] = _reach(nodes, table) + scale * weights.tolerance if knows_place else np.inf
+    alone = [sum(other.q == motion.q for other in motions) == 1 and motion.ratio == 1.0 for motion in motions]
+    turns = [
+        motion.turns and one and not held[columns.index(motion.q)] for motion, one in zip(motions, alone, strict=True)
+    ]
+    model[at.TURNS_FIRST] = turns[0] and knows_place and n > 1
+    model[at.TURNS_LAST] = turns[-1] and relation.rows == WHOLE and n > 1
+    lower, upper = table[int(nodes[0, at.COLUMN]), [at.LOWER, at.UPPER]]
+    model[at.MIDDLE], model[at.HALF] = (0.5 * (lower + upper), 0.5 * (upper - lower)) if upper - lower < 1e6 else (0, 4)
+    weighted = np.isin(np.arange(6), relation.rows)
+    model[at.ROW_WEIGHTS : at.ROW_WEIGHTS + 6] = weighted
+    base, tool = fixed[0], fixed[-1]
+    if relation.world_axes is not None:
+        model[at.AXES : at.AXES + 9] = (base[:3, :3].T @ relation.world_axes).ravel()
+    model[at.BASE : at.BASE + 9], model[at.BASE_PLACE : at.BASE_PLACE + 3] = base[:3, :3].ravel(), base[:3, 3]
+    model[at.TOOL : at.TOOL + 9] = tool[:3, :3].ravel()
+    return model
+
+
+def _fill_nodes(nodes: Array, fixed: list[Array], motions: list[Motion], columns: list[int], scale: float) -> None:
+    offset = np.zeros(len(motions) + 1)
+    seen = set[int]()
+    for j, motion in enumerate(motions):
+        row, X = nodes[j], fixed[j + 1]
+        if j + 1 < len(motions):
+            a, alpha, b = _turns(X[:3, :3])
+        else:
+            a, alpha, b = 0.0, 0.0, 0.0  # the tool's rotation is taken off the target
+        offset[j] += a
+        offset[j + 1] += b
+        row[at.COS_ALPHA], row[at.SIN_ALPHA] = math.cos(alpha), math.sin(alpha)
+        row[at.SHIFT : at.SHIFT + 3] = scale * (rotation.turn_z(-a) @ X[:3, 3])
+        row[at.RATIO], row[at.COLUMN] = motion.ratio, columns.index(motion.q)
+        row[at.IS_NEW] = motion.q not in seen
+        seen.add(motion.q)
+        if motion.turns:
+            offset[j] += motion.offset
+        else:
+            row[at.SLIDES] = scale
+            row[at.SHIFT + 2] += scale * motion.offset
+    nodes[:, at.OFFSET] = (offset[:-1] + np.pi) % (2 * np.pi) - np.pi
+    nodes[:, at.COS_OFFSET], nodes[:, at.SIN_OFFSET] = np.cos(offset[:-1]), np.sin(offset[:-1])
+
+
+def _fill_columns(
+    table: Array,
+    motions: list[Motion],
+    columns: list[int],
+    held: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    limits: tuple[Array, Array],
+) -> None:
+    for j, k in enumerate(columns):
+        mine = [motion for motion in motions if motion.q == k]
+        lower, upper = limits[0][j], limits[1][j]
+        reach = math.pi if any(motion.turns for motion in mine) else 1.0
+        low = lower if np.isfinite(lower) else upper - 2 * reach if np.isfinite(upper) else -reach
+        high = upper if np.isfinite(upper) else lower + 2 * reach if np.isfinite(lower) else reach
+        table[j, [at.LOW, at.HIGH, at.AT, at.IS_HELD]] = low, high, k, held[j]
+        # a joint that is held has no room on either side
+        table[j, [at.LOWER, at.UPPER]] = (np.inf, -np.inf) if held[j] else (lower, upper)
+        table[j, at.WINDS] = all(motion.turns and abs(motion.ratio) == 1.0 for motion in mine)
+
+
+def _turns(R: Array) -> tuple[float, float, float]:
+    """(a, alpha, b) of R = Rz(a) Rx(alpha) Rz(b), exact to rounding also where the axes are nearly parallel."""
+    s = math.hypot(R[0, 2], R[1, 2])
+    a = math.atan2(R[0, 2], -R[1, 2]) if s > 0.0 else 0.0
+    alpha = math.atan2(s, R[2, 2])
+    left = rotation.turn_x(-alpha) @ rotation.turn_z(-a) @ R
+    return a, alpha, math.atan2(left[1, 0], left[0, 0])
+
+
+def _reach(nodes: Array, table: Array) -> float:
+    """How far the end can be from the first joint, in units of the kernel."""
+    total = 0.0
+    for row in nodes:
+        along, column = abs(row[at.SHIFT + 2]), table[int(row[at.COLUMN])]
+        if row[at.SLIDES] != 0.0:
+            if column[at.IS_HELD] != 0.0:
+                return math.inf
+            along += abs(row[at.SLIDES] * row[at.RATIO]) * max(abs(column[at.LOWER]), abs(column[at.UPPER]))
+        total += math.hypot(row[at.SHIFT], row[at.SHIFT + 1], along)
+    return total
