@@ -17,6 +17,8 @@ from mechanik.solvers.solution import Solution
 from mechanik.solvers.watch import Callback
 from mechanik.spatial.array import Array, ArrayLike
 
+RESTARTS = 100
+
 
 def solve(
     mechanism: Mechanism,
@@ -33,13 +35,14 @@ def solve(
     feasible: Callable[[Array], bool] | None = None,
     history: bool = False,
     callback: Callback | None = None,
-    restarts: int = 100,
+    restarts: int | None = None,
     **options: Any,
 ) -> Solution:
     """Solve once; see `Solver`, which is faster when there is more than one target.
 
-    The mechanism is not moved: `mechanism.apply(solution)` does that. If the way from q0 does not lead to success,
-    up to `restarts` further starts are tried.
+    The mechanism is not moved: `mechanism.apply(solution)` does that. If the way from q0, or from where the mechanism
+    stands, does not lead to success, up to `restarts` further starts are tried; None: 100, or what is usual for a
+    chain.
     """
     if not isinstance(mechanism, Mechanism):
         raise WrongKind(f"solve takes a mechanism, not {mechanism!r}; for frames use Solver(roots)")
@@ -55,4 +58,8 @@ def solve(
         restarts=restarts,
         **options,
     )
-    return prepared.solve(q0=q0, rng=rng, feasible=feasible, history=history, callback=callback)
+    # a chain knows how often to start again; who looks on, or has a say, is not for its kernel
+    is_plain = prepared._chain is not None and feasible is None and callback is None and not history
+    more: dict[str, Any] = {"restarts": RESTARTS} if restarts is None and not is_plain else {}
+    start = mechanism.q if q0 is None else q0
+    return prepared.solve(q0=start, rng=rng, feasible=feasible, history=history, callback=callback, **more)

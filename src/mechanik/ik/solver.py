@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -14,34 +13,27 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.errors import ObjectiveError, Refused, ShapeError, WrongKind
-from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, LOCKED, TARGET
-from mechanik.kernels.solver_state import DONE, ITERATIONS_OUT, SUCCESS
+from mechanik.ik.short_way import Quick
+from mechanik.kernels.problem import LOCKED
+from mechanik.kernels.solver_state import ATTEMPTS_OUT, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective
+from mechanik.search.chain_search import Tried
 from mechanik.solvers.attempts import Call, search_compiled, search_in_python
-from mechanik.solvers.choice import choose
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
-from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.method import Method
 from mechanik.solvers.methods import make_method, option_names
 from mechanik.solvers.new_targets import Targets, aimed
 from mechanik.solvers.options import check_names
-from mechanik.solvers.prepared import Prepared
 from mechanik.solvers.problem import Problem
-from mechanik.solvers.running import descent
-from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_ends
-from mechanik.solvers.solution import Solution
-from mechanik.solvers.starts import halton_starts
+from mechanik.solvers.solution import Solution, chain_report
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
-NEARLY_NO_TURN = 1e-6
-"""Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
-
-class Solver(Prepared):
+class Solver(Quick):
     """Solves for a mechanism's configuration: prepared once, called often.
 
     With a mechanism, it never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves it.
@@ -101,7 +93,9 @@ class Solver(Prepared):
         Args:
             targets: new targets for this call: one for the only objective, or by objective's name, or as many as
                 there are objectives, None where one stays. Whatever the objective's `at` takes.
-            q0: where to start, (nq,); the mechanism's present configuration if not given.
+            q0: where to start, (nq,), and what to stay near. If not given: a serial chain with one pose-like goal
+                starts
+                from its seed table, which is fastest and may end anywhere; all else from where the mechanism stands.
             lock, limits: for this call, besides those of the solver.
             rng: for all that is random; without it restarts follow Halton's sequence, the same each time.
             feasible: called with a solution's q; if it says no, the search goes on from the next start.
@@ -109,7 +103,18 @@ class Solver(Prepared):
             callback: called with an `Iterate` after each iteration; True stops the solve.
             options: any of `Options` and of the method's own, for this call.
         """
+        tried: Tried | None = None
         if (
+            self._chain is not None
+            and Frame.edits == self._edits
+            and not (options or history or self._thread)
+            and lock is limits is feasible is callback is rng is None
+        ):
+            answer = self._by_chain(targets, q0)
+            if isinstance(answer, Solution):
+                return answer
+            tried = answer
+        elif (
             self._shortcut is not None
             and Frame.edits == self._edits
             and type(q0) is np.ndarray
@@ -127,7 +132,7 @@ class Solver(Prepared):
                     return Solution(self, asked, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
         check_names(options, option_names(type(self.method)))
         with self._alone():
-            return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options)
+            return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options, tried=tried)
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
@@ -176,76 +181,6 @@ class Solver(Prepared):
             finally:
                 self._thread = 0
 
-    def _short_way(
-        self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
-    ) -> Array | None:
-        """Straight to the kernel, or to the method's loop; None if something has to be looked at closely first."""
-        assert self._shortcut is not None
-        for k in self._balls:
-            if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
-                return None
-        target = self._shortcut(targets, q0)
-        if target is None:
-            return None
-        if not self._is_compiled:
-            return self._short_attempt(target, q0, rng, options, begun)
-        if options or rng is not None:
-            return None
-        q = np.empty(self._shape)
-        starts = self._starts if self._kept_starts is None else self._kept_starts
-        try:
-            code = descent.search(self._ints, self._floats, target, q0, starts, q)
-        except TypeError:  # not a contiguous array of float64
-            return None
-        return q if code == DONE and (self._second is None or self._out[SUCCESS] == 1.0) else None
-
-    def _short_attempt(
-        self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
-    ) -> Array | None:
-        """One attempt of a method, whose target is checked and put in here."""
-        deadline = math.inf
-        if options:
-            seconds = options.get("max_seconds") if len(options) == 1 else None
-            if type(seconds) is not float or not seconds >= 0.0:
-                return None
-            deadline = begun + seconds
-        if q0.dtype != np.float64 or target.dtype != np.float64 or not math.isfinite(float(q0.sum())):
-            return None
-        if not (rng is None or isinstance(rng, np.random.Generator)):
-            return None
-        if len(target) == 4:
-            if not is_pose(target):
-                return None
-            at = self._floats[self._frame_a :]
-            at[:9], at[9:12] = target[:3, :3].ravel(), target[:3, 3]
-        problem = self._problems[0]
-        problem.ask(self._objectives, problem.relations, self._bounds, rng)
-        return attempt(problem, self.method, q0, self.options, Watch(deadline))
-
-    def _compiled(self) -> None:
-        """The short way to the kernel, if there is one; what the method cannot do is refused here."""
-        self._shape, self._balls = (self.mechanism.nq,), tuple(self.mechanism.space.balls_q)
-        self._tables: dict[int, Array] = {}
-        self._shortcut = None
-        self._second: Method | None = None
-        self._problems = [Problem(self.mechanism, self._program, part) for part in self._program.parts]
-        for problem, relations in zip(self._problems, self._blocks, strict=True):
-            problem.ask(self._objectives, relations, self._bounds, None)
-        if self._is_auto:
-            self._second, self.why = choose(self._problems)
-        elif not isinstance(self.method, LevenbergMarquardt):
-            for problem in self._problems:
-                self.method.check(problem)
-        quick = isinstance(self.method, LevenbergMarquardt) or self.options.restarts == 0
-        if quick and not self._moves_joints and self.options.max_seconds == np.inf:
-            self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
-        if self._shortcut is not None:
-            packed = self._program.parts[0].packed
-            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
-            self._kept_starts: Array | None = None
-            self._is_compiled = isinstance(self.method, LevenbergMarquardt)
-            self._frame_a = int(packed.ints[AT_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET]) + FRAME_A
-
     def _solve(
         self,
         targets: Targets | None,
@@ -259,6 +194,7 @@ class Solver(Prepared):
         changes: dict[str, Any],
         nearby: float | None = None,
         is_step: bool = False,
+        tried: Tried | None = None,
     ) -> Solution:
         begun = time.perf_counter()
         if rng is not None and not isinstance(rng, np.random.Generator):
@@ -284,6 +220,15 @@ class Solver(Prepared):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
             for k in mechanism.space.balls_q:  # whose four numbers have no limits
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
+        plain = not (changes or history or is_step) and lock is limits is feasible is callback is nearby is None
+        if self._chain is not None and plain and tried is None:
+            key = 0.0 if rng is None else float(rng.integers(1 << 31))
+            tried = self._chain.search(self._rows[0][0].X_a, q, q0 is not None, key)
+        if tried is not None:
+            if tried.is_solved:
+                out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))
+                return Solution(self, objectives, tried.q, (out,), time.perf_counter() - begun, self._bounds)
+            q, options = tried.q, replace(options, restarts=0)  # on from there, to the closest pose
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
         call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
@@ -298,6 +243,8 @@ class Solver(Prepared):
                 problem.part.packed.at["ban"][:] = np.where(problem.part.moves(locked), LOCKED, 0)
                 q, out, disliked = self._search(call, problem, q)
                 refused |= disliked
+                if tried is not None:
+                    out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
                 outs.append(out)
         finally:
             self._is_aimed = True
@@ -325,18 +272,3 @@ class Solver(Prepared):
                 report[ITERATIONS_OUT] += out[ITERATIONS_OUT]
                 return exact, report, False
         return found, out, False
-
-    @property
-    def _starts(self) -> Array:
-        """Where the short way starts again; made at its first use, since the poses there need a kernel of their own."""
-        if self._kept_starts is None:
-            starts = self._table(self.options.restarts)
-            ranked = self._shortcut is put_pose and len(starts) > 0
-            self._kept_starts = with_ends(self.mechanism, starts, self._rows[0][0]) if ranked else starts
-        return self._kept_starts
-
-    def _table(self, count: int) -> Array:
-        if count not in self._tables:
-            space = replace(self.mechanism.space, lower=self._bounds[0], upper=self._bounds[1])
-            self._tables[count] = np.ascontiguousarray(halton_starts(space, count))
-        return self._tables[count]

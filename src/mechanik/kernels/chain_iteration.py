@@ -1,11 +1,12 @@
 """One iteration of Levenberg and Marquardt's method for a serial chain, in one lane or in eight.
 
-The trial of each lane is looked at. Where it is better than what was accepted it takes its place, else the damping grows. From what
-is accepted comes the next trial: a damped step in which joints that stand at a limit and are pushed outwards take no part, cut off at the
-limits. Lanes have nothing to do with each other: every choice is made lane by lane.
+The trial of each lane is looked at. Where it is better than what was accepted it takes its place, else the damping
+grows. From what is accepted comes the next trial: a damped step in which joints that stand at a limit and are pushed
+outwards take no part, cut off at the limits. Lanes have nothing to do with each other: every choice is made lane by
+lane.
 
-`ws` and `wr` are two names of one workspace. With one name the compiler would turn "keep what is stored there" into masked stores,
-which are slow on some processors.
+`ws` and `wr` are two names of one workspace. With one name the compiler would turn "keep what is stored there" into
+masked stores, which are slow on some processors.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from mechanik.kernels.vector import lanes_of, load, root, spread, store, where_l
 
 GROWTH, GIVES_UP, LEAST_DAMPING = 4.0, 1e3, 1e-12
 WINDOW, ENOUGH = 3.0, 0.7
-"""An attempt is given up when its cost after three iterations is above this share of what it was. Tuned, like the growth of the
-damping, on random targets of a Panda and a UR5."""
+"""An attempt is given up when its cost after three iterations is above this share of what it was.
+
+Tuned, like the growth of the damping, on random targets of a Panda and a UR5.
+"""
 HALF_TURN2 = 9.869604401089358
 NEARLY_HALF_TURN = 1e-9
 
@@ -48,7 +51,10 @@ def log_factor(trace):
 
 @helper
 def place_chain(like, C, ws):
-    """The end of the chain at the trial; each column's screw (its moment about the base, and its axis) goes into the workspace."""
+    """The end of the chain at the trial.
+
+    Each column's screw (its moment about the base, and its axis) goes into the workspace.
+    """
     L = lanes_of(like)
     one, zero = spread(like, 1.0), spread(like, 0.0)
     xx, xy, xz, yx, yy, yz, zx, zy, zz = one, zero, zero, zero, one, zero, zero, zero, one
@@ -201,7 +207,8 @@ def iterate(like, C, ws, wr):
     store(ws, (RESIDUAL + 3) * L, e3)
     store(ws, (RESIDUAL + 4) * L, e4)
     store(ws, (RESIDUAL + 5) * L, e5)
-    # ---- the Jacobian where it was, which joints are free, and the normal matrix in two passes, which fit the registers
+    # ---- the Jacobian of what is accepted, which joints are free, and the normal matrix in two passes, which fit the
+    # registers
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
     damping = mu * cost + LEAST_DAMPING
     a00, a11, a22, a33 = damping, damping, damping, damping

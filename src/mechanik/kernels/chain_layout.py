@@ -1,7 +1,8 @@
 """The map of the chain kernels: names for every place in a chain's model, its seed table and a workspace.
 
-A chain is T = base . prod_j [ Rz(offset + q) Tz(slide q) Trans(t) Rx(alpha) ] . tool, in the canonical form of `program/chain.py`.
-Lengths are multiplied by LENGTH_SCALE throughout, so that they weigh against angles as they should.
+A chain is T = base . prod_j [ Rz(offset + q) Tz(slide q) Trans(t) Rx(alpha) ] . tool, in the canonical form of
+`program/chain.py`. Lengths are multiplied by LENGTH_SCALE throughout, so that they weigh against angles as they
+should.
 """
 
 from __future__ import annotations
@@ -11,20 +12,28 @@ from __future__ import annotations
  FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS, WORK, TURNS_FIRST, TURNS_LAST, HAS_RANKS, ENTRIES, MIDDLE, HALF,
  CHOICES) = range(22)  # fmt: skip
 """
-PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted. IS_PARTIAL: single rows have ROW_WEIGHTS, taken
-along the target's axes, or with OWN_AXES along AXES. REACH: how far the end can be from the first joint, infinite if its place
-is not asked for. WORK: iterations after which no further attempt is begun. TURNS_FIRST, TURNS_LAST: whether the seed table leaves
-the first and the last joint out, since they follow from the target. HAS_RANKS: whether table entries can be told by distance.
-MIDDLE, HALF: of the first joint's range. CHOICES: how many table attempts are made before one of them is chosen for a seed.
+PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted. IS_PARTIAL: single rows have
+    ROW_WEIGHTS, taken along the target's axes, or with OWN_AXES along AXES. REACH: how far the end can be from the
+    first joint, infinite if its place is not asked for. WORK: iterations after which no further attempt is begun.
+    TURNS_FIRST, TURNS_LAST: whether the seed table leaves the first and the last joint out, since they follow from
+    the target. HAS_RANKS: whether table entries can be told by distance.
+MIDDLE, HALF: of the first joint's range. CHOICES: how many table attempts are made before one of them is chosen for a
+    seed.
 """
 ROW_WEIGHTS, AXES, BASE, BASE_PLACE, TOOL = 22, 28, 37, 46, 49
 MODEL_HEAD = 64
 (OFFSET, COS_ALPHA, SIN_ALPHA, SHIFT, SLIDES, RATIO, COLUMN, IS_NEW, COS_OFFSET, SIN_OFFSET) = (
     0, 1, 2, 3, 6, 7, 8, 9, 10, 11)  # fmt: skip
-"""Of a node. SHIFT: three. SLIDES: 0 for a turning joint, else LENGTH_SCALE. IS_NEW: whether no node before has its column."""
+"""Of a node. SHIFT: three.
+
+SLIDES: 0 for a turning joint, else LENGTH_SCALE. IS_NEW: whether no node before has its column.
+"""
 NODE = 12
 LOWER, UPPER, LOW, HIGH, AT, IS_HELD, WINDS = range(7)
-"""Of a column. LOW, HIGH: where starts lie. AT: its place in q. IS_HELD: it stays as in q0. WINDS: full turns do not matter."""
+"""Of a column. LOW, HIGH.
+
+Where starts lie. AT: its place in q. IS_HELD: it stays as in q0. WINDS: full turns do not matter.
+"""
 COLUMN_FLOATS = 8
 
 # the workspace: slots of all lanes, slot by slot; then the columns' slots; then each lane's search

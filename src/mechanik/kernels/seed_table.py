@@ -1,8 +1,10 @@
-"""The seed table: configurations spread over a chain's limits, each with where it puts the end, to find starts near a target.
+"""The seed table: configurations spread over a chain's limits, each with where it puts the end, to find starts near a
+target.
 
-What the first and the last turning joint do is left out of the comparison, since it follows from the target: every entry and
-every target is turned about the first axis to azimuth 0, and told by the last axis (a point on it, and its direction) alone.
-The first joint is then the difference of the azimuths, and the last the best turn about its axis. So few entries go a long way.
+What the first and the last turning joint do is left out of the comparison, since it follows from the target: every
+    entry and every target is turned about the first axis to azimuth 0, and told by the last axis (a point on it, and
+    its direction) alone. The first joint is then the difference of the azimuths, and the last the best turn about its
+    axis. So few entries go a long way.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ LAST_X = 7
 
 @part
 def describe(C, R, at, f, first):
-    """Features of an end (R: 9 numbers of a rotation, row by row, and 3 of a place, from `at` on) into f, from `first` on.
+    """Features of an end (R: 9 numbers of a rotation, row by row, and 3 of a place, from `at` on) into f, from
+    `first` on.
 
-    A point on the last axis and that axis, turned to azimuth 0; the azimuth; and the last joint's x axis, turned likewise.
+    A point on the last axis and that axis, turned to azimuth 0; the azimuth; and the last joint's x axis, turned
+    likewise.
     """
     px, py, pz = R[at + 9], R[at + 10], R[at + 11]
     if C[TURNS_LAST] != 0.0:
@@ -99,10 +103,7 @@ def fill_table(C, ws, q, table):
             elif C[o + IS_HELD] != 0.0:
                 x = q[j]
             else:
-                if dimension < len(PRIMES):
-                    u = halton(i + SKIPPED, PRIMES[dimension])
-                else:
-                    u = drawn(1, i, j)
+                u = halton(i + SKIPPED, PRIMES[dimension]) if dimension < len(PRIMES) else drawn(1, i, j)
                 dimension += 1
                 x = C[o + LOW] + (C[o + HIGH] - C[o + LOW]) * u
             ws[LANE_HEAD + COLUMN_SLOTS * j + TRIAL] = x

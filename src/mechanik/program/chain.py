@@ -2,8 +2,9 @@
 
 T = base . prod_j [ Rz(offset_j + q_j) Tz(slide_j q_j) Trans(t_j) Rx(alpha_j) ] . tool
 
-Any chain of turning and sliding joints has this form. Each axis is z already; what is fixed between two of them is a shift and a
-rotation Rz(a) Rx(alpha) Rz(b), of which the outer turns go into the offsets of the joints on either side. Base and tool are taken off the target.
+Any chain of turning and sliding joints has this form. Each axis is z already; what is fixed between two of them is a
+shift and a rotation Rz(a) Rx(alpha) Rz(b), of which the outer turns go into the offsets of the joints on either side.
+Base and tool are taken off the target.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ ENTRIES = 512
 FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS = 0.04, 40, 301
 CHOICES = 2
 FINEST = 1e-11
-"""m over the mechanism's size, and rad: what is asked more finely is for the general kernel, which computes as a user does."""
+"""m over the mechanism's size, and rad.
+
+What is asked more finely is for the general kernel, which computes as a user does.
+"""
 INSIDE = 1 - 1e-6
 """Of a tolerance: what the chain kernel has to reach, so that rounding elsewhere does not matter."""
 LONGEST = 64

@@ -1,7 +1,8 @@
-"""Serial chains at full speed: the chain kernel for one target, the lane kernel for many, and the seed table for both."""
+"""Serial chains at full speed: the chain kernel for one target, the lane kernel for many, a seed table for both."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,25 @@ in_lanes = kernels.Lazy("lanes", "solve_rows")
 
 WORK = 20_000
 """How many times a joint may be looked at before a target is given up: about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tried:
+    """What the chain kernel came to.
+
+    Attributes:
+        code: as the kernel returned it; -1 if not solved.
+        q: (nq,) the solution, or the closest that was met on the way.
+    """
+
+    code: int
+    q: Array
+    attempts: int
+    iterations: int
+
+    @property
+    def is_solved(self) -> bool:
+        return self.code >= 0
 
 
 class ChainSearch:
@@ -39,7 +59,7 @@ class ChainSearch:
             self.model[at.WORK] = WORK / chain.n
         else:
             self.model[at.MAX_ATTEMPTS] = restarts + 1
-        self.once = self.model.copy()
+        self.has_held = bool(chain.held.any())
         self._pool: list[tuple[Array, Array]] = []
         self._lane_pool: list[Array] = []
         self._build(q)
@@ -54,8 +74,30 @@ class ChainSearch:
 
     def meet(self, q: Array) -> None:
         """Make the table anew if joints that are held stand elsewhere than when it was made."""
-        if self._held_at.size and not np.array_equal(q[self.columns][self.chain.held], self._held_at):
+        if not np.array_equal(q[self.columns][self.chain.held], self._held_at):
             self._build(q)
+
+    def search(self, X: Array, q0: Array, has_seed: bool, key: float) -> Tried | None:
+        """One target (4, 4). Without a seed q0 (nq,) says where the joints outside the chain stand.
+
+        None if it is too far.
+        """
+        work, q = self.borrow(), np.empty(len(q0))
+        if self.has_held:
+            self.meet(q0)
+        mode = at.FROM_SEED if has_seed else at.FROM_TABLE
+        X = np.array(X, dtype=np.float64, order="C")
+        code = one_at_a_time.solve_one(self.model, self.table, work[0], X, q0, mode, key, q)
+        tried = self.tried(work, code, q)
+        self.give_back(work)
+        return tried
+
+    def tried(self, work: tuple[Array, Array], code: int, q: Array) -> Tried | None:
+        """What a workspace says of the search that has just ended in it; None if it was none."""
+        if code == -2:
+            return None
+        report = work[0][-at.REPORT :]
+        return Tried(code, q, int(report[1]), int(report[2]))
 
     def borrow(self) -> tuple[Array, Array]:
         """A workspace, and a target to write into; to be given back."""
@@ -75,7 +117,8 @@ class ChainSearch:
             q0: (M, nq) seeds, or where the joints outside the chain stand.
             mode: FROM_TABLE, FROM_SEED or ONCE, of `kernels/chain_layout.py`.
             q: (M, nq), out.
-            report: (M, REPORT), out: SOLVED, NOT_SOLVED or BAD_ROW; attempts, iterations, errors (m, rad), brought inside.
+            report: (M, REPORT), out: SOLVED, NOT_SOLVED or BAD_ROW; attempts, iterations, errors (m, rad), brought
+                inside.
         """
         try:
             work = self._lane_pool.pop()

@@ -64,13 +64,13 @@ def search_compiled(call: Call, method: LevenbergMarquardt, problem: Problem, q:
     attempts = iterations = first = 0
     out = part.packed.at["out"]
     while True:
-        starts = _starts(call, first, min(options.restarts - first, STARTS_AT_A_TIME))
+        starts = _starts(call, first, min(options.further_starts - first, STARTS_AT_A_TIME))
         set_options(part, options, method, problem.program.size)
         q = run(call.mechanism, part, relations, q, starts, watch)
         attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
         out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
         first += len(starts)
-        if out[SUCCESS] == 1.0 or first >= options.restarts or watch.is_over():
+        if out[SUCCESS] == 1.0 or first >= options.further_starts or watch.is_over():
             return q, out.copy()
 
 
@@ -117,8 +117,8 @@ def _all_starts(call: Call, part: Part, q: Array) -> Iterator[Array]:
     mine[space.scalars_q] = moves[space.scalars_v]
     for k, v in zip(space.balls_q, space.balls_v, strict=True):
         mine[k : k + 4] = moves[v]
-    for first in range(0, call.options.restarts, STARTS_AT_A_TIME):
-        for start in _starts(call, first, min(STARTS_AT_A_TIME, call.options.restarts - first)):
+    for first in range(0, call.options.further_starts, STARTS_AT_A_TIME):
+        for start in _starts(call, first, min(STARTS_AT_A_TIME, call.options.further_starts - first)):
             yield np.where(mine, start, q)
 
 

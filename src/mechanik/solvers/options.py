@@ -17,7 +17,9 @@ class Options:
     Attributes:
         max_iterations: of an attempt, or with levels of each level of each chain. None: what is usual for the method.
         max_seconds: of a whole solve; infinite by default.
-        restarts: how many further starts are tried when the first does not lead to success.
+        restarts: how many further starts are tried when the first does not lead to success. None: what is usual:
+            about a
+            millisecond's worth for a serial chain with one pose-like goal, none for all else.
         tolerance, angle_tolerance: m and rad, of the goals and targets of a graph; objectives have their own.
         smallest_step: rad, or sizes of the mechanism; a step below it ends a level as STALLED. 0: never.
         smallest_gradient: relative to the error; below it a level cannot be lowered any more, which is called CLOSEST.
@@ -27,7 +29,7 @@ class Options:
 
     max_iterations: int | None = None
     max_seconds: float = math.inf
-    restarts: int = 0
+    restarts: int | None = None
     tolerance: float = 1e-6
     angle_tolerance: float = 1e-6
     smallest_step: float = 0.0
@@ -36,10 +38,15 @@ class Options:
     rotation_weight: float = 1.0
     rest_factor: float = 1.0
 
+    @property
+    def further_starts(self) -> int:
+        """How many starts are tried after the first, by all but the chain kernel."""
+        return self.restarts or 0
+
     def __post_init__(self) -> None:
         for name in ("max_iterations", "restarts"):
             value = getattr(self, name)
-            if value is None and name == "max_iterations":
+            if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
                 raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")

@@ -113,10 +113,10 @@ class Prepared:
         self._objectives = objectives
         self._rows = self._relations(objectives, None) if relations is None else relations
         factors, ease = as_weights(mechanism, objectives, self._weights)
-        settings = Settings(
+        self._settings = Settings(
             active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight
         )
-        self._program = compile_program(mechanism, objectives, self._rows, settings)
+        self._program = compile_program(mechanism, objectives, self._rows, self._settings)
         self._moving = np.zeros(mechanism.nv, dtype=np.bool_)
         for part in self._program.parts:
             self._moving |= part.moving

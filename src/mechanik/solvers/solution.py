@@ -39,14 +39,14 @@ class Solution:
             worked on, weighted, lengths in sizes of the mechanism.
     """
 
-    __slots__ = ("_asked", "_bounds", "_outs", "_part_seconds", "_refused", "_solver", "history", "q", "seconds")
+    __slots__ = ("_asked", "_bounds", "_part_seconds", "_refused", "_report", "_solver", "history", "q", "seconds")
 
     def __init__(
         self,
         solver: Prepared,
         asked: tuple[Objective, ...] | Array | float | None,
         q: Array,
-        outs: tuple[Array, ...],
+        outs: tuple[Array, ...] | int,
         seconds: float,
         bounds: tuple[Array, Array] | None = None,
         history: Array | None = None,
@@ -56,14 +56,23 @@ class Solution:
         """
         Args:
             asked: the objectives, or a new target of the only one, or None: as the solver was made.
-            outs: what the kernel reports, for each part of the program.
+            outs: what the kernel reports, for each part of the program; or, of a chain that was solved, the number that
+                the chain kernel returned.
             bounds: limits of this call, (nq,) each.
             part_seconds: of each part, if there are several.
             refused: whether a solution was found that the caller does not think feasible.
         """
-        self._solver, self._asked, self._outs, self._bounds, self._refused = solver, asked, outs, bounds, refused
+        self._solver, self._asked, self._report, self._bounds, self._refused = solver, asked, outs, bounds, refused
         self.q, self.seconds, self.history = q, seconds, history
         self._part_seconds = part_seconds
+
+    @property
+    def _outs(self) -> tuple[Array, ...]:
+        """What the kernel reports, for each part."""
+        if isinstance(self._report, int):
+            size = len(self._solver._program.parts[0].packed.at["out"])
+            self._report = (chain_report(self._report, size),)
+        return self._report
 
     # ---- in words ---------------------------------------------------------------------------
 
@@ -73,6 +82,8 @@ class Solution:
 
         Every value that may move is within its limits, with success or without.
         """
+        if type(self._report) is int:
+            return True
         return not self._refused and all(out[SUCCESS] == 1.0 for out in self._outs)
 
     @property
@@ -268,6 +279,14 @@ def _seconds(seconds: float) -> str:
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} us"
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def chain_report(code: int, size: int) -> Array:
+    """What the chain kernel says of a target that it solved, as the general kernel would."""
+    out = np.zeros(size)
+    out[SUCCESS], out[ATTEMPTS_OUT] = 1.0, code >> 32
+    out[ITERATIONS_OUT], out[BROUGHT_IN] = (code & 0xFFFFFFFF) >> 1, code & 1
+    return out
 
 
 def report(solver: Prepared, k: int, out: Array, seconds: float) -> ChainReport:

@@ -1,0 +1,188 @@
+"""The short ways from a new target to a kernel, for solvers that are called in fast loops."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
+from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, TARGET
+from mechanik.kernels.solver_state import DONE, SUCCESS
+from mechanik.objectives import Point, PoseGoal
+from mechanik.program.chain import Weights, find_chain
+from mechanik.search.chain_search import ChainSearch, Tried, one_at_a_time
+from mechanik.solvers.choice import choose
+from mechanik.solvers.iterate import attempt
+from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solvers.method import Method
+from mechanik.solvers.new_targets import Targets
+from mechanik.solvers.options import Options
+from mechanik.solvers.prepared import Prepared
+from mechanik.solvers.problem import Problem
+from mechanik.solvers.running import descent
+from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_ends
+from mechanik.solvers.solution import Solution
+from mechanik.solvers.starts import halton_starts
+from mechanik.solvers.watch import Watch
+from mechanik.spatial.array import Array, ArrayLike
+
+NEARLY_NO_TURN = 1e-6
+"""Of the square of a ball's four numbers: what is less has to be looked at closely."""
+
+
+class Quick(Prepared):
+    """A prepared solver that knows its short ways: the chain kernel, the general kernel, a method's own loop."""
+
+    def _compiled(self) -> None:
+        """The short way to the kernel, if there is one; what the method cannot do is refused here."""
+        self._shape, self._balls = (self.mechanism.nq,), tuple(self.mechanism.space.balls_q)
+        self._tables: dict[int, Array] = {}
+        self._shortcut = None
+        self._second: Method | None = None
+        self._problems = [Problem(self.mechanism, self._program, part) for part in self._program.parts]
+        for problem, relations in zip(self._problems, self._blocks, strict=True):
+            problem.ask(self._objectives, relations, self._bounds, None)
+        if self._is_auto:
+            self._second, self.why = choose(self._problems)
+        elif not isinstance(self.method, LevenbergMarquardt):
+            for problem in self._problems:
+                self.method.check(problem)
+        quick = isinstance(self.method, LevenbergMarquardt) or self.options.further_starts == 0
+        if quick and not self._moves_joints and self.options.max_seconds == np.inf:
+            self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
+        self._chain = self._find_chain()
+        if self._shortcut is not None:
+            packed = self._program.parts[0].packed
+            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
+            self._kept_starts: Array | None = None
+            self._is_compiled = isinstance(self.method, LevenbergMarquardt)
+            self._frame_a = int(packed.ints[AT_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET]) + FRAME_A
+
+    def _find_chain(self) -> ChainSearch | None:
+        """The chain kernel's view of what is asked, if it is one pose-like goal of a serial chain and nothing else."""
+        program, options, method = self._program, self.options, self.method
+        usual = Options(
+            restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
+            tolerance=options.tolerance, angle_tolerance=options.angle_tolerance,
+        )  # fmt: skip
+        plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
+        if not plain or self._moves_joints or len(program.parts) != 1 or self.mechanism.closures:
+            return None
+        if len(self._objectives) != 1 or len(self._rows[0]) != 1 or not self._objectives[0].required:
+            return None
+        if not all(ease == 1.0 for ease in self._settings.ease):
+            return None
+        goal = self._objectives[0]
+        weights = Weights(
+            goal.tolerance, goal.angle_tolerance, program.size, options.position_weight, options.rotation_weight
+        )
+        chain = find_chain(program.skeleton, self._rows[0][0], self._settings.active, self._bounds, weights)
+        if chain is None:
+            return None
+        is_still = self._rows[0][0].X_a
+        self._takes_poses = type(goal) is PoseGoal and np.array_equal(is_still, goal.target)
+        self._takes_points = type(goal) is Point and np.array_equal(is_still[:3, :3], np.eye(3))
+        # where the chain is all that there is, nobody has to ask where the mechanism stands
+        self._home = None
+        if len(chain.columns) == self.mechanism.nq and not chain.held.any():
+            low, high = (np.where(np.isfinite(one), one, 0.0) for one in self._bounds)
+            self._home = np.clip(0.5 * (low + high), *self._bounds)
+        return ChainSearch(chain, self.mechanism.q, options.restarts)
+
+    def _by_chain(self, targets: Targets, q0: ArrayLike | None) -> Solution | Tried | None:
+        """Straight to the chain kernel; None if something has to be looked at closely first."""
+        begun = perf_counter()
+        chain = self._chain
+        assert chain is not None
+        if type(targets) is not np.ndarray:
+            return None
+        work = chain.borrow()
+        X = targets
+        if not (self._takes_poses and targets.shape == (4, 4)):
+            if not (self._takes_points and targets.shape == (3,)):
+                return None
+            X = work[1]
+            X[:3, 3] = targets
+        mode = FROM_SEED
+        if q0 is None:
+            q0, mode = self._home, FROM_TABLE
+            if q0 is None:
+                q0 = np.array(self.mechanism.q)
+        elif type(q0) is not np.ndarray or q0.shape != self._shape:
+            return None
+        if chain.has_held:
+            chain.meet(q0)
+        q = np.empty(self._shape)
+        try:
+            code = one_at_a_time.solve_one(chain.model, chain.table, work[0], X, q0, mode, 0.0, q)
+        except TypeError:  # not a contiguous array of float64
+            return None
+        if code < 0:
+            return chain.tried(work, code, q)
+        chain.give_back(work)
+        return Solution(self, targets.copy(), q, code, perf_counter() - begun, self._bounds)
+
+    def _short_way(
+        self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+    ) -> Array | None:
+        """Straight to the kernel, or to the method's loop; None if something has to be looked at closely first."""
+        assert self._shortcut is not None
+        for k in self._balls:
+            if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
+                return None
+        target = self._shortcut(targets, q0)
+        if target is None:
+            return None
+        if not self._is_compiled:
+            return self._short_attempt(target, q0, rng, options, begun)
+        if options or rng is not None:
+            return None
+        q = np.empty(self._shape)
+        starts = self._starts if self._kept_starts is None else self._kept_starts
+        try:
+            code = descent.search(self._ints, self._floats, target, q0, starts, q)
+        except TypeError:  # not a contiguous array of float64
+            return None
+        return q if code == DONE and (self._second is None or self._out[SUCCESS] == 1.0) else None
+
+    def _short_attempt(
+        self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+    ) -> Array | None:
+        """One attempt of a method, whose target is checked and put in here."""
+        deadline = math.inf
+        if options:
+            seconds = options.get("max_seconds") if len(options) == 1 else None
+            if type(seconds) is not float or not seconds >= 0.0:
+                return None
+            deadline = begun + seconds
+        if q0.dtype != np.float64 or target.dtype != np.float64 or not math.isfinite(float(q0.sum())):
+            return None
+        if not (rng is None or isinstance(rng, np.random.Generator)):
+            return None
+        if len(target) == 4:
+            if not is_pose(target):
+                return None
+            at = self._floats[self._frame_a :]
+            at[:9], at[9:12] = target[:3, :3].ravel(), target[:3, 3]
+        problem = self._problems[0]
+        problem.ask(self._objectives, problem.relations, self._bounds, rng)
+        return attempt(problem, self.method, q0, self.options, Watch(deadline))
+
+    @property
+    def _starts(self) -> Array:
+        """Where the short way starts again; made at its first use, since the poses there need a kernel of their own."""
+        if self._kept_starts is None:
+            starts = self._table(self.options.further_starts)
+            ranked = self._shortcut is put_pose and len(starts) > 0
+            self._kept_starts = with_ends(self.mechanism, starts, self._rows[0][0]) if ranked else starts
+        return self._kept_starts
+
+    def _table(self, count: int) -> Array:
+        if count not in self._tables:
+            space = replace(self.mechanism.space, lower=self._bounds[0], upper=self._bounds[1])
+            self._tables[count] = np.ascontiguousarray(halton_starts(space, count))
+        return self._tables[count]
