@@ -1,0 +1,83 @@
+"""Numbers that are eight numbers: what holds for a float holds in every lane."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+numba = pytest.importorskip("numba")
+if numba.config.DISABLE_JIT:
+    pytest.skip("in plain Python there are only floats", allow_module_level=True)
+
+from mechanik.kernels.trigonometry import near_sincos  # noqa: E402
+from mechanik.kernels.vector import (  # noqa: E402
+    LANES,
+    eight_doubles,
+    eight_floats,
+    lanes_of,
+    load,
+    root,
+    spread,
+    store,
+    where_less,
+    widen,
+)
+
+NUMBERS = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=64), min_size=LANES, max_size=LANES)
+
+
+@numba.njit
+def arithmetic(a, b, out):
+    like = eight_doubles(0.0)
+    x, y = load(like, a, 0), load(like, b, 0)
+    store(out, 0, x + y)
+    store(out, 8, x - y)
+    store(out, 16, x * y)
+    store(out, 24, x / y)
+    store(out, 32, 2.5 * x - 1)
+    store(out, 40, where_less(x, y, x, y))
+    store(out, 48, root(x))
+    z = spread(like, 3.0)
+    z += x
+    z -= y
+    z *= 2.0
+    store(out, 56, z)
+    return lanes_of(like) + 100 * lanes_of(1.0)
+
+
+@given(NUMBERS, NUMBERS)
+def test_every_lane_computes_as_a_float_does(a, b):
+    a, b, out = np.array(a), np.array(b), np.empty(64)
+    assert arithmetic(a, b, out) == LANES + 100
+    with np.errstate(all="ignore"):
+        expected = [a + b, a - b, a * b, a / b, 2.5 * a - 1, np.where(a < b, a, b), np.sqrt(a), ((3.0 + a) - b) * 2.0]
+    for lane, wanted in zip(out.reshape(8, 8), expected, strict=True):
+        np.testing.assert_array_equal(lane, wanted)
+
+
+@numba.njit
+def turned(a, out):
+    s, c = near_sincos(load(eight_doubles(0.0), a, 0))
+    store(out, 0, s)
+    store(out, 8, c)
+
+
+@given(st.lists(st.floats(-1e5, 1e5), min_size=LANES, max_size=LANES))
+def test_sine_and_cosine_in_lanes(a):
+    a, out = np.array(a), np.empty(16)
+    turned(a, out)
+    np.testing.assert_allclose(out, [*np.sin(a), *np.cos(a)], atol=5e-16)
+
+
+@numba.njit
+def widened(a, out):
+    x = load(eight_floats(0.0), a, 0)
+    store(out, 0, widen(x * 0.5))
+
+
+def test_floats_of_32_bits_widen_without_loss():
+    a, out = np.linspace(-3, 7, LANES).astype(np.float32), np.empty(LANES)
+    widened(a, out)
+    np.testing.assert_array_equal(out, a.astype(np.float64) * 0.5)

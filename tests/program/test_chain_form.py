@@ -1,0 +1,139 @@
+"""The canonical form of chains is the chain, whatever its joints, and the chain kernels' rows are what was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from random_mechanisms import random_mechanism, random_pose, seeds
+
+import mechanik as mk
+from mechanik import kernels
+from mechanik.kernels import chain_layout as at
+from mechanik.objectives.evaluate import evaluate
+from mechanik.objectives.relation import Kind, Relation
+from mechanik.program.chain import Weights, find_chain
+from mechanik.program.skeleton import build_skeleton
+from mechanik.spatial import Pose, inverse, make, rotation
+
+ROWS = st.sets(st.integers(0, 5), min_size=1).map(lambda rows: tuple(sorted(rows)))
+
+
+def chain_of(mechanism, relation, active=None):
+    skeleton = build_skeleton(mechanism)
+    active = np.ones(mechanism.nv, dtype=bool) if active is None else active
+    bounds = mechanism.space.lower, mechanism.space.upper
+    return find_chain(skeleton, relation, active, bounds, Weights(1e-6, 1e-6, max(skeleton.reach / 3, 1e-3)))
+
+
+def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
+    """A random tree and a relation between two of its links; and the chain between them, if it is one."""
+    rng = np.random.default_rng(seed)
+    mechanism = random_mechanism(seed, joints)
+    links = list(mechanism.links)
+    b = links[int(rng.integers(len(links)))]
+    a = None if own_axes or rng.random() < 0.5 else links[int(rng.integers(len(links)))]
+    axes = rotation.exp(rng.normal(size=3)) if own_axes else None
+    X_a, X_b = (Pose(**random_pose(rng)).matrix for _ in range(2))
+    relation = Relation(Kind.POSE, rows, a, b, X_a, X_b, world_axes=axes)
+    return rng, mechanism, relation, chain_of(mechanism, relation)
+
+
+def end_of(chain, q):
+    """X_a_b of a chain at q by the formula, in plain NumPy, in metres."""
+    model, m = chain.model, int(chain.model[at.N_NODES])
+    nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.NODE * m].reshape(m, at.NODE)
+    X = make(model[at.BASE : at.BASE + 9].reshape(3, 3), model[at.BASE_PLACE : at.BASE_PLACE + 3])
+    scale = model[at.LENGTH_SCALE]
+    for row in nodes:
+        x = row[at.RATIO] * q[chain.columns[int(row[at.COLUMN])]]
+        turn = row[at.OFFSET] + (x if row[at.SLIDES] == 0 else 0.0)
+        alpha = np.arctan2(row[at.SIN_ALPHA], row[at.COS_ALPHA])
+        shift = row[at.SHIFT : at.SHIFT + 3] / scale + [0, 0, row[at.SLIDES] / scale * x]
+        X = X @ make(rotation.turn_z(turn), np.zeros(3)) @ make(rotation.turn_x(alpha), shift)
+    return X @ make(model[at.TOOL : at.TOOL + 9].reshape(3, 3), np.zeros(3))
+
+
+@given(seeds, st.integers(1, 12))
+def test_the_canonical_form_is_the_chain(seed, joints):
+    rng, mechanism, relation, chain = random_chain(seed, joints)
+    assume(chain is not None)
+    q = mechanism.random(rng)
+    X_a = np.eye(4) if relation.a is None else mechanism.pose(relation.a, q)
+    expected = inverse(X_a) @ mechanism.pose(relation.b, q) @ relation.X_b
+    np.testing.assert_allclose(end_of(chain, q), expected, atol=1e-12 * (1 + np.abs(expected).max()))
+
+
+def looked_at(mechanism, chain, target, q):
+    """Residual (6,) and Jacobian (6, n) of the chain kernel at q, by its first iteration."""
+    model = chain.model.copy()
+    model[at.MAX_ITERATIONS], model[at.METRES2], model[at.RADIANS2] = 1, 0, 0
+    work = np.zeros(at.workspace_size(chain.n, 1))
+    table = np.zeros(at.table_size(chain.n, 8), dtype=np.float32)
+    kernels.load("chain").solve_one(model, table, work, np.ascontiguousarray(target), q, at.ONCE, 0.0, np.empty_like(q))
+    slots = work[at.LANE_HEAD :][: at.COLUMN_SLOTS * chain.n].reshape(chain.n, at.COLUMN_SLOTS)
+    return work[at.RESIDUAL : at.RESIDUAL + 6].copy(), slots[:, at.JACOBIAN : at.JACOBIAN + 6].T.copy()
+
+
+@given(seeds, st.integers(2, 12), ROWS, st.booleans())
+@example(0, 6, (0, 1, 2), False)
+@settings(max_examples=200)
+def test_rows_and_their_derivatives_are_those_of_the_relation(seed, joints, rows, own_axes):
+    rng, mechanism, relation, chain = random_chain(seed, joints, rows, own_axes)
+    assume(chain is not None)
+    q = mechanism.random(rng)
+    e, J = looked_at(mechanism, chain, relation.X_a, q)
+    wanted = evaluate(mechanism, relation, q)[0]
+    unit = np.array([chain.model[at.LENGTH_SCALE] if row < 3 else 1.0 for row in rows])
+    whole = Relation(Kind.POSE, (3, 4, 5), relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes)
+    assume(np.linalg.norm(evaluate(mechanism, whole, q)[0]) < 3.0)  # beyond, a rotation vector may flip
+    # away from the target; whole triples are not taken along the axes, which changes no length
+    if chain.model[at.IS_PARTIAL]:
+        np.testing.assert_allclose(-e[list(rows)] / unit, wanted, atol=1e-9)
+        assert not np.delete(e, rows).any()
+    else:
+        places, turns = [r < 3 for r in rows], [r >= 3 for r in rows]
+        for part, mine in ((places, e[:3]), (turns, e[3:])):
+            size = np.linalg.norm(mine) / (unit[0] if part is places else 1.0)
+            assert size == pytest.approx(np.linalg.norm(wanted[np.array(part)]), abs=1e-9)
+    for j, column in enumerate(chain.columns):
+        h = 1e-6
+        step = np.zeros(mechanism.nq)
+        step[column] = h
+        before, after = (looked_at(mechanism, chain, relation.X_a, q + sign * step)[0] for sign in (-1, 1))
+        if chain.model[at.IS_PARTIAL]:
+            np.testing.assert_allclose(J[:, j], (before - after) / (2 * h), atol=3e-6 * (1 + np.abs(J).max()))
+        else:  # a turn instead of a rotation vector, and for these two the slope of the sum of squares is the same
+            slope = (before @ before - after @ after) / (2 * h)
+            assert 2 * (J[:, j] @ e) == pytest.approx(slope, abs=1e-5 * (1 + np.abs(J).max()) * (1 + e @ e))
+
+
+def test_joints_without_room_are_folded_and_those_that_are_locked_are_held():
+    b = mk.Builder("arm")
+    b.revolute("a", "base", "one", limits=(-1, 1))
+    b.revolute("b", "one", "two", at=(0.3, 0, 0), axis="y", limits=(0.4, 0.4))
+    b.prismatic("c", "two", "three", at=(0.2, 0, 0), axis="x", limits=(0, 0.5))
+    arm = b.build()
+    relation = Relation(Kind.POSE, (0, 1, 2), None, "three")
+    chain = chain_of(arm, relation, active=np.array([True, True, False]))
+    assert chain.columns.tolist() == [0, 2]
+    assert chain.held.tolist() == [False, True]
+
+
+def test_a_ball_on_the_way_is_not_for_the_chain_kernel():
+    b = mk.Builder("arm")
+    b.revolute("a", "base", "one")
+    b.ball("b", "one", "two", at=(0.3, 0, 0))
+    assert chain_of(b.build(), Relation(Kind.POSE, (0, 1, 2), None, "two")) is None
+
+
+def test_bands_and_fine_tolerances_are_for_the_general_kernel():
+    arm = mk.gallery.ur5()
+    skeleton, bounds = build_skeleton(arm), (arm.space.lower, arm.space.upper)
+    pose = Relation(Kind.POSE, (0, 1, 2), None, "tool0")
+    band = Relation(Kind.POSE, (0,), None, "tool0", lower=-np.ones(1), upper=np.ones(1))
+    active = [True] * arm.nv
+    assert find_chain(skeleton, pose, active, bounds, Weights(1e-6, 1e-6, 0.5)) is not None
+    assert find_chain(skeleton, pose, active, bounds, Weights(1e-13, 1e-6, 0.5)) is None
+    assert find_chain(skeleton, band, active, bounds, Weights(1e-6, 1e-6, 0.5)) is None
