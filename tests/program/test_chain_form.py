@@ -1,4 +1,4 @@
-"""The canonical form of chains is the chain, whatever its joints, and the chain kernels' rows are what was asked for."""
+"""The canonical form of a chain is the chain, whatever its joints, and the kernels' rows are what was asked for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chain_of(mechanism, relation, active=None):
     skeleton = build_skeleton(mechanism)
     active = np.ones(mechanism.nv, dtype=bool) if active is None else active
     bounds = mechanism.space.lower, mechanism.space.upper
-    return find_chain(skeleton, relation, active, bounds, Weights(1e-6, 1e-6, max(skeleton.reach / 3, 1e-3)))
+    return find_chain(skeleton, [relation], active, bounds, Weights(1e-6, 1e-6, max(skeleton.reach / 3, 1e-3)))
 
 
 def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
@@ -45,9 +45,10 @@ def end_of(chain, q):
     model, m = chain.model, int(chain.model[at.N_NODES])
     nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.NODE * m].reshape(m, at.NODE)
     X = make(model[at.BASE : at.BASE + 9].reshape(3, 3), model[at.BASE_PLACE : at.BASE_PLACE + 3])
-    scale = model[at.LENGTH_SCALE]
+    scale, columns = model[at.LENGTH_SCALE], model[at.MODEL_HEAD + at.NODE * m :].reshape(-1, at.COLUMN_FLOATS)
     for row in nodes:
-        x = row[at.RATIO] * q[chain.columns[int(row[at.COLUMN])]]
+        j = int(row[at.COLUMN])
+        x = row[at.RATIO] * q[chain.columns[j]] / columns[j, at.UNIT]
         turn = row[at.OFFSET] + (x if row[at.SLIDES] == 0 else 0.0)
         alpha = np.arctan2(row[at.SIN_ALPHA], row[at.COS_ALPHA])
         shift = row[at.SHIFT : at.SHIFT + 3] / scale + [0, 0, row[at.SLIDES] / scale * x]
@@ -97,6 +98,8 @@ def test_rows_and_their_derivatives_are_those_of_the_relation(seed, joints, rows
         for part, mine in ((places, e[:3]), (turns, e[3:])):
             size = np.linalg.norm(mine) / (unit[0] if part is places else 1.0)
             assert size == pytest.approx(np.linalg.norm(wanted[np.array(part)]), abs=1e-9)
+    columns = chain.model[-at.COLUMN_FLOATS * chain.n :].reshape(chain.n, at.COLUMN_FLOATS)
+    J = J / columns[:, at.UNIT]
     for j, column in enumerate(chain.columns):
         h = 1e-6
         step = np.zeros(mechanism.nq)
@@ -109,16 +112,16 @@ def test_rows_and_their_derivatives_are_those_of_the_relation(seed, joints, rows
             assert 2 * (J[:, j] @ e) == pytest.approx(slope, abs=1e-5 * (1 + np.abs(J).max()) * (1 + e @ e))
 
 
-def test_joints_without_room_are_folded_and_those_that_are_locked_are_held():
+def test_joints_that_are_locked_are_held():
     b = mk.Builder("arm")
     b.revolute("a", "base", "one", limits=(-1, 1))
-    b.revolute("b", "one", "two", at=(0.3, 0, 0), axis="y", limits=(0.4, 0.4))
+    b.revolute("b", "one", "two", at=(0.3, 0, 0), axis="y", limits=(0.4, 0.6))
     b.prismatic("c", "two", "three", at=(0.2, 0, 0), axis="x", limits=(0, 0.5))
     arm = b.build()
     relation = Relation(Kind.POSE, (0, 1, 2), None, "three")
     chain = chain_of(arm, relation, active=np.array([True, True, False]))
-    assert chain.columns.tolist() == [0, 2]
-    assert chain.held.tolist() == [False, True]
+    assert chain.columns.tolist() == [0, 1, 2]
+    assert chain.held.tolist() == [False, False, True]
 
 
 def test_a_ball_on_the_way_is_not_for_the_chain_kernel():
@@ -134,6 +137,6 @@ def test_bands_and_fine_tolerances_are_for_the_general_kernel():
     pose = Relation(Kind.POSE, (0, 1, 2), None, "tool0")
     band = Relation(Kind.POSE, (0,), None, "tool0", lower=-np.ones(1), upper=np.ones(1))
     active = [True] * arm.nv
-    assert find_chain(skeleton, pose, active, bounds, Weights(1e-6, 1e-6, 0.5)) is not None
-    assert find_chain(skeleton, pose, active, bounds, Weights(1e-13, 1e-6, 0.5)) is None
-    assert find_chain(skeleton, band, active, bounds, Weights(1e-6, 1e-6, 0.5)) is None
+    assert find_chain(skeleton, [pose], active, bounds, Weights(1e-6, 1e-6, 0.5)) is not None
+    assert find_chain(skeleton, [pose], active, bounds, Weights(1e-13, 1e-6, 0.5)) is None
+    assert find_chain(skeleton, [band], active, bounds, Weights(1e-6, 1e-6, 0.5)) is None

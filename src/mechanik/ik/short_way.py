@@ -28,10 +28,13 @@ from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_end
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Watch
+from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array, ArrayLike
 
 NEARLY_NO_TURN = 1e-6
 """Of the square of a ball's four numbers: what is less has to be looked at closely."""
+
+ELSEWHERE = make(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
 
 
 class Quick(Prepared):
@@ -72,7 +75,7 @@ class Quick(Prepared):
         plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
         if not plain or self._moves_joints or len(program.parts) != 1 or self.mechanism.closures:
             return None
-        if len(self._objectives) != 1 or len(self._rows[0]) != 1 or not self._objectives[0].required:
+        if len(self._objectives) != 1 or not self._objectives[0].required:
             return None
         if not all(ease == 1.0 for ease in self._settings.ease):
             return None
@@ -80,12 +83,17 @@ class Quick(Prepared):
         weights = Weights(
             goal.tolerance, goal.angle_tolerance, program.size, options.position_weight, options.rotation_weight
         )
-        chain = find_chain(program.skeleton, self._rows[0][0], self._settings.active, self._bounds, weights)
+        is_pose = type(goal) is PoseGoal
+        given = goal.target if is_pose else None
+        chain = find_chain(program.skeleton, self._rows[0], self._settings.active, self._bounds, weights, given)
         if chain is None:
             return None
-        is_still = self._rows[0][0].X_a
-        self._takes_poses = type(goal) is PoseGoal and np.array_equal(is_still, goal.target)
-        self._takes_points = type(goal) is Point and np.array_equal(is_still[:3, :3], np.eye(3))
+        # whether another target means another X for the kernel and nothing else, so that no one has to look
+        self._takes_poses = is_pose and all(
+            np.array_equal(mine.X_b, its.X_b)
+            for mine, its in zip(self._rows[0], goal.at(ELSEWHERE).relations(self.mechanism), strict=True)
+        )
+        self._takes_points = type(goal) is Point and np.array_equal(self._rows[0][0].X_a[:3, :3], np.eye(3))
         # where the chain is all that there is, nobody has to ask where the mechanism stands
         self._home = None
         if len(chain.columns) == self.mechanism.nq and not chain.held.any():

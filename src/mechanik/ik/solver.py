@@ -223,7 +223,8 @@ class Solver(Quick):
         plain = not (changes or history or is_step) and lock is limits is feasible is callback is nearby is None
         if self._chain is not None and plain and tried is None:
             key = 0.0 if rng is None else float(rng.integers(1 << 31))
-            tried = self._chain.search(self._rows[0][0].X_a, q, q0 is not None, key)
+            X = self._chain.chain.target(self._rows[0])
+            tried = None if X is None else self._chain.search(X, q, q0 is not None, key)
         if tried is not None:
             if tried.is_solved:
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))

@@ -23,6 +23,8 @@ WINDOW, ENOUGH = 3.0, 0.7
 
 Tuned, like the growth of the damping, on random targets of a Panda and a UR5.
 """
+NEARLY_THERE, PATIENT = 1e-6, 0.97
+"""Beside a singular pose the last bit of the way is slow: below this cost an attempt may take longer."""
 HALF_TURN2 = 9.869604401089358
 NEARLY_HALF_TURN = 1e-9
 
@@ -111,39 +113,80 @@ def along(like, ws, first, x, y, z):
     )
 
 
+@helper
+def rotation_vector_rows(e3, e4, e5, factor, h2):
+    """How a rotation vector r changes with a turn w: by w + r x w / 2 + c r x (r x w); nine numbers, row by row."""
+    t2 = e3 * e3 + e4 * e4 + e5 * e5
+    far = (1.0 - factor * h2 * 2.0) / where_less(t2, 1e-4, 1.0, t2)
+    c = where_less(t2, 1e-4, 1.0 / 12.0 + t2 * (1.0 / 720.0), far)
+    diagonal = 1.0 - c * t2
+    return (
+        diagonal + c * e3 * e3, c * e3 * e4 - 0.5 * e5, c * e3 * e5 + 0.5 * e4,
+        c * e4 * e3 + 0.5 * e5, diagonal + c * e4 * e4, c * e4 * e5 - 0.5 * e3,
+        c * e5 * e3 - 0.5 * e4, c * e5 * e4 + 0.5 * e3, diagonal + c * e5 * e5,
+    )  # fmt: skip
+
+
+@helper
+def axis_rows(dx, dy, dz, factor):
+    """How (x, y) of a direction, stretched so that its length is the angle to z, changes with a turn."""
+    s2 = dx * dx + dy * dy
+    f = 2.0 * factor
+    slope = where_less(s2, 1e-6, -1.0 / 3.0, (f * dz - 1.0) / where_less(s2, 1e-6, 1.0, s2))
+    zero = 0.0 * s2
+    return (
+        slope * dx * dy, f * dz - slope * dx * dx, zero - f * dy,
+        slope * dy * dy - f * dz, zero - slope * dx * dy, f * dx,
+        zero, zero, zero,
+    )  # fmt: skip
+
+
 @part
-def partial_rows(like, C, ws, e0, e1, e2, e3, e4, e5, factor, h2):
+def partial_rows(like, C, ws, R, e0, e1, e2, e3, e4, e5, factor, h2):
     """Residuals along the axes of the rows, weighted; what turns shifts and turns into rows goes into the workspace.
 
-    A turn w changes a rotation vector r by w + r x w / 2 + c r x (r x w), seen along the same axes.
+    Args:
+        R: the end's rotation, nine numbers, column by column.
+    Returns:
+        The residuals, and the squared cosine of half the angle between axes or frames.
     """
     L = lanes_of(like)
-    w = ROW_WEIGHTS
-    G = ROW_AXES * L
+    w, by_turn = ROW_WEIGHTS, C[TURN_WEIGHT]
+    P, G = PLACE_AXES * L, TURN_AXES * L
     for r in range(3):
         for k in range(3):
             # the axes are the columns of a matrix: its transpose takes a vector onto them
-            store(ws, (PLACE_ROWS + 3 * r + k) * L, C[w + r] * load(like, ws, G + (3 * k + r) * L))
-            store(ws, (TURN_ROWS + 3 * r + k) * L, load(like, ws, G + (3 * k + r) * L))
+            store(ws, (PLACE_ROWS + 3 * r + k) * L, C[w + r] * load(like, ws, P + (3 * k + r) * L))
+            store(ws, (TURN_ROWS + 3 * r + k) * L, spread(like, 1.0) * load(like, ws, G + (3 * k + r) * L))
     e0, e1, e2 = along(like, ws, PLACE_ROWS, e0, e1, e2)
-    e3, e4, e5 = along(like, ws, TURN_ROWS, e3, e4, e5)
-    t2 = e3 * e3 + e4 * e4 + e5 * e5
-    c = where_less(t2, 1e-4, 1.0 / 12.0 + t2 * (1.0 / 720.0), (1.0 - factor * h2 * 2.0) / where_less(t2, 1e-4, 1.0, t2))
-    # I + [r]/2 + c [r]^2, times the transposed axes
-    diagonal = 1.0 - c * t2
-    m00, m01, m02 = diagonal + c * e3 * e3, c * e3 * e4 - 0.5 * e5, c * e3 * e5 + 0.5 * e4
-    m10, m11, m12 = c * e4 * e3 + 0.5 * e5, diagonal + c * e4 * e4, c * e4 * e5 - 0.5 * e3
-    m20, m21, m22 = c * e5 * e3 - 0.5 * e4, c * e5 * e4 + 0.5 * e3, diagonal + c * e5 * e5
-    for k in range(3):
-        g0, g1, g2 = (
-            load(like, ws, G + 3 * k * L),
-            load(like, ws, G + (3 * k + 1) * L),
-            load(like, ws, G + (3 * k + 2) * L),
+    if C[TURN_KIND] == VECTOR:
+        e3, e4, e5 = along(like, ws, TURN_ROWS, e3, e4, e5)
+        M = rotation_vector_rows(e3, e4, e5, factor, h2)
+    else:
+        bx, by, bz = C[TOOL_AXIS], C[TOOL_AXIS + 1], C[TOOL_AXIS + 2]
+        x, y, z = (
+            R[0] * bx + R[3] * by + R[6] * bz,
+            R[1] * bx + R[4] * by + R[7] * bz,
+            R[2] * bx + R[5] * by + R[8] * bz,
         )
-        store(ws, (TURN_ROWS + k) * L, C[w + 3] * (m00 * g0 + m01 * g1 + m02 * g2))
-        store(ws, (TURN_ROWS + 3 + k) * L, C[w + 4] * (m10 * g0 + m11 * g1 + m12 * g2))
-        store(ws, (TURN_ROWS + 6 + k) * L, C[w + 5] * (m20 * g0 + m21 * g1 + m22 * g2))
-    return e0, e1, e2, C[w + 3] * e3, C[w + 4] * e4, C[w + 5] * e5
+        dx, dy, dz = along(like, ws, TURN_ROWS, x, y, z)
+        zero = 0.0 * dz
+        if C[TURN_KIND] == AXIS:
+            factor, h2 = log_factor(1.0 + 2.0 * dz)
+            M = axis_rows(dx, dy, dz, factor)
+            stretch = -2.0 * by_turn * factor
+            e3, e4, e5 = stretch * dx, stretch * dy, zero
+        else:
+            h2 = zero + 1.0
+            M = (dy, zero - dx, zero, zero, zero, zero, zero, zero, zero)
+            e3, e4, e5 = -by_turn * dz, zero, zero
+    for k in range(3):
+        g0 = load(like, ws, G + 3 * k * L)
+        g1, g2 = load(like, ws, G + (3 * k + 1) * L), load(like, ws, G + (3 * k + 2) * L)
+        store(ws, (TURN_ROWS + k) * L, C[w + 3] * (M[0] * g0 + M[1] * g1 + M[2] * g2))
+        store(ws, (TURN_ROWS + 3 + k) * L, C[w + 4] * (M[3] * g0 + M[4] * g1 + M[5] * g2))
+        store(ws, (TURN_ROWS + 6 + k) * L, C[w + 5] * (M[6] * g0 + M[7] * g1 + M[8] * g2))
+    return e0, e1, e2, C[w + 3] * e3, C[w + 4] * e4, C[w + 5] * e5, h2
 
 
 @part
@@ -168,7 +211,8 @@ def iterate(like, C, ws, wr):
     e1 = (load(like, ws, (TARGET_PLACE + 1) * L) - py) * by_place
     e2 = (load(like, ws, (TARGET_PLACE + 2) * L) - pz) * by_place
     if is_partial:
-        e0, e1, e2, e3, e4, e5 = partial_rows(like, C, ws, e0, e1, e2, e3, e4, e5, factor, h2)
+        R = (xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        e0, e1, e2, e3, e4, e5, h2 = partial_rows(like, C, ws, R, e0, e1, e2, e3, e4, e5, factor, h2)
     p2 = e0 * e0 + e1 * e1 + e2 * e2
     r2 = e3 * e3 + e4 * e4 + e5 * e5
     # a turn by half a circle has no direction and must not pass for none
@@ -189,7 +233,8 @@ def iterate(like, C, ws, wr):
     iteration = load(like, ws, ITERATION * L) + 1.0
     check, reference = load(like, wr, CHECK * L), load(like, wr, REFERENCE * L)
     over = where_less(p2, C[METRES2], where_less(r2, C[RADIANS2], one, zero), zero)
-    over = where_less(iteration, check, over, where_less(ENOUGH * reference, cost, one, over))
+    enough = where_less(cost, NEARLY_THERE, PATIENT, ENOUGH) * reference
+    over = where_less(iteration, check, over, where_less(enough, cost, one, over))
     over = where_less(iteration, C[MAX_ITERATIONS], over, one)
     store(ws, ITERATION * L, iteration)
     store(ws, REFERENCE * L, where_less(iteration, check, reference, cost))

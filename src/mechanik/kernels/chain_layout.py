@@ -8,43 +8,45 @@ should.
 from __future__ import annotations
 
 # the model: a head, then the nodes, then the columns
-(N_NODES, N_COLUMNS, N_Q, LENGTH_SCALE, PLACE_WEIGHT, TURN_WEIGHT, IS_PARTIAL, OWN_AXES, METRES2, RADIANS2, REACH,
+(N_NODES, N_COLUMNS, N_Q, LENGTH_SCALE, PLACE_WEIGHT, TURN_WEIGHT, IS_PARTIAL, TURN_KIND, METRES2, RADIANS2, REACH,
  FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS, WORK, TURNS_FIRST, TURNS_LAST, HAS_RANKS, ENTRIES, MIDDLE, HALF,
- CHOICES) = range(22)  # fmt: skip
+ CHOICES, OWN_AXES) = range(23)  # fmt: skip
 """
-PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted. IS_PARTIAL: single rows have
-    ROW_WEIGHTS, taken along the target's axes, or with OWN_AXES along AXES. REACH: how far the end can be from the
-    first joint, infinite if its place is not asked for. WORK: iterations after which no further attempt is begun.
-    TURNS_FIRST, TURNS_LAST: whether the seed table leaves the first and the last joint out, since they follow from
-    the target. HAS_RANKS: whether table entries can be told by distance.
-MIDDLE, HALF: of the first joint's range. CHOICES: how many table attempts are made before one of them is chosen for a
-    seed.
+PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted.
+IS_PARTIAL: whether single rows are asked for, which have ROW_WEIGHTS and are taken along axes of the target: those of
+positions are turned by PLACE_TURN against it, those of rotations by ROTATION_TURN, if not, with OWN_AXES, along AXES.
+TURN_KIND: what the rows of rotation are: those of a rotation vector, or of an axis, or a cosine.
+REACH: how far the end can be from the first joint; infinite if its place is not asked for.
+WORK: iterations after which no further attempt is begun.
+TURNS_FIRST, TURNS_LAST: whether the seed table leaves the first and the last joint out, since they follow.
+HAS_RANKS: whether the table's entries can be told by their distance.
+MIDDLE, HALF: of the first joint's range.
+CHOICES: how many attempts from the table are made before one of them is chosen for a seed.
 """
-ROW_WEIGHTS, AXES, BASE, BASE_PLACE, TOOL = 22, 28, 37, 46, 49
-MODEL_HEAD = 64
+VECTOR, AXIS, COSINE = 0.0, 1.0, 2.0
+ROW_WEIGHTS, AXES, BASE, BASE_PLACE, TOOL, PLACE_TURN, ROTATION_TURN, TOOL_AXIS = 23, 29, 38, 47, 50, 59, 68, 77
+"""TOOL_AXIS: of the axis or the cosine, in the frame of the last joint."""
+MODEL_HEAD = 80
 (OFFSET, COS_ALPHA, SIN_ALPHA, SHIFT, SLIDES, RATIO, COLUMN, IS_NEW, COS_OFFSET, SIN_OFFSET) = (
     0, 1, 2, 3, 6, 7, 8, 9, 10, 11)  # fmt: skip
-"""Of a node. SHIFT: three.
-
-SLIDES: 0 for a turning joint, else LENGTH_SCALE. IS_NEW: whether no node before has its column.
-"""
+"""Of a node. SHIFT: three numbers. SLIDES: 0 for a joint that turns, else LENGTH_SCALE. IS_NEW: whether no node before
+has its column."""
 NODE = 12
-LOWER, UPPER, LOW, HIGH, AT, IS_HELD, WINDS = range(7)
-"""Of a column. LOW, HIGH.
-
-Where starts lie. AT: its place in q. IS_HELD: it stays as in q0. WINDS: full turns do not matter.
-"""
+LOWER, UPPER, LOW, HIGH, AT, IS_HELD, WINDS, UNIT = range(8)
+"""Of a column. LOW, HIGH: where starts lie. AT: its place in q. IS_HELD: it stays as in q0. WINDS: whether full turns
+make no difference. UNIT: what to divide a number of q by; the kernels have lengths in sizes of the mechanism."""
 COLUMN_FLOATS = 8
 
 # the workspace: slots of all lanes, slot by slot; then the columns' slots; then each lane's search
-(TARGET, TARGET_PLACE, ROW_AXES, RESIDUAL, COST, METRES, RADIANS, MU, ITERATION, CHECK, REFERENCE, IS_OVER, END,
- PLACE_ROWS, TURN_ROWS) = (0, 9, 12, 21, 27, 28, 29, 30, 31, 32, 33, 34, 35, 38, 47)  # fmt: skip
-LANE_HEAD = 56
+(TARGET, TARGET_PLACE, RESIDUAL, COST, METRES, RADIANS, MU, ITERATION, CHECK, REFERENCE, IS_OVER, PLACE_AXES, TURN_AXES,
+ PLACE_ROWS, TURN_ROWS) = (0, 9, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 35, 44, 53)  # fmt: skip
+LANE_HEAD = 62
 SCREW, JACOBIAN, ACCEPTED, TRIAL, IS_FREE = 0, 6, 12, 13, 14
 COLUMN_SLOTS = 15
-(ROW, ATTEMPT, ITERATIONS, FOUND, BEST_COST, BEST_METRES, BEST_RADIANS, NEAREST, KEY, BROUGHT) = range(10)
-FEATURES, RANK, ENTRY = 10, 20, 36
-SEARCH_HEAD = 52
+(ROW, ATTEMPT, ITERATIONS, FOUND, BEST_COST, BEST_METRES, BEST_RADIANS, NEAREST, KEY, BROUGHT, STARTS,
+ FOLLOWED) = range(12)  # fmt: skip
+FEATURES, RANK, ENTRY = 12, 22, 38
+SEARCH_HEAD = 54
 """Of a lane's search; behind it the best q so far, (columns,)."""
 BLOCKS = 16
 """The table is ranked in this many blocks; the best of each is a start."""

@@ -49,7 +49,7 @@ def describe(C, R, at, f, first):
         c, s, azimuth = px / radius, py / radius, math.atan2(py, px)
     f[first], f[first + 1], f[first + 2] = c * px + s * py, c * py - s * px, pz
     ax, ay, az = R[at + 2], R[at + 5], R[at + 8]
-    w = C[TURN_WEIGHT]
+    w = C[TURN_WEIGHT] if C[TURNS_LAST] != 0.0 or C[IS_PARTIAL] == 0.0 else 0.0
     f[first + 3], f[first + 4], f[first + 5] = w * (c * ax + s * ay), w * (c * ay - s * ax), w * az
     f[first + AZIMUTH] = azimuth
     f[first + LAST_X] = c * R[at] + s * R[at + 3]
@@ -101,7 +101,7 @@ def fill_table(C, ws, q, table):
             if j == first_column or j == last_column:
                 x = 0.0
             elif C[o + IS_HELD] != 0.0:
-                x = q[j]
+                x = q[j] / C[o + UNIT]
             else:
                 u = halton(i + SKIPPED, PRIMES[dimension]) if dimension < len(PRIMES) else drawn(1, i, j)
                 dimension += 1
@@ -179,7 +179,7 @@ def start_from(C, table, ws, search, i, q0, L, lane):
     at = search + FEATURES
     for j in range(n):
         o = columns + COLUMN_FLOATS * j
-        x = q0[int(C[o + AT])] if C[o + IS_HELD] != 0.0 else np.float64(table[entry + j])
+        x = q0[int(C[o + AT])] / C[o + UNIT] if C[o + IS_HELD] != 0.0 else np.float64(table[entry + j])
         ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
     if C[TURNS_FIRST] != 0.0:
         j = int(C[MODEL_HEAD + COLUMN])

@@ -34,6 +34,8 @@ What is asked more finely is for the general kernel, which computes as a user do
 INSIDE = 1 - 1e-6
 """Of a tolerance: what the chain kernel has to reach, so that rounding elsewhere does not matter."""
 LONGEST = 64
+SAME = 1e-13
+TURN_KINDS = {Kind.POSE: at.VECTOR, Kind.AXIS: at.AXIS, Kind.COSINE: at.COSINE}
 WHOLE, PLACE, ROTATION = (0, 1, 2, 3, 4, 5), (0, 1, 2), (3, 4, 5)
 
 
@@ -55,7 +57,8 @@ class Chain:
         columns: (n,) places in q.
         held: (n,) which of them may not move.
         lower, upper: (n,).
-        relation: what is asked; its X_a is the target.
+        relations: what is asked: one, or one of positions and one of rotations between the same links.
+        turns: for each of them, its X_a seen from the target.
     """
 
     model: Array
@@ -63,11 +66,29 @@ class Chain:
     held: np.ndarray[tuple[int], np.dtype[np.bool_]]
     lower: Array
     upper: Array
-    relation: Relation
+    relations: tuple[Relation, ...]
+    turns: tuple[Array, ...]
 
     @property
     def n(self) -> int:
         return len(self.columns)
+
+    def target(self, relations: Sequence[Relation]) -> Array | None:
+        """The target (4, 4) of relations that differ from the chain's in nothing else; None if they do."""
+        if len(relations) != len(self.relations):
+            return None
+        X = relations[0].X_a @ inverse(self.turns[0])
+        for mine, other, turn in zip(self.relations, relations, self.turns, strict=True):
+            if (mine.kind, mine.rows, mine.a, mine.b, mine.weight) != (
+                other.kind, other.rows, other.a, other.b, other.weight
+            ):  # fmt: skip
+                return None
+            same_axes = mine.world_axes is other.world_axes is None or np.array_equal(mine.world_axes, other.world_axes)  # type: ignore[arg-type]
+            if not same_axes or not np.allclose(mine.X_b, other.X_b, rtol=0.0, atol=SAME):
+                return None
+            if not np.allclose(X @ turn, other.X_a, rtol=0.0, atol=SAME):
+                return None
+        return X
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,36 +104,77 @@ class Weights:
 
 def find_chain(
     skeleton: Skeleton,
-    relation: Relation,
+    relations: Sequence[Relation],
     active: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]],
     bounds: tuple[Array, Array],
     weights: Weights,
+    target: Array | None = None,
 ) -> Chain | None:
-    """The chain between the two frames of a relation; None if there is none, or none for the chain kernels.
+    """The chain between the two links of one relation, or of two; None if there is none for the chain kernels.
 
     Args:
         active: (nv,) which freedoms may move.
         bounds: (nq,) limits.
+        target: X_a_target (4, 4) as the user sees it; that of the first relation if not given.
     """
-    if relation.kind is not Kind.POSE or relation.lower is not None or not relation.rows or relation.b is None:
+    rows = _rows(relations)
+    if rows is None or not (weights.tolerance / weights.size > FINEST and weights.angle_tolerance > FINEST):
         return None
-    if relation.a is not None and relation.world_axes is not None:
+    X = relations[0].X_a if target is None else target
+    turns = tuple(inverse(X) @ relation.X_a for relation in relations)
+    shifts = [turn[:3, 3] for turn, relation in zip(turns, relations, strict=True) if set(relation.rows) & set(PLACE)]
+    if relations[0].kind is Kind.COSINE:
+        shifts = []
+    if any(np.abs(shift).max() > SAME * weights.size for shift in shifts):
         return None
-    if not (weights.tolerance / weights.size > FINEST and weights.angle_tolerance > FINEST):
-        return None
-    fixed, motions = _between(skeleton, relation, bounds)
-    if not motions or len(motions) > LONGEST or any(not np.isfinite(X).all() for X in fixed):
+    fixed, motions = _between(skeleton, relations[0])
+    if not motions or len(motions) > LONGEST or any(not np.isfinite(one).all() for one in fixed):
         return None
     columns = list(dict.fromkeys(motion.q for motion in motions))
-    held = [not active[skeleton.v_of_x[k]] for k in columns]
-    if all(held):
+    held = np.array([not active[skeleton.v_of_x[k]] for k in columns])
+    if held.all():
         return None
     lower, upper = bounds[0][columns], bounds[1][columns]
-    model = _model(fixed, motions, columns, np.array(held), (lower, upper), skeleton.nq, relation, weights)
-    return Chain(model, np.array(columns, dtype=np.int64), np.array(held), lower, upper, relation)
+    model = _model(fixed, motions, columns, held, (lower, upper), skeleton.nq, rows, weights)
+    _aim(model, fixed, relations, turns)
+    return Chain(model, np.array(columns, dtype=np.int64), held, lower, upper, tuple(relations), turns)
 
 
-def _between(skeleton: Skeleton, relation: Relation, bounds: tuple[Array, Array]) -> tuple[list[Array], list[Motion]]:
+def _rows(relations: Sequence[Relation]) -> tuple[int, ...] | None:
+    """Which of the six rows are asked for, if it is by one relation, or by positions and rotations apart."""
+    first = relations[0]
+    for relation in relations:
+        if relation.kind not in TURN_KINDS or relation.lower is not None or not relation.rows or relation.b is None:
+            return None
+        if (relation.a, relation.b) != (first.a, first.b) or relation.weight != first.weight:
+            return None
+        if relation.world_axes is not None and (relation.a is not None or len(relations) > 1):
+            return None
+    rows = [tuple(row + 3 for row in one.rows) if one.kind is Kind.COSINE else one.rows for one in relations]
+    if len(rows) == 1:
+        return rows[0]
+    apart = len(rows) == 2 and set(rows[0]) <= set(PLACE) and set(rows[1]) <= set(ROTATION)
+    return (*rows[0], *rows[1]) if apart else None
+
+
+def _aim(model: Array, fixed: list[Array], relations: Sequence[Relation], turns: Sequence[Array]) -> None:
+    """Base and tool, which are taken off the target, and the axes along which rows are taken."""
+    last, base = relations[-1], fixed[0]
+    tool = fixed[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last.X_b[:3, :3]
+    model[at.BASE : at.BASE + 9], model[at.BASE_PLACE : at.BASE_PLACE + 3] = base[:3, :3].ravel(), base[:3, 3]
+    model[at.TOOL : at.TOOL + 9] = (tool @ turns[-1][:3, :3].T).ravel()
+    model[at.TOOL_AXIS : at.TOOL_AXIS + 3] = tool[:, 2]
+    model[at.PLACE_TURN : at.PLACE_TURN + 9] = turns[0][:3, :3].ravel()
+    model[at.ROTATION_TURN : at.ROTATION_TURN + 9] = turns[-1][:3, :3].ravel()
+    model[at.TURN_KIND] = TURN_KINDS[last.kind]
+    if last.kind is not Kind.POSE:
+        model[at.IS_PARTIAL] = 1.0
+    if last.world_axes is not None:
+        model[at.OWN_AXES] = 1.0
+        model[at.AXES : at.AXES + 9] = (base[:3, :3].T @ last.world_axes).ravel()
+
+
+def _between(skeleton: Skeleton, relation: Relation) -> tuple[list[Array], list[Motion]]:
     """What is fixed (one more) and what moves on the way from A to B; no motion at all if there is a ball on it."""
     up, down = skeleton.path(relation.a), skeleton.path(relation.b)
     shared = next((k for k, (one, other) in enumerate(zip(up, down, strict=False)) if one != other), None)
@@ -125,27 +187,15 @@ def _between(skeleton: Skeleton, relation: Relation, bounds: tuple[Array, Array]
     for node in reversed(up[shared:]):
         row = skeleton.nodes[node]
         for X, motion in reversed(_moves(row)):
-            back = Motion(motion.turns, motion.q, -motion.ratio, -motion.offset)
-            _append(fixed, motions, back, bounds)
-            fixed[-1] = fixed[-1] @ inverse(X)
+            motions.append(Motion(motion.turns, motion.q, -motion.ratio, -motion.offset))
+            fixed.append(inverse(X))
     for node in down[shared:]:
         for X, motion in _moves(skeleton.nodes[node]):
             fixed[-1] = fixed[-1] @ X
-            _append(fixed, motions, motion, bounds)
+            motions.append(motion)
+            fixed.append(np.eye(4))
     fixed[-1] = fixed[-1] @ X_b @ relation.X_b
     return fixed, motions
-
-
-def _append(fixed: list[Array], motions: list[Motion], motion: Motion, bounds: tuple[Array, Array]) -> None:
-    """One more motion; of a joint whose limits leave no room it is only where it stands."""
-    lower, upper = bounds[0][motion.q], bounds[1][motion.q]
-    if lower < upper:
-        motions.append(motion)
-        fixed.append(np.eye(4))
-        return
-    value = motion.ratio * lower + motion.offset
-    R, p = (rotation.turn_z(value), np.zeros(3)) if motion.turns else (np.eye(3), np.array([0.0, 0.0, value]))
-    fixed[-1] = fixed[-1] @ make(R, p)
 
 
 def _moves(row: Array) -> list[tuple[Array, Motion]]:
@@ -169,23 +219,24 @@ def _model(
     held: np.ndarray[tuple[int], np.dtype[np.bool_]],
     limits: tuple[Array, Array],
     nq: int,
-    relation: Relation,
+    wanted: tuple[int, ...],
     weights: Weights,
 ) -> Array:
-    """All that the kernels are told, flat."""
+    """All that the kernels are told of a chain, flat."""
     m, n = len(motions), len(columns)
     scale = weights.position / weights.size
     model = np.zeros(at.MODEL_HEAD + at.NODE * m + at.COLUMN_FLOATS * n)
     nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.NODE * m].reshape(m, at.NODE)
     table = model[at.MODEL_HEAD + at.NODE * m :].reshape(n, at.COLUMN_FLOATS)
-    _fill_nodes(nodes, fixed, motions, columns, scale)
-    _fill_columns(table, motions, columns, held, limits)
-    rows = set(relation.rows)
+    units = _units(motions, columns, weights.size)
+    _fill_nodes(nodes, fixed, motions, columns, units, scale)
+    _fill_columns(table, motions, columns, units, held, limits)
+    rows = set(wanted)
     has_place, has_turn = bool(rows & set(PLACE)), bool(rows & set(ROTATION))
-    is_partial = relation.rows not in (WHOLE, PLACE, ROTATION)
+    is_partial = wanted not in (WHOLE, PLACE, ROTATION)
     model[at.N_NODES], model[at.N_COLUMNS], model[at.N_Q], model[at.LENGTH_SCALE] = m, n, nq, scale
     model[at.PLACE_WEIGHT], model[at.TURN_WEIGHT] = has_place, weights.rotation * has_turn
-    model[at.IS_PARTIAL], model[at.OWN_AXES] = is_partial, relation.world_axes is not None
+    model[at.IS_PARTIAL] = is_partial
     model[at.METRES2] = (weights.tolerance * scale * INSIDE) ** 2 if has_place else np.inf
     model[at.RADIANS2] = (weights.angle_tolerance * weights.rotation * INSIDE) ** 2 if has_turn else np.inf
     model[at.FIRST_MU], model[at.MAX_ITERATIONS], model[at.MAX_ATTEMPTS] = FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS
@@ -198,20 +249,23 @@ def _model(
         motion.turns and one and not held[columns.index(motion.q)] for motion, one in zip(motions, alone, strict=True)
     ]
     model[at.TURNS_FIRST] = turns[0] and knows_place and n > 1
-    model[at.TURNS_LAST] = turns[-1] and relation.rows == WHOLE and n > 1
-    lower, upper = table[int(nodes[0, at.COLUMN]), [at.LOWER, at.UPPER]]
-    model[at.MIDDLE], model[at.HALF] = (0.5 * (lower + upper), 0.5 * (upper - lower)) if upper - lower < 1e6 else (0, 4)
-    weighted = np.isin(np.arange(6), relation.rows)
-    model[at.ROW_WEIGHTS : at.ROW_WEIGHTS + 6] = weighted
-    base, tool = fixed[0], fixed[-1]
-    if relation.world_axes is not None:
-        model[at.AXES : at.AXES + 9] = (base[:3, :3].T @ relation.world_axes).ravel()
-    model[at.BASE : at.BASE + 9], model[at.BASE_PLACE : at.BASE_PLACE + 3] = base[:3, :3].ravel(), base[:3, 3]
-    model[at.TOOL : at.TOOL + 9] = tool[:3, :3].ravel()
+    model[at.TURNS_LAST] = turns[-1] and wanted == WHOLE and n > 1
+    column = int(nodes[0, at.COLUMN])
+    lower, upper = limits[0][column], limits[1][column]
+    is_bound = bool(np.isfinite(upper - lower))
+    model[at.MIDDLE], model[at.HALF] = (0.5 * (lower + upper), 0.5 * (upper - lower)) if is_bound else (0.0, 4.0)
+    model[at.ROW_WEIGHTS : at.ROW_WEIGHTS + 6] = np.isin(np.arange(6), wanted)
     return model
 
 
-def _fill_nodes(nodes: Array, fixed: list[Array], motions: list[Motion], columns: list[int], scale: float) -> None:
+def _units(motions: list[Motion], columns: list[int], size: float) -> list[float]:
+    """Of each column: a joint that slides has its unit of length, so that it moves as readily as one that turns."""
+    return [1.0 if any(motion.turns for motion in motions if motion.q == k) else size for k in columns]
+
+
+def _fill_nodes(
+    nodes: Array, fixed: list[Array], motions: list[Motion], columns: list[int], units: list[float], scale: float
+) -> None:
     offset = np.zeros(len(motions) + 1)
     seen = set[int]()
     for j, motion in enumerate(motions):
@@ -224,7 +278,8 @@ def _fill_nodes(nodes: Array, fixed: list[Array], motions: list[Motion], columns
         offset[j + 1] += b
         row[at.COS_ALPHA], row[at.SIN_ALPHA] = math.cos(alpha), math.sin(alpha)
         row[at.SHIFT : at.SHIFT + 3] = scale * (rotation.turn_z(-a) @ X[:3, 3])
-        row[at.RATIO], row[at.COLUMN] = motion.ratio, columns.index(motion.q)
+        column = columns.index(motion.q)
+        row[at.RATIO], row[at.COLUMN] = motion.ratio * units[column], column
         row[at.IS_NEW] = motion.q not in seen
         seen.add(motion.q)
         if motion.turns:
@@ -240,6 +295,7 @@ def _fill_columns(
     table: Array,
     motions: list[Motion],
     columns: list[int],
+    units: list[float],
     held: np.ndarray[tuple[int], np.dtype[np.bool_]],
     limits: tuple[Array, Array],
 ) -> None:
@@ -249,9 +305,9 @@ def _fill_columns(
         reach = math.pi if any(motion.turns for motion in mine) else 1.0
         low = lower if np.isfinite(lower) else upper - 2 * reach if np.isfinite(upper) else -reach
         high = upper if np.isfinite(upper) else lower + 2 * reach if np.isfinite(lower) else reach
-        table[j, [at.LOW, at.HIGH, at.AT, at.IS_HELD]] = low, high, k, held[j]
+        table[j, [at.LOW, at.HIGH, at.AT, at.IS_HELD, at.UNIT]] = low / units[j], high / units[j], k, held[j], units[j]
         # a joint that is held has no room on either side
-        table[j, [at.LOWER, at.UPPER]] = (np.inf, -np.inf) if held[j] else (lower, upper)
+        table[j, [at.LOWER, at.UPPER]] = (np.inf, -np.inf) if held[j] else (lower / units[j], upper / units[j])
         table[j, at.WINDS] = all(motion.turns and abs(motion.ratio) == 1.0 for motion in mine)
 
 

@@ -134,7 +134,7 @@ class ChainSearch:
             q (K, nq), whether it is a solution (K,), iterations (K,).
         """
         starts = np.ascontiguousarray(starts, dtype=np.float64)
-        targets = np.ascontiguousarray(np.broadcast_to(X, (len(starts), 4, 4)), dtype=np.float64)
+        targets = np.array(np.broadcast_to(X, (len(starts), 4, 4)), dtype=np.float64, order="C")
         q, report = np.empty_like(starts), np.empty((len(starts), at.REPORT))
         self.solve_rows(targets, starts, at.ONCE, 0.0, q, report)
         return q, report[:, 0] == at.SOLVED, report[:, 2].astype(np.int64)

@@ -1,0 +1,323 @@
+"""Solving serial chains on the chain kernel: what is claimed is so, seeds are kept, and all three kernels agree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mechanik as mk
+from mechanik.kernels import chain_layout as at
+from mechanik.spatial import make, rotation
+
+
+def with_prismatic():
+    """Six turning joints and a sliding one in the middle, all axes askew."""
+    rng = np.random.default_rng(5)
+    b = mk.Builder("seven")
+    for k in range(7):
+        place = {"at": rng.uniform(-0.2, 0.2, 3), "axis": rng.normal(size=3)}
+        if k == 2:
+            b.prismatic(f"j{k}", f"l{k}", f"l{k + 1}", limits=(-0.3, 0.3), **place)
+        else:
+            b.revolute(f"j{k}", f"l{k}", f"l{k + 1}", limits=(-2.8, 2.8), **place)
+    return b.build(), "l7"
+
+
+def snake(joints):
+    return mk.arm_3d([1.5 / joints] * joints, ("zyx" * joints)[:joints], limits=(-2.0, 2.0)), "tool"
+
+
+ARMS = {
+    "panda": lambda: (mk.gallery.panda(), "panda_link8"),
+    "ur5": lambda: (mk.gallery.ur5(), "tool0"),
+    "puma560": lambda: (mk.gallery.puma560(), None),
+    "iiwa14": lambda: (mk.gallery.iiwa14(), None),
+    "scara": lambda: (mk.gallery.scara(), None),
+    "grippy10": lambda: (mk.gallery.grippy10(), None),
+    "with prismatic": with_prismatic,
+    "10R": lambda: snake(10),
+    "30R": lambda: snake(30),
+}
+
+
+def arm_and_tool(name):
+    arm, tool = ARMS[name]()
+    return arm, tool or list(arm.links)[-1]
+
+
+def errors(arm, tool, q, X):
+    """Metres and radians between the tool at q (..., nq) and X (..., 4, 4)."""
+    at_q = arm.pose(tool, q)
+    apart = np.linalg.norm(at_q[..., :3, 3] - X[..., :3, 3], axis=-1)
+    turn = rotation.log(np.swapaxes(at_q[..., :3, :3], -1, -2) @ X[..., :3, :3])
+    return apart, np.linalg.norm(turn, axis=-1)
+
+
+def assert_solved(arm, tool, solution, X):
+    assert solution.success, solution
+    apart, turned = errors(arm, tool, solution.q, X)
+    assert apart <= 1e-6
+    assert turned <= 1e-6
+    assert arm.space.within_limits(solution.q)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_every_reachable_pose_is_reached_without_a_seed_and_with_one(name):
+    arm, tool = arm_and_tool(name)
+    rng = np.random.default_rng(3)
+    solver = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool)))
+    assert solver._chain is not None
+    for q, q0 in zip(arm.random(rng, 200), arm.random(rng, 200), strict=True):
+        X = arm.pose(tool, q)
+        assert_solved(arm, tool, solver.solve(X), X)
+        assert_solved(arm, tool, solver.solve(X, q0), X)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_three_kernels_agree_after_polishing_from_the_same_start(name):
+    arm, tool = arm_and_tool(name)
+    rng = np.random.default_rng(8)
+    fine = {"tolerance": 1e-10, "angle_tolerance": 1e-10}
+    solver = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool), **fine))
+    general = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool), **fine), restarts=0)
+    q = arm.space.clamp(0.9 * arm.random(rng, 64))
+    starts = arm.space.clamp(q + 1e-4 * rng.uniform(-1, 1, q.shape))
+    X = arm.pose(tool, q)
+    lanes, fine_in_lanes, _ = solver._chain.descend(X, starts)
+    assert fine_in_lanes.all()
+    compared = 0
+    for k in range(len(q)):
+        if np.linalg.svd(arm.jacobian(tool, q[k]), compute_uv=False)[min(6, arm.nv) - 1] < 1e-2:
+            continue  # beside a singular pose 1e-10 of a pose is more than 1e-9 of q
+        alone, by_all = solver.solve(X[k], starts[k]), general.solve(X[k], starts[k])
+        assert alone.success
+        assert by_all.success
+        np.testing.assert_allclose(alone.q, by_all.q, atol=1e-9)
+        np.testing.assert_allclose(lanes[k], by_all.q, atol=1e-9)
+        compared += 1
+    assert compared > 20
+
+
+@given(st.integers(0, 2**31), st.sets(st.integers(0, 5), min_size=1))
+@settings(max_examples=60)
+def test_goals_of_any_rows_are_reached_as_the_objective_itself_sees_it(seed, rows):
+    arm, tool = with_prismatic()
+    rng = np.random.default_rng(seed)
+    goal = partial(tool, arm.pose(tool), sorted(rows))
+    solver = mk.Solver(arm, goal)
+    assert solver._chain is not None
+    X = arm.pose(tool, arm.random(rng))
+    for q0 in (None, arm.random(rng)):
+        solution = solver.solve(X, q0)
+        assert solution.success
+        error = goal.at(X).error(arm, solution.q)
+        assert error.position <= goal.tolerance
+        assert error.rotation <= goal.angle_tolerance
+        assert arm.space.within_limits(solution.q)
+
+
+def partial(tool, X, rows):
+    names = ["X", "Y", "Z", "EX", "EY", "EZ"]
+    return mk.PoseGoal(tool, X, dof=[names[r] for r in rows])
+
+
+def test_points_and_orientations_take_the_chain_kernel_too():
+    arm = mk.gallery.panda()
+    rng = np.random.default_rng(0)
+    point, turn = mk.Point("panda_link8", (0.3, 0, 0.5)), mk.Orientation("panda_link8", np.eye(3))
+    for goal in (point, turn):
+        solver = mk.Solver(arm, goal)
+        assert solver._chain is not None
+        for q in arm.random(rng, 20):
+            X = arm.pose("panda_link8", q)
+            assert solver.solve(X[:3, 3] if goal is point else X[:3, :3]).success
+            assert solver.solve(X[:3, 3] if goal is point else X[:3, :3], arm.random(rng)).success
+
+
+def test_couplings_inside_the_chain_locks_and_relative_goals():
+    b = mk.Builder("lift")
+    b.revolute("turn", "base", "post", limits=(-3, 3))
+    b.prismatic("inner", "post", "one", at=(0, 0, 0.3), axis="z", limits=(0, 0.4))
+    b.prismatic("outer", "one", "two", at=(0, 0, 0.1), axis="z")
+    for k, axis in enumerate("yyzyz"):
+        b.revolute(f"j{k}", "two" if k == 0 else f"l{k - 1}", f"l{k}", at=(0.2, 0, 0), axis=axis, limits=(-2.5, 2.5))
+    arm = b.build()
+    arm.joint("outer").follow(arm.joint("inner"), ratio=1.5, offset=0.02)
+    rng = np.random.default_rng(2)
+    solver = mk.Solver(arm, mk.PoseGoal("l4", arm.pose("l4")))
+    locked = mk.Solver(arm, mk.PoseGoal("l4", arm.pose("l4")), lock="turn")
+    relative = mk.Solver(arm, mk.PoseGoal("l4", np.eye(4), relative_to="one"))
+    for solver_of in (solver, locked, relative):
+        assert solver_of._chain is not None
+    for q in arm.random(rng, 30):
+        X = arm.pose("l4", q)
+        assert_solved(arm, "l4", solver.solve(X), X)
+        start = arm.random(rng)
+        start[0] = q[0]
+        stays = locked.solve(X, start)
+        assert_solved(arm, "l4", stays, X)
+        assert stays.q[0] == q[0]
+        seen = np.linalg.inv(arm.pose("one", q)) @ X
+        found = relative.solve(seen, arm.random(rng)).require().q
+        np.testing.assert_allclose(np.linalg.inv(arm.pose("one", found)) @ arm.pose("l4", found), seen, atol=3e-6)
+
+
+@pytest.mark.parametrize(("name", "share"), [("ur5", 0.97), ("panda", 0.93)])
+def test_a_seed_that_is_near_keeps_its_branch(name, share):
+    arm, tool = arm_and_tool(name)
+    rng = np.random.default_rng(4)
+    solver = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool)))
+    kept = 0
+    for q in arm.random(rng, 1000):
+        away = rng.normal(size=arm.nq)
+        q0 = arm.space.clamp(q + 0.3 * away / np.linalg.norm(away))
+        found = solver.solve(arm.pose(tool, q), q0).require().q
+        # back to q, a Panda to its self-motion nearby; or to another branch that is nearer to the seed than q is
+        back = np.abs(found - q).max() < (1e-3 if name == "ur5" else 0.6)
+        kept += bool(back or np.linalg.norm(found - q0) < np.linalg.norm(q - q0))
+    assert kept >= 1000 * share
+
+
+def test_a_turn_by_half_a_circle_is_not_taken_for_none():
+    arm = mk.gallery.ur5()
+    q = np.array([0.3, -1.1, 1.2, -0.4, 0.9, 0.2])
+    X = arm.pose("tool0", q)
+    flipped = X @ make(rotation.turn_z(np.pi), np.zeros(3))
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", X))
+    assert_solved(arm, "tool0", solver.solve(flipped, q), flipped)
+
+
+def test_out_of_reach_ends_at_the_closest_pose_and_says_so():
+    arm = mk.gallery.ur5()
+    solver = mk.Solver(arm, mk.Point("tool0", (0, 0, 0.5)))
+    solution = solver.solve(np.array([3.0, 1.0, 0.2]))
+    assert not solution.success
+    assert solution.status is mk.Status.CLOSEST
+    assert "out of reach" in solution.message
+    # stretched towards the target: no configuration comes closer
+    others = arm.pose("tool0", arm.random(np.random.default_rng(0), 100_000))[:, :3, 3]
+    nearest = np.linalg.norm(others - [3, 1, 0.2], axis=1).min()
+    assert np.linalg.norm(arm.pose("tool0", solution.q)[:3, 3] - [3, 1, 0.2]) <= nearest
+
+
+def test_what_becomes_of_a_row_depends_on_that_row_alone():
+    arm = mk.gallery.panda()
+    rng = np.random.default_rng(6)
+    chain = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))._chain
+    X, q0 = arm.pose("panda_link8", arm.random(rng, 300)), arm.random(rng, 300)
+    for mode in (at.FROM_TABLE, at.FROM_SEED):
+        q, report = solved(chain, X, q0, mode)
+        order = rng.permutation(300)
+        again, report_again = solved(chain, X[order], q0[order], mode)
+        np.testing.assert_array_equal(again, q[order])
+        np.testing.assert_array_equal(report_again, report[order])
+        bad = X.copy()
+        rows = rng.choice(300, 40, replace=False)
+        bad[rows[:10], 0, 3] = np.nan
+        bad[rows[10:20], 2, 1] = np.inf
+        bad[rows[20:30], :3, :3] *= 1.1
+        bad[rows[30:], :3, 3] = 100.0  # out of reach
+        spoilt, report_spoilt = solved(chain, bad, q0, mode)
+        others = np.setdiff1d(np.arange(300), rows)
+        np.testing.assert_array_equal(spoilt[others], q[others])
+        np.testing.assert_array_equal(report_spoilt[others], report[others])
+        assert (report_spoilt[rows[:30], 0] == at.BAD_ROW).all()
+        assert (report_spoilt[rows[30:], 0] == at.NOT_SOLVED).all()
+
+
+def solved(chain, X, q0, mode):
+    q, report = np.full((len(X), q0.shape[1]), np.nan), np.full((len(X), at.REPORT), np.nan)
+    chain.solve_rows(np.ascontiguousarray(X), np.ascontiguousarray(q0), mode, 0.0, q, report)
+    return q, report
+
+
+def test_entries_of_the_seed_table_are_found_at_once_whatever_the_first_and_last_joint_do():
+    arm = mk.gallery.ur5()
+    chain = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))._chain
+    tail = chain.table[at.FEATURE_ROWS * 512 :].reshape(512, 6 + at.ENTRY_TAIL)
+    rng = np.random.default_rng(1)
+    q = tail[:, :6].astype(np.float64)
+    q[:, [0, 5]] = rng.uniform(-3, 3, (512, 2))
+    _, report = solved(chain, arm.pose("tool0", q), np.zeros((512, 6)), at.FROM_TABLE)
+    assert (report[:, 0] == at.SOLVED).all()
+    # 32 bits of a start: one or two steps from the target
+    assert np.mean((report[:, 1] == 1) & (report[:, 2] <= 3)) > 0.99
+
+
+def test_several_threads_share_a_solver():
+    arm = mk.gallery.panda()
+    solver = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))
+    rng = np.random.default_rng(9)
+    X, q0 = arm.pose("panda_link8", arm.random(rng, 200)), arm.random(rng, 200)
+    expected = [solver.solve(*row).q for row in zip(X, q0, strict=True)]
+    found = {}
+
+    def work(name):
+        found[name] = [solver.solve(*row).q for row in zip(X, q0, strict=True)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for answers in found.values():
+        np.testing.assert_array_equal(answers, expected)
+
+
+def test_the_same_in_plain_python():
+    code = """
+import numpy as np, mechanik as mk
+arm = mk.gallery.ur5()
+solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))
+X = arm.pose("tool0", np.array([0.3, -1.1, 1.2, -0.4, 0.9, 0.2]))
+solution = solver.solve(X)
+print(solution.iterations, *solution.q)
+"""
+    compiled, plain = (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300,
+            env={**os.environ, "NUMBA_DISABLE_JIT": how},
+        ).stdout.split()
+        for how in ("0", "1")
+    )  # fmt: skip
+    assert compiled[0] == plain[0]
+    np.testing.assert_allclose(np.array(compiled[1:], float), np.array(plain[1:], float), atol=1e-9)
+
+
+def test_a_new_limit_or_joint_is_heeded():
+    arm = mk.gallery.ur5()
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))
+    q = np.array([2.0, -1.1, 1.2, -0.4, 0.9, 0.2])
+    X = arm.pose("tool0", q)
+    assert solver.solve(X).success
+    arm.joint(next(iter(arm.joints))).set_limits(-0.5, 0.5)
+    found = solver.solve(X)
+    assert arm.space.within_limits(found.q)
+    assert abs(found.q[0]) <= 0.5
+
+
+def test_single_attempts_and_other_ways_of_asking_still_work():
+    arm = mk.gallery.ur5()
+    rng = np.random.default_rng(0)
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0"), name="hand"))
+    X = arm.pose("tool0", arm.random(rng))
+    for target in (X, X.tolist(), X.astype(np.float32).astype(float), np.asfortranarray(X), mk.Pose.from_matrix(X)):
+        assert solver.solve(target).success
+    assert solver.solve({"hand": X}).success
+    assert solver.solve(X, arm.q.tolist()).success
+    assert solver.solve(X, arm.q, rng=rng).success
+    assert solver.solve(X, arm.q, restarts=0).attempts == 1
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    assert solver.solve(frozen).success
+    with pytest.raises(mk.errors.MechanikError):
+        solver.solve(np.full((4, 4), np.nan))
+    with pytest.raises(mk.errors.MechanikError):
+        solver.solve(X, np.full(6, np.nan))
