@@ -43,6 +43,7 @@ from mechanik.version import __version__
 
 if TYPE_CHECKING:
     from mechanik import comparison, formats, gallery, objectives
+    from mechanik.batch import BatchResult, Interrupted
     from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
     from mechanik.ik import Solver, solve
@@ -69,12 +70,14 @@ if TYPE_CHECKING:
         Surface,
         from_points,
     )
+    from mechanik.reach import ReachMap, reachability
     from mechanik.search import closed_form
     from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Status
 
 __all__ = [
     "METHODS",
     "Axis",
+    "BatchResult",
     "Box",
     "Builder",
     "Capsule",
@@ -94,6 +97,7 @@ __all__ = [
     "InBox",
     "InCone",
     "Inertial",
+    "Interrupted",
     "Iterate",
     "Joint",
     "JointValues",
@@ -116,6 +120,7 @@ __all__ = [
     "Point",
     "Pose",
     "PoseGoal",
+    "ReachMap",
     "RestPose",
     "Solution",
     "Solver",
@@ -140,6 +145,7 @@ __all__ = [
     "load",
     "mobility",
     "objectives",
+    "reachability",
     "save",
     "save_rest_pose",
     "solve",
@@ -155,6 +161,8 @@ _LATER = {
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
     **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solvers"),
     **dict.fromkeys(("Solver", "solve"), "mechanik.ik"),
+    **dict.fromkeys(("ReachMap", "reachability"), "mechanik.reach"),
+    **dict.fromkeys(("BatchResult", "Interrupted"), "mechanik.batch"),
     **dict.fromkeys(
         (
             "Axis",

@@ -159,3 +159,7 @@ class NotSolved(MechanikError, RuntimeError):
 
 class Refused(MechanikError, ValueError):
     """A method was asked for what it cannot do; the message names one that can."""
+
+
+class OtherBatch(MechanikError, ValueError):
+    """A batch was to go on with the result of another one; that result stays as it is."""

@@ -9,7 +9,7 @@ import mechanik as mk
 
 def test_an_arm_with_a_closed_form_never_fails_within_reach():
     arm = mk.gallery.ur5()
-    usual, auto = (mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver=name) for name in ("lm", "auto"))
+    usual, auto = (mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)), solver=name, restarts=0) for name in ("lm", "auto"))
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(100):

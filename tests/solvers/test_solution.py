@@ -326,7 +326,7 @@ def test_options_can_be_given_to_the_solver_or_to_the_call():
 def test_singular_values_lead_to_the_same_end():
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(0)
     goal = mk.PoseGoal("tool0", np.eye(4))
-    plain, svd = mk.Solver(mechanism, goal), mk.Solver(mechanism, goal, svd=True)
+    plain, svd = mk.Solver(mechanism, goal, restarts=0), mk.Solver(mechanism, goal, svd=True)
     same = 0
     for _ in range(50):
         q0 = mechanism.random(rng)

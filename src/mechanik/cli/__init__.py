@@ -1,4 +1,4 @@
-"""The command `mechanik`: looks at, checks and converts mechanisms, and computes poses.
+"""The command `mechanik`: looks at, checks and converts mechanisms, computes poses, and solves for joint values.
 
 Exit codes: 0 fine; 1 the answer is no (a check failed, a file is no mechanism, the result could not be written);
 2 wrong use (an unknown command, option, joint or file, a folder for a file); 130 interrupted; 141 the reader

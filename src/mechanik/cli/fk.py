@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -82,7 +83,9 @@ def _pose_table(names: list[str], poses: Array, digits: int) -> Table:
     return made
 
 
-def configuration(mechanism: Mechanism, q: list[str] | None, values: tuple[str, ...], degrees: bool) -> Array:
+def configuration(
+    mechanism: Mechanism, q: list[str] | None, values: Sequence[str], degrees: bool, option: str = "--q"
+) -> Array:
     """q from the words of the command line."""
     space = mechanism.space
     turns = np.zeros(space.nq, dtype=bool)
@@ -91,18 +94,18 @@ def configuration(mechanism: Mechanism, q: list[str] | None, values: tuple[str, 
     try:
         start = mechanism.q
         if q is not None:
-            numbers = _numbers(",".join(q), "--q")
+            numbers = as_numbers(",".join(q), option)
             if len(numbers) != space.nq:
-                raise UsageError(f"--q takes {space.nq} numbers ({_few(space.q_names)}), not {len(numbers)}")
+                raise UsageError(f"{option} takes {space.nq} numbers ({_few(space.q_names)}), not {len(numbers)}")
             start = np.array(numbers) * np.where(turns, unit, 1.0)
         given: dict[str, list[float] | float] = {}
         for word in values:
             name, equals, text = word.rpartition("=")
             if not equals or not name:
-                raise UsageError(f"{word!r} is no NAME=VALUE; numbers without names follow --q")
+                raise UsageError(f"{word!r} is no NAME=VALUE; numbers without names follow {option}")
             if name in given:
                 raise UsageError(f"{name!r} is given twice")
-            given[name] = _in_units(mechanism, name, _numbers(text, name), turns, unit)
+            given[name] = _in_units(mechanism, name, as_numbers(text, name), turns, unit)
         return mechanism.configuration(given, start)
     except (UsageError, UnknownName):
         raise
@@ -120,7 +123,7 @@ def _in_units(mechanism: Mechanism, name: str, numbers: list[float], turns: Arra
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _numbers(text: str, what: str) -> list[float]:
+def as_numbers(text: str, what: str) -> list[float]:
     words = text.replace(",", " ").split()
     numbers: list[float] = []
     for word in words:

@@ -13,6 +13,7 @@ from typing import Any
 from cyclopts import App, CycloptsError, Parameter
 
 from mechanik.cli import FINE, NO, PIPE_CLOSED, WRONG_USE
+from mechanik.cli.batch import batch
 from mechanik.cli.check import check
 from mechanik.cli.compare import compare
 from mechanik.cli.convert import convert
@@ -23,13 +24,16 @@ from mechanik.cli.gallery import gallery
 from mechanik.cli.info import info
 from mechanik.cli.opening import STANDARD_INPUT
 from mechanik.cli.output import fail, say_anything
+from mechanik.cli.reach import reach
+from mechanik.cli.solve import solve
 from mechanik.cli.solvers import solvers
 from mechanik.cli.usage import UsageError
 from mechanik.cli.warmup import warmup
 from mechanik.errors import FileMissing, MechanikError, UnknownName, UnknownOption
 from mechanik.version import __version__
 
-ABOUT = """Kinematics for any mechanism: look at, check and convert it, and compute its poses.
+ABOUT = """Kinematics for any mechanism: look at, check and convert it, compute its poses, and solve for
+joint values.
 
 FILE is a URDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for standard input.
 """
@@ -50,7 +54,7 @@ def make_app() -> App:
         version=f"mechanik {__version__}",
         default_parameter=Parameter(show_default=False, negative=""),
     )
-    for command in (info, explain, check, convert, fk, gallery, solvers, compare, demo, warmup):
+    for command in (info, explain, check, convert, fk, solve, batch, reach, gallery, solvers, compare, demo, warmup):
         app.command(command)
     return app
 

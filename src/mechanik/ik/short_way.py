@@ -73,7 +73,7 @@ class Quick(Prepared):
             tolerance=options.tolerance, angle_tolerance=options.angle_tolerance,
         )  # fmt: skip
         plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
-        if not plain or self._moves_joints or len(program.parts) != 1 or self.mechanism.closures:
+        if not plain or self._given is None or len(program.parts) != 1 or self.mechanism.closures:
             return None
         if len(self._objectives) != 1 or not self._objectives[0].required:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from mechanik import kernels
+from mechanik.batch import Asked, BatchResult, Progress, run_batch
 from mechanik.errors import ObjectiveError, Refused, ShapeError, WrongKind
+from mechanik.ik.batches import engine_of
 from mechanik.ik.short_way import Quick
 from mechanik.kernels.problem import LOCKED
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, ITERATIONS_OUT, SUCCESS
@@ -166,6 +169,41 @@ class Solver(Quick):
             once["kick"] = 0.0
         with self._alone():
             return self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
+
+    def solve_batch(
+        self,
+        targets: Any = None,
+        q0: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+        out: str | os.PathLike[str] | BatchResult | None = None,
+        rng: np.random.Generator | None = None,
+        chunk: int | None = None,
+    ) -> BatchResult:
+        """Many targets, each by itself: neither threads nor the number of rows at a time changes a bit of an answer.
+
+        Args:
+            targets: for one objective (N, 4, 4), (N, 7) as position and wxyz, (N, 3), or N of what its `at` takes; for
+                several, one of those each, by name or in order, None where one stays. Files may be memory-mapped. None:
+                the targets stay, and each start is a row. A row that can be no target is BAD_TARGET.
+            q0: (nq,) for all, (N, nq), or None as in `solve`; a row that is no configuration is BAD_START.
+            threads: as many as there are cores if not given (1 for methods written in Python).
+            progress: True: a line on stderr; or called with the rows done and all rows.
+            out: a folder for the result, or an unfinished result to go on with; rows that are done stay as they are.
+            rng: for all that is random; a result that is gone on with keeps its own.
+            chunk: rows at a time.
+        Raises:
+            Interrupted: at Ctrl-C; its `result` holds what is done.
+        """
+        self._refresh()
+        if threads is None and not isinstance(self.method, LevenbergMarquardt):
+            threads = 1
+        settings = self.method, self.options, self._is_auto, self._bounds, self._settings
+        asked = Asked(self.mechanism, self.objectives, settings)
+        return run_batch(
+            asked, engine_of(self, q0), targets, q0, threads=threads, progress=progress, out=out, rng=rng, chunk=chunk
+        )
 
     # ---- inside -----------------------------------------------------------------------------
 

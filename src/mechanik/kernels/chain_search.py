@@ -23,7 +23,7 @@ FAR = 1e5
 NO_COST = 1e30
 USUAL_STARTS, NEAR, FOLLOW_UPS, AROUND = 4.0, 1e-4, 3.0, 0.05
 """Of a target that is not reached from some starts, an attempt that ends with a cost below NEAR is followed up from
-around where it ended: within AROUND (rad, or share of a joint's range), then 2 and 4 times as much. Tuned on a Panda."""
+around where it ended: within AROUND (rad, or share of a joint's range), then 2 and 4 times as much. Tuned on Panda."""
 HOPELESS = 8
 """Attempts at a target that is farther away than the chain is long."""
 

@@ -77,7 +77,8 @@ class Chain:
         """The target (4, 4) of relations that differ from the chain's in nothing else; None if they do."""
         if len(relations) != len(self.relations):
             return None
-        X = relations[0].X_a @ inverse(self.turns[0])
+        # a turn by right angles or by none costs not even a bit
+        X = relations[0].X_a @ self.turns[0].T
         for mine, other, turn in zip(self.relations, relations, self.turns, strict=True):
             if (mine.kind, mine.rows, mine.a, mine.b, mine.weight) != (
                 other.kind, other.rows, other.a, other.b, other.weight
@@ -121,12 +122,10 @@ def find_chain(
     if rows is None or not (weights.tolerance / weights.size > FINEST and weights.angle_tolerance > FINEST):
         return None
     X = relations[0].X_a if target is None else target
-    turns = tuple(inverse(X) @ relation.X_a for relation in relations)
-    shifts = [turn[:3, 3] for turn, relation in zip(turns, relations, strict=True) if set(relation.rows) & set(PLACE)]
-    if relations[0].kind is Kind.COSINE:
-        shifts = []
-    if any(np.abs(shift).max() > SAME * weights.size for shift in shifts):
+    seen = [inverse(X) @ relation.X_a for relation in relations]
+    if any(np.abs(one[:3, 3]).max() > SAME * weights.size for one in seen):
         return None
+    turns = tuple(make(np.where(abs(one - one.round()) < SAME, one.round(), one)[:3, :3], np.zeros(3)) for one in seen)
     fixed, motions = _between(skeleton, relations[0])
     if not motions or len(motions) > LONGEST or any(not np.isfinite(one).all() for one in fixed):
         return None

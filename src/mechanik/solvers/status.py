@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """What became of a solve, or of one of its chains; the value is a sentence for people."""
+    """What became of a solve, of one of its chains, or of a row of a batch; the value is a sentence for people."""
 
     CONVERGED = "everything asked for is within its tolerance"
     CLOSEST = "out of reach; this is as close as it comes from where it started"
@@ -16,6 +16,9 @@ class Status(Enum):
     OPEN = "its loops could not be shut"
     STOPPED = "the caller stopped it on the way"
     DIVERGED = "the error is not a finite number"
+    BAD_TARGET = "the target of this row is not finite, or nothing that can be a target"
+    PENDING = "not solved yet"
+    BAD_START = "the start of this row is not finite, or holds a ball without a direction"
 
     def __repr__(self) -> str:
         return self.name
@@ -23,9 +26,10 @@ class Status(Enum):
 
 BY_CODE = (
     Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT, Status.STOPPED,
-    Status.DIVERGED,
+    Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START,
 )  # fmt: skip
-"""As the kernel numbers them; the second TIMEOUT is a stage that was not tried for want of time."""
+"""As the kernel numbers them; the second TIMEOUT is a stage that was not tried for want of time. The last three are
+those of rows of a batch."""
 
 
 @dataclass(frozen=True, slots=True)

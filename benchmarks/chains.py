@@ -1,0 +1,232 @@
+"""Serial chains from Python on one core: python benchmarks/chains.py [--quick]
+
+Arms of 4 to 30 joints, of all kinds, to 1e-6 m and rad: random targets one at a time and in lanes, the lane kernel
+beside the scalar one, targets that are out of reach, and two threads beside one. Answers are checked by forward
+kinematics apart from the solver. Rounds of all arms alternate; the best time of each target, and of each batch, counts.
+Batches on one core are timed by the processor's time, since a busy machine cuts them to pieces.
+Fails if a goal is missed; with --quick only if lanes are less than 2.5 times as fast as the scalar kernel, in the mean
+over all arms (of logarithms), since that is how a lost vectorisation shows.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter as clock
+from time import process_time
+
+import numpy as np
+
+import mechanik as mk
+from mechanik.kernels.chain_layout import FROM_TABLE, REPORT
+from mechanik.search.chain_search import one_at_a_time
+from mechanik.spatial import rotation
+
+TOLERANCE = 1e-6
+RATE, LANES, THREADS, OUT_OF_REACH_MS = 400_000.0, 2.5, 1.8, 1.0
+"""Goals: solves a second on one core, lanes beside scalar, two threads beside one, ms for what is out of reach."""
+SCALAR_TARGETS, FAR_TARGETS = 1_000, 50
+
+
+def rail_arm() -> mk.Mechanism:
+    """A rail of 2 m along y, a shoulder, an elbow and a wrist of three axes that meet."""
+    turn = (-170, 170)
+    return mk.from_dh(
+        [
+            [0.0, 0.0, -90, 0], [0.4, 0.0, -90, 0], [0.0, 0.45, 0, -90], [0.0, 0.0, -90, 0],
+            [0.4, 0.0, 90, 0], [0.0, 0.0, -90, 0], [0.1, 0.0, 0, 0],
+        ],
+        convention="classic", columns="d a alpha theta", degrees=True, kinds="PRRRRRR", name="rail arm",
+        limits=[(-1.0, 1.0), turn, (-120, 120), (-150, 150), turn, (-120, 120), (-350, 350)],
+    )  # fmt: skip
+
+
+def long_arm(joints: int) -> mk.Mechanism:
+    """1 m in equal links, axes zyyzyy..."""
+    return mk.arm_3d([1.0 / joints] * joints, ("zyy" * joints)[:joints], limits=(-2.0, 2.0))
+
+
+ARMS: dict[str, tuple[Callable[[], mk.Mechanism], str]] = {
+    "Panda": (lambda: mk.gallery.panda(hand=False), "panda_link8"),
+    "UR5": (mk.gallery.ur5, "tool0"),
+    "Puma 560": (mk.gallery.puma560, "tool"),
+    "iiwa 14": (mk.gallery.iiwa14, "iiwa_link_ee"),
+    "SCARA": (mk.gallery.scara, "tool"),
+    "rail and 6R": (rail_arm, "tool"),
+    "6R from DH": (mk.gallery.dh6, "tool"),
+    "10R": (mk.gallery.grippy10, "tool"),
+    "30R": (lambda: long_arm(30), "tool"),
+}
+
+
+@dataclass
+class Case:
+    """An arm, its targets and the best times so far.
+
+    Attributes:
+        seconds: by what was timed: of each target, or of the batch, (1,).
+        solved: by what was timed: the share of targets with an answer that is right.
+    """
+
+    name: str
+    arm: mk.Mechanism
+    tool: str
+    solver: mk.Solver
+    X: np.ndarray
+    X_far: np.ndarray
+    seconds: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    solved: dict[str, float] = field(default_factory=dict[str, float])
+
+    def keep(self, what: str, times: list[float]) -> None:
+        best = np.diff(times)
+        self.seconds[what] = np.minimum(best, self.seconds[what]) if what in self.seconds else best
+
+    def us(self, what: str) -> float:
+        return 1e6 * float(self.seconds[what].mean())
+
+    @property
+    def rate(self) -> float:
+        return len(self.X) / float(self.seconds["lanes"][0])
+
+    @property
+    def lanes_to_scalar(self) -> float:
+        """The kernels alone: what a call adds is taken off the scalar one, and is nothing in lanes."""
+        return (self.us("scalar") - self.us("call")) / (1e6 * float(self.seconds["lane kernel"][0]) / SCALAR_TARGETS)
+
+    # ---- one round ------------------------------------------------------------------------------
+
+    def round(self) -> None:
+        self._one_by_one()
+        self._in_lanes()
+        self._kernels()
+        self._out_of_reach()
+
+    def _one_by_one(self) -> None:
+        solve, answers, times = self.solver.solve, list[mk.Solution](), [clock()]
+        for X in self.X:
+            answers.append(solve(X))
+            times.append(clock())
+        self.keep("one", times)
+        claimed, q = np.array([one.success for one in answers]), np.array([one.q for one in answers])
+        self.solved["one"] = float((claimed & self._is_right(q)).mean())
+
+    def _in_lanes(self) -> None:
+        begun = process_time()
+        result = self.solver.solve_batch(self.X, threads=1)
+        self.keep("lanes", [begun, process_time()])
+        self.solved["lanes"] = float((result.success & self._is_right(result.q)).mean())
+
+    def _kernels(self) -> None:
+        """Both kernels on the same targets, and the scalar one where there is nothing to do: a target that is none."""
+        chain = self.solver._chain
+        assert chain is not None, f"{self.name} is not seen as a chain"
+        solve, (work, _), q0 = one_at_a_time.solve_one, chain.borrow(), np.array(self.arm.q)
+        X, q, none = np.ascontiguousarray(self.X[:SCALAR_TARGETS]), np.empty_like(q0), np.full((4, 4), np.nan)
+        for what, targets in (("scalar", list(X)), ("call", [none] * len(X))):
+            times = [clock()]
+            for target in targets:
+                solve(chain.model, chain.table, work, target, q0, FROM_TABLE, 0.0, q)
+                times.append(clock())
+            self.keep(what, times)
+        starts, report = np.tile(q0, (len(X), 1)), np.empty((len(X), REPORT))
+        begun = process_time()
+        chain.solve_rows(X, starts, FROM_TABLE, 0.0, np.empty_like(starts), report)
+        self.keep("lane kernel", [begun, process_time()])
+
+    def _out_of_reach(self) -> None:
+        solve, answers, times = self.solver.solve, list[mk.Solution](), [clock()]
+        for X in self.X_far:
+            answers.append(solve(X))
+            times.append(clock())
+        self.keep("far", times)
+        assert not any(one.success for one in answers), f"{self.name} reaches what is out of its reach"
+
+    def _is_right(self, q: np.ndarray) -> np.ndarray:
+        X = self.arm.pose(self.tool, q)
+        apart = np.linalg.norm(X[:, :3, 3] - self.X[:, :3, 3], axis=1)
+        turned = np.linalg.norm(rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ self.X[:, :3, :3]), axis=1)
+        inside = ((q >= self.arm.space.lower) & (q <= self.arm.space.upper)).all(axis=1)
+        return inside & (apart <= TOLERANCE * 1.0001) & (turned <= TOLERANCE * 1.0001)
+
+
+def make_case(name: str, count: int) -> Case:
+    make, tool = ARMS[name]
+    arm, rng = make(), np.random.default_rng(7)
+    q = rng.uniform(arm.space.lower, arm.space.upper, (count, arm.nq))
+    X = np.ascontiguousarray(arm.pose(tool, q))
+    X_far = X[:FAR_TARGETS].copy()
+    reach = np.linalg.norm(X[:, :3, 3], axis=1).max()
+    X_far[:, :3, 3] *= 1.5 * reach / np.linalg.norm(X_far[:, :3, 3], axis=1)[:, None]
+    goal = mk.PoseGoal(tool, X[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE)
+    return Case(name, arm, tool, mk.Solver(arm, goal), X, X_far)
+
+
+def two_threads(case: Case, rounds: int) -> float:
+    """How many times as fast as one, on ten times the targets."""
+    X = np.tile(case.X, (10, 1, 1))
+    best = {1: np.inf, 2: np.inf}
+    for _ in range(rounds):
+        for threads in best:
+            begun = clock()
+            case.solver.solve_batch(X, threads=threads)
+            best[threads] = min(best[threads], clock() - begun)
+    return best[1] / best[2]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer targets and rounds; only lanes can fail")
+    quick = parser.parse_args().quick
+    cases = [make_case(name, 1_000 if quick else 10_000) for name in ARMS]
+    for number in range(rounds := 3 if quick else 7):
+        for case in cases:
+            print(f"\rround {number + 1} of {rounds}: {case.name:12}", end="", file=sys.stderr, flush=True)
+            case.round()
+    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+
+    print(f"{len(cases[0].X)} random targets, to {TOLERANCE:g} m and rad; one core")
+    print(
+        f"{'':12} {'joints':>6} {'one, us':>8} {'solved':>9} {'lanes, 1/s':>11} {'solved':>9} {'lanes : scalar':>15}",
+        end="",
+    )
+    print(f" {'out of reach, ms':>17}")
+    missed: list[str] = []
+    for case in cases:
+        far = 1e3 * float(case.seconds["far"].max())
+        print(
+            f"{case.name:12} {case.arm.nq:6} {case.us('one'):8.2f} {100 * case.solved['one']:7.2f} % "
+            f"{case.rate:11,.0f} {100 * case.solved['lanes']:7.2f} % {case.lanes_to_scalar:15.2f} {far:17.2f}"
+        )
+        missed += [] if quick else shortfalls(case, far)
+    gain = float(np.exp(np.mean([np.log(case.lanes_to_scalar) for case in cases])))
+    print(f"lanes are {gain:.2f} times as fast as the scalar kernel, goal {LANES:g}")
+    missed += [f"lanes are only {gain:.2f} times the scalar kernel"] if gain < LANES else []
+    if (os.cpu_count() or 1) >= 2:
+        ratio = two_threads(cases[0], 3 if quick else 7)
+        print(f"two threads are {ratio:.2f} times as fast as one, goal {THREADS:g}")
+        missed += [f"two threads are only {ratio:.2f} times one"] if ratio < THREADS and not quick else []
+    met = "lanes do what they should; the other goals are for a run without --quick" if quick else "all goals met"
+    print(met if not missed else "missed: " + "; ".join(missed))
+    return bool(missed)
+
+
+def shortfalls(case: Case, far_ms: float) -> list[str]:
+    said: list[str] = []
+    for what, share in case.solved.items():
+        if share < 1.0:
+            said.append(f"{case.name}: {round((1 - share) * len(case.X))} targets not solved ({what})")
+    if case.rate < RATE:
+        said.append(f"{case.name}: {case.rate:,.0f} solves a second, not {RATE:,.0f}")
+    if far_ms > OUT_OF_REACH_MS:
+        said.append(f"{case.name}: {far_ms:.2f} ms for a target that is out of reach")
+    return said
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""What a batch was asked, in a few short texts: so that a result is never gone on with for something else.
+
+What counts is what the answers depend on: where links stand and not how a file spells them, targets and starts as they
+are given (some hundred rows spread over all of them: reading ten million would take longer than opening them should).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, cast
+
+import numpy as np
+
+from mechanik.batch.starts import Starts
+from mechanik.batch.targets import Targets
+from mechanik.errors import MechanikError
+from mechanik.mechanism import Mechanism
+from mechanik.objectives import Objective
+from mechanik.objectives.closures import closure_relations
+
+PLACES, IN_A_ROW = 8, 32
+"""Where targets and starts are looked at, and how many at each: whole pages come in with a row of a file."""
+DIGITS = 9
+"""Of poses: they may differ in the last bits from machine to machine."""
+
+Fingerprint = Mapping[str, str]
+
+
+def fingerprint(
+    mechanism: Mechanism, objectives: Sequence[Objective], settings: object, targets: Targets, starts: Starts
+) -> Fingerprint:
+    """A text of 16 letters for each part of what is asked.
+
+    Args:
+        settings: whatever else the answers depend on: numbers, texts, arrays, dataclasses, and containers of those.
+    """
+    begins = np.linspace(0, max(0, targets.count - IN_A_ROW), PLACES).astype(np.int64)
+    rows = (
+        np.unique((begins[:, None] + np.arange(IN_A_ROW)).clip(max=targets.count - 1)) if targets.count else begins[:0]
+    )
+    wanted, good = targets.take(rows)
+    sampled = [[wanted.target(k, i) for i in range(wanted.count)] for k in range(len(wanted.columns))]
+    # without starts the present configuration is one, or holds what is not moved
+    began = starts.home if starts.given is None else starts.take(rows)[0]
+    targets.release()
+    starts.release()
+    return {
+        "mechanism": digest(_mechanism(mechanism)),
+        "goals": digest([_objective(mechanism, one, targets, k) for k, one in enumerate(objectives)]),
+        "options": digest(settings),
+        "targets": digest(sampled, good),
+        "starts": digest(starts.given is None, starts.count is None, began),
+    }
+
+
+def row_seed(seed: int, row: object, q0: object) -> int:
+    """A seed for one row, from what the row is: wherever it stands among the others, it fares alike."""
+    return int(digest(seed, row, q0), 16)
+
+
+def digest(*things: object) -> str:
+    """16 hexadecimal letters that change with anything in `things`."""
+    sink = hashlib.blake2b(digest_size=8)
+    _feed(sink.update, things)
+    return sink.hexdigest()
+
+
+def _feed(put: Callable[[bytes], None], thing: object) -> None:
+    if isinstance(thing, np.ndarray | np.generic):
+        numbers = np.ascontiguousarray(cast("Any", thing))
+        put(f"array {numbers.dtype.str} {numbers.shape} ".encode())
+        put(numbers.tobytes())
+    elif isinstance(thing, Enum):
+        put(f"{type(thing).__name__}.{thing.name} ".encode())
+    elif isinstance(thing, bool) or thing is None:
+        put(f"{thing} ".encode())
+    elif isinstance(thing, int | str):
+        put(f"{type(thing).__name__} {len(str(thing))} {thing} ".encode())
+    elif isinstance(thing, float):
+        put(b"float " + struct.pack("<d", thing))
+    elif isinstance(thing, Mapping):
+        items = cast("Mapping[Any, Any]", thing)
+        put(f"mapping {len(items)} ".encode())
+        for key in sorted(items, key=str):
+            _feed(put, (str(key), items[key]))
+    elif isinstance(thing, list | tuple):
+        items = cast("Sequence[Any]", thing)
+        put(f"items {len(items)} ".encode())
+        for item in items:
+            _feed(put, item)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        put(f"{type(thing).__name__} ".encode())
+        _feed(put, {field.name: getattr(thing, field.name, None) for field in fields(thing)})
+    else:  # a function, or something of the user's: by its name, as its contents cannot be known
+        put(f"{getattr(thing, '__qualname__', type(thing).__qualname__)} ".encode())
+
+
+def _mechanism(mechanism: Mechanism) -> object:
+    space = mechanism.space
+    q = mechanism.random(np.random.default_rng(0), 2)
+    poses = np.round(mechanism.poses(q), DIGITS) + 0.0  # not -0
+    closures = {name: closure_relations(mechanism, closure) for name, closure in mechanism.closures.items()}
+    return (
+        space.q_names,
+        space.v_names,
+        space.lower,
+        space.upper,
+        space.rotates,
+        tuple(mechanism.links),
+        poses,
+        closures,
+    )
+
+
+def _objective(mechanism: Mechanism, objective: Objective, targets: Targets, k: int) -> object:
+    """All of an objective but a target that the batch replaces."""
+    column = targets.columns[k]
+    target = None if column is None else column.probe()
+    aimed = objective
+    if target is not None:
+        try:
+            aimed = objective.at(target)  # type: ignore[arg-type]
+        except MechanikError:
+            aimed = objective
+    wish = (aimed.weight, aimed.level, aimed.tolerance, aimed.angle_tolerance, aimed.required, aimed.name)
+    return (type(aimed).__name__, wish, aimed.relations(mechanism))

@@ -1,0 +1,113 @@
+"""`mechanik solve`: joint values that bring a link where it shall be."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from mechanik.cli import FINE, NO
+from mechanik.cli.asking import chosen_link, goal_at, locked_joints, make_solver, start_at
+from mechanik.cli.opening import open_mechanism
+from mechanik.cli.output import aside, say_json
+from mechanik.cli.replacing import file_to_write, replacing
+from mechanik.cli.solve_output import as_data, print_set, print_solution, set_as_data
+from mechanik.cli.usage import UsageError
+from mechanik.formats.json_writer import laid_out
+
+Words = Annotated[list[str] | None, Parameter(consume_multiple=True)]
+RESTARTS = 300
+"""Further starts, so that a goal is called out of reach only after a thorough search."""
+
+
+def solve(
+    file: str,
+    /,
+    *,
+    link: str | None = None,
+    position: Words = None,
+    wxyz: Words = None,
+    rpy: Words = None,
+    degrees: bool = False,
+    q0: Words = None,
+    tolerance: float = 1e-6,
+    angle_tolerance: float = 1e-6,
+    lock: Words = None,
+    restarts: int = RESTARTS,
+    nearest: bool = False,
+    all: bool = False,
+    limit: int | None = None,
+    json: bool = False,
+    out: str | None = None,
+) -> int:
+    """Find joint values that bring a link to a position, an orientation, or both.
+
+    The exit code is 0 if it is solved, and 1 if not; then the closest that was found is shown.
+
+    For example:
+
+        mechanik solve gallery:ur5 --position 0.4 -0.2 0.5
+        mechanik solve robot.urdf --link tool0 --position 0.4 0.2 0.5 --rpy 180 0 90 --degrees
+        mechanik solve robot.urdf --position 0.4 0.2 0.5 --wxyz 0 1 0 0 --all --json
+
+    Parameters
+    ----------
+    file
+        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    link
+        The link to place; not needed where only one is at the end of a chain.
+    position
+        Where its origin shall be: x y z in m, in the world.
+    wxyz
+        How it shall be turned: a quaternion w x y z.
+    rpy
+        The same as roll, pitch and yaw about the fixed axes x, y and z, as in a URDF.
+    degrees
+        Angles are given in degrees, those of --rpy and of --q0.
+    q0
+        Where to start: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE for some joints.
+    tolerance
+        Metres that count as there; 1e-6 if not given.
+    angle_tolerance
+        Radians that count as there; 1e-6 if not given.
+    lock
+        Joints that may not move.
+    restarts
+        How many further starts are tried when the first does not lead there; 300 if not given.
+    nearest
+        Of all solutions, the one nearest to the start.
+    all
+        Show all solutions, nearest to the start first; of a redundant arm, some along each motion.
+    limit
+        With --all: show at most that many.
+    json
+        Print JSON for programs, with every digit.
+    out
+        Write that JSON to this file.
+    """
+    if limit is not None and (not all or limit < 1):
+        raise UsageError("--limit goes with --all, and is at least 1")
+    target = None if out is None else file_to_write(out, (".json",))
+    mechanism = open_mechanism(file)
+    end = chosen_link(mechanism, link)
+    goal = goal_at(end, position, wxyz, rpy, degrees, tolerance, angle_tolerance)
+    start = start_at(mechanism, q0, degrees)
+    solver = make_solver(mechanism, goal, locked_joints(mechanism, lock), restarts)
+    options: dict[str, Any] = {"nearest": True} if nearest else {}
+    found = solver.solve_all(q0=start, limit=limit) if all else None
+    if found is not None and len(found):
+        told = set_as_data(mechanism, end, found)
+        if not json:
+            print_set(mechanism, found, limit)
+    else:  # where there is none, too, people want to know how close it comes
+        solution = solver.solve(q0=start, **options)
+        told = as_data(end, solution)
+        if not json:
+            print_solution(end, solution, "" if found is None else found.why)
+    if json:
+        say_json(told)
+    if target is not None:
+        with replacing(target) as beside:
+            beside.write_text(laid_out(told) + "\n", encoding="utf-8")
+        aside(f"wrote {out}", style="green")
+    return FINE if told["success"] else NO

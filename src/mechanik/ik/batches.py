@@ -1,0 +1,51 @@
+"""How a solver takes many targets: which engine, and how to make another solver like it for each thread."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.batch import Engine, General, Lanes, takes_lanes
+from mechanik.objectives.placement import Placement
+from mechanik.search.chain_search import ChainSearch
+from mechanik.spatial.array import ArrayLike
+
+if TYPE_CHECKING:
+    from mechanik.ik.solver import Solver
+
+
+def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
+    """Lanes for a serial chain with one pose-like goal, the general kernel for all else.
+
+    Args:
+        q0: (nq,) for all rows, or (N, nq), or None.
+    """
+    general = General(solver.mechanism, solver.objectives, lambda: another(solver))
+    chain, goal = solver._chain, solver.objectives[0]
+    if chain is None or not isinstance(goal, Placement) or not takes_lanes(solver.mechanism, goal):
+        return general
+    home = solver.mechanism.q if solver._home is None else solver._home
+    if chain.has_held:  # the table depends on where they stand
+        start = home if q0 is None else solver.mechanism.space.check_q(q0)
+        if start.ndim == 2:
+            return general
+        chain = ChainSearch(chain.chain, start, solver.options.restarts)
+    return Lanes(chain, general, goal, np.array(home))
+
+
+def another(solver: Solver) -> Solver:
+    """A solver for the same, with tables of its own."""
+    common = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
+    return type(solver)(
+        solver.mechanism,
+        solver.objectives if solver._given is None else solver._given,
+        solver="auto" if solver._is_auto else solver.method,
+        active=solver._active,
+        lock=solver._lock,
+        limits=solver._limits,
+        weights=solver._weights,
+        rest=None if solver._given is None else solver._rest,
+        **common,
+    )

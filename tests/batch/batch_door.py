@@ -1,0 +1,39 @@
+"""Batches as a solver opens the door to them: by the general engine whatever the mechanism is, or in lanes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+import mechanik as mk
+from mechanik.batch import Asked, BatchResult, General, Lanes, run_batch
+
+
+def twin(solver: mk.Solver) -> mk.Solver:
+    """Another solver of the same."""
+    common = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
+    return mk.Solver(solver.mechanism, solver.objectives, solver=solver.method, limits=solver._limits, **common)
+
+
+def asked_of(solver: mk.Solver) -> Asked:
+    return Asked(solver.mechanism, solver.objectives, (solver.method, solver.options, solver._bounds, solver._moving))
+
+
+def general(solver: mk.Solver) -> General:
+    return General(solver.mechanism, solver.objectives, lambda: twin(solver))
+
+
+def lanes(solver: mk.Solver, search: Any = None) -> Lanes:
+    """By the solver's own chain, or by a search that stands for it."""
+    home = solver.mechanism.q if search is not None or solver._home is None else solver._home
+    return Lanes(search or solver._chain, general(solver), solver.objectives[0], np.array(home))
+
+
+def solve_batch(solver: mk.Solver, targets: Any, q0: Any = None, **how: Any) -> BatchResult:
+    return run_batch(asked_of(solver), general(solver), targets, q0, **how)
+
+
+def solve_in_lanes(solver: mk.Solver, targets: Any, q0: Any = None, search: Any = None, **how: Any) -> BatchResult:
+    return run_batch(asked_of(solver), lanes(solver, search), targets, q0, **how)

@@ -1,0 +1,97 @@
+"""`mechanik reach`: what it prints, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mechanik.cli import main
+from mechanik.reach import ReachMap
+
+QUICK = ("--resolution", "0.3", "--orientations", "4")
+
+
+def run(capsys, *arguments):
+    """Exit code, stdout and stderr of one command in this process."""
+    code = main(["reach", *(str(argument) for argument in arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_it_says_how_much_how_far_and_how_freely(capsys):
+    code, out, err = run(capsys, "gallery:planar_3r", *QUICK)
+    assert (code, err) == (0, "")
+    assert "reach of tool of planar_3r" in out
+    assert re.search(r"\d+ voxels of 0\.3 m are reached, \d+ of them at their centre", out)
+    assert re.search(r"^area \d+\.?\d* m²$", out, re.MULTILINE)
+    assert re.search(r"lowest +-2\.\d+ +-2\.\d+ +0\.0000", out)
+    assert "of 4 orientations it takes 100.0 % at the best place" in out
+    shares = [
+        int(n) for n in re.findall(r"^(?:all|half or more|less than half|none of these) +(\d+) ", out, re.MULTILINE)
+    ]
+    assert len(shares) == 4
+    assert sum(shares) == int(re.search(r"(\d+) voxels", out)[1])
+
+
+def test_a_link_can_be_named_and_else_is_the_end_of_the_arm(capsys):
+    code, out, _ = run(capsys, "gallery:panda", "--link", "panda_link4", "--resolution", "0.3", "--orientations", "0")
+    assert code == 0
+    assert "reach of panda_link4 of panda" in out
+    assert "m³" in out
+    assert "not asked for" in out
+    code, _, err = run(capsys, "gallery:panda", "--link", "panda_link44")
+    assert code == 2
+    assert "Did you mean 'panda_link4'" in err
+
+
+def test_what_is_locked_stays(capsys):
+    code, out, _ = run(capsys, "gallery:planar_3r", *QUICK, "--lock", "joint1", "joint2", "--json")
+    assert code == 0
+    low, high = np.array(json.loads(out)["extent"])
+    assert (high - low <= 1.0 + 1e-6).all(), "the last link is half a metre long"
+
+
+def test_json_has_all_voxels_and_the_figures(capsys):
+    code, out, _ = run(capsys, "gallery:planar_3r", *QUICK, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert (told["link"], told["asked"], told["orientations"]) == ("tool", "pose", 4)
+    assert told["area"] == pytest.approx(np.pi * 2.3**2, rel=0.1)
+    assert len(told["cells"]) >= told["count"] * 6
+    assert told["best"]["share"] == 1.0
+
+
+def test_the_map_and_the_picture_are_written(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, _, err = run(
+        capsys, "gallery:scara", *QUICK, "--out", tmp_path / "map.npz", "--picture", tmp_path / "map.png"
+    )
+    assert code == 0
+    assert err.count("wrote") == 2
+    assert len(ReachMap.load(tmp_path / "map.npz")) > 10
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.iterdir())) == 2, "nothing is left beside them"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("gallery:scara", "--resolution", "0"), "above 0"),
+        (("gallery:scara", "--resolution", "nan"), "nan"),
+        (("gallery:scara", "--resolution", "1e-5"), "voxels would have"),
+        (("gallery:scara", "--orientations", "-3"), "fewer than 0"),
+        (("gallery:scara", "--out", "map.json"), "must end in .npz"),
+        (("gallery:scara", "--picture", "map.doc"), "must end in .png, .svg or .pdf"),
+        (("gallery:scara", "--out", "no_such_folder/map.npz"), "no folder"),
+        (("gallery:humanoid", "--link", "left_hand"), "floats"),
+        (("nowhere.urdf",), "nowhere.urdf"),
+    ],
+)
+def test_wrong_use_is_refused_in_a_line(capsys, words, said):
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1

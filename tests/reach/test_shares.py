@@ -1,0 +1,139 @@
+"""Orientations: even sets of them, what an arm is asked for, and the share that it reaches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.reach import reachability
+from mechanik.reach.orientations import even_directions, even_orientations
+from mechanik.spatial import quaternion, rotation
+
+UPPER, FORE, HAND = 0.5, 0.3, 0.12
+
+
+def wrist_arm() -> mk.Mechanism:
+    """Shoulder of two joints at the origin, elbow, and a wrist whose three axes meet; nothing has limits.
+
+    So the wrist's centre is anywhere between |UPPER - FORE| and UPPER + FORE from the origin, and the hand turns as it
+    likes about it.
+    """
+    arm = mk.Builder("wrist arm")
+    arm.revolute("yaw", "base", "a", axis="z")
+    arm.revolute("pitch", "a", "b", axis="y")
+    arm.revolute("elbow", "b", "c", axis="y", at=(UPPER, 0.0, 0.0))
+    arm.revolute("roll", "c", "d", axis="x", at=(FORE, 0.0, 0.0))
+    arm.revolute("bend", "d", "e", axis="y")
+    arm.revolute("spin", "e", "f", axis="x")
+    arm.fixed("hand", "f", "tool", at=(HAND, 0.0, 0.0))
+    return arm.build()
+
+
+@pytest.mark.parametrize("count", [1, 10, 60, 200])
+def test_directions_share_the_sphere_evenly(count):
+    directions = even_directions(count)
+    assert np.allclose(np.linalg.norm(directions, axis=1), 1)
+    many = np.random.default_rng(0).standard_normal((20_000, 3))
+    owned = np.bincount((many @ directions.T).argmax(axis=1), minlength=count) / len(many)
+    assert np.abs(owned * count - 1).max() < 0.35
+
+
+@pytest.mark.parametrize("count", [24, 60, 200])
+def test_orientations_share_all_turns_evenly(count):
+    wxyz = even_orientations(count)
+    assert abs(len(wxyz) - count) <= 0.15 * count
+    many = quaternion.normalize(np.random.default_rng(0).standard_normal((40_000, 4)))
+    owned = np.bincount(np.abs(many @ wxyz.T).argmax(axis=1), minlength=len(wxyz)) / len(many)
+    assert owned.max() < 2.5 / len(wxyz)
+    assert owned.min() > 0.3 / len(wxyz)
+
+
+def test_an_arm_with_a_wrist_takes_the_orientations_that_its_geometry_says():
+    reach = reachability(wrist_arm(), "tool", 0.2, orientations=24, samples=2000)
+    assert reach.asked == "pose"
+    tool_x = quaternion.to_matrix(reach.wxyz)[:, :, 0]
+    wrist = np.linalg.norm(reach.positions[:, None] - HAND * tool_x, axis=2)
+    inner, outer = UPPER - FORE, UPPER + FORE
+    can = (wrist > inner) & (wrist < outer)
+    clear = (np.abs(wrist - inner) > 1e-5) & (np.abs(wrist - outer) > 1e-5)
+    wrong = (reach.reached != can) & clear
+    assert not wrong.any(), f"{wrong.sum()} of {wrong.size}"
+    away = np.linalg.norm(reach.positions, axis=1)
+    deep = (away > inner + HAND) & (away < outer - HAND)
+    assert deep.sum() > 20
+    assert (reach.shares[deep] == 1.0).all()
+    assert (reach.shares[away > outer + 0.5 * HAND] < 0.5).all()
+
+
+def test_a_share_is_the_mean_over_directions_of_approach():
+    reach = reachability(wrist_arm(), "tool", 0.3, orientations=24, samples=2000)
+    directions, shares = reach.by_direction()
+    assert shares.shape == (len(reach), len(directions))
+    assert len(directions) * round(len(reach.wxyz) / len(directions)) == len(reach.wxyz)
+    assert np.allclose(shares.mean(axis=1), reach.shares)
+    assert np.allclose(directions, even_directions(len(directions)))
+
+
+def test_a_scara_is_asked_for_turns_about_its_column_and_takes_all():
+    reach = reachability(mk.gallery.scara(), "tool", 0.1, orientations=8)
+    assert (reach.asked, len(reach.wxyz)) == ("pose", 8)
+    z = quaternion.to_matrix(reach.wxyz)[:, :, 2]
+    assert np.allclose(z, [0, 0, -1])
+    assert (reach.shares == 1).all()
+
+
+def test_a_planar_arm_turns_about_a_place_as_far_as_its_last_link_lets_it():
+    arm = mk.gallery.planar_3r((1.0, 0.8, 0.3))
+    reach = reachability(arm, "tool", 0.2, orientations=16)
+    x = quaternion.to_matrix(reach.wxyz)[:, :, 0]
+    wrist = np.linalg.norm(reach.positions[:, None] - 0.3 * x, axis=2)
+    # the elbow may be on either side, so half a turn each way is enough for all of it but full turns
+    clear = (np.abs(wrist - 0.2) > 1e-5) & (np.abs(wrist - 1.8) > 1e-5)
+    assert ((reach.reached <= ((wrist > 0.2) & (wrist < 1.8))) | ~clear).all()
+    assert (reach.shares[np.linalg.norm(reach.positions, axis=1) > 1.8 + 0.2] < 0.5).all()
+
+
+def test_five_joints_are_asked_for_directions_and_two_for_nothing():
+    five = reachability(mk.gallery.zalo5(), "effector", 0.4, orientations=6)
+    assert (five.asked, len(five.wxyz)) == ("direction", 6)
+    assert 0 < five.shares.mean() < 1
+    arm = mk.gallery.zalo5()
+    for k, z in enumerate(quaternion.to_matrix(five.wxyz)[:, :, 2]):
+        row = int(np.flatnonzero(five.reached[:, k])[0])
+        goals = [mk.Point("effector", five.positions[row]), mk.Axis("effector", z)]
+        assert mk.solve(arm, goals, five.q[row]).success
+    two = reachability(mk.gallery.planar_2r(), "tool", 0.3)
+    assert (two.asked, len(two.wxyz)) == ("nothing", 0)
+    assert (two.shares == 1).all()
+
+
+def test_orientations_of_ones_own_are_asked_as_they_are():
+    half = math.sqrt(0.5)
+    reach = reachability(wrist_arm(), "tool", 0.4, orientations=[[1, 0, 0, 0], [half, 0, half, 0]], samples=500)
+    assert np.allclose(reach.wxyz, [[1, 0, 0, 0], [half, 0, half, 0]])
+    # x of the hand forward: the wrist's centre is HAND behind it
+    wrist = np.linalg.norm(reach.positions - [HAND, 0, 0], axis=1)
+    assert (reach.reached[:, 0] == ((wrist > UPPER - FORE - 1e-6) & (wrist < UPPER + FORE + 1e-6))).all()
+
+
+def test_a_platform_on_six_legs_takes_the_orientations_that_its_legs_allow():
+    wxyz = quaternion.exp([[0, 0, 0], [0.15, 0, 0], [0, 0, 0.4], [math.pi / 2, 0, 0]])
+    region = [[-0.2, 0.0, 0.1], [0.2, 0.2, 0.6]]
+    reach = reachability(mk.gallery.stewart_platform(), "platform", 0.1, orientations=wxyz, region=region)
+    k = np.arange(6)
+    low, high = (np.deg2rad(120 * (k // 2) + np.where(k % 2, 1, -1) * degrees) for degrees in (15, 45))
+    feet = 0.20 * np.stack([np.cos(low), np.sin(low), 0 * low], axis=1)
+    tops = 0.12 * np.stack([np.cos(high), np.sin(high), 0 * high], axis=1)
+    home = rotation.between([0.0, 0.0, 1.0], tops - feet + np.array([0.0, 0.0, 0.3]))
+    # (voxels, orientations, legs, 3): each leg, and its direction as its universal joint, Ry Rx, has it
+    legs = reach.positions[:, None, None] + tops @ quaternion.to_matrix(wxyz).transpose(0, 2, 1) - feet
+    length = np.linalg.norm(legs, axis=-1)
+    x, y, z = np.moveaxis(np.einsum("kji,vokj->voki", home, legs / length[..., None]), -1, 0)
+    rooms = [length - 0.2, 0.5 - length, 1.2 - np.abs(np.arcsin(y)), 1.2 - np.abs(np.arctan2(x, z))]
+    room = np.min(rooms, axis=(0, -1))
+    wrong = (reach.reached != (room > 0)) & (np.abs(room) > 1e-5)
+    assert not wrong.any(), f"{wrong.sum()} of {wrong.size}: {reach.positions[wrong.any(axis=1)]}"
+    assert 0.1 < reach.reached.mean() < 0.9, "there is something to be wrong about"
