@@ -11,7 +11,7 @@ endif
 RUN := $(BIN)/python -m
 WORKERS ?= auto
 
-.PHONY: demo test lint types layers unit benchmark clean
+.PHONY: demo test lint types layers unit benchmark bench clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mechanik demo
@@ -36,6 +36,11 @@ benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/fk.py
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/long_arm.py
+	$(BIN)/python benchmarks/chains.py
+
+# against other libraries, each in an environment of its own below .bench (about 3 GB)
+bench: $(VENV)/.test-installed
+	$(BIN)/python benchmarks/peers/run.py --out .bench/report.md
 
 $(VENV)/.created:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Mechanik needs Python 3.11 or newer; this is ' + sys.version)"

@@ -126,7 +126,7 @@ class Case:
         """Both kernels on the same targets, and the scalar one where there is nothing to do: a target that is none."""
         chain = self.solver._chain
         assert chain is not None, f"{self.name} is not seen as a chain"
-        solve, (work, _), q0 = one_at_a_time.solve_one, chain.borrow(), np.array(self.arm.q)
+        solve, (work, _), q0 = one_at_a_time.solve_one, chain.new_work(), np.array(self.arm.q)
         X, q, none = np.ascontiguousarray(self.X[:SCALAR_TARGETS]), np.empty_like(q0), np.full((4, 4), np.nan)
         for what, targets in (("scalar", list(X)), ("call", [none] * len(X))):
             times = [clock()]

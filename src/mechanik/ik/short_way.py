@@ -108,7 +108,8 @@ class Quick(Prepared):
         assert chain is not None
         if type(targets) is not np.ndarray:
             return None
-        work = chain.borrow()
+        pool = chain.pool
+        work = pool.pop() if pool else chain.new_work()
         X = targets
         if not (self._takes_poses and targets.shape == (4, 4)):
             if not (self._takes_points and targets.shape == (3,)):
@@ -131,7 +132,7 @@ class Quick(Prepared):
             return None
         if code < 0:
             return chain.tried(work, code, q)
-        chain.give_back(work)
+        pool.append(work)
         return Solution(self, targets.copy(), q, code, perf_counter() - begun, self._bounds)
 
     def _short_way(

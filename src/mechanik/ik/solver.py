@@ -258,11 +258,12 @@ class Solver(Quick):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
             for k in mechanism.space.balls_q:  # whose four numbers have no limits
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
-        plain = not (changes or history or is_step) and lock is limits is feasible is callback is nearby is None
+        plain = not (changes.keys() - {"restarts"} or history or is_step or options.restarts == 0)
+        plain = plain and lock is limits is feasible is callback is nearby is None
         if self._chain is not None and plain and tried is None:
             key = 0.0 if rng is None else float(rng.integers(1 << 31))
             X = self._chain.chain.target(self._rows[0])
-            tried = None if X is None else self._chain.search(X, q, q0 is not None, key)
+            tried = None if X is None else self._chain.search(X, q, q0 is not None, key, changes.get("restarts"))
         if tried is not None:
             if tried.is_solved:
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))

@@ -32,10 +32,11 @@ MODEL_HEAD = 80
 """Of a node. SHIFT: three numbers. SLIDES: 0 for a joint that turns, else LENGTH_SCALE. IS_NEW: whether no node before
 has its column."""
 NODE = 12
-LOWER, UPPER, LOW, HIGH, AT, IS_HELD, WINDS, UNIT = range(8)
+LOWER, UPPER, LOW, HIGH, AT, IS_HELD, WINDS, UNIT, LEAST, MOST = range(10)
 """Of a column. LOW, HIGH: where starts lie. AT: its place in q. IS_HELD: it stays as in q0. WINDS: whether full turns
-make no difference. UNIT: what to divide a number of q by; the kernels have lengths in sizes of the mechanism."""
-COLUMN_FLOATS = 8
+make no difference. UNIT: what to divide a number of q by; the kernels have lengths in sizes of the mechanism.
+LEAST, MOST: limits of the number of q."""
+COLUMN_FLOATS = 10
 
 # the workspace: slots of all lanes, slot by slot; then the columns' slots; then each lane's search
 (TARGET, TARGET_PLACE, RESIDUAL, COST, METRES, RADIANS, MU, ITERATION, CHECK, REFERENCE, IS_OVER, PLACE_AXES, TURN_AXES,

@@ -70,7 +70,7 @@ def aim(C, ws, X, i, L, lane, R):
 
 
 @part
-def begin_row(C, table, ws, X, i, q0, L, lane, search, mode, key, R):
+def begin_row(C, ws, X, i, q0, L, lane, search, key, R):
     """Target i for a lane; False if it is none, or if its start is not one for this kernel."""
     if not is_pose(X, i):
         return False
@@ -80,10 +80,6 @@ def begin_row(C, table, ws, X, i, q0, L, lane, search, mode, key, R):
     if not total < FAR:
         return False
     aim(C, ws, X, i, L, lane, R)
-    if mode != ONCE:
-        describe(C, R, 0, ws, search + FEATURES)
-        if mode == FROM_TABLE and C[HAS_RANKS] != 0.0:
-            rank(C, table, ws, search)
     ws[search + ROW], ws[search + ATTEMPT], ws[search + ITERATIONS], ws[search + FOUND] = i, 0.0, 0.0, 0.0
     ws[search + BEST_COST], ws[search + NEAREST], ws[search + BROUGHT] = NO_COST, np.inf, 0.0
     ws[search + STARTS], ws[search + FOLLOWED] = 0.0, 0.0
@@ -100,8 +96,8 @@ def begin_descent(C, ws, L, lane):
 
 
 @part
-def begin_attempt(C, table, ws, i, q0, L, lane, search, mode):
-    """The next start as the trial of a lane."""
+def begin_attempt(C, table, ws, i, q0, L, lane, search, mode, R):
+    """The next start as the trial of a lane; R, (12,), is for scribbling."""
     n = int(C[N_COLUMNS])
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
     is_hard = ws[search + STARTS] >= USUAL_STARTS
@@ -124,9 +120,13 @@ def begin_attempt(C, table, ws, i, q0, L, lane, search, mode):
     ws[search + STARTS] += 1.0
     ws[search + FOLLOWED] = 0.0
     if mode == FROM_SEED:
-        if number == 1 and C[HAS_RANKS] != 0.0:
-            rank(C, table, ws, search)  # only now: most seeds lead to the target
         number -= 1
+    if number == 0 and mode != ONCE:  # not before: most seeds lead to the target
+        for k in range(12):
+            R[k] = ws[(TARGET + k) * L + lane]
+        describe(C, R, 0, ws, search + FEATURES)
+        if C[HAS_RANKS] != 0.0:
+            rank(C, table, ws, search)
     if mode == ONCE or number < 0:
         for j in range(n):
             o = columns + COLUMN_FLOATS * j
@@ -207,7 +207,9 @@ def end_row(C, ws, search, q0, q, report):
     if ws[search + BEST_COST] < NO_COST:
         for j in range(int(C[N_COLUMNS])):
             o = columns + COLUMN_FLOATS * j
-            q[i, int(C[o + AT])] = ws[search + SEARCH_HEAD + j] * C[o + UNIT]
+            if C[o + IS_HELD] == 0.0:
+                x = ws[search + SEARCH_HEAD + j] * C[o + UNIT]
+                q[i, int(C[o + AT])] = min(max(x, C[o + LEAST]), C[o + MOST])
     report[i, 0] = SOLVED if ws[search + FOUND] > 0.0 else NOT_SOLVED
     report[i, 1], report[i, 2], report[i, 5] = ws[search + ATTEMPT], ws[search + ITERATIONS], ws[search + BROUGHT]
     report[i, 3] = math.sqrt(ws[search + BEST_METRES]) / C[LENGTH_SCALE]
@@ -242,7 +244,7 @@ def search_rows(like, C, table, ws, wr, X, q0, mode, key, q, report):
                 end_row(C, ws, search, q0, q, report)
                 i = -1
             while i < 0 and upcoming < X.shape[0]:
-                if begin_row(C, table, ws, X, upcoming, q0, L, lane, search, mode, key, R):
+                if begin_row(C, ws, X, upcoming, q0, L, lane, search, key, R):
                     i = upcoming
                 else:
                     report[upcoming, 0] = BAD_ROW
@@ -255,6 +257,6 @@ def search_rows(like, C, table, ws, wr, X, q0, mode, key, q, report):
                 ws[search + ROW] = -2.0
                 busy -= 1
             else:
-                begin_attempt(C, table, ws, i, q0, L, lane, search, mode)
+                begin_attempt(C, table, ws, i, q0, L, lane, search, mode, R)
         if busy > 0:
             iterate(like, C, ws, wr)

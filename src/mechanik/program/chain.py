@@ -305,6 +305,7 @@ def _fill_columns(
         low = lower if np.isfinite(lower) else upper - 2 * reach if np.isfinite(upper) else -reach
         high = upper if np.isfinite(upper) else lower + 2 * reach if np.isfinite(lower) else reach
         table[j, [at.LOW, at.HIGH, at.AT, at.IS_HELD, at.UNIT]] = low / units[j], high / units[j], k, held[j], units[j]
+        table[j, [at.LEAST, at.MOST]] = lower, upper
         # a joint that is held has no room on either side
         table[j, [at.LOWER, at.UPPER]] = (np.inf, -np.inf) if held[j] else (lower / units[j], upper / units[j])
         table[j, at.WINDS] = all(motion.turns and abs(motion.ratio) == 1.0 for motion in mine)

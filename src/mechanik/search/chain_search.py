@@ -45,6 +45,7 @@ class ChainSearch:
         chain: the chain, in canonical form.
         columns, lower, upper: (n,) its places in q, and their limits.
         model, table: for the kernels.
+        pool: workspaces that nobody uses; taken and put back in one step, so that threads need no lock.
     """
 
     def __init__(self, chain: Chain, q: Array, restarts: int | None = None) -> None:
@@ -60,16 +61,14 @@ class ChainSearch:
         else:
             self.model[at.MAX_ATTEMPTS] = restarts + 1
         self.has_held = bool(chain.held.any())
-        self._pool: list[tuple[Array, Array]] = []
+        self.pool: list[tuple[Array, Array]] = []
         self._lane_pool: list[Array] = []
         self._build(q)
 
     def _build(self, q: Array) -> None:
         table = np.zeros(at.table_size(self.chain.n, int(self.model[at.ENTRIES])), dtype=np.float32)
         held_at = np.ascontiguousarray(q[self.columns])
-        work = self.borrow()
-        one_at_a_time.build_table(self.model, work[0], held_at, table)
-        self.give_back(work)
+        one_at_a_time.build_table(self.model, self.new_work()[0], held_at, table)
         self.table, self._held_at = table, held_at[self.chain.held]
 
     def meet(self, q: Array) -> None:
@@ -77,20 +76,27 @@ class ChainSearch:
         if not np.array_equal(q[self.columns][self.chain.held], self._held_at):
             self._build(q)
 
-    def search(self, X: Array, q0: Array, has_seed: bool, key: float) -> Tried | None:
-        """One target (4, 4). Without a seed q0 (nq,) says where the joints outside the chain stand.
+    def search(
+        self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
+    ) -> Tried | None:
+        """One target (4, 4). None if q0 is too far away for the kernel.
 
-        None if it is too far.
+        Args:
+            q0: (nq,) the seed; without one, where the joints outside the chain stand.
+            key: for all that is random.
+            restarts: how many, if not as usual.
         """
-        work, q = self.borrow(), np.empty(len(q0))
+        work, q = self.new_work(), np.empty(len(q0))
         if self.has_held:
             self.meet(q0)
         mode = at.FROM_SEED if has_seed else at.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
-        code = one_at_a_time.solve_one(self.model, self.table, work[0], X, q0, mode, key, q)
-        tried = self.tried(work, code, q)
-        self.give_back(work)
-        return tried
+        model = self.model
+        if restarts is not None:
+            model = model.copy()
+            model[at.MAX_ATTEMPTS], model[at.WORK] = restarts + 1, np.inf
+        code = one_at_a_time.solve_one(model, self.table, work[0], X, q0, mode, key, q)
+        return self.tried(work, code, q)
 
     def tried(self, work: tuple[Array, Array], code: int, q: Array) -> Tried | None:
         """What a workspace says of the search that has just ended in it; None if it was none."""
@@ -99,15 +105,9 @@ class ChainSearch:
         report = work[0][-at.REPORT :]
         return Tried(code, q, int(report[1]), int(report[2]))
 
-    def borrow(self) -> tuple[Array, Array]:
-        """A workspace, and a target to write into; to be given back."""
-        try:
-            return self._pool.pop()
-        except IndexError:
-            return np.zeros(at.workspace_size(self.chain.n, 1)), np.eye(4)
-
-    def give_back(self, work: tuple[Array, Array]) -> None:
-        self._pool.append(work)
+    def new_work(self) -> tuple[Array, Array]:
+        """A workspace, and a target to write into. When they are done with they go into the pool."""
+        return np.zeros(at.workspace_size(self.chain.n, 1)), np.eye(4)
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None:
         """Many targets in lanes. What becomes of a row depends on that row and the key alone.

@@ -1,0 +1,29 @@
+"""All solutions of a UR5 are those that EAIK finds (D. Ostermeier, J. Külz, M. Althoff, RA-L 2025)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_eaik import Eaik, turn_apart
+
+import mechanik as mk
+from mechanik import gallery
+from mechanik.search.all_solutions import all_solutions
+from mechanik.search.closed_form import closed_form
+from mechanik.search.question import asked
+
+pytestmark = pytest.mark.eaik
+
+
+def test_of_1000_poses_of_a_ur5_the_sets_are_equal():
+    arm = gallery.ur5()
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)))
+    X = arm.pose("tool0", arm.random(np.random.default_rng(1), 1000))
+    for target, theirs in zip(X, Eaik(closed_form(arm, "tool0")).solve(X), strict=True):
+        with asked(solver, target, np.zeros(6)) as question:
+            ours = all_solutions(question)
+        assert ours.complete
+        assert len(ours) == len(theirs)
+        apart = turn_apart(ours.q[:, None], theirs)
+        assert apart.min(axis=1).max() < 1e-6
+        assert apart.min(axis=0).max() < 1e-6

@@ -1,0 +1,337 @@
+"""All solutions: each is one, each is given once, the nearest first, and none is missing."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from general_arms import from_graph, general_arm, sliding_arm, solve_all, solve_nearest, turn_apart
+from hypothesis import given, settings
+from random_mechanisms import seeds
+
+import mechanik as mk
+from mechanik import gallery
+from mechanik.errors import LimitsError, StructureError
+from mechanik.search.closed_form import closed_form
+from mechanik.spatial import translation
+
+ARMS = {
+    "ur5": (gallery.ur5, "tool0"),
+    "puma560": (gallery.puma560, "tool"),
+    "planar 2R": (gallery.planar_2r, "tool"),
+    "planar 3R": (gallery.planar_3r, "tool"),
+    "scara": (gallery.scara, "tool"),
+    "general 6R": (lambda: general_arm(3), "tool"),
+    "with a slide": (sliding_arm, "tool"),
+    "panda": (gallery.panda, "panda_hand_tcp"),
+    "iiwa14": (gallery.iiwa14, "iiwa_link_ee"),
+    "10R": (gallery.grippy10, "tool"),
+}
+
+
+def solver_of(name):
+    make, link = ARMS[name]
+    arm = make()
+    return mk.Solver(arm, mk.PoseGoal(link, np.eye(4))), arm, link
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_every_solution_reaches_the_target_inside_the_limits_once_and_the_nearest_comes_first(name):
+    solver, arm, link = solver_of(name)
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        q0, X = arm.random(rng), arm.pose(link, arm.random(rng))
+        found = solve_all(solver, X, q0)
+        assert len(found) >= 1
+        for q in found:
+            assert np.abs(from_graph(arm, link, q) - X).max() < 1e-8
+        assert arm.space.within_limits(found.q).all()
+        assert found.errors.max() < 1e-8
+        moved = np.flatnonzero(np.abs(found.q - q0).max(axis=0))
+        np.testing.assert_allclose(found.distance, np.linalg.norm((found.q - q0)[:, moved], axis=1), atol=1e-12)
+        assert (np.diff(found.distance) >= 0).all()
+        for a, b in itertools.combinations(found.q, 2):
+            assert turn_apart(a, b) > 1e-3
+        assert found.redundant == {"panda": 1, "iiwa14": 1, "10R": 4}.get(name, 0)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_of_arms_without_a_closed_form_the_branch_that_made_the_pose_is_found(seed):
+    """Of 2,000 poses of 200 others none was missed, and every number of solutions was even."""
+    arm = general_arm(seed)
+    solver = mk.Solver(arm, mk.PoseGoal("tool", np.eye(4)))
+    q, q0 = arm.random(np.random.default_rng(seed), 2)
+    found = solve_all(solver, arm.pose("tool", q), q0)
+    assert not found.complete
+    assert turn_apart(found.q, q).min() < 1e-6
+    # an equation with real coefficients: solutions come in pairs, and at most 16 of them
+    assert len(found) % 2 == 0
+    assert len(found) <= 16
+
+
+@pytest.mark.parametrize("name", ["scara", "with a slide"])
+def test_with_slides_and_limits_too_the_branch_that_made_the_pose_is_found(name):
+    solver, arm, link = solver_of(name)
+    rng = np.random.default_rng(2)
+    for q in arm.random(rng, 8):
+        found = solve_all(solver, arm.pose(link, q), arm.random(rng))
+        assert turn_apart(found.q, q).min() < 1e-6
+
+
+@pytest.mark.parametrize("seed", [3, 8, 17])
+def test_the_number_of_solutions_does_not_change_when_the_tries_are_doubled(seed):
+    arm = general_arm(seed)
+    solver = mk.Solver(arm, mk.PoseGoal("tool", np.eye(4)))
+    X = arm.pose("tool", arm.random(np.random.default_rng(seed)))
+    once = solve_all(solver, X, np.zeros(6), tries=1000)
+    twice = solve_all(solver, X, np.zeros(6), tries=2000, rng=np.random.default_rng(1))
+    assert len(once) == len(twice)
+    assert turn_apart(once.q[:, None], twice.q).min(axis=1).max() < 1e-8
+
+
+def test_a_ur5_reaches_a_pose_in_eight_ways_by_formula():
+    solver, arm, link = solver_of("ur5")
+    q = np.array([0.3, -1.2, 1.4, -0.7, 0.9, 0.2])
+    found = solve_all(solver, arm.pose(link, q), q)
+    assert len(found) == 8
+    assert found.complete
+    assert found.tries == 0
+    assert "closed form" in found.why
+    np.testing.assert_allclose(found[0], q, atol=1e-9)
+    assert found.distance[0] < 1e-8
+    np.testing.assert_allclose(found.q, closed_form(arm, link).branches(arm.pose(link, q), q), atol=1e-8)
+
+
+@settings(max_examples=5)
+@given(seed=seeds)
+def test_descents_from_many_starts_find_what_the_formula_finds(seed):
+    """Asked as a point and a rotation, the same pose is beyond the formulas."""
+    arm = gallery.puma560()
+    q, q0 = arm.random(np.random.default_rng(seed), 2)
+    X = arm.pose("tool", q)
+    by_formula = solve_all(mk.Solver(arm, mk.PoseGoal("tool", X)), None, q0)
+    goals = [mk.Point("tool", X[:3, 3]), mk.Orientation("tool", X)]
+    for order in (goals, goals[::-1]):
+        by_search = solve_all(mk.Solver(arm, order), None, q0)
+        assert by_formula.complete
+        assert not by_search.complete
+        assert turn_apart(by_search.q[:, None], by_formula.q).min(axis=1).max() < 1e-6
+        assert turn_apart(by_formula.q[:, None], by_search.q).min(axis=1).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["ur5", "general 6R", "scara"])
+def test_from_elsewhere_the_solutions_are_the_same_in_another_order(name):
+    solver, arm, link = solver_of(name)
+    rng = np.random.default_rng(4)
+    X = arm.pose(link, arm.random(rng))
+    sets = [solve_all(solver, X, q0) for q0 in arm.random(rng, 3)]
+    for other in sets[1:]:
+        assert len(other) == len(sets[0])
+        assert turn_apart(other.q[:, None], sets[0].q).min(axis=1).max() < 1e-6
+    again = solve_all(solver, X, sets[0][0])
+    assert again.distance[0] < 1e-7
+
+
+def test_a_call_repeats_and_a_generator_decides_where_it_starts():
+    solver, arm, link = solver_of("general 6R")
+    X = arm.pose(link, np.ones(6))
+    one, two = (solve_all(solver, X, np.zeros(6)) for _ in range(2))
+    np.testing.assert_array_equal(one.q, two.q)
+    drawn = [solve_all(solver, X, np.zeros(6), rng=np.random.default_rng(k)) for k in (0, 0, 1)]
+    np.testing.assert_array_equal(drawn[0].q, drawn[1].q)
+    assert turn_apart(drawn[2].q[:, None], one.q).min(axis=1).max() < 1e-8
+
+
+# ---- limits, locks, turns ---------------------------------------------------------------------
+
+
+def test_limits_of_the_solver_and_of_the_call_leave_solutions_out():
+    arm = gallery.ur5()
+    q = np.array([0.3, -1.2, 1.4, -0.7, 0.9, 0.2])
+    X = arm.pose("tool0", q)
+    every = solve_all(mk.Solver(arm, mk.PoseGoal("tool0", X)), None, q)
+    goal = mk.PoseGoal("tool0", X)
+    by_solver = solve_all(mk.Solver(arm, goal, limits={"elbow_joint": (0.0, 3.0)}), None, q)
+    by_call = solve_all(mk.Solver(arm, goal), None, q, limits={"elbow_joint": (0.0, 3.0)})
+    np.testing.assert_array_equal(by_solver.q, by_call.q)
+    elbow = np.array([one[2] % (2 * np.pi) for one in every])
+    assert len(by_call) == ((elbow > 0) & (elbow < 3)).sum() == 4
+    none = solve_all(mk.Solver(arm, goal), None, q, limits={"elbow_joint": (0.1, 0.2)})
+    assert len(none) == 0
+    assert "none inside the limits" in none.why
+
+
+def test_what_is_locked_stays_and_what_is_not_asked_for_too():
+    arm = gallery.panda()
+    link, q = "panda_hand_tcp", arm.random(np.random.default_rng(5))
+    solver = mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q)), lock="panda_joint3", rest=True)
+    found = solve_all(solver, None, q)
+    assert found.redundant == 0  # six joints are left
+    assert turn_apart(found.q, q).min() < 1e-6
+    assert (found.q[:, [2, 7]] == q[[2, 7]]).all()
+    again = solve_all(mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q))), None, q, lock=["panda_joint3"])
+    assert turn_apart(again.q[:, None], found.q).min(axis=1).max() < 1e-6
+
+
+def test_a_joint_that_turns_the_goal_in_its_place_stays():
+    arm = gallery.ur5()
+    q = arm.random(np.random.default_rng(9))
+    found = solve_all(mk.Solver(arm, mk.Point("tool0", arm.pose("tool0", q)[:3, 3])), None, q)
+    assert found.redundant == 2
+    assert (found.q[:, 5] == q[5]).all()
+
+
+def test_each_joint_takes_the_turn_nearest_to_q0_or_all_that_its_limits_allow():
+    limits = {"joint1": (-2 * np.pi, 2 * np.pi), "joint2": (-np.pi, np.pi)}
+    solver = mk.Solver(gallery.planar_2r(), mk.Point("tool", (1.2, 0.5, 0.0)), limits=limits)
+    nearest = solve_all(solver, None, np.array([5.0, 0.0]))
+    assert len(nearest) == 2
+    every = solve_all(solver, None, np.array([5.0, 0.0]), windings=True)
+    assert len(every) == 4
+    assert (np.abs(every.q[:, 0]) <= 2 * np.pi).all()
+    np.testing.assert_array_equal(every[0], nearest[0])
+    np.testing.assert_allclose(np.sort(np.unique(np.round(every.q % (2 * np.pi), 9), axis=0)[:, 0]),
+                               np.sort(np.round(nearest.q[:, 0] % (2 * np.pi), 9)))  # fmt: skip
+    assert len(solve_all(solver, None, np.array([5.0, 0.0]), windings=True, limit=3)) == 3
+
+
+def test_turns_count_where_a_target_counts_them():
+    arm = gallery.planar_3r()
+    place = mk.Point("tool", arm.pose("tool", [-2.5, 0.5, 0.7])[:3, 3])
+    for turns, value in (("exact", -2.5 + 2 * np.pi), ("nearest", -2.5)):
+        goals = [place, mk.JointValues({"joint1": -2.5 + 2 * np.pi}, turns=turns)]
+        found = solve_all(mk.Solver(arm, goals, limits={"joint1": (-9, 9)}), None, np.array([-2.0, 0.0, 0.0]))
+        assert len(found) == 2
+        np.testing.assert_allclose(found.q[:, 0], value, atol=1e-6)
+
+
+# ---- special places ---------------------------------------------------------------------------
+
+
+def test_out_of_reach_there_is_none_and_it_says_so():
+    arm = gallery.ur5()
+    far = translation((5.0, 0.0, 0.0))
+    by_formula = solve_all(mk.Solver(arm, mk.PoseGoal("tool0", far)))
+    by_search = solve_all(mk.Solver(arm, mk.Point("tool0", far[:3, 3])), tries=100)
+    for found in (by_formula, by_search):
+        assert len(found) == 0
+        assert found.q.shape == (0, 6)
+        assert found.errors.shape == (0, 2)
+        assert "out of reach" in found.why
+        assert "no solution" in repr(found)
+    assert by_formula.complete
+    assert solve_nearest(mk.Solver(arm, mk.PoseGoal("tool0", far))) is None
+    assert solve_nearest(mk.Solver(arm, mk.Point("tool0", far[:3, 3])), tries=64) is None
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-6, 1e-4])
+def test_where_two_solutions_fall_together_they_are_one_and_beside_it_two(gap):
+    """An arm that is stretched, but for a gap."""
+    arm = gallery.planar_2r()
+    for goal in (mk.Point("tool", (1.8 - gap, 0.0, 0.0)), mk.OnLine("tool", (1.8 - gap, 0, 0), (0, 0, 1))):
+        found = solve_all(mk.Solver(arm, goal), None, np.array([0.3, 0.2]))
+        assert len(found) == (1 if gap < 1e-9 else 2)
+
+
+def test_of_three_solutions_that_nearly_fall_together_the_one_in_the_middle_is_found():
+    """One start in a thousand leads to it."""
+    arm, rng = general_arm(608), np.random.default_rng(6081)
+    X = arm.pose("tool", arm.random(rng))
+    found = solve_all(mk.Solver(arm, mk.PoseGoal("tool", X)), None, np.zeros(6))
+    assert len(found) == 4
+
+
+def test_at_a_singular_pose_solutions_that_hang_together_are_a_curve():
+    """A straight wrist: the turns of joints 4 and 6 may be exchanged."""
+    arm = gallery.puma560()
+    q = np.array([0.3, 0.9, -2.0, 0.4, 0.0, -0.5])
+    found = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, q)
+    assert found.redundant == 1
+    assert not found.complete
+    mine = found.component == found.component[0]
+    assert mine.sum() > 3
+    np.testing.assert_allclose(found.q[mine][:, [3, 5]].sum(axis=1), q[3] + q[5], atol=1e-6)
+    np.testing.assert_allclose(found[0], q, atol=1e-6)
+
+
+def test_a_loop_has_all_its_assembly_modes():
+    four_bar = gallery.four_bar()
+    found = solve_all(mk.Solver(four_bar, mk.JointValues({"crank_joint": 0.7})))
+    assert len(found) == 2
+    five_bar = gallery.five_bar()
+    goal = mk.Point("tool", five_bar.pose("tool")[:3, 3])
+    assert len(solve_all(mk.Solver(five_bar, goal))) == 4  # either elbow in or out
+
+
+def test_two_goals_on_a_tree_have_the_solutions_of_both():
+    tree = mk.Builder("tree")
+    for side, y in (("left", 0.5), ("right", -0.5)):
+        tree.revolute(f"{side}_shoulder", "trunk", f"{side}_arm", at=(0.0, y, 0.0))
+        tree.revolute(f"{side}_elbow", f"{side}_arm", f"{side}_forearm", at=(0.4, 0.0, 0.0))
+        tree.fixed(f"{side}_wrist", f"{side}_forearm", f"{side}_hand", at=(0.3, 0.0, 0.0))
+    body = tree.build()
+    q = np.array([0.4, 0.8, -0.3, 1.1])
+    goals = [mk.Point(f"{side}_hand", body.pose(f"{side}_hand", q)[:3, 3]) for side in ("left", "right")]
+    found = solve_all(mk.Solver(body, goals), None, np.zeros(4))
+    assert len(found) == 4
+    assert turn_apart(found.q, q).min() < 1e-6
+
+
+def test_what_is_asked_for_badly_is_refused_by_name():
+    solver, arm, link = solver_of("ur5")
+    for bad in ({"tries": 0}, {"samples": -1}, {"limit": 0}, {"limit": True}):
+        with pytest.raises(LimitsError, match=next(iter(bad))):
+            solve_all(solver, arm.pose(link), **bad)
+    found = solve_all(solver, arm.pose(link))
+    arm.joint("elbow_joint").set_limits(-1.0, 1.0)
+    with pytest.raises(StructureError, match="has changed"):
+        found.path(0, 0)
+
+
+# ---- the nearest ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ur5", "puma560", "scara", "general 6R"])
+def test_the_nearest_is_the_first_of_all(name):
+    solver, arm, link = solver_of(name)
+    rng = np.random.default_rng(6)
+    for q0, q in zip(arm.random(rng, 3), arm.random(rng, 3), strict=True):
+        X = arm.pose(link, q)
+        np.testing.assert_allclose(solve_nearest(solver, X, q0), solve_all(solver, X, q0)[0], atol=1e-7)
+
+
+def test_the_nearest_of_a_redundant_arm_is_that_of_a_scan():
+    """A planar arm of three joints and a point: for each angle of the first joint two triangles."""
+    arm = gallery.planar_3r()
+    solver = mk.Solver(arm, mk.Point("tool", np.zeros(3)))
+    rng = np.random.default_rng(7)
+    for q, q0 in zip(arm.random(rng, 4), arm.random(rng, 4), strict=True):
+        p = arm.pose("tool", q)[:3, 3]
+        q1 = np.linspace(-np.pi, np.pi, 200_001)
+        to = p[:2] - np.stack([np.cos(q1), np.sin(q1)], axis=1)
+        cosine = ((to**2).sum(axis=1) - 0.8**2 - 0.5**2) / (2 * 0.8 * 0.5)
+        q1, to, bend = q1[np.abs(cosine) <= 1], to[np.abs(cosine) <= 1], np.arccos(cosine[np.abs(cosine) <= 1])
+        scan = []
+        for q3 in (bend, -bend):
+            q2 = np.arctan2(to[:, 1], to[:, 0]) - np.arctan2(0.5 * np.sin(q3), 0.8 + 0.5 * np.cos(q3)) - q1
+            scan.append(np.stack([q1, (q2 + np.pi) % (2 * np.pi) - np.pi, q3], axis=1))
+        least = np.linalg.norm(np.concatenate(scan) - q0, axis=1).min()
+        nearest = solve_nearest(solver, p, q0)
+        assert arm.space.within_limits(nearest)
+        assert np.abs(arm.pose("tool", nearest)[:3, 3] - p).max() < 1e-8
+        assert abs(np.linalg.norm(nearest - q0) - least) < 1e-4
+        assert abs(solve_all(solver, p, q0).distance[0] - least) < 1e-4
+
+
+def test_with_many_freedoms_nothing_near_the_nearest_is_nearer():
+    solver, arm, link = solver_of("10R")
+    rng = np.random.default_rng(8)
+    q, q0 = arm.random(rng, 2)
+    X = arm.pose(link, q)
+    nearest = solve_nearest(solver, X, q0)
+    least = np.linalg.norm(nearest - q0)
+    for start in nearest + rng.uniform(-0.3, 0.3, (30, 10)):
+        other = solver.solve(X, np.clip(start, arm.space.lower, arm.space.upper))
+        assert not other.success or np.linalg.norm(other.q - q0) > least - 1e-6
+    assert solve_all(solver, X, q0).distance[0] < np.linalg.norm(q - q0)
