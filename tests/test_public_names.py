@@ -58,6 +58,7 @@ NAMES = [
     "ReachMap",
     "RestPose",
     "Solution",
+    "SolutionSet",
     "Solver",
     "Sphere",
     "Status",

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         from_points,
     )
     from mechanik.reach import ReachMap, reachability
-    from mechanik.search import closed_form
+    from mechanik.search import SolutionSet, closed_form
     from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Status
 
 __all__ = [
@@ -123,6 +123,7 @@ __all__ = [
     "ReachMap",
     "RestPose",
     "Solution",
+    "SolutionSet",
     "Solver",
     "Sphere",
     "Status",
@@ -157,7 +158,7 @@ __all__ = [
 # most of the time that importing takes is theirs, and no program needs all of them
 _LATER = {
     "compare": "mechanik.comparison",
-    "closed_form": "mechanik.search",
+    **dict.fromkeys(("SolutionSet", "closed_form"), "mechanik.search"),
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
     **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solvers"),
     **dict.fromkeys(("Solver", "solve"), "mechanik.ik"),

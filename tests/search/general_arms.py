@@ -6,9 +6,6 @@ import numpy as np
 from random_arms import apart, arm_of, direction, place
 
 from mechanik import Builder, Mechanism, Solver
-from mechanik.search.all_solutions import all_solutions
-from mechanik.search.nearest_of_all import nearest_of_all
-from mechanik.search.question import asked
 from mechanik.search.solution_set import SolutionSet
 
 
@@ -35,14 +32,14 @@ def sliding_arm() -> Mechanism:
     return arm.build()
 
 
-def solve_all(solver: Solver, target=None, q0=None, *, lock=None, limits=None, **options) -> SolutionSet:
-    with asked(solver, target, q0, lock, limits) as question:
-        return all_solutions(question, **options)
+def solve_all(solver: Solver, target=None, q0=None, **options) -> SolutionSet:
+    return solver.solve_all(target, q0=q0, **options)
 
 
 def solve_nearest(solver: Solver, target=None, q0=None, **options):
-    with asked(solver, target, q0) as question:
-        return nearest_of_all(question, **options)
+    """q, or None if there is none."""
+    solution = solver.solve(target, q0, nearest=True, **options)
+    return solution.q if solution.success else None
 
 
 def turn_apart(a, b):

@@ -24,6 +24,7 @@ from mechanik.solvers.options import Options
 from mechanik.solvers.prepared import Prepared
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.running import descent
+from mechanik.solvers.seed_starts import easily_shut
 from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_ends
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts
@@ -156,7 +157,8 @@ class Quick(Prepared):
             code = descent.search(self._ints, self._floats, target, q0, starts, q)
         except TypeError:  # not a contiguous array of float64
             return None
-        return q if code == DONE and (self._second is None or self._out[SUCCESS] == 1.0) else None
+        is_last_word = self._second is None and len(starts) == self.options.further_starts
+        return q if code == DONE and (is_last_word or self._out[SUCCESS] == 1.0) else None
 
     def _short_attempt(
         self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
@@ -186,6 +188,8 @@ class Quick(Prepared):
         """Where the short way starts again; made at its first use, since the poses there need a kernel of their own."""
         if self._kept_starts is None:
             starts = self._table(self.options.further_starts)
+            if self._problems[0].closures:  # of which some shut easily; if these do not help, the long way is taken
+                starts = easily_shut(self._problems[0], self._bounds, len(starts))
             ranked = self._shortcut is put_pose and len(starts) > 0
             self._kept_starts = with_ends(self.mechanism, starts, self._rows[0][0]) if ranked else starts
         return self._kept_starts

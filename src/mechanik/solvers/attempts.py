@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from mechanik.solvers.method import Method
 from mechanik.solvers.options import Options
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.running import run, set_options
-from mechanik.solvers.starts import halton_starts, random_starts
+from mechanik.solvers.seed_starts import starts_in_turn
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
-
-STARTS_AT_A_TIME = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,15 +61,15 @@ def search_compiled(call: Call, method: LevenbergMarquardt, problem: Problem, q:
     part, relations, options, watch = problem.part, problem.relations, call.options, call.watch
     attempts = iterations = first = 0
     out = part.packed.at["out"]
-    while True:
-        starts = _starts(call, first, min(options.further_starts - first, STARTS_AT_A_TIME))
+    for starts in starts_in_turn(call, problem, q):
         set_options(part, options, method, problem.program.size)
         q = run(call.mechanism, part, relations, q, starts, watch)
         attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
         out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
         first += len(starts)
-        if out[SUCCESS] == 1.0 or first >= options.further_starts or watch.is_over():
-            return q, out.copy()
+        if out[SUCCESS] == 1.0 or watch.is_over():
+            break
+    return q, out.copy()
 
 
 def search_in_python(call: Call, problem: Problem, q: Array) -> tuple[Array, Array, bool]:
@@ -86,7 +84,7 @@ def search_in_python(call: Call, problem: Problem, q: Array) -> tuple[Array, Arr
     best: tuple[tuple[float, ...], Array, Array] | None = None
     attempts = iterations = 0
     found_one = False
-    for start in _all_starts(call, part, q):
+    for start in _all_starts(call, problem, q):
         if isinstance(call.method, LevenbergMarquardt):
             set_options(part, call.options, call.method, problem.program.size)
             found = run(call.mechanism, part, relations, start, np.zeros((0, len(q))), call.watch)
@@ -108,27 +106,11 @@ def search_in_python(call: Call, problem: Problem, q: Array) -> tuple[Array, Arr
     return found, out, found_one and rank[0] != 0.0
 
 
-def _all_starts(call: Call, part: Part, q: Array) -> Iterator[Array]:
+def _all_starts(call: Call, problem: Problem, q: Array) -> Iterator[Array]:
     """From q itself, then from elsewhere; what the part does not move stays as it is in q."""
     yield q
-    space = call.mechanism.space
-    moves = part.moving & ~call.locked
-    mine = np.zeros(len(q), dtype=np.bool_)
-    mine[space.scalars_q] = moves[space.scalars_v]
-    for k, v in zip(space.balls_q, space.balls_v, strict=True):
-        mine[k : k + 4] = moves[v]
-    for first in range(0, call.options.further_starts, STARTS_AT_A_TIME):
-        for start in _starts(call, first, min(STARTS_AT_A_TIME, call.options.further_starts - first)):
-            yield np.where(mine, start, q)
-
-
-def _starts(call: Call, first: int, count: int) -> Array:
-    """Where to start again; the kernel takes from each only what may move."""
-    if count <= 0:
-        return np.zeros((0, call.mechanism.nq))
-    space = replace(call.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
-    starts = halton_starts(space, count, first) if call.rng is None else random_starts(space, count, call.rng)
-    return np.ascontiguousarray(starts)
+    for starts in starts_in_turn(call, problem, q):
+        yield from starts
 
 
 def _costs(part: Part, out: Array) -> list[float]:

@@ -19,12 +19,17 @@ def halton_starts(space: ConfigurationSpace, count: int, first: int = 0) -> Arra
     From number `first` on. A freedom without limits ranges half a turn or one metre either way, as in
     `ConfigurationSpace.random`.
     """
+    return from_unit(space, halton_points(space, count, first))
+
+
+def halton_points(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
+    """The same as points (count, scalars + 3 balls) of the unit cube, which do not know limits."""
     numbers = len(space.scalars_q) + 3 * len(space.balls_q)
     unit = np.empty((count, numbers))
     for k in range(min(numbers, len(PRIMES))):
         unit[:, k] = _van_der_corput(first, count, PRIMES[k])
     unit[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, numbers - len(PRIMES))))
-    return from_unit(space, unit)
+    return unit
 
 
 def random_starts(space: ConfigurationSpace, count: int, rng: np.random.Generator) -> Array:
