@@ -126,12 +126,12 @@ class Case:
         """Both kernels on the same targets, and the scalar one where there is nothing to do: a target that is none."""
         chain = self.solver._chain
         assert chain is not None, f"{self.name} is not seen as a chain"
-        solve, (work, _), q0 = one_at_a_time.solve_one, chain.new_work(), np.array(self.arm.q)
+        solve, work, q0 = one_at_a_time.solve_one, chain.new_work(), np.array(self.arm.q)
         X, q, none = np.ascontiguousarray(self.X[:SCALAR_TARGETS]), np.empty_like(q0), np.full((4, 4), np.nan)
         for what, targets in (("scalar", list(X)), ("call", [none] * len(X))):
             times = [clock()]
             for target in targets:
-                solve(chain.model, chain.table, work, target, q0, FROM_TABLE, 0.0, q)
+                solve(work, target, q0, FROM_TABLE, 0.0, q)
                 times.append(clock())
             self.keep(what, times)
         starts, report = np.tile(q0, (len(X), 1)), np.empty((len(X), REPORT))

@@ -15,6 +15,7 @@ from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program.chain import Weights, find_chain
 from mechanik.program.skeleton import build_skeleton
+from mechanik.search.chain_search import ChainSearch
 from mechanik.spatial import Pose, inverse, make, rotation
 
 ROWS = st.sets(st.integers(0, 5), min_size=1).map(lambda rows: tuple(sorted(rows)))
@@ -68,11 +69,10 @@ def test_the_canonical_form_is_the_chain(seed, joints):
 
 def looked_at(mechanism, chain, target, q):
     """Residual (6,) and Jacobian (6, n) of the chain kernel at q, by its first iteration."""
-    model = chain.model.copy()
-    model[at.MAX_ITERATIONS], model[at.METRES2], model[at.RADIANS2] = 1, 0, 0
-    work = np.zeros(at.workspace_size(chain.n, 1))
-    table = np.zeros(at.table_size(chain.n, 8), dtype=np.float32)
-    kernels.load("chain").solve_one(model, table, work, np.ascontiguousarray(target), q, at.ONCE, 0.0, np.empty_like(q))
+    work = ChainSearch(chain, q).new_work()
+    work[at.MAX_ITERATIONS], work[at.METRES2], work[at.RADIANS2] = 1, 0, 0
+    kernels.load("chain").solve_one(work, np.ascontiguousarray(target), q, at.ONCE, 0.0, np.empty_like(q))
+    work = work[int(work[at.MODEL_SIZE] + work[at.TABLE_SIZE]) :]
     slots = work[at.LANE_HEAD :][: at.COLUMN_SLOTS * chain.n].reshape(chain.n, at.COLUMN_SLOTS)
     return work[at.RESIDUAL : at.RESIDUAL + 6].copy(), slots[:, at.JACOBIAN : at.JACOBIAN + 6].T.copy()
 

@@ -34,7 +34,7 @@ class Careful(Quick):
     """A solver's long way, one call at a time."""
 
     def __init__(self, *given: Any) -> None:
-        self._one_at_a_time, self._thread = threading.Lock(), 0
+        self._thread = 0
         super().__init__(*given)
 
     @contextmanager

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
+from mechanik.ik.chain_way import chain_way
 from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, TARGET
-from mechanik.kernels.solver_state import DONE, SUCCESS
-from mechanik.objectives import Point, PoseGoal
+from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
+from mechanik.objectives import PoseGoal
 from mechanik.program.chain import Weights, find_chain
-from mechanik.search.chain_search import ChainSearch, Tried, one_at_a_time
+from mechanik.search.chain_search import ChainSearch, Tried
 from mechanik.solvers.choice import choose
 from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -29,17 +30,18 @@ from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_end
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Watch
-from mechanik.spatial import make, rotation
-from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.array import Array
 
 NEARLY_NO_TURN = 1e-6
 """Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
-ELSEWHERE = make(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
-
 
 class Quick(Prepared):
     """A prepared solver that knows its short ways: the chain kernel, the general kernel, a method's own loop."""
+
+    def __init__(self, *given: Any) -> None:
+        self._one_at_a_time = threading.Lock()  # all ways but the chain kernel's use the same tables
+        super().__init__(*given)
 
     def _compiled(self) -> None:
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
@@ -59,6 +61,7 @@ class Quick(Prepared):
         if quick and not self._moves_joints and self.options.max_seconds == np.inf:
             self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
         self._chain = self._find_chain()
+        self._by_chain = None if self._chain is None else chain_way(self, self._chain, self._rows[0])
         if self._shortcut is not None:
             packed = self._program.parts[0].packed
             self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
@@ -89,12 +92,6 @@ class Quick(Prepared):
         chain = find_chain(program.skeleton, self._rows[0], self._settings.active, self._bounds, weights, given)
         if chain is None:
             return None
-        # whether another target means another X for the kernel and nothing else, so that no one has to look
-        self._takes_poses = is_pose and all(
-            np.array_equal(mine.X_b, its.X_b)
-            for mine, its in zip(self._rows[0], goal.at(ELSEWHERE).relations(self.mechanism), strict=True)
-        )
-        self._takes_points = type(goal) is Point and np.array_equal(self._rows[0][0].X_a[:3, :3], np.eye(3))
         # where the chain is all that there is, nobody has to ask where the mechanism stands
         self._home = None
         if len(chain.columns) == self.mechanism.nq and not chain.held.any():
@@ -102,39 +99,19 @@ class Quick(Prepared):
             self._home = np.clip(0.5 * (low + high), *self._bounds)
         return ChainSearch(chain, self.mechanism.q, options.restarts)
 
-    def _by_chain(self, targets: Targets, q0: ArrayLike | None) -> Solution | Tried | None:
-        """Straight to the chain kernel; None if something has to be looked at closely first."""
+    def _short_end(self, target: Targets, tried: Tried) -> Solution | None:
+        """From where the chain kernel gave up on to the closest pose; None if there is no short way to it."""
+        if self._shortcut is None or self._second is not None or self.options.restarts is not None:
+            return None
         begun = perf_counter()
-        chain = self._chain
-        assert chain is not None
-        if type(targets) is not np.ndarray:
-            return None
-        pool = chain.pool
-        work = pool.pop() if pool else chain.new_work()
-        X = targets
-        if not (self._takes_poses and targets.shape == (4, 4)):
-            if not (self._takes_points and targets.shape == (3,)):
+        with self._one_at_a_time:
+            q = self._short_way(target, tried.q, None, {}, begun)
+            if q is None:
                 return None
-            X = work[1]
-            X[:3, 3] = targets
-        mode = FROM_SEED
-        if q0 is None:
-            q0, mode = self._home, FROM_TABLE
-            if q0 is None:
-                q0 = np.array(self.mechanism.q)
-        elif type(q0) is not np.ndarray or q0.shape != self._shape:
-            return None
-        if chain.has_held:
-            chain.meet(q0)
-        q = np.empty(self._shape)
-        try:
-            code = one_at_a_time.solve_one(chain.model, chain.table, work[0], X, q0, mode, 0.0, q)
-        except TypeError:  # not a contiguous array of float64
-            return None
-        if code < 0:
-            return chain.tried(work, code, q)
-        pool.append(work)
-        return Solution(self, targets.copy(), q, code, perf_counter() - begun, self._bounds)
+            self._is_aimed = True
+            out = self._out.copy()
+        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
+        return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
 
     def _short_way(
         self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float

@@ -108,7 +108,7 @@ class Solver(Careful):
         """
         tried: Tried | None = None
         if (
-            self._chain is not None
+            self._by_chain is not None
             and Frame.edits == self._edits
             and not (options or history or nearest or self._thread)
             and lock is limits is feasible is callback is rng is None
@@ -117,6 +117,8 @@ class Solver(Careful):
             if isinstance(answer, Solution):
                 return answer
             tried = answer
+            if tried is not None and (closest := self._short_end(targets, tried)) is not None:
+                return closest
         elif (
             self._shortcut is not None
             and Frame.edits == self._edits

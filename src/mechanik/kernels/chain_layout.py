@@ -9,8 +9,8 @@ from __future__ import annotations
 
 # the model: a head, then the nodes, then the columns
 (N_NODES, N_COLUMNS, N_Q, LENGTH_SCALE, PLACE_WEIGHT, TURN_WEIGHT, IS_PARTIAL, TURN_KIND, METRES2, RADIANS2, REACH,
- FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS, WORK, TURNS_FIRST, TURNS_LAST, HAS_RANKS, ENTRIES, MIDDLE, HALF,
- CHOICES, OWN_AXES) = range(23)  # fmt: skip
+ FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS, WORK, TURNS_FIRST, TURNS_LAST, HAS_RANKS, ENTRIES, COS_MIDDLE, SIN_MIDDLE,
+ COS_HALF, PENALTY, CHOICES, OWN_AXES, MODEL_SIZE, TABLE_SIZE) = range(27)  # fmt: skip
 """
 PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted.
 IS_PARTIAL: whether single rows are asked for, which have ROW_WEIGHTS and are taken along axes of the target: those of
@@ -20,13 +20,15 @@ REACH: how far the end can be from the first joint; infinite if its place is not
 WORK: iterations after which no further attempt is begun.
 TURNS_FIRST, TURNS_LAST: whether the seed table leaves the first and the last joint out, since they follow.
 HAS_RANKS: whether the table's entries can be told by their distance.
-MIDDLE, HALF: of the first joint's range.
+COS_MIDDLE, SIN_MIDDLE, COS_HALF: of the middle and of half the first joint's range; PENALTY: how much it counts when an
+entry's azimuth is out of that range, 0 if it cannot be.
 CHOICES: how many attempts from the table are made before one of them is chosen for a seed.
+MODEL_SIZE, TABLE_SIZE: how many floats of 64 bits the model and the table take in a workspace that holds both.
 """
 VECTOR, AXIS, COSINE = 0.0, 1.0, 2.0
-ROW_WEIGHTS, AXES, BASE, BASE_PLACE, TOOL, PLACE_TURN, ROTATION_TURN, TOOL_AXIS = 23, 29, 38, 47, 50, 59, 68, 77
+ROW_WEIGHTS, AXES, BASE, BASE_PLACE, TOOL, PLACE_TURN, ROTATION_TURN, TOOL_AXIS = 27, 33, 42, 51, 54, 63, 72, 81
 """TOOL_AXIS: of the axis or the cosine, in the frame of the last joint."""
-MODEL_HEAD = 80
+MODEL_HEAD = 84
 (OFFSET, COS_ALPHA, SIN_ALPHA, SHIFT, SLIDES, RATIO, COLUMN, IS_NEW, COS_OFFSET, SIN_OFFSET) = (
     0, 1, 2, 3, 6, 7, 8, 9, 10, 11)  # fmt: skip
 """Of a node. SHIFT: three numbers. SLIDES: 0 for a joint that turns, else LENGTH_SCALE. IS_NEW: whether no node before
@@ -46,8 +48,8 @@ SCREW, JACOBIAN, ACCEPTED, TRIAL, IS_FREE = 0, 6, 12, 13, 14
 COLUMN_SLOTS = 15
 (ROW, ATTEMPT, ITERATIONS, FOUND, BEST_COST, BEST_METRES, BEST_RADIANS, NEAREST, KEY, BROUGHT, STARTS,
  FOLLOWED) = range(12)  # fmt: skip
-FEATURES, RANK, ENTRY = 12, 22, 38
-SEARCH_HEAD = 54
+FEATURES, RANK, ENTRY = 12, 23, 39
+SEARCH_HEAD = 55
 """Of a lane's search; behind it the best q so far, (columns,)."""
 BLOCKS = 16
 """The table is ranked in this many blocks; the best of each is a start."""

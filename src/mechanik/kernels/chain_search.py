@@ -13,7 +13,7 @@ import numpy as np
 
 from mechanik.kernels.chain_iteration import WINDOW, iterate
 from mechanik.kernels.chain_layout import *
-from mechanik.kernels.compiler import part
+from mechanik.kernels.compiler import helper, part
 from mechanik.kernels.seed_table import TURN, describe, drawn, rank, start_from
 from mechanik.kernels.vector import lanes_of
 
@@ -24,36 +24,39 @@ NO_COST = 1e30
 USUAL_STARTS, NEAR, FOLLOW_UPS, AROUND = 4.0, 1e-4, 3.0, 0.05
 """Of a target that is not reached from some starts, an attempt that ends with a cost below NEAR is followed up from
 around where it ended: within AROUND (rad, or share of a joint's range), then 2 and 4 times as much. Tuned on Panda."""
+VERY_NEAR = 1e-6
+"""A cost below which it is hard to believe that a target is out of reach: it gets twice as much work."""
 HOPELESS = 8
 """Attempts at a target that is farther away than the chain is long."""
 
 
-@part
-def is_pose(X, i):
+@helper
+def is_pose(X, t):
+    """Whether 16 numbers, from t on, are a pose."""
     size = 0.0
     for k in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
-            square += X[i, r, k] * X[i, r, k]
-            dot += X[i, r, k] * X[i, r, (k + 1) % 3]
-        size += abs(dot) + abs(square - 1.0) + 0.0 * X[i, k, 3] + abs(X[i, 3, k])
-    x = X[i, 1, 1] * X[i, 2, 2] - X[i, 1, 2] * X[i, 2, 1]
-    y = X[i, 1, 2] * X[i, 2, 0] - X[i, 1, 0] * X[i, 2, 2]
-    z = X[i, 1, 0] * X[i, 2, 1] - X[i, 1, 1] * X[i, 2, 0]
-    is_mirrored = X[i, 0, 0] * x + X[i, 0, 1] * y + X[i, 0, 2] * z < 0.0
-    return not is_mirrored and size + abs(X[i, 3, 3] - 1.0) < NOT_A_ROTATION
+            square += X[t + 4 * r + k] * X[t + 4 * r + k]
+            dot += X[t + 4 * r + k] * X[t + 4 * r + (k + 1) % 3]
+        size += abs(dot) + abs(square - 1.0) + 0.0 * X[t + 4 * k + 3] + abs(X[t + 12 + k])
+    x = X[t + 5] * X[t + 10] - X[t + 6] * X[t + 9]
+    y = X[t + 6] * X[t + 8] - X[t + 4] * X[t + 10]
+    z = X[t + 4] * X[t + 9] - X[t + 5] * X[t + 8]
+    is_mirrored = X[t + 0] * x + X[t + 1] * y + X[t + 2] * z < 0.0
+    return not is_mirrored and size + abs(X[t + 15] - 1.0) < NOT_A_ROTATION
 
 
-@part
+@helper
 def aim(C, ws, X, i, L, lane, R):
     """Put target i into a lane, seen from the base and without the tool; R, (12,), holds it too."""
-    scale = C[LENGTH_SCALE]
-    x, y, z = X[i, 0, 3] - C[BASE_PLACE], X[i, 1, 3] - C[BASE_PLACE + 1], X[i, 2, 3] - C[BASE_PLACE + 2]
+    scale, t = C[LENGTH_SCALE], 16 * i
+    x, y, z = X[t + 3] - C[BASE_PLACE], X[t + 7] - C[BASE_PLACE + 1], X[t + 11] - C[BASE_PLACE + 2]
     for r in range(3):
         b0, b1, b2 = C[BASE + r], C[BASE + 3 + r], C[BASE + 6 + r]
-        u0 = b0 * X[i, 0, 0] + b1 * X[i, 1, 0] + b2 * X[i, 2, 0]
-        u1 = b0 * X[i, 0, 1] + b1 * X[i, 1, 1] + b2 * X[i, 2, 1]
-        u2 = b0 * X[i, 0, 2] + b1 * X[i, 1, 2] + b2 * X[i, 2, 2]
+        u0 = b0 * X[t + 0] + b1 * X[t + 4] + b2 * X[t + 8]
+        u1 = b0 * X[t + 1] + b1 * X[t + 5] + b2 * X[t + 9]
+        u2 = b0 * X[t + 2] + b1 * X[t + 6] + b2 * X[t + 10]
         for k in range(3):
             R[3 * r + k] = u0 * C[TOOL + 3 * k] + u1 * C[TOOL + 3 * k + 1] + u2 * C[TOOL + 3 * k + 2]
         R[9 + r] = scale * (b0 * x + b1 * y + b2 * z)
@@ -69,14 +72,14 @@ def aim(C, ws, X, i, L, lane, R):
         ws[(TARGET + k) * L + lane] = R[k]
 
 
-@part
+@helper
 def begin_row(C, ws, X, i, q0, L, lane, search, key, R):
     """Target i for a lane; False if it is none, or if its start is not one for this kernel."""
-    if not is_pose(X, i):
+    if not is_pose(X, 16 * i):
         return False
-    total = 0.0
-    for k in range(q0.shape[1]):
-        total += abs(q0[i, k])
+    nq, total = int(C[N_Q]), 0.0
+    for k in range(nq):
+        total += abs(q0[nq * i + k])
     if not total < FAR:
         return False
     aim(C, ws, X, i, L, lane, R)
@@ -87,7 +90,7 @@ def begin_row(C, ws, X, i, q0, L, lane, search, key, R):
     return True
 
 
-@part
+@helper
 def begin_descent(C, ws, L, lane):
     """From the trial of a lane, with nothing accepted yet."""
     ws[ITERATION * L + lane], ws[CHECK * L + lane], ws[MU * L + lane] = 0.0, WINDOW, C[FIRST_MU]
@@ -95,10 +98,10 @@ def begin_descent(C, ws, L, lane):
     ws[METRES * L + lane], ws[RADIANS * L + lane] = NO_COST, NO_COST
 
 
-@part
+@helper
 def begin_attempt(C, table, ws, i, q0, L, lane, search, mode, R):
     """The next start as the trial of a lane; R, (12,), is for scribbling."""
-    n = int(C[N_COLUMNS])
+    n, first = int(C[N_COLUMNS]), int(C[N_Q]) * i
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
     is_hard = ws[search + STARTS] >= USUAL_STARTS
     follows = is_hard and ws[COST * L + lane] < NEAR and ws[search + FOLLOWED] < FOLLOW_UPS
@@ -130,7 +133,7 @@ def begin_attempt(C, table, ws, i, q0, L, lane, search, mode, R):
     if mode == ONCE or number < 0:
         for j in range(n):
             o = columns + COLUMN_FLOATS * j
-            x = q0[i, int(C[o + AT])] / C[o + UNIT]
+            x = q0[first + int(C[o + AT])] / C[o + UNIT]
             if C[o + IS_HELD] == 0.0:
                 if x < C[o + LOWER] or x > C[o + UPPER]:
                     ws[search + BROUGHT] = 1.0
@@ -145,21 +148,21 @@ def begin_attempt(C, table, ws, i, q0, L, lane, search, mode, R):
                     best = k
             ws[search + RANK + best] = np.inf
             entry = int(ws[search + ENTRY + best])
-        start_from(C, table, ws, search, entry, q0[i], L, lane)
+        start_from(C, table, ws, search, entry, q0, first, L, lane)
     else:
         for j in range(n):
             o = columns + COLUMN_FLOATS * j
             x = C[o + LOW] + (C[o + HIGH] - C[o + LOW]) * drawn(ws[search + KEY], ws[search + ATTEMPT], j)
             if C[o + IS_HELD] != 0.0:
-                x = q0[i, int(C[o + AT])] / C[o + UNIT]
+                x = q0[first + int(C[o + AT])] / C[o + UNIT]
             ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
     begin_descent(C, ws, L, lane)
 
 
-@part
+@helper
 def end_attempt(C, ws, i, q0, L, lane, search, mode):
     """Keep what the attempt of a lane came to, if it is worth it; True if its target is done."""
-    n = int(C[N_COLUMNS])
+    n, first = int(C[N_COLUMNS]), int(C[N_Q]) * i
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
     metres, radians, cost = ws[METRES * L + lane], ws[RADIANS * L + lane], ws[COST * L + lane]
     solved = metres < C[METRES2] and radians < C[RADIANS2]
@@ -171,7 +174,7 @@ def end_attempt(C, ws, i, q0, L, lane, search, mode):
             for j in range(n):
                 o = columns + COLUMN_FLOATS * j
                 k = (LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * L + lane
-                x, near = ws[k], q0[i, int(C[o + AT])] / C[o + UNIT]
+                x, near = ws[k], q0[first + int(C[o + AT])] / C[o + UNIT]
                 if C[o + WINDS] != 0.0 and ws[search + STARTS] > 1.0:
                     other = x + TURN * math.floor((near - x) / TURN + 0.5)
                     if C[o + LOWER] <= other <= C[o + UPPER]:
@@ -194,31 +197,44 @@ def end_attempt(C, ws, i, q0, L, lane, search, mode):
     x, y, z = ws[TARGET_PLACE * L + lane], ws[(TARGET_PLACE + 1) * L + lane], ws[(TARGET_PLACE + 2) * L + lane]
     if attempt >= HOPELESS and x * x + y * y + z * z > C[REACH] * C[REACH]:
         return True
-    return attempt >= C[MAX_ATTEMPTS] or ws[search + ITERATIONS] >= C[WORK]
+    work = C[WORK] if ws[search + BEST_COST] > VERY_NEAR else 2.0 * C[WORK]
+    return attempt >= C[MAX_ATTEMPTS] or ws[search + ITERATIONS] >= work
 
 
-@part
+@helper
 def end_row(C, ws, search, q0, q, report):
     """Write down what became of a lane's target."""
-    i = int(ws[search + ROW])
+    i, nq = int(ws[search + ROW]), int(C[N_Q])
+    first, r = nq * i, REPORT * i
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
-    for k in range(q.shape[1]):
-        q[i, k] = q0[i, k]
+    for k in range(first, first + nq):
+        q[k] = q0[k]
     if ws[search + BEST_COST] < NO_COST:
         for j in range(int(C[N_COLUMNS])):
             o = columns + COLUMN_FLOATS * j
             if C[o + IS_HELD] == 0.0:
                 x = ws[search + SEARCH_HEAD + j] * C[o + UNIT]
-                q[i, int(C[o + AT])] = min(max(x, C[o + LEAST]), C[o + MOST])
-    report[i, 0] = SOLVED if ws[search + FOUND] > 0.0 else NOT_SOLVED
-    report[i, 1], report[i, 2], report[i, 5] = ws[search + ATTEMPT], ws[search + ITERATIONS], ws[search + BROUGHT]
-    report[i, 3] = math.sqrt(ws[search + BEST_METRES]) / C[LENGTH_SCALE]
-    report[i, 4] = math.sqrt(ws[search + BEST_RADIANS]) / (C[TURN_WEIGHT] if C[TURN_WEIGHT] != 0.0 else 1.0)
+                q[first + int(C[o + AT])] = min(max(x, C[o + LEAST]), C[o + MOST])
+    report[r] = SOLVED if ws[search + FOUND] > 0.0 else NOT_SOLVED
+    report[r + 1], report[r + 2], report[r + 5] = ws[search + ATTEMPT], ws[search + ITERATIONS], ws[search + BROUGHT]
+    report[r + 3] = math.sqrt(ws[search + BEST_METRES]) / C[LENGTH_SCALE]
+    report[r + 4] = math.sqrt(ws[search + BEST_RADIANS]) / (C[TURN_WEIGHT] if C[TURN_WEIGHT] != 0.0 else 1.0)
+
+
+@helper
+def pass_over(C, i, q0, q, report):
+    """Write down that a row is none."""
+    nq = int(C[N_Q])
+    for k in range(nq * i, nq * i + nq):
+        q[k] = q0[k]
+    for k in range(REPORT):
+        report[REPORT * i + k] = 0.0
+    report[REPORT * i] = BAD_ROW
 
 
 @part
 def search_rows(like, C, table, ws, wr, X, q0, mode, key, q, report):
-    """All targets X (M, 4, 4) from q0 (M, nq) into q (M, nq) and report (M, REPORT)."""
+    """All targets X (M x 16) from q0 (M x nq) into q (M x nq) and report (M x REPORT), all of them flat."""
     L, n = lanes_of(like), int(C[N_COLUMNS])
     searches = (LANE_HEAD + COLUMN_SLOTS * n) * L
     length = SEARCH_HEAD + n
@@ -243,15 +259,11 @@ def search_rows(like, C, table, ws, wr, X, q0, mode, key, q, report):
             if i >= 0 and end_attempt(C, ws, i, q0, L, lane, search, mode):
                 end_row(C, ws, search, q0, q, report)
                 i = -1
-            while i < 0 and upcoming < X.shape[0]:
+            while i < 0 and upcoming < X.shape[0] // 16:
                 if begin_row(C, ws, X, upcoming, q0, L, lane, search, key, R):
                     i = upcoming
                 else:
-                    report[upcoming, 0] = BAD_ROW
-                    for k in range(1, REPORT):
-                        report[upcoming, k] = 0.0
-                    for k in range(q.shape[1]):
-                        q[upcoming, k] = q0[upcoming, k]
+                    pass_over(C, upcoming, q0, q, report)
                 upcoming += 1
             if i < 0:
                 ws[search + ROW] = -2.0

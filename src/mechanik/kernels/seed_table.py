@@ -22,19 +22,17 @@ TURN = 2.0 * math.pi
 SKIPPED = 20
 """Numbers of Halton's sequence that are left out: the first ones are alike in large bases."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
-FAR_FROM_RANGE = 4.0
-"""How much an azimuth that the first joint cannot turn to counts. Tuned on a Panda."""
 AZIMUTH = 6
-LAST_X = 7
+LAST_X = 8
 
 
-@part
+@helper
 def describe(C, R, at, f, first):
     """Features of an end (R: 9 numbers of a rotation, row by row, and 3 of a place, from `at` on) into f, from
     `first` on.
 
-    A point on the last axis and that axis, turned to azimuth 0; the azimuth; and the last joint's x axis, turned
-    likewise.
+    A point on the last axis and that axis, turned to azimuth 0; cosine and sine of the azimuth; and the last joint's x
+    axis, turned likewise.
     """
     px, py, pz = R[at + 9], R[at + 10], R[at + 11]
     if C[TURNS_LAST] != 0.0:
@@ -43,15 +41,15 @@ def describe(C, R, at, f, first):
         px -= R[at] * tx + R[at + 1] * ty
         py -= R[at + 3] * tx + R[at + 4] * ty
         pz -= R[at + 6] * tx + R[at + 7] * ty
-    c, s, azimuth, radius = 1.0, 0.0, 0.0, 0.0
+    c, s = 1.0, 0.0
     if C[TURNS_FIRST] != 0.0:
         radius = math.sqrt(px * px + py * py) + 1e-12
-        c, s, azimuth = px / radius, py / radius, math.atan2(py, px)
+        c, s = px / radius, py / radius
     f[first], f[first + 1], f[first + 2] = c * px + s * py, c * py - s * px, pz
     ax, ay, az = R[at + 2], R[at + 5], R[at + 8]
     w = C[TURN_WEIGHT] if C[TURNS_LAST] != 0.0 or C[IS_PARTIAL] == 0.0 else 0.0
     f[first + 3], f[first + 4], f[first + 5] = w * (c * ax + s * ay), w * (c * ay - s * ax), w * az
-    f[first + AZIMUTH] = azimuth
+    f[first + AZIMUTH], f[first + AZIMUTH + 1] = c, s
     f[first + LAST_X] = c * R[at] + s * R[at + 3]
     f[first + LAST_X + 1] = c * R[at + 3] - s * R[at]
     f[first + LAST_X + 2] = R[at + 6]
@@ -87,7 +85,7 @@ def fill_table(C, ws, q, table):
     """The table of a chain; held joints are as in q, (columns,)."""
     n, entries = int(C[N_COLUMNS]), int(C[ENTRIES])
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
-    R, f = np.empty(12), np.empty(10)
+    R, f = np.empty(12), np.empty(11)
     first_column, last_column = -1, -1
     if C[TURNS_FIRST] != 0.0:
         first_column = int(C[MODEL_HEAD + COLUMN])
@@ -116,13 +114,13 @@ def fill_table(C, ws, q, table):
             square += f[k] * f[k]
             table[group + 8 * (1 + k)] = f[k]
         table[group] = square
-        table[group + 8 * 7], table[group + 8 * 8] = math.cos(f[AZIMUTH]), math.sin(f[AZIMUTH])
+        table[group + 8 * 7], table[group + 8 * 8] = f[AZIMUTH], f[AZIMUTH + 1]
         end = tail + (n + ENTRY_TAIL) * i + n
         table[end], table[end + 1], table[end + 2] = f[LAST_X], f[LAST_X + 1], f[LAST_X + 2]
-        table[end + 3] = f[AZIMUTH]
+        table[end + 3] = math.atan2(f[AZIMUTH + 1], f[AZIMUTH])
 
 
-@part
+@helper
 def rank(C, table, ws, search):
     """For the target whose features are in a lane's search: the nearest entry of each block, and how far it is."""
     at = search + FEATURES
@@ -130,15 +128,11 @@ def rank(C, table, ws, search):
     L = lanes_of(like)
     f0, f1, f2 = np.float32(-2.0 * ws[at]), np.float32(-2.0 * ws[at + 1]), np.float32(-2.0 * ws[at + 2])
     f3, f4, f5 = np.float32(-2.0 * ws[at + 3]), np.float32(-2.0 * ws[at + 4]), np.float32(-2.0 * ws[at + 5])
-    half = C[HALF]
-    is_bound = C[TURNS_FIRST] != 0.0 and half < 3.1415
-    k0, kc, ks = np.float32(0.0), np.float32(0.0), np.float32(0.0)
-    if is_bound:
-        # linear in the cosine, so that no angle has to be wrapped
-        height = FAR_FROM_RANGE * (math.pi - half) ** 2 / (1.0 + math.cos(half))
-        turned = ws[at + AZIMUTH] - C[MIDDLE]
-        k0, kc = np.float32(height * math.cos(half)), np.float32(-height * math.cos(turned))
-        ks = np.float32(-height * math.sin(turned))
+    height = C[PENALTY]
+    # linear in the cosine of what an azimuth is off the middle, so that no angle has to be wrapped
+    c, s = ws[at + AZIMUTH], ws[at + AZIMUTH + 1]
+    k0, kc = np.float32(height * C[COS_HALF]), np.float32(-height * (c * C[COS_MIDDLE] + s * C[SIN_MIDDLE]))
+    ks = np.float32(-height * (s * C[COS_MIDDLE] - c * C[SIN_MIDDLE]))
     zero = spread(like, 0.0)
     for h in range(0, BLOCKS, L):
         best, found, number = spread(like, 1e30), zero, zero
@@ -147,7 +141,7 @@ def rank(C, table, ws, search):
             d = load(like, table, b) + f0 * load(like, table, b + 8) + f1 * load(like, table, b + 16)
             d = d + f2 * load(like, table, b + 24) + f3 * load(like, table, b + 32)
             d = d + f4 * load(like, table, b + 40) + f5 * load(like, table, b + 48)
-            if is_bound:
+            if height > 0.0:
                 w = k0 + kc * load(like, table, b + 56) + ks * load(like, table, b + 64)
                 d = d + where_less(w, zero, zero, w)
             found = where_less(d, best, number, found)
@@ -170,22 +164,26 @@ def wound(x, lower, upper, near):
     return min(max(x, lower), upper)
 
 
-@part
-def start_from(C, table, ws, search, i, q0, L, lane):
-    """Entry i as the trial of a lane, its first and last joint turned for the target, as near to q0 as they can be."""
+@helper
+def start_from(C, table, ws, search, i, q0, first, L, lane):
+    """Entry i as the trial of a lane, its first and last joint turned for the target, as near to q0 as they can be.
+
+    Args:
+        q0, first: its numbers begin there.
+    """
     n = int(C[N_COLUMNS])
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
     entry = FEATURE_ROWS * int(C[ENTRIES]) + (n + ENTRY_TAIL) * i
     at = search + FEATURES
     for j in range(n):
         o = columns + COLUMN_FLOATS * j
-        x = q0[int(C[o + AT])] / C[o + UNIT] if C[o + IS_HELD] != 0.0 else np.float64(table[entry + j])
+        x = q0[first + int(C[o + AT])] / C[o + UNIT] if C[o + IS_HELD] != 0.0 else np.float64(table[entry + j])
         ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
     if C[TURNS_FIRST] != 0.0:
         j = int(C[MODEL_HEAD + COLUMN])
         o = columns + COLUMN_FLOATS * j
-        x = ws[at + AZIMUTH] - table[entry + n + 3]
-        x = wound(x, C[o + LOWER], C[o + UPPER], q0[int(C[o + AT])])
+        x = math.atan2(ws[at + AZIMUTH + 1], ws[at + AZIMUTH]) - table[entry + n + 3]
+        x = wound(x, C[o + LOWER], C[o + UPPER], q0[first + int(C[o + AT])])
         ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
     if C[TURNS_LAST] != 0.0:
         # the turn about the last axis that brings both frames nearest to each other
@@ -201,5 +199,5 @@ def start_from(C, table, ws, search, i, q0, L, lane):
         cosine = xx * tx + xy * ty + xz * tz + yx * ux + yy * uy + yz * uz
         j = int(C[MODEL_HEAD + NODE * (int(C[N_NODES]) - 1) + COLUMN])
         o = columns + COLUMN_FLOATS * j
-        x = wound(math.atan2(sine, cosine), C[o + LOWER], C[o + UPPER], q0[int(C[o + AT])])
+        x = wound(math.atan2(sine, cosine), C[o + LOWER], C[o + UPPER], q0[first + int(C[o + AT])])
         ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x

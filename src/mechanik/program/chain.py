@@ -24,7 +24,7 @@ from mechanik.spatial import inverse, make, rotation
 from mechanik.spatial.array import Array
 
 ENTRIES = 512
-FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS = 0.04, 40, 301
+FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS = 0.04, 40, 501
 CHOICES = 2
 FINEST = 1e-11
 """m over the mechanism's size, and rad.
@@ -34,6 +34,8 @@ What is asked more finely is for the general kernel, which computes as a user do
 INSIDE = 1 - 1e-6
 """Of a tolerance: what the chain kernel has to reach, so that rounding elsewhere does not matter."""
 LONGEST = 64
+OUT_OF_RANGE = 4.0
+"""How much an azimuth that the first joint cannot turn to counts. Tuned on a Panda."""
 SAME = 1e-13
 TURN_KINDS = {Kind.POSE: at.VECTOR, Kind.AXIS: at.AXIS, Kind.COSINE: at.COSINE}
 WHOLE, PLACE, ROTATION = (0, 1, 2, 3, 4, 5), (0, 1, 2), (3, 4, 5)
@@ -249,12 +251,22 @@ def _model(
     ]
     model[at.TURNS_FIRST] = turns[0] and knows_place and n > 1
     model[at.TURNS_LAST] = turns[-1] and wanted == WHOLE and n > 1
-    column = int(nodes[0, at.COLUMN])
-    lower, upper = limits[0][column], limits[1][column]
-    is_bound = bool(np.isfinite(upper - lower))
-    model[at.MIDDLE], model[at.HALF] = (0.5 * (lower + upper), 0.5 * (upper - lower)) if is_bound else (0.0, 4.0)
+    _bound_first(model, *(float(limit[int(nodes[0, at.COLUMN])]) for limit in limits))
+    model[at.MODEL_SIZE], model[at.TABLE_SIZE] = len(model), -(-at.table_size(n, ENTRIES) // 2)
     model[at.ROW_WEIGHTS : at.ROW_WEIGHTS + 6] = np.isin(np.arange(6), wanted)
     return model
+
+
+def _bound_first(model: Array, lower: float, upper: float) -> None:
+    """The first joint's range: entries of the table whose azimuth it cannot turn to the target's count as far."""
+    if upper - lower < 2 * math.pi and model[at.TURNS_FIRST]:
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        model[at.COS_MIDDLE], model[at.SIN_MIDDLE], model[at.COS_HALF] = (
+            math.cos(middle),
+            math.sin(middle),
+            math.cos(half),
+        )
+        model[at.PENALTY] = OUT_OF_RANGE * (math.pi - half) ** 2 / (1.0 + math.cos(half))
 
 
 def _units(motions: list[Motion], columns: list[int], size: float) -> list[float]:

@@ -15,8 +15,8 @@ from mechanik.spatial.array import Array
 one_at_a_time = kernels.Lazy("chain", "solve_one", "build_table")
 in_lanes = kernels.Lazy("lanes", "solve_rows")
 
-WORK = 20_000
-"""How many times a joint may be looked at before a target is given up: about a millisecond."""
+WORK, BESIDES = 20_000, 3
+"""Iterations, times the joints and some more, after which a target is given up: more than half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,12 +26,14 @@ class Tried:
     Attributes:
         code: as the kernel returned it; -1 if not solved.
         q: (nq,) the solution, or the closest that was met on the way.
+        seconds: taken so far.
     """
 
     code: int
     q: Array
     attempts: int
     iterations: int
+    seconds: float = 0.0
 
     @property
     def is_solved(self) -> bool:
@@ -52,24 +54,25 @@ class ChainSearch:
         """
         Args:
             q: (nq,) where joints that are held stand.
-            restarts: how many starts are tried after the first; None: as many as about a millisecond allows.
+            restarts: how many starts are tried after the first; None: as many as a millisecond allows.
         """
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
         self.model = chain.model.copy()
         if restarts is None:
-            self.model[at.WORK] = WORK / chain.n
+            self.model[at.WORK] = WORK / (chain.n + BESIDES)
         else:
             self.model[at.MAX_ATTEMPTS] = restarts + 1
         self.has_held = bool(chain.held.any())
-        self.pool: list[tuple[Array, Array]] = []
+        self.pool: list[Array] = []
         self._lane_pool: list[Array] = []
         self._build(q)
 
     def _build(self, q: Array) -> None:
-        table = np.zeros(at.table_size(self.chain.n, int(self.model[at.ENTRIES])), dtype=np.float32)
+        table = np.zeros(2 * int(self.model[at.TABLE_SIZE]), dtype=np.float32)
         held_at = np.ascontiguousarray(q[self.columns])
-        one_at_a_time.build_table(self.model, self.new_work()[0], held_at, table)
+        one_at_a_time.build_table(self.model, np.zeros(at.workspace_size(self.chain.n, 1)), held_at, table)
         self.table, self._held_at = table, held_at[self.chain.held]
+        self.pool.clear()
 
     def meet(self, q: Array) -> None:
         """Make the table anew if joints that are held stand elsewhere than when it was made."""
@@ -86,28 +89,26 @@ class ChainSearch:
             key: for all that is random.
             restarts: how many, if not as usual.
         """
-        work, q = self.new_work(), np.empty(len(q0))
         if self.has_held:
             self.meet(q0)
+        work, q = self.new_work(), np.empty(len(q0))
         mode = at.FROM_SEED if has_seed else at.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
-        model = self.model
         if restarts is not None:
-            model = model.copy()
-            model[at.MAX_ATTEMPTS], model[at.WORK] = restarts + 1, np.inf
-        code = one_at_a_time.solve_one(model, self.table, work[0], X, q0, mode, key, q)
+            work[at.MAX_ATTEMPTS], work[at.WORK] = restarts + 1, np.inf
+        code = one_at_a_time.solve_one(work, X, q0, mode, key, q)
         return self.tried(work, code, q)
 
-    def tried(self, work: tuple[Array, Array], code: int, q: Array) -> Tried | None:
+    def tried(self, work: Array, code: int, q: Array, seconds: float = 0.0) -> Tried | None:
         """What a workspace says of the search that has just ended in it; None if it was none."""
         if code == -2:
             return None
-        report = work[0][-at.REPORT :]
-        return Tried(code, q, int(report[1]), int(report[2]))
+        attempts, iterations = work[1 - at.REPORT], work[2 - at.REPORT]
+        return Tried(code, q, int(attempts), int(iterations), seconds)
 
-    def new_work(self) -> tuple[Array, Array]:
-        """A workspace, and a target to write into. When they are done with they go into the pool."""
-        return np.zeros(at.workspace_size(self.chain.n, 1)), np.eye(4)
+    def new_work(self) -> Array:
+        """Model, table and workspace in one. When it is done with it goes into the pool."""
+        return np.concatenate([self.model, self.table.view(np.float64), np.zeros(at.workspace_size(self.chain.n, 1))])
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None:
         """Many targets in lanes. What becomes of a row depends on that row and the key alone.
@@ -124,7 +125,9 @@ class ChainSearch:
             work = self._lane_pool.pop()
         except IndexError:
             work = np.zeros(at.workspace_size(self.chain.n, 8))
-        in_lanes.solve_rows(self.model, self.table, work, X, q0, mode, key, q, report)
+        in_lanes.solve_rows(
+            self.model, self.table, work, X.reshape(-1), q0.reshape(-1), mode, key, q.reshape(-1), report.reshape(-1)
+        )
         self._lane_pool.append(work)
 
     def descend(self, X: Array, starts: Array) -> tuple[Array, Any, Any]:
