@@ -34,34 +34,16 @@ RATE, LANES, THREADS, OUT_OF_REACH_MS = 400_000.0, 2.5, 1.8, 1.0
 SCALAR_TARGETS, FAR_TARGETS = 1_000, 50
 
 
-def rail_arm() -> mk.Mechanism:
-    """A rail of 2 m along y, a shoulder, an elbow and a wrist of three axes that meet."""
-    turn = (-170, 170)
-    return mk.from_dh(
-        [
-            [0.0, 0.0, -90, 0], [0.4, 0.0, -90, 0], [0.0, 0.45, 0, -90], [0.0, 0.0, -90, 0],
-            [0.4, 0.0, 90, 0], [0.0, 0.0, -90, 0], [0.1, 0.0, 0, 0],
-        ],
-        convention="classic", columns="d a alpha theta", degrees=True, kinds="PRRRRRR", name="rail arm",
-        limits=[(-1.0, 1.0), turn, (-120, 120), (-150, 150), turn, (-120, 120), (-350, 350)],
-    )  # fmt: skip
-
-
-def long_arm(joints: int) -> mk.Mechanism:
-    """1 m in equal links, axes zyyzyy..."""
-    return mk.arm_3d([1.0 / joints] * joints, ("zyy" * joints)[:joints], limits=(-2.0, 2.0))
-
-
 ARMS: dict[str, tuple[Callable[[], mk.Mechanism], str]] = {
     "Panda": (lambda: mk.gallery.panda(hand=False), "panda_link8"),
     "UR5": (mk.gallery.ur5, "tool0"),
     "Puma 560": (mk.gallery.puma560, "tool"),
     "iiwa 14": (mk.gallery.iiwa14, "iiwa_link_ee"),
     "SCARA": (mk.gallery.scara, "tool"),
-    "rail and 6R": (rail_arm, "tool"),
+    "rail and 6R": (mk.gallery.rail_arm, "tool"),
     "6R from DH": (mk.gallery.dh6, "tool"),
     "10R": (mk.gallery.grippy10, "tool"),
-    "30R": (lambda: long_arm(30), "tool"),
+    "30R": (mk.gallery.snake, "tool"),
 }
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stand_in_batch import install
 
 from mechanik import gallery, spatial
 from mechanik.cli import main
@@ -26,7 +25,6 @@ from mechanik.cli.result_files import column_names
 from mechanik.cli.target_files import POSE, POSITION
 from mechanik.errors import MechanikError
 
-install()
 UR5 = gallery.make("ur5")
 HEADER = ["x", "y", "z", "qw", "qx", "qy", "qz"]
 needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
@@ -363,7 +361,7 @@ def test_an_interrupted_process_exits_130_and_keeps_what_is_done(tmp_path):
     body = gallery.make("humanoid")
     p = body.pose("left_hand", body.random(np.random.default_rng(0), 200_000))[:, :3, 3]
     np.save(tmp_path / "t.npy", p)
-    call = "import sys; from stand_in_batch import install; install(); from mechanik.cli import main; sys.exit(main())"
+    call = "import sys; from mechanik.cli import main; sys.exit(main())"
     words = ["batch", "gallery:humanoid", "--link", "left_hand", "--targets", "t.npy", "--out", "r.npz"]
     running = subprocess.Popen(
         [sys.executable, "-c", call, *words], cwd=tmp_path, env=_environment(), stderr=subprocess.PIPE, text=True

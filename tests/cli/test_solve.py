@@ -7,14 +7,12 @@ import re
 
 import numpy as np
 import pytest
-from stand_in_batch import install
 
 import mechanik as mk
 from mechanik import gallery, spatial
 from mechanik.cli import main
 from mechanik.spatial.euler import quaternion_from_euler
 
-install()
 THERE = ["--position", "0.4", "-0.2", "0.5"]
 
 

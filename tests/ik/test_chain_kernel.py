@@ -30,10 +30,6 @@ def with_prismatic():
     return b.build(), "l7"
 
 
-def snake(joints):
-    return mk.arm_3d([1.5 / joints] * joints, ("zyx" * joints)[:joints], limits=(-2.0, 2.0)), "tool"
-
-
 ARMS = {
     "panda": lambda: (mk.gallery.panda(), "panda_link8"),
     "ur5": lambda: (mk.gallery.ur5(), "tool0"),
@@ -41,9 +37,9 @@ ARMS = {
     "iiwa14": lambda: (mk.gallery.iiwa14(), None),
     "scara": lambda: (mk.gallery.scara(), None),
     "grippy10": lambda: (mk.gallery.grippy10(), None),
-    "with prismatic": with_prismatic,
-    "10R": lambda: snake(10),
-    "30R": lambda: snake(30),
+    "rail_arm": lambda: (mk.gallery.rail_arm(), "tool"),
+    "askew": with_prismatic,
+    "30R": lambda: (mk.gallery.snake(), "tool"),
 }
 
 

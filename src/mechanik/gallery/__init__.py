@@ -10,6 +10,7 @@ import difflib
 
 from mechanik.errors import UnknownName
 from mechanik.gallery.arms import iiwa14, panda, puma560, ur5, ur10
+from mechanik.gallery.chains import rail_arm, snake
 from mechanik.gallery.humanoid import humanoid
 from mechanik.gallery.loops import five_bar, four_bar, slider_crank
 from mechanik.gallery.parallel import delta_robot, stewart_platform
@@ -29,6 +30,8 @@ _MAKERS = (
     ur10,
     iiwa14,
     puma560,
+    rail_arm,
+    snake,
     four_bar,
     slider_crank,
     five_bar,
@@ -51,8 +54,10 @@ __all__ = [
     "planar_2r",
     "planar_3r",
     "puma560",
+    "rail_arm",
     "scara",
     "slider_crank",
+    "snake",
     "stewart_platform",
     "ur5",
     "ur10",
