@@ -18,6 +18,7 @@ from mechanik.kernels.solver_state import BAD_TARGET_ROW, CONVERGED
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.placement import Placement
+from mechanik.search.chain_search import CLEARLY
 from mechanik.spatial import from_position_wxyz
 from mechanik.spatial.array import Array
 
@@ -37,6 +38,8 @@ class SolvesChains(Protocol):
     """What is needed of a search for chains; `search.ChainSearch` is one."""
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None: ...
+
+    def cost(self, metres: Array, radians: Array) -> Array: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,19 +72,36 @@ class Lanes:
         into.iterations[:] = report[:, ITERATIONS]
         into.errors[:, 0, 0], into.errors[:, 0, 1] = report[:, METRES], report[:, RADIANS]
         if unsolved.any():
-            self._go_on(wanted, into, unsolved)
+            self._go_on(wanted, q0, into, unsolved)
         if odd.any():
             sound = odd.copy()
             sound[odd] = settle(X[odd])[1]
             self._look_closely(wanted, q0, seed, into, odd, sound)
 
-    def _go_on(self, wanted: Wanted, into: Answers, rows: Mask) -> None:
-        """From the best that was met to the closest pose."""
-        found = into.take(rows)
-        spent = found.iterations.copy()
-        self.general.solve_rows(wanted.some(rows), found.q.copy(), None, found, restarts=0)
-        found.iterations[:] += spent
-        into.put(rows, found)
+    def _go_on(self, wanted: Wanted, q0: Array | None, into: Answers, rows: Mask) -> None:
+        """From the best that was met to the closest pose; from a seed, unless another is clearly closer."""
+        best, some = into.take(rows), wanted.some(rows)
+        starts = best.q if q0 is None else q0[rows]
+        closest = self._closest(some, starts, best)
+        if q0 is not None:
+            clearly = closest.code != CONVERGED
+            clearly &= self._cost(best) < CLEARLY * self._cost(closest)
+            if clearly.any():
+                others = self._closest(some.some(clearly), best.q[clearly], best.take(clearly))
+                seeded = closest.take(clearly)
+                wins = (others.code == CONVERGED) | (self._cost(others) < CLEARLY * self._cost(seeded))
+                seeded.put(wins, others.take(wins))
+                closest.put(clearly, seeded)
+        closest.iterations[:] += best.iterations
+        into.put(rows, closest)
+
+    def _closest(self, wanted: Wanted, starts: Array, like: Answers) -> Answers:
+        found = like.take(np.ones(len(starts), dtype=np.bool_))
+        self.general.solve_rows(wanted, starts.copy(), None, found, restarts=0)
+        return found
+
+    def _cost(self, answers: Answers) -> Array:
+        return self.search.cost(answers.errors[:, 0, 0], answers.errors[:, 0, 1])
 
     def _look_closely(
         self, wanted: Wanted, q0: Array | None, seed: int | None, into: Answers, odd: Mask, sound: Mask

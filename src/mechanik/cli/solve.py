@@ -65,7 +65,8 @@ def solve(
     degrees
         Angles are given in degrees, those of --rpy and of --q0.
     q0
-        Where to start: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE for some joints.
+        Where to start, and what to stay near: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE
+        for some joints. If not given, where the mechanism stands.
     tolerance
         Metres that count as there; 1e-6 if not given.
     angle_tolerance
@@ -91,7 +92,8 @@ def solve(
     mechanism = open_mechanism(file)
     end = chosen_link(mechanism, link)
     goal = goal_at(end, position, wxyz, rpy, degrees, tolerance, angle_tolerance)
-    start = start_at(mechanism, q0, degrees)
+    given = start_at(mechanism, q0, degrees)
+    start = mechanism.q if given is None else given
     solver = make_solver(mechanism, goal, locked_joints(mechanism, lock), restarts)
     options: dict[str, Any] = {"nearest": True} if nearest else {}
     found = solver.solve_all(q0=start, limit=limit) if all else None

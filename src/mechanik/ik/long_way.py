@@ -17,7 +17,7 @@ from mechanik.kernels.problem import LOCKED
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame
 from mechanik.objectives.door import as_generator
-from mechanik.search.chain_search import Tried
+from mechanik.search.chain_search import CLEARLY, Tried
 from mechanik.search.descents import Attempts
 from mechanik.solvers.attempts import Call, search_compiled, search_in_python
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
@@ -25,7 +25,7 @@ from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.methods import make_method
 from mechanik.solvers.new_targets import Targets, aimed
 from mechanik.solvers.problem import Problem
-from mechanik.solvers.solution import Solution, chain_report
+from mechanik.solvers.solution import Solution, chain_report, goal_cost
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -98,7 +98,8 @@ class Careful(Quick):
             if tried.is_solved:
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))
                 return Solution(self, objectives, tried.q, (out,), time.perf_counter() - begun, self._bounds)
-            q, options = tried.q, replace(options, restarts=0)  # on from there, to the closest pose
+            options = replace(options, restarts=0)  # on from there, to the closest pose
+            q = tried.q if q0 is None else q
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
         call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
@@ -114,6 +115,10 @@ class Careful(Quick):
                 q, out, disliked = self._search(call, problem, q)
                 refused |= disliked
                 if tried is not None:
+                    if q0 is not None and out[SUCCESS] != 1.0 and tried.cost < CLEARLY * goal_cost(out):
+                        other, its, _ = self._search(call, problem, tried.q)
+                        if its[SUCCESS] == 1.0 or goal_cost(its) < CLEARLY * goal_cost(out):
+                            q, out = other, its
                     out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
                 outs.append(out)
         finally:

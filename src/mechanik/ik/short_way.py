@@ -15,7 +15,7 @@ from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, TARGET
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.objectives import PoseGoal
 from mechanik.program.chain import Weights, find_chain
-from mechanik.search.chain_search import ChainSearch, Tried
+from mechanik.search.chain_search import CLEARLY, ChainSearch, Tried
 from mechanik.solvers.choice import choose
 from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -27,7 +27,7 @@ from mechanik.solvers.problem import Problem
 from mechanik.solvers.running import descent
 from mechanik.solvers.seed_starts import easily_shut
 from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_ends
-from mechanik.solvers.solution import Solution
+from mechanik.solvers.solution import Solution, goal_cost
 from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
@@ -85,8 +85,9 @@ class Quick(Prepared):
             return None
         goal = self._objectives[0]
         weights = Weights(
-            goal.tolerance, goal.angle_tolerance, program.size, options.position_weight, options.rotation_weight
-        )
+            goal.tolerance, goal.angle_tolerance, program.size, options.position_weight, options.rotation_weight,
+            self._settings.objective_weights.get(0, 1.0),
+        )  # fmt: skip
         is_pose = type(goal) is PoseGoal
         given = goal.target if is_pose else None
         chain = find_chain(program.skeleton, self._rows[0], self._settings.active, self._bounds, weights, given)
@@ -99,17 +100,28 @@ class Quick(Prepared):
             self._home = np.clip(0.5 * (low + high), *self._bounds)
         return ChainSearch(chain, self.mechanism.q, options.restarts)
 
-    def _short_end(self, target: Targets, tried: Tried) -> Solution | None:
-        """From where the chain kernel gave up on to the closest pose; None if there is no short way to it."""
+    def _short_end(self, target: Targets, tried: Tried, q0: Any) -> Solution | None:
+        """From where the chain kernel gave up on to the closest pose; None if there is no short way to it.
+
+        With a seed, the closest pose that the seed leads to, unless another is clearly closer: nothing shall jump.
+        """
         if self._shortcut is None or self._second is not None or self.options.restarts is not None:
             return None
         begun = perf_counter()
+        best: tuple[Array, Array] | None = None
         with self._one_at_a_time:
-            q = self._short_way(target, tried.q, None, {}, begun)
-            if q is None:
-                return None
+            for start in (tried.q,) if q0 is None else (q0, tried.q):
+                if best is not None and (best[1][SUCCESS] == 1.0 or not tried.cost < CLEARLY * goal_cost(best[1])):
+                    break
+                found = self._short_way(target, start, None, {}, begun)
+                if found is None:
+                    return None
+                out = self._out.copy()
+                if best is None or out[SUCCESS] == 1.0 or goal_cost(out) < CLEARLY * goal_cost(best[1]):
+                    best = found, out
             self._is_aimed = True
-            out = self._out.copy()
+        assert best is not None
+        q, out = best
         out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
         return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
 

@@ -117,7 +117,7 @@ class Solver(Careful):
             if isinstance(answer, Solution):
                 return answer
             tried = answer
-            if tried is not None and (closest := self._short_end(targets, tried)) is not None:
+            if tried is not None and (closest := self._short_end(targets, tried, q0)) is not None:
                 return closest
         elif (
             self._shortcut is not None

@@ -62,9 +62,9 @@ def aim(C, ws, X, i, L, lane, R):
         R[9 + r] = scale * (b0 * x + b1 * y + b2 * z)
         if C[IS_PARTIAL] != 0.0:
             for k in range(3):
-                p, t = PLACE_TURN + k, ROTATION_TURN + k
+                p, g = PLACE_TURN + k, ROTATION_TURN + k
                 ws[(PLACE_AXES + 3 * r + k) * L + lane] = u0 * C[p] + u1 * C[p + 3] + u2 * C[p + 6]
-                ws[(TURN_AXES + 3 * r + k) * L + lane] = u0 * C[t] + u1 * C[t + 3] + u2 * C[t + 6]
+                ws[(TURN_AXES + 3 * r + k) * L + lane] = u0 * C[g] + u1 * C[g + 3] + u2 * C[g + 6]
     if C[IS_PARTIAL] != 0.0 and C[OWN_AXES] != 0.0:
         for k in range(9):
             ws[(PLACE_AXES + k) * L + lane] = ws[(TURN_AXES + k) * L + lane] = C[AXES + k]
@@ -166,16 +166,18 @@ def end_attempt(C, ws, i, q0, L, lane, search, mode):
     columns = MODEL_HEAD + NODE * int(C[N_NODES])
     metres, radians, cost = ws[METRES * L + lane], ws[RADIANS * L + lane], ws[COST * L + lane]
     solved = metres < C[METRES2] and radians < C[RADIANS2]
-    ws[search + ITERATIONS] += ws[ITERATION * L + lane]
+    ws[search + ITERATIONS] += ws[ITERATION * L + lane] - 1.0  # the first look is at the start
     attempt = ws[search + ATTEMPT]
     keeps, way = False, 0.0
     if solved:
-        if mode == FROM_SEED:
+        if mode != ONCE:
+            # as many full turns as bring it nearest to the seed, or to the middle; straight from a seed it is near
+            rewinds = mode == FROM_TABLE or ws[search + STARTS] > 1.0
             for j in range(n):
                 o = columns + COLUMN_FLOATS * j
                 k = (LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * L + lane
                 x, near = ws[k], q0[first + int(C[o + AT])] / C[o + UNIT]
-                if C[o + WINDS] != 0.0 and ws[search + STARTS] > 1.0:
+                if rewinds and C[o + WINDS] != 0.0:
                     other = x + TURN * math.floor((near - x) / TURN + 0.5)
                     if C[o + LOWER] <= other <= C[o + UPPER]:
                         x = ws[k] = other

@@ -61,6 +61,7 @@ class Chain:
         lower, upper: (n,).
         relations: what is asked: one, or one of positions and one of rotations between the same links.
         turns: for each of them, its X_a seen from the target.
+        weight: of the goal, which changes no answer but what rows cost.
     """
 
     model: Array
@@ -70,6 +71,7 @@ class Chain:
     upper: Array
     relations: tuple[Relation, ...]
     turns: tuple[Array, ...]
+    weight: float
 
     @property
     def n(self) -> int:
@@ -96,13 +98,14 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Tolerances (m, rad), the unit of length (m), and how much lengths and angles count."""
+    """Tolerances (m, rad), the unit of length (m), and how much lengths, angles and the goal itself count."""
 
     tolerance: float
     angle_tolerance: float
     size: float
     position: float = 1.0
     rotation: float = 1.0
+    goal: float = 1.0
 
 
 def find_chain(
@@ -138,7 +141,16 @@ def find_chain(
     lower, upper = bounds[0][columns], bounds[1][columns]
     model = _model(fixed, motions, columns, held, (lower, upper), skeleton.nq, rows, weights)
     _aim(model, fixed, relations, turns)
-    return Chain(model, np.array(columns, dtype=np.int64), held, lower, upper, tuple(relations), turns)
+    return Chain(
+        model,
+        np.array(columns, dtype=np.int64),
+        held,
+        lower,
+        upper,
+        tuple(relations),
+        turns,
+        weights.goal * relations[0].weight,
+    )
 
 
 def _rows(relations: Sequence[Relation]) -> tuple[int, ...] | None:

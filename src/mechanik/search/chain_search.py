@@ -26,6 +26,7 @@ class Tried:
     Attributes:
         code: as the kernel returned it; -1 if not solved.
         q: (nq,) the solution, or the closest that was met on the way.
+        cost: there: the sum of squares of the rows, as the general kernel has it.
         seconds: taken so far.
     """
 
@@ -33,11 +34,16 @@ class Tried:
     q: Array
     attempts: int
     iterations: int
+    cost: float
     seconds: float = 0.0
 
     @property
     def is_solved(self) -> bool:
         return self.code >= 0
+
+
+CLEARLY = 0.99
+"""Of the cost of the closest pose that a seed leads to: another that is not below it is not worth a jump."""
 
 
 class ChainSearch:
@@ -103,8 +109,13 @@ class ChainSearch:
         """What a workspace says of the search that has just ended in it; None if it was none."""
         if code == -2:
             return None
-        attempts, iterations = work[1 - at.REPORT], work[2 - at.REPORT]
-        return Tried(code, q, int(attempts), int(iterations), seconds)
+        _, attempts, iterations, metres, radians, _ = work[-at.REPORT :].tolist()
+        return Tried(code, q, int(attempts), int(iterations), self.cost(metres, radians), seconds)
+
+    def cost(self, metres: Any, radians: Any) -> Any:
+        """The sum of squares of the weighted rows that are so far off."""
+        lengths, angles = self.chain.weight * self.model[[at.LENGTH_SCALE, at.TURN_WEIGHT]]
+        return (lengths * metres) ** 2 + (angles * radians) ** 2
 
     def new_work(self) -> Array:
         """Model, table and workspace in one. When it is done with it goes into the pool."""

@@ -289,6 +289,11 @@ def chain_report(code: int, size: int) -> Array:
     return out
 
 
+def goal_cost(out: Array) -> float:
+    """Of the one goal of a chain, in the kernel's report: behind the stage of closures, of which there are none."""
+    return float(out[STAGES_OUT + STAGE_NUMBERS + STAGE_COST])
+
+
 def report(solver: Prepared, k: int, out: Array, seconds: float) -> ChainReport:
     """What the kernel says of a part, for people."""
     program = solver._program
