@@ -1,6 +1,6 @@
 """Inverse kinematics from Python, one target at a time on one core: python benchmarks/solve.py [--quick]
 
-Random targets from random seeds (A) and a path followed from answer to answer (B) on a Panda and a UR5, to 1e-5 m and
+Random targets without a seed (A) and a path followed from answer to answer (B) on a Panda and a UR5, to 1e-5 m and
 rad; a hexapod and a four-bar along their paths, with loops shut to 1e-9; and what Python adds to the kernel. Beside A
 and B, in the same run, Klampt's solver with random restarts, if it is installed. The machines are noisy, so rounds of
 all alternate; the best time of each target counts, and the mean of those is printed. Fails if a goal is missed.
@@ -25,6 +25,8 @@ from klampt_peer import klampt_calls
 from rounds import Answers, Case, Times, Verdict, measure
 
 import mechanik as mk
+from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
+from mechanik.search.chain_search import one_at_a_time
 from mechanik.solvers.running import descent
 from mechanik.spatial import make, rotation
 
@@ -83,7 +85,7 @@ def arm_cases(name: str, quick: bool) -> list[Case]:
     q_start, step = np.ascontiguousarray(data["q_start"]), float(data["largest_step"])
     assert np.abs(arm.pose(tool, q_start) - path[0]).max() < 1e-9
     goal = mk.PoseGoal(tool, path[0], tolerance=TOLERANCE, angle_tolerance=TOLERANCE)
-    jumping, following = mk.Solver(arm, goal, restarts=RESTARTS), mk.Solver(arm, goal)
+    solver = mk.Solver(arm, goal)
 
     def judge_targets(answers: Answers) -> Verdict:
         right = right_poses(arm, tool, answers, targets)
@@ -101,20 +103,20 @@ def arm_cases(name: str, quick: bool) -> list[Case]:
     return [
         Case(
             f"A, {name}",
-            30.0,
+            8.0,
             count,
-            lambda times: jump(jumping, targets, seeds, times),
+            lambda times: jump(solver, targets, times),
             judge_targets,
-            bare_each(jumping, targets, seeds),
+            bare_each(solver, targets),
             peers.get("A"),
         ),
         Case(
             f"B, {name}",
-            8.0,
+            4.0,
             count,
-            lambda times: follow(following, path, q_start, times),
+            lambda times: follow(solver, path, q_start, times),
             judge_path,
-            bare_follow(following, path, q_start),
+            bare_follow(solver, path, q_start),
             peers.get("B"),
         ),
     ]
@@ -133,10 +135,10 @@ def right_poses(arm: mk.Mechanism, tool: str, answers: Answers, targets: list[np
     return int((claimed & near & inside).sum())
 
 
-def jump(solver: mk.Solver, targets: list[Any], seeds: list[np.ndarray], times: Times) -> Answers:
+def jump(solver: mk.Solver, targets: list[Any], times: Times) -> Answers:
     answers: Answers = []
-    for target, seed in zip(targets, seeds, strict=True):
-        answers.append(solver.solve(target, seed))
+    for target in targets:
+        answers.append(solver.solve(target))
         times.append(clock())
     return answers
 
@@ -154,20 +156,27 @@ def follow(solver: mk.Solver, targets: list[Any], q: np.ndarray, times: Times) -
 # ---- the kernel alone -----------------------------------------------------------------------
 
 
-def kernel(solver: mk.Solver) -> Callable[[Any, np.ndarray, np.ndarray], int]:
+def kernel(solver: mk.Solver) -> Callable[[Any, np.ndarray | None, np.ndarray], int]:
     """The kernel as the solver calls it, without the checks before and the answer after."""
+    chain, home = solver._chain, solver._home
+    if chain is not None:
+        solve_one, work = one_at_a_time.solve_one, chain.new_work()
+        seeded = lambda target, q0, q: solve_one(work, target, q0, FROM_SEED, 0.0, q)  # noqa: E731
+        return lambda target, q0, q: (
+            seeded(target, q0, q) if q0 is not None else solve_one(work, target, home, FROM_TABLE, 0.0, q)
+        )
     ints, floats, starts, put = solver._ints, solver._floats, solver._starts, solver._shortcut
     assert put is not None
     search = descent.search
     return lambda target, q0, q: search(ints, floats, put(target, q0), q0, starts, q)
 
 
-def bare_each(solver: mk.Solver, targets: list[Any], seeds: list[np.ndarray]) -> Callable[[Times], None]:
+def bare_each(solver: mk.Solver, targets: list[Any]) -> Callable[[Times], None]:
     search, q = kernel(solver), np.empty(solver.mechanism.nq)
 
     def run(times: Times) -> None:
-        for target, seed in zip(targets, seeds, strict=True):
-            search(target, seed, q)
+        for target in targets:
+            search(target, None, q)
             times.append(clock())
 
     return run
@@ -188,7 +197,7 @@ def bare_follow(solver: mk.Solver, targets: list[Any], q_start: np.ndarray) -> C
 
 def overhead() -> list[str]:
     """What Python adds to a call of the kernel, where there is nothing left to do."""
-    goal_us = 3.0
+    goal_us = 1.5
     arm = mk.load(DATA / "peers" / "panda.urdf")
     q = arm.random(np.random.default_rng(0))
     target, out = arm.pose("panda_link8", q), np.empty_like(q)
@@ -210,7 +219,7 @@ def overhead() -> list[str]:
     late = added > goal_us
     print(
         f"{'at the target already':28} {'':5} {best['solver']:9.2f} {best['kernel']:7.2f}   "
-        f"Python adds {added:.2f} us, goal {goal_us:.0f}{'  <- missed' if late else ''}"
+        f"Python adds {added:.2f} us, goal {goal_us:.1f}{'  <- missed' if late else ''}"
     )
     return ["Python's share of a call"] if late else []
 

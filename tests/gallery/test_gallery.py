@@ -21,6 +21,8 @@ MOBILITY = {
     "ur10": 6,
     "iiwa14": 7,
     "puma560": 6,
+    "rail_arm": 7,
+    "snake": 30,
     "four_bar": 1,
     "slider_crank": 1,
     "five_bar": 2,

@@ -211,7 +211,7 @@ def test_seconds_are_those_that_passed():
 
 
 def tough(restarts=0):
-    """A target that the way from q0 does not lead to, nor so many others; the first ones are those of the seed table."""
+    """A target that the way from q0 does not lead to, nor so many others; the first ones come from the seed table."""
     mechanism = mk.gallery.panda()
     link, rng = list(mechanism.links)[-1], np.random.default_rng(5)
     solver = mk.Solver(mechanism, mk.PoseGoal(link, np.eye(4)), restarts=restarts)

@@ -31,27 +31,38 @@ Fingerprint = Mapping[str, str]
 
 
 def fingerprint(
-    mechanism: Mechanism, objectives: Sequence[Objective], settings: object, targets: Targets, starts: Starts
+    mechanism: Mechanism,
+    objectives: Sequence[Objective],
+    settings: object,
+    targets: Targets,
+    starts: Starts,
+    kept: dict[str, str],
 ) -> Fingerprint:
     """A text of 16 letters for each part of what is asked.
 
     Args:
         settings: whatever else the answers depend on: numbers, texts, arrays, dataclasses, and containers of those.
+        kept: what was found out before of the same mechanism and settings.
     """
     begins = np.linspace(0, max(0, targets.count - IN_A_ROW), PLACES).astype(np.int64)
     rows = (
         np.unique((begins[:, None] + np.arange(IN_A_ROW)).clip(max=targets.count - 1)) if targets.count else begins[:0]
     )
     wanted, good = targets.take(rows)
-    sampled = [[wanted.target(k, i) for i in range(wanted.count)] for k in range(len(wanted.columns))]
+    sampled: list[Any] = [
+        taken if isinstance(taken, np.ndarray) else [wanted.target(k, i) for i in range(wanted.count)]
+        for k, taken in enumerate(wanted.taken)
+    ]
     # without starts the present configuration is one, or holds what is not moved
     began = starts.home if starts.given is None else starts.take(rows)[0]
     targets.release()
     starts.release()
+    if not kept:
+        kept |= {"mechanism": digest(_mechanism(mechanism)), "options": digest(settings)}
     return {
-        "mechanism": digest(_mechanism(mechanism)),
+        "mechanism": kept["mechanism"],
         "goals": digest([_objective(mechanism, one, targets, k) for k, one in enumerate(objectives)]),
-        "options": digest(settings),
+        "options": kept["options"],
         "targets": digest(sampled, good),
         "starts": digest(starts.given is None, starts.count is None, began),
     }

@@ -191,8 +191,10 @@ class BatchResult:
     def _put(self, rows: Rows, found: Answers) -> None:
         """Answers into the arrays of a result in memory, the statuses last."""
         q, status, errors, iterations = self._arrays
-        q[rows], errors[rows], iterations[rows] = found.q, found.errors, found.iterations
-        status[rows] = found.code
+        first, last = int(rows[0]), int(rows[-1])
+        place = slice(first, last + 1) if last + 1 - first == len(rows) else rows  # a slice is quicker
+        q[place], errors[place], iterations[place] = found.q, found.errors, found.iterations
+        status[place] = found.code
 
     def _spent(self, seconds: float) -> None:
         self._about = replace(self._about, seconds=self._about.seconds + seconds)

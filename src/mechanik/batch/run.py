@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -47,11 +47,13 @@ class Asked:
 
     Attributes:
         settings: whatever else answers depend on: limits, weights, method, options; see `fingerprint`.
+        kept: what was found out of mechanism and settings; to be emptied when they change.
     """
 
     mechanism: Mechanism
     objectives: tuple[Objective, ...]
     settings: object = None
+    kept: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def run_batch(
@@ -75,7 +77,7 @@ def run_batch(
     seed = None if rng is None else int(as_generator(rng).integers(2**63))
     about = About(
         wanted.count, mechanism.space.q_names, objective_names(asked.objectives), seed,
-        fingerprint(mechanism, asked.objectives, asked.settings, wanted, starts),
+        fingerprint(mechanism, asked.objectives, asked.settings, wanted, starts, asked.kept),
     )  # fmt: skip
     told = as_progress(progress)
     result = _result(out, about)

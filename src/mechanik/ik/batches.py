@@ -24,7 +24,11 @@ def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
     """
     general = General(solver.mechanism, solver.objectives, lambda: another(solver))
     chain, goal = solver._chain, solver.objectives[0]
-    if chain is None or not isinstance(goal, Placement) or not takes_lanes(solver.mechanism, goal):
+    if chain is None or not isinstance(goal, Placement):
+        return general
+    if solver._takes_lanes is None:
+        solver._takes_lanes = takes_lanes(solver.mechanism, goal)
+    if not solver._takes_lanes:
         return general
     home = solver.mechanism.q if solver._home is None else solver._home
     if chain.has_held:  # the table depends on where they stand

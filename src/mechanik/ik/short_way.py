@@ -47,6 +47,8 @@ class Quick(Prepared):
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
         self._shape, self._balls = (self.mechanism.nq,), tuple(self.mechanism.space.balls_q)
         self._tables: dict[int, Array] = {}
+        self._takes_lanes: bool | None = None
+        self._batch_kept: dict[str, str] = {}
         self._shortcut = None
         self._second: Method | None = None
         self._problems = [Problem(self.mechanism, self._program, part) for part in self._program.parts]

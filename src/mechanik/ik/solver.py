@@ -207,7 +207,7 @@ class Solver(Careful):
         if threads is None and not isinstance(self.method, LevenbergMarquardt):
             threads = 1
         settings = self.method, self.options, self._is_auto, self._bounds, self._settings
-        about = Asked(self.mechanism, self.objectives, settings)
+        about = Asked(self.mechanism, self.objectives, settings, self._batch_kept)
         return run_batch(
             about, engine_of(self, q0), targets, q0, threads=threads, progress=progress, out=out, rng=rng, chunk=chunk
         )
