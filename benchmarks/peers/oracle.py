@@ -18,7 +18,7 @@ from arms import ARMS, DATA, Arm
 
 BATCH, NEAR = 10_000, 1_000
 AWAY = 0.3
-"""rad: a near seed has each joint off by a random share of this, either way."""
+"""rad: how far a near seed is from the values that made the target, in a random direction of the joints' space."""
 SLACK = 1.0001
 LIMIT_SLACK = 1e-6
 """rad: TRAC-IK keeps limits in single precision, which is no reason to call an answer wrong."""
@@ -58,7 +58,8 @@ def make_targets() -> None:
         rng = np.random.default_rng(2024)
         lower, upper = oracle.lower, oracle.upper
         q_batch, q_made = rng.uniform(lower, upper, (BATCH, len(lower))), rng.uniform(lower, upper, (NEAR, len(lower)))
-        q_near = np.clip(q_made + rng.uniform(-AWAY, AWAY, q_made.shape), lower, upper)
+        away = rng.normal(size=q_made.shape)
+        q_near = np.clip(q_made + AWAY * away / np.linalg.norm(away, axis=1, keepdims=True), lower, upper)
         assert np.abs(oracle.poses(given["q_start"][None])[0] - given["Tpath"][0]).max() < 1e-9
         arm.targets.parent.mkdir(parents=True, exist_ok=True)
         np.savez(

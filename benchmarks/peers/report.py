@@ -13,7 +13,8 @@ from race import Answers
 
 SAME_BRANCH = {"panda": 0.6, "ur5": 0.05}
 """rad, of each joint between an answer and the values that made the target. The UR5's eight answers stand alone, so one
-is either found again or lost; on the Panda each has others beside it, and a seed is up to 0.3 rad away itself."""
+is either found again or lost; on the Panda each has others beside it. A branch is also kept by an answer that is nearer to
+the seed than those values: beside a singular pose another branch may be."""
 JUMP = 3.0
 """How many times the path's own largest joint step an answer may be from the last one."""
 SERIOUS = 0.9
@@ -57,7 +58,9 @@ def figures(answers: Answers, protocol: str, arm: str, data: Mapping[str, Any]) 
     kept = step = math.nan
     if protocol == "near":
         apart = np.abs(answers.q - data["q_made"][:count]).max(axis=2)
-        kept = float((answers.right & (apart <= SAME_BRANCH[arm])).mean())
+        seed, made = data["q_near"][:count], data["q_made"][:count]
+        nearer = np.linalg.norm(answers.q - seed, axis=2) < np.linalg.norm(made - seed, axis=1)
+        kept = float((answers.right & ((apart <= SAME_BRANCH[arm]) | nearer)).mean())
     if protocol == "B":
         step = max(largest_step(data["q_start"], q) for q in answers.q) / float(data["largest_step"])
     return Figures(count, solved, each * seconds, each * cpu, kept, step)

@@ -53,8 +53,12 @@ def test_nothing_solved_costs_infinitely_much():
 def test_a_branch_is_kept_by_an_answer_that_is_right_and_near_what_made_the_target():
     q_made = np.zeros((3, 2))
     q = np.array([[[0.01, -0.01], [0.0, 2 * math.pi], [0.0, 0.0]]])  # the same, a turn away, and the same but wrong
-    it = figures(answers([[True, True, False]], [[1e-6] * 3], q), "near", "ur5", {"q_made": q_made})
+    data = {"q_made": q_made, "q_near": np.full((3, 2), 0.2)}
+    it = figures(answers([[True, True, False]], [[1e-6] * 3], q), "near", "ur5", data)
     assert it.kept == pytest.approx(1 / 3)
+    # nearer to the seed than what made the target: that is the seed's branch, too
+    q[0, 1] = [0.3, 0.3]
+    assert figures(answers([[True, True, False]], [[1e-6] * 3], q), "near", "ur5", data).kept == pytest.approx(2 / 3)
 
 
 def test_a_missing_answer_on_a_path_is_no_jump_but_what_follows_may_be():
