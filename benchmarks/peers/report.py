@@ -13,8 +13,8 @@ from race import Answers
 
 SAME_BRANCH = {"panda": 0.6, "ur5": 0.05}
 """rad, of each joint between an answer and the values that made the target. The UR5's eight answers stand alone, so one
-is either found again or lost; on the Panda each has others beside it. A branch is also kept by an answer that is nearer to
-the seed than those values: beside a singular pose another branch may be."""
+is either found again or lost; on the Panda each has others beside it. A branch is also kept by an answer that is nearer
+to the seed than those values: beside a singular pose another branch may be."""
 JUMP = 3.0
 """How many times the path's own largest joint step an answer may be from the last one."""
 SERIOUS = 0.9
