@@ -99,14 +99,14 @@ def test_locked_joints_stay_in_batches_too():
     start = arm.q.copy()
     start[2] = 0.7
     result = solver.solve_batch(arm.pose("panda_link8", q), start)
-    assert result.success.mean() > 0.9
+    assert result.success.all()
     assert (result.q[:, 2] == 0.7).all()
     each = np.tile(start, (40, 1))
     each[:, 2] = np.linspace(0.6, 0.8, 40)
     q[:, 2] = each[:, 2]
     result = solver.solve_batch(arm.pose("panda_link8", q), each)
     np.testing.assert_array_equal(result.q[:, 2], each[:, 2])
-    assert result.success.any()
+    assert result.success.mean() > 0.9  # from one start each, by the general kernel
 
 
 def test_an_empty_batch_has_an_empty_result():
@@ -116,3 +116,28 @@ def test_an_empty_batch_has_an_empty_result():
     assert result.q.shape == (0, 6)
     with pytest.raises(mk.errors.ShapeError):
         solver.solve_batch(np.zeros((5, 5)))
+
+
+def test_lists_of_whatever_the_goal_takes_are_solved_too():
+    _, solver, X = case("ur5")
+    result = solver.solve_batch([X[0], mk.Pose.from_matrix(X[1]), "nothing"])
+    assert [result.status_of(k).name for k in range(3)] == ["CONVERGED", "CONVERGED", "BAD_TARGET"]
+
+
+def test_with_a_locked_joint_one_bad_start_is_one_bad_row():
+    arm = mk.gallery.panda()
+    solver = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")), lock=["panda_joint3"])
+    starts = np.tile(arm.q, (3, 1))
+    starts[1, 0] = np.nan
+    result = solver.solve_batch(np.tile(arm.pose("panda_link8"), (3, 1, 1)), starts)
+    assert [result.status_of(k).name for k in range(3)] == ["CONVERGED", "BAD_START", "CONVERGED"]
+
+
+def test_a_folder_is_refused_when_a_single_target_is_another(tmp_path):
+    _, solver, X = case("ur5", 2000)
+    solver.solve_batch(X, out=tmp_path / "answers")
+    assert solver.solve_batch(X, out=tmp_path / "answers").success.all()
+    other = X.copy()
+    other[777, 0, 3] += 0.01
+    with pytest.raises(mk.errors.OtherBatch, match="targets"):
+        solver.solve_batch(other, out=tmp_path / "answers")

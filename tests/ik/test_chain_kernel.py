@@ -287,7 +287,7 @@ print(solution.iterations, *solution.q)
     np.testing.assert_allclose(np.array(compiled[1:], float), np.array(plain[1:], float), atol=1e-9)
 
 
-def test_a_new_limit_or_joint_is_heeded():
+def test_a_new_limit_and_a_longer_link_are_heeded():
     arm = mk.gallery.ur5()
     solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))
     q = np.array([2.0, -1.1, 1.2, -0.4, 0.9, 0.2])
@@ -297,6 +297,10 @@ def test_a_new_limit_or_joint_is_heeded():
     found = solver.solve(X)
     assert arm.space.within_limits(found.q)
     assert abs(found.q[0]) <= 0.5
+    elbow = arm.joint("elbow_joint")
+    elbow.position = np.add(elbow.position, (0, 0, 0.05))
+    again = arm.pose("tool0", np.array([0.3, -1.1, 1.2, -0.4, 0.9, 0.2]))
+    assert_solved(arm, "tool0", solver.solve(again), again)
 
 
 def test_single_attempts_and_other_ways_of_asking_still_work():
@@ -317,3 +321,45 @@ def test_single_attempts_and_other_ways_of_asking_still_work():
         solver.solve(np.full((4, 4), np.nan))
     with pytest.raises(mk.errors.MechanikError):
         solver.solve(X, np.full(6, np.nan))
+
+
+def test_a_time_limit_and_a_say_in_what_is_feasible_keep_the_chain_kernel():
+    arm = mk.gallery.panda()
+    rng = np.random.default_rng(12)
+    solver = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))
+    for q, q0 in zip(arm.random(rng, 50), arm.random(rng, 50), strict=True):
+        X = arm.pose("panda_link8", q)
+        assert solver.solve(X, q0, max_seconds=0.5).success
+        assert solver.solve(X, q0, feasible=lambda q: True).success
+    refused = solver.solve(X, q0, feasible=lambda q: False)
+    assert not refused.success
+    assert "feasible" in refused.message
+
+
+def test_a_graph_with_goals_of_its_own_moves_its_joints():
+    base, shoulder, upper = mk.Link("base"), mk.Joint("shoulder", dof="EZ", values=0.3), mk.Link("upper")
+    elbow, hand = mk.Joint("elbow", dof="EZ", position=(1, 0, 0), values=0.2), mk.Link("hand", position=(1, 0, 0))
+    for parent, child in ((base, shoulder), (shoulder, upper), (upper, elbow), (elbow, hand)):
+        parent.add_child(child)
+    assert mk.Solver(base, mk.Point("hand", (1, 1, 0))).solve().success
+    np.testing.assert_allclose(hand.world_position, (1, 1, 0), atol=1e-5)
+
+
+def test_starts_of_a_wrong_shape_are_refused_in_words_also_with_a_locked_joint():
+    arm = mk.gallery.panda()
+    X = arm.pose("panda_link8")
+    for lock in (None, ["panda_joint3"]):
+        solver = mk.Solver(arm, mk.PoseGoal("panda_link8", X), lock=lock)
+        for start in (np.zeros(2), np.zeros((1, 8)), np.array(["a"] * 8)):
+            with pytest.raises(mk.errors.MechanikError):
+                solver.solve(X, start)
+
+
+def test_the_nearest_is_the_nearest_that_is_feasible():
+    arm = mk.gallery.ur5()
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0", arm.q + 0.3)))
+    every = solver.solve_all(q0=arm.q)
+    wanted = every[3]
+    solution = solver.solve(q0=arm.q, nearest=True, feasible=lambda q: bool(np.abs(q - wanted).max() < 1e-6))
+    assert solution.success
+    np.testing.assert_allclose(solution.q, wanted, atol=1e-6)

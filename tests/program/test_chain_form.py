@@ -13,7 +13,8 @@ from mechanik import kernels
 from mechanik.kernels import chain_layout as at
 from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.program.chain import Weights, find_chain
+from mechanik.program.canonical_form import Weights
+from mechanik.program.chain import find_chain
 from mechanik.program.skeleton import build_skeleton
 from mechanik.search.chain_search import ChainSearch
 from mechanik.spatial import Pose, inverse, make, rotation

@@ -1,7 +1,7 @@
 """What a batch was asked, in a few short texts: so that a result is never gone on with for something else.
 
 What counts is what the answers depend on: where links stand and not how a file spells them, targets and starts as they
-are given (some hundred rows spread over all of them: reading ten million would take longer than opening them should).
+are given.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from mechanik.errors import MechanikError
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.closures import closure_relations
+from mechanik.spatial.array import Array
 
-PLACES, IN_A_ROW = 8, 32
-"""Where targets and starts are looked at, and how many at each: whole pages come in with a row of a file."""
+AT_A_TIME = 1 << 16
+"""Rows."""
 DIGITS = 9
 """Of poses: they may differ in the last bits from machine to machine."""
 
@@ -44,28 +45,43 @@ def fingerprint(
         settings: whatever else the answers depend on: numbers, texts, arrays, dataclasses, and containers of those.
         kept: what was found out before of the same mechanism and settings.
     """
-    begins = np.linspace(0, max(0, targets.count - IN_A_ROW), PLACES).astype(np.int64)
-    rows = (
-        np.unique((begins[:, None] + np.arange(IN_A_ROW)).clip(max=targets.count - 1)) if targets.count else begins[:0]
-    )
-    wanted, good = targets.take(rows)
-    sampled: list[Any] = [
-        taken if isinstance(taken, np.ndarray) else [wanted.target(k, i) for i in range(wanted.count)]
-        for k, taken in enumerate(wanted.taken)
-    ]
-    # without starts the present configuration is one, or holds what is not moved
-    began = starts.home if starts.given is None else starts.take(rows)[0]
-    targets.release()
-    starts.release()
+    wanted, began = _all_rows(targets, starts)
     if not kept:
         kept |= {"mechanism": digest(_mechanism(mechanism)), "options": digest(settings)}
     return {
         "mechanism": kept["mechanism"],
         "goals": digest([_objective(mechanism, one, targets, k) for k, one in enumerate(objectives)]),
         "options": kept["options"],
-        "targets": digest(sampled, good),
-        "starts": digest(starts.given is None, starts.count is None, began),
+        "targets": wanted,
+        "starts": began,
     }
+
+
+def _all_rows(targets: Targets, starts: Starts) -> tuple[str, str]:
+    """Digests of all targets and of all starts, some rows at a time, so that files need not fit into memory."""
+    asked, began = (hashlib.blake2b(digest_size=8) for _ in range(2))
+    # without starts the present configuration is one, or holds what is not moved
+    _feed(began.update, (starts.given is None, starts.count is None, starts.home if starts.given is None else None))
+    for first in range(0, targets.count, AT_A_TIME):
+        rows = np.arange(first, min(first + AT_A_TIME, targets.count))
+        wanted, good = targets.take(rows, True)
+        for k, taken in enumerate(wanted.taken):
+            if isinstance(taken, np.ndarray):
+                _feed(asked.update, _checksum(cast("Array", taken)))
+            else:
+                _feed(asked.update, [wanted.target(k, i) for i in range(wanted.count)])
+        _feed(asked.update, good)
+        if (given := starts.take(rows)[0]) is not None:
+            _feed(began.update, _checksum(given))
+        targets.release()
+        starts.release()
+    return asked.hexdigest(), began.hexdigest()
+
+
+def _checksum(numbers: Array) -> tuple[tuple[int, ...], int]:
+    """The shape, and the sum of all bits, each number times its place: a hundred times as quick as a digest."""
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).reshape(-1).view(np.uint64)
+    return numbers.shape, int(bits @ (2 * np.arange(len(bits), dtype=np.uint64) + 1))
 
 
 def row_seed(seed: int, row: object, q0: object) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -61,7 +61,11 @@ class Lanes:
     checks_poses: bool = True
 
     def solve_rows(self, wanted: Wanted, q0: Array | None, seed: int | None, into: Answers) -> None:
-        X = np.ascontiguousarray(goal_poses(self.objective, wanted.taken[0], wanted.count))
+        taken: Any = wanted.taken[0]
+        if isinstance(taken, list | tuple):  # of whatever the goal takes
+            self.general.solve_rows(wanted, q0, seed, into)
+            return
+        X = np.ascontiguousarray(goal_poses(self.objective, taken, wanted.count))
         q, report = np.empty_like(into.q), np.empty((wanted.count, REPORT))
         starts = np.tile(self.home, (wanted.count, 1)) if q0 is None else q0
         mode, key = FROM_TABLE if q0 is None else FROM_SEED, 0.0 if seed is None else float(seed % KEYS)

@@ -32,9 +32,9 @@ def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
         return general
     home = solver.mechanism.q if solver._home is None else solver._home
     if chain.has_held:  # the table depends on where they stand
-        start = home if q0 is None else solver.mechanism.space.check_q(q0)
-        if start.ndim == 2:
+        if q0 is not None and np.ndim(q0) == 2:
             return general
+        start = home if q0 is None else solver.mechanism._one(q0)
         chain = ChainSearch(chain.chain, start, solver.options.restarts)
     return Lanes(chain, general, goal, np.array(home))
 

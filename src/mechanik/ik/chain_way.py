@@ -39,7 +39,7 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
             return None
     elif not is_point:
         return None
-    pool, has_held, nq = chain.pool, chain.has_held, mechanism.nq
+    usual_pool, has_held, nq = chain.pool, chain.has_held, mechanism.nq
     array, empty, solve_one = np.ndarray, np.empty, kernels.load("chain").solve_one
 
     def solve(target: Any, q0: Any) -> Solution | Tried | None:
@@ -56,8 +56,12 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
             q0, mode = home if home is not None else np.array(mechanism.q), FROM_TABLE
         elif type(q0) is not array:
             return None
+        pool = usual_pool
         if has_held:
+            if q0.shape != (nq,) or q0.dtype != np.float64:
+                return None
             chain.meet(q0)
+            pool = chain.pool  # another one since the table is another
         work = pool.pop() if pool else chain.new_work()
         q = empty(nq)
         try:
@@ -65,7 +69,9 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
         except TypeError:  # not contiguous arrays of float64, or of other dimensions
             return None
         if code < 0:
-            return chain.tried(work, code, q, perf_counter() - begun)
+            tried = chain.tried(work, code, q, perf_counter() - begun)
+            pool.append(work)
+            return tried
         pool.append(work)
         return Solution(solver, target.copy(), q, code, perf_counter() - begun, bounds)
 

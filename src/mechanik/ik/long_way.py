@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import ObjectiveError, Refused, WrongKind
-from mechanik.ik.short_way import Quick
+from mechanik.ik.short_way import SHORTEST, Quick
 from mechanik.kernels.problem import LOCKED
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame
 from mechanik.objectives.door import as_generator
+from mechanik.search.all_solutions import all_solutions
 from mechanik.search.chain_search import CLEARLY, Tried
 from mechanik.search.descents import Attempts
+from mechanik.search.nearest_of_all import nearest_of_all
+from mechanik.search.question import asked
 from mechanik.solvers.attempts import Call, search_compiled, search_in_python
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -88,18 +91,21 @@ class Careful(Quick):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
             for k in mechanism.space.balls_q:  # whose four numbers have no limits
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
-        plain = not (changes.keys() - {"restarts"} or history or is_step or options.restarts == 0)
-        plain = plain and lock is limits is feasible is callback is nearby is None
+        plain = not (changes.keys() - {"restarts", "max_seconds"} or history or is_step or options.restarts == 0)
+        plain = plain and lock is limits is callback is nearby is None and options.max_seconds >= SHORTEST
         if self._chain is not None and plain and tried is None:
             key = 0.0 if rng is None else float(rng.integers(1 << 31))
             X = self._chain.chain.target(self._rows[0])
             tried = None if X is None else self._chain.search(X, q, q0 is not None, key, changes.get("restarts"))
         if tried is not None:
-            if tried.is_solved:
+            if tried.is_solved and (feasible is None or bool(feasible(tried.q.copy()))):
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))
                 return Solution(self, objectives, tried.q, (out,), time.perf_counter() - begun, self._bounds)
-            options = replace(options, restarts=0)  # on from there, to the closest pose
-            q = tried.q if q0 is None else q
+            if tried.is_solved:  # but the caller does not like it
+                tried = None
+            else:  # on from there, to the closest pose
+                options = replace(options, restarts=0)
+                q = tried.q if q0 is None else q
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
         call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
@@ -132,6 +138,34 @@ class Careful(Quick):
             self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
             None if watch.history is None else np.array(watch.history), refused, each,
         )  # fmt: skip
+
+    def _nearest(
+        self,
+        targets: Targets | None,
+        q0: ArrayLike | None,
+        lock: Names | str | None,
+        limits: Mapping[str, ArrayLike] | None,
+        rng: np.random.Generator | None,
+        feasible: Callable[[Array], bool] | None,
+        history: bool,
+        callback: Callback | None,
+        changes: dict[str, Any],
+    ) -> Solution:
+        """The nearest of all solutions, or of those that the caller likes; without one, as far as it comes."""
+        begun = time.perf_counter()
+        drawn = None if rng is None else as_generator(rng)
+        with self._alone(), asked(self, targets, q0, lock, limits, self._aids) as question:
+            if feasible is None:
+                found = nearest_of_all(question, rng=drawn)
+            else:
+                every = all_solutions(question, rng=drawn)
+                found = next((q for q in every.q if feasible(q.copy())), None)
+        if found is not None:
+            q0, changes = found, {**changes, "restarts": 0}
+        with self._alone():
+            solution = self._solve(targets, q0, lock, limits, rng, feasible, history, callback, changes)
+        solution.seconds = time.perf_counter() - begun
+        return solution
 
     def _aids(self) -> tuple[Attempts | None, dict[str, Any]]:
         """What helps to look for all solutions: quick descents within the solver's own limits, and what is kept."""

@@ -14,7 +14,8 @@ from mechanik.ik.chain_way import chain_way
 from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, TARGET
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.objectives import PoseGoal
-from mechanik.program.chain import Weights, find_chain
+from mechanik.program.canonical_form import Weights
+from mechanik.program.chain import find_chain
 from mechanik.search.chain_search import CLEARLY, ChainSearch, Tried
 from mechanik.solvers.choice import choose
 from mechanik.solvers.iterate import attempt
@@ -32,6 +33,9 @@ from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
 
+LONG = 16
+SHORTEST = 2e-3
+"""Seconds: the chain kernel does not look at the clock, and takes up to one millisecond."""
 NEARLY_NO_TURN = 1e-6
 """Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
@@ -76,10 +80,11 @@ class Quick(Prepared):
         program, options, method = self._program, self.options, self.method
         usual = Options(
             restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
-            tolerance=options.tolerance, angle_tolerance=options.angle_tolerance,
+            tolerance=options.tolerance, angle_tolerance=options.angle_tolerance, max_seconds=options.max_seconds,
         )  # fmt: skip
         plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
-        if not plain or self._given is None or len(program.parts) != 1 or self.mechanism.closures:
+        plain = plain and options.max_seconds >= SHORTEST
+        if not plain or self._moves_joints or self._given is None or len(program.parts) != 1 or self.mechanism.closures:
             return None
         if len(self._objectives) != 1 or not self._objectives[0].required:
             return None
@@ -112,8 +117,11 @@ class Quick(Prepared):
         begun = perf_counter()
         best: tuple[Array, Array] | None = None
         with self._one_at_a_time:
-            for start in (tried.q,) if q0 is None else (q0, tried.q):
-                if best is not None and (best[1][SUCCESS] == 1.0 or not tried.cost < CLEARLY * goal_cost(best[1])):
+            for start in self._to_go_on_from(tried, q0):
+                is_seeded = q0 is not None
+                if best is not None and best[1][SUCCESS] == 1.0:
+                    break
+                if best is not None and is_seeded and not tried.cost < CLEARLY * goal_cost(best[1]):
                     break
                 found = self._short_way(target, start, None, {}, begun)
                 if found is None:
@@ -126,6 +134,13 @@ class Quick(Prepared):
         q, out = best
         out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
         return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
+
+    def _to_go_on_from(self, tried: Tried, q0: Any) -> tuple[Array, ...]:
+        """First the seed, so that nothing jumps; of a long chain, which few attempts were made for, also from home."""
+        if q0 is not None:
+            return q0, tried.q
+        is_long = self._home is not None and len(self._home) > LONG
+        return (tried.q, self._home) if is_long and self._home is not None else (tried.q,)
 
     def _short_way(
         self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float

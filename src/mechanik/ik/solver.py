@@ -21,7 +21,6 @@ from mechanik.objectives import Objective
 from mechanik.objectives.door import as_generator
 from mechanik.search.all_solutions import SAMPLES, TRIES, all_solutions
 from mechanik.search.chain_search import Tried
-from mechanik.search.nearest_of_all import nearest_of_all
 from mechanik.search.question import asked
 from mechanik.search.solution_set import SolutionSet
 from mechanik.solvers.freedoms import Names
@@ -96,9 +95,9 @@ class Solver(Careful):
             targets: new targets for this call: one for the only objective, or by objective's name, or as many as
                 there are objectives, None where one stays. Whatever the objective's `at` takes.
             q0: where to start, (nq,), and what to stay near. If not given: a serial chain with one pose-like goal
-                starts
-                from its seed table, which is fastest and may end anywhere; all else from where the mechanism stands.
-            nearest: whether to look for all solutions and give the one nearest to q0, or to where the mechanism stands.
+                starts from its seed table, which is fastest and may end anywhere; all else where the mechanism stands.
+            nearest: whether to look for all solutions and give the one nearest to q0, or to where the mechanism stands,
+                of those that are feasible. Takes milliseconds, whatever `max_seconds` says.
             lock, limits: for this call, besides those of the solver.
             rng: for all that is random; without it restarts follow Halton's sequence, the same each time.
             feasible: called with a solution's q; if it says no, the search goes on from the next start.
@@ -137,10 +136,7 @@ class Solver(Careful):
                     return Solution(self, given, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
         check_names(options, option_names(type(self.method)))
         if nearest:
-            with self._alone(), asked(self, targets, q0, lock, limits, self._aids) as question:
-                found = nearest_of_all(question, rng=None if rng is None else as_generator(rng))
-            if found is not None:
-                q0, options = found, {**options, "restarts": 0}
+            return self._nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)
         with self._alone():
             return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options, tried=tried)
 

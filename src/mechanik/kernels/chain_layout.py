@@ -1,8 +1,8 @@
 """The map of the chain kernels: names for every place in a chain's model, its seed table and a workspace.
 
-A chain is T = base . prod_j [ Rz(offset + q) Tz(slide q) Trans(t) Rx(alpha) ] . tool, in the canonical form of
-`program/chain.py`. Lengths are multiplied by LENGTH_SCALE throughout, so that they weigh against angles as they
-should.
+A chain is T = base . prod_j [ Rz(offset + q) Tz(slide q) Trans(t) Rx(alpha) ] . tool, in the form of
+`program/canonical_form.py`. Lengths are multiplied by LENGTH_SCALE throughout, so that they weigh against angles as
+they should.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 """
 PLACE_WEIGHT, TURN_WEIGHT: of the rows of position and of rotation, 0 if not wanted.
 IS_PARTIAL: whether single rows are asked for, which have ROW_WEIGHTS and are taken along axes of the target: those of
-positions are turned by PLACE_TURN against it, those of rotations by ROTATION_TURN, if not, with OWN_AXES, along AXES.
+positions are turned by PLACE_TURN against it, those of rotations by ROTATION_TURN. With OWN_AXES, along AXES instead.
 TURN_KIND: what the rows of rotation are: those of a rotation vector, or of an axis, or a cosine.
 REACH: how far the end can be from the first joint; infinite if its place is not asked for.
 WORK: iterations after which no further attempt is begun.

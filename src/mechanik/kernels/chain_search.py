@@ -1,8 +1,7 @@
 """From a target to an answer: attempts from a seed, from the seed table and from anywhere, in one lane or in eight.
 
 Each lane works on one target until that is done, and takes the next. What becomes of a target depends on the target,
-its q0 and the key,
-and on nothing else: not on the lane, nor on the neighbours, nor on the order.
+its q0 and the key, and on nothing else: not on the lane, nor on the neighbours, nor on the order.
 """
 
 from __future__ import annotations

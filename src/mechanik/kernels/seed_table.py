@@ -1,10 +1,9 @@
-"""The seed table: configurations spread over a chain's limits, each with where it puts the end, to find starts near a
-target.
+"""The seed table: configurations spread over a chain's limits, with where they put the end, for starts near a target.
 
 What the first and the last turning joint do is left out of the comparison, since it follows from the target: every
-    entry and every target is turned about the first axis to azimuth 0, and told by the last axis (a point on it, and
-    its direction) alone. The first joint is then the difference of the azimuths, and the last the best turn about its
-    axis. So few entries go a long way.
+entry and every target is turned about the first axis to azimuth 0, and told by the last axis (a point on it, and its
+direction) alone. The first joint is then the difference of the azimuths, and the last the best turn about its axis. So
+few entries go a long way.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ LAST_X = 8
 
 @helper
 def describe(C, R, at, f, first):
-    """Features of an end (R: 9 numbers of a rotation, row by row, and 3 of a place, from `at` on) into f, from
-    `first` on.
+    """Features of an end into f, from `first` on; R has its rotation, row by row, and its place, from `at` on.
 
     A point on the last axis and that axis, turned to azimuth 0; cosine and sine of the azimuth; and the last joint's x
     axis, turned likewise.

@@ -2,8 +2,8 @@
 
 Left to itself the compiler may or may not turn a loop over problems into vector instructions, and falls off a cliff in
 silence. Here a vector is a value of its own, with the arithmetic of a float. A kernel written over a number `like`,
-which is
-a float or a vector, is compiled for either: `load(like, a, i)` is one number of an array, or the eight from there on.
+which is a float or a vector, is compiled for either: `load(like, a, i)` is one number of an array, or the eight from
+there on.
 
 In plain Python (NUMBA_DISABLE_JIT) there are only floats.
 """

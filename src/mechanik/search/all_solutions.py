@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from operator import index
+from numbers import Integral
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def all_solutions(
         rng: for the starts; without it they follow Halton's sequence, the same each time.
     """
     for name, value in (("tries", tries), ("samples", samples), ("limit", limit)):
-        if value is not None and (isinstance(value, bool) or index(value) < 1):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
     c, q0 = question.conditions, question.q0
     findings = Findings(c)

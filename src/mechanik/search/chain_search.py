@@ -78,7 +78,7 @@ class ChainSearch:
         held_at = np.ascontiguousarray(q[self.columns])
         one_at_a_time.build_table(self.model, np.zeros(at.workspace_size(self.chain.n, 1)), held_at, table)
         self.table, self._held_at = table, held_at[self.chain.held]
-        self.pool.clear()
+        self.pool = []
 
     def meet(self, q: Array) -> None:
         """Make the table anew if joints that are held stand elsewhere than when it was made."""

@@ -17,9 +17,9 @@ class Options:
     Attributes:
         max_iterations: of an attempt, or with levels of each level of each chain. None: what is usual for the method.
         max_seconds: of a whole solve; infinite by default.
-        restarts: how many further starts are tried when the first does not lead to success. None: what is usual:
-            about a
-            millisecond's worth for a serial chain with one pose-like goal, none for all else.
+        restarts: how many further starts are tried when the first does not lead to success. None: what is usual: for a
+            serial chain with one pose-like goal about half a millisecond's worth, for all else none; nor where joints
+            have weights, tolerances are below 1e-11, or a call brings limits, locks, a callback or a history.
         tolerance, angle_tolerance: m and rad, of the goals and targets of a graph; objectives have their own.
         smallest_step: rad, or sizes of the mechanism; a step below it ends a level as STALLED. 0: never.
         smallest_gradient: relative to the error; below it a level cannot be lowered any more, which is called CLOSEST.
