@@ -78,10 +78,11 @@ def _all_rows(targets: Targets, starts: Starts) -> tuple[str, str]:
     return asked.hexdigest(), began.hexdigest()
 
 
-def _checksum(numbers: Array) -> tuple[tuple[int, ...], int]:
-    """The shape, and the sum of all bits, each number times its place: a hundred times as quick as a digest."""
-    bits = np.ascontiguousarray(numbers, dtype=np.float64).reshape(-1).view(np.uint64)
-    return numbers.shape, int(bits @ (2 * np.arange(len(bits), dtype=np.uint64) + 1))
+def _checksum(numbers: Array) -> object:
+    """The shape, and sums of all bits by rows and by columns, weighed by their places: much quicker than a digest."""
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64).reshape(len(numbers), -1)
+    by_row, by_column = bits.sum(axis=1), bits.sum(axis=0)
+    return numbers.shape, int(by_row @ (2 * np.arange(len(by_row), dtype=np.uint64) + 1)), by_column
 
 
 def row_seed(seed: int, row: object, q0: object) -> int:

@@ -46,8 +46,8 @@ def row_errors(mechanism: Mechanism, objectives: Sequence[Objective], wanted: Wa
     errors = np.zeros((len(q), len(objectives), 2))
     with np.errstate(over="ignore"):  # a target at 1e200 m is infinitely far away
         for k, objective in enumerate(objectives):
-            is_usual = type(objective) is Point or (type(objective) is PoseGoal and objective.dof == ALL)
-            if is_usual and not isinstance(wanted.taken[k], list):
+            is_list = isinstance(wanted.taken[k], list)
+            if not is_list and (type(objective) is Point or (type(objective) is PoseGoal and objective.dof == ALL)):
                 X_target = goal_poses(objective, wanted.taken[k], len(q))
                 errors[:, k] = _placement_errors(mechanism, objective, X_target, q)
                 continue
