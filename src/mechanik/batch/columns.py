@@ -123,11 +123,14 @@ class ThingColumn:
 
 
 def read(array: Numbers, rows: Rows) -> Array:
-    """A copy of some rows, float64 without gaps; nothing else of the array is touched."""
+    """Some rows, float64 without gaps, not to be written to; nothing else of the array is touched.
+
+    A copy, unless they lie in memory as they should.
+    """
     in_a_row = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
-    return np.array(
-        array[rows[0] : rows[-1] + 1] if in_a_row else array[rows], dtype=np.float64, order="C", subok=False
-    )
+    some = array[rows[0] : rows[-1] + 1] if in_a_row else array[rows]
+    is_as_it_should = type(array) is np.ndarray and some.dtype == np.float64 and some.flags.carray
+    return cast("Array", some) if is_as_it_should else np.array(some, dtype=np.float64, order="C", subok=False)
 
 
 def as_numbers(given: object, what: str) -> Numbers:

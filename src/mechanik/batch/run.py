@@ -84,7 +84,8 @@ def run_batch(
     if result.is_finished:
         return result
     if chunk is None:  # some for each thread, so that all end together
-        chunk = min(engine.chunk, max(engine.chunk // SMALLEST, wanted.count // (CHUNKS_EACH * threads)))
+        each = engine.chunk if threads == 1 else wanted.count // (CHUNKS_EACH * threads)
+        chunk = min(engine.chunk, max(engine.chunk // SMALLEST, each))
     threads = min(threads, -(-wanted.count // chunk))
     return _Run(engine, wanted, starts, result, told).run(threads, chunk)
 
