@@ -363,3 +363,13 @@ def test_the_nearest_is_the_nearest_that_is_feasible():
     solution = solver.solve(q0=arm.q, nearest=True, feasible=lambda q: bool(np.abs(q - wanted).max() < 1e-6))
     assert solution.success
     np.testing.assert_allclose(solution.q, wanted, atol=1e-6)
+
+
+def test_a_time_limit_holds_with_a_million_restarts():
+    arm = mk.gallery.ur5()
+    X = arm.pose("tool0")
+    X[:3, 3] = (0.05, 0.0, 0.1)  # inside the arm's own column
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", X), restarts=10**6, max_seconds=0.02)
+    few, many = solver.solve(X, arm.q), solver.solve(X, arm.q, max_seconds=0.2)
+    assert not few.success
+    assert 10 * few.attempts > many.attempts > 3 * few.attempts > 300

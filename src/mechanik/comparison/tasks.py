@@ -222,7 +222,8 @@ def nothing_to_do(exercise: Exercise) -> Any:
 
 def make_solver(exercise: Exercise, solver: str) -> Solver:
     """A solver by name, as anybody would make it for the exercise."""
-    return Solver(exercise.robot.mechanism, exercise.goals, solver=solver, limits=exercise.limits)
+    # one attempt at a time, by the method itself: the next start is part of what is measured
+    return Solver(exercise.robot.mechanism, exercise.goals, solver=solver, limits=exercise.limits, restarts=0)
 
 
 def _placed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import math
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -96,7 +96,8 @@ class Careful(Quick):
         if self._chain is not None and plain and tried is None:
             key = 0.0 if rng is None else float(rng.integers(1 << 31))
             X = self._chain.chain.target(self._rows[0])
-            tried = None if X is None else self._chain.search(X, q, q0 is not None, key, changes.get("restarts"))
+            restarts, seconds = (options.restarts, options.max_seconds) if changes else (None, math.inf)
+            tried = None if X is None else self._chain.search(X, q, q0 is not None, key, restarts, seconds)
         if tried is not None:
             if tried.is_solved and (feasible is None or bool(feasible(tried.q.copy()))):
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))

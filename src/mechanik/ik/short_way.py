@@ -105,7 +105,7 @@ class Quick(Prepared):
         if len(chain.columns) == self.mechanism.nq and not chain.held.any():
             low, high = (np.where(np.isfinite(one), one, 0.0) for one in self._bounds)
             self._home = np.clip(0.5 * (low + high), *self._bounds)
-        return ChainSearch(chain, self.mechanism.q, options.restarts)
+        return ChainSearch(chain, self.mechanism.q, options.restarts, options.max_seconds)
 
     def _short_end(self, target: Targets, tried: Tried, q0: Any) -> Solution | None:
         """From where the chain kernel gave up on to the closest pose; None if there is no short way to it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,9 @@ one_at_a_time = kernels.Lazy("chain", "solve_one", "build_table")
 in_lanes = kernels.Lazy("lanes", "solve_rows")
 
 WORK, BESIDES = 20_000, 3
-"""Iterations, times the joints and some more, after which a target is given up: more than half a millisecond."""
+"""Iterations, times the joints and some more, after which a target is given up."""
+SECONDS = 7e-4
+"""What that takes, on a 2-core cloud machine."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,22 +59,28 @@ class ChainSearch:
         pool: workspaces that nobody uses; taken and put back in one step, so that threads need no lock.
     """
 
-    def __init__(self, chain: Chain, q: Array, restarts: int | None = None) -> None:
+    def __init__(self, chain: Chain, q: Array, restarts: int | None = None, seconds: float = math.inf) -> None:
         """
         Args:
             q: (nq,) where joints that are held stand.
             restarts: how many starts are tried after the first; None: as many as a millisecond allows.
+            seconds: about how long a search may take.
         """
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
         self.model = chain.model.copy()
-        if restarts is None:
-            self.model[at.WORK] = WORK / (chain.n + BESIDES)
-        else:
-            self.model[at.MAX_ATTEMPTS] = restarts + 1
+        self._limit(self.model, restarts, seconds)
         self.has_held = bool(chain.held.any())
         self.pool: list[Array] = []
         self._lane_pool: list[Array] = []
         self._build(q)
+
+    def _limit(self, model: Array, restarts: int | None, seconds: float) -> None:
+        """How many attempts are made, and how many iterations in all."""
+        share = 1.0 if restarts is None else math.inf
+        if restarts is not None:
+            model[at.MAX_ATTEMPTS] = restarts + 1
+        # a target that is nearly reached gets twice as much
+        model[at.WORK] = min(share, 0.5 * seconds / SECONDS) * WORK / (self.chain.n + BESIDES)
 
     def _build(self, q: Array) -> None:
         table = np.zeros(2 * int(self.model[at.TABLE_SIZE]), dtype=np.float32)
@@ -86,7 +95,13 @@ class ChainSearch:
             self._build(q)
 
     def search(
-        self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
+        self,
+        X: Array,
+        q0: Array,
+        has_seed: bool,
+        key: float = 0.0,
+        restarts: int | None = None,
+        seconds: float = math.inf,
     ) -> Tried | None:
         """One target (4, 4). None if q0 is too far away for the kernel.
 
@@ -94,14 +109,15 @@ class ChainSearch:
             q0: (nq,) the seed; without one, where the joints outside the chain stand.
             key: for all that is random.
             restarts: how many, if not as usual.
+            seconds: about how long it may take, if not as usual.
         """
         if self.has_held:
             self.meet(q0)
         work, q = self.new_work(), np.empty(len(q0))
         mode = at.FROM_SEED if has_seed else at.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
-        if restarts is not None:
-            work[at.MAX_ATTEMPTS], work[at.WORK] = restarts + 1, np.inf
+        if restarts is not None or seconds < math.inf:
+            self._limit(work, restarts, seconds)
         code = one_at_a_time.solve_one(work, X, q0, mode, key, q)
         return self.tried(work, code, q)
 
