@@ -68,7 +68,7 @@ class Careful(Quick):
         is_step: bool = False,
         tried: Tried | None = None,
     ) -> Solution:
-        begun = time.perf_counter()
+        begun = time.perf_counter() - (0.0 if tried is None else tried.seconds)
         if rng is not None:
             as_generator(rng)
         if feasible is not None and not callable(feasible):
