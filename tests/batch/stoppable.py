@@ -5,6 +5,7 @@ Its answers are made up, so that nothing is compiled. Prints what became of it, 
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def peak() -> int:
 
 
 def main(folder: str, targets: str, pause: str, threads: str) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have turned it off
     if float(pause):
         import mechanik.batch.run
 

@@ -361,7 +361,9 @@ def test_an_interrupted_process_exits_130_and_keeps_what_is_done(tmp_path):
     body = gallery.make("humanoid")
     p = body.pose("left_hand", body.random(np.random.default_rng(0), 200_000))[:, :3, 3]
     np.save(tmp_path / "t.npy", p)
-    call = "import sys; from mechanik.cli import main; sys.exit(main())"
+    # whoever started the tests may have turned signals off
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    call = f"{heed}; import sys; from mechanik.cli import main; sys.exit(main())"
     words = ["batch", "gallery:humanoid", "--link", "left_hand", "--targets", "t.npy", "--out", "r.npz"]
     running = subprocess.Popen(
         [sys.executable, "-c", call, *words], cwd=tmp_path, env=_environment(), stderr=subprocess.PIPE, text=True

@@ -35,7 +35,7 @@ def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
         if q0 is not None and np.ndim(q0) == 2:
             return general
         start = home if q0 is None else solver.mechanism._one(q0)
-        chain = ChainSearch(chain.chain, start, solver.options.restarts, solver.options.max_seconds)
+        chain = ChainSearch(chain.chain, start, solver.options.restarts)
     return Lanes(chain, general, goal, np.array(home))
 
 

@@ -94,11 +94,15 @@ class Careful(Quick):
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
         plain = not (changes.keys() - {"restarts", "max_seconds"} or history or is_step or options.restarts == 0)
         plain = plain and lock is limits is callback is nearby is None and options.max_seconds >= SHORTEST
+        plain = plain and (feasible is None or options.restarts is None)
         if self._chain is not None and plain and tried is None:
             key = 0.0 if rng is None else float(rng.integers(1 << 31))
-            X = self._chain.chain.target(self._rows[0])
-            restarts, seconds = (options.restarts, options.max_seconds) if changes else (None, math.inf)
-            tried = None if X is None else self._chain.search(X, q, q0 is not None, key, restarts, seconds)
+            X, seeded, restarts = self._chain.chain.target(self._rows[0]), q0 is not None, options.restarts
+            if X is not None and restarts is not None and options.max_seconds < math.inf:
+                deadline = begun + options.max_seconds - SHORTEST / 2
+                tried = self._chain.search_until(deadline, X, q, seeded, key, restarts)
+            elif X is not None:
+                tried = self._chain.search(X, q, seeded, key, restarts)
         if tried is not None:
             if tried.is_solved and (feasible is None or bool(feasible(tried.q.copy()))):
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))

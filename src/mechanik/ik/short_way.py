@@ -67,7 +67,8 @@ class Quick(Prepared):
         if quick and not self._moves_joints and self.options.max_seconds == np.inf:
             self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
         self._chain = self._find_chain()
-        self._by_chain = None if self._chain is None else chain_way(self, self._chain, self._rows[0])
+        has_time = self.options.max_seconds == math.inf
+        self._by_chain = None if self._chain is None or not has_time else chain_way(self, self._chain, self._rows[0])
         if self._shortcut is not None:
             packed = self._program.parts[0].packed
             self._ints, self._floats, self._out = packed.ints, packed.floats, packed.at["out"]
@@ -105,7 +106,7 @@ class Quick(Prepared):
         if len(chain.columns) == self.mechanism.nq and not chain.held.any():
             low, high = (np.where(np.isfinite(one), one, 0.0) for one in self._bounds)
             self._home = np.clip(0.5 * (low + high), *self._bounds)
-        return ChainSearch(chain, self.mechanism.q, options.restarts, options.max_seconds)
+        return ChainSearch(chain, self.mechanism.q, options.restarts)
 
     def _short_end(self, target: Targets, tried: Tried, q0: Any) -> Solution | None:
         """From where the chain kernel gave up on to the closest pose; None if there is no short way to it.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,7 @@ one_at_a_time = kernels.Lazy("chain", "solve_one", "build_table")
 in_lanes = kernels.Lazy("lanes", "solve_rows")
 
 WORK, BESIDES = 20_000, 3
-"""Iterations, times the joints and some more, after which a target is given up."""
-SECONDS = 7e-4
-"""What that takes, on a 2-core cloud machine."""
+"""Iterations, times the joints and some more, after which a target is given up: more than half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +43,8 @@ class Tried:
         return self.code >= 0
 
 
+SLICE = 250
+"""Restarts between two looks at the clock: about a millisecond."""
 CLEARLY = 0.99
 """Of the cost of the closest pose that a seed leads to: another that is not below it is not worth a jump."""
 
@@ -59,28 +59,26 @@ class ChainSearch:
         pool: workspaces that nobody uses; taken and put back in one step, so that threads need no lock.
     """
 
-    def __init__(self, chain: Chain, q: Array, restarts: int | None = None, seconds: float = math.inf) -> None:
+    def __init__(self, chain: Chain, q: Array, restarts: int | None = None) -> None:
         """
         Args:
             q: (nq,) where joints that are held stand.
             restarts: how many starts are tried after the first; None: as many as a millisecond allows.
-            seconds: about how long a search may take.
         """
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
         self.model = chain.model.copy()
-        self._limit(self.model, restarts, seconds)
+        self._limit(self.model, restarts)
         self.has_held = bool(chain.held.any())
         self.pool: list[Array] = []
         self._lane_pool: list[Array] = []
         self._build(q)
 
-    def _limit(self, model: Array, restarts: int | None, seconds: float) -> None:
-        """How many attempts are made, and how many iterations in all."""
-        share = 1.0 if restarts is None else math.inf
-        if restarts is not None:
-            model[at.MAX_ATTEMPTS] = restarts + 1
-        # a target that is nearly reached gets twice as much
-        model[at.WORK] = min(share, 0.5 * seconds / SECONDS) * WORK / (self.chain.n + BESIDES)
+    def _limit(self, model: Array, restarts: int | None) -> None:
+        """How many attempts are made, and how many iterations in all; who asks for many gets them, hopeless or not."""
+        if restarts is None:
+            model[at.WORK] = WORK / (self.chain.n + BESIDES)
+        else:
+            model[at.MAX_ATTEMPTS], model[at.WORK], model[at.REACH] = restarts + 1, np.inf, np.inf
 
     def _build(self, q: Array) -> None:
         table = np.zeros(2 * int(self.model[at.TABLE_SIZE]), dtype=np.float32)
@@ -95,13 +93,7 @@ class ChainSearch:
             self._build(q)
 
     def search(
-        self,
-        X: Array,
-        q0: Array,
-        has_seed: bool,
-        key: float = 0.0,
-        restarts: int | None = None,
-        seconds: float = math.inf,
+        self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
     ) -> Tried | None:
         """One target (4, 4). None if q0 is too far away for the kernel.
 
@@ -109,17 +101,33 @@ class ChainSearch:
             q0: (nq,) the seed; without one, where the joints outside the chain stand.
             key: for all that is random.
             restarts: how many, if not as usual.
-            seconds: about how long it may take, if not as usual.
         """
         if self.has_held:
             self.meet(q0)
         work, q = self.new_work(), np.empty(len(q0))
         mode = at.FROM_SEED if has_seed else at.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
-        if restarts is not None or seconds < math.inf:
-            self._limit(work, restarts, seconds)
+        if restarts is not None:
+            self._limit(work, restarts)
         code = one_at_a_time.solve_one(work, X, q0, mode, key, q)
         return self.tried(work, code, q)
+
+    def search_until(
+        self, deadline: float, X: Array, q0: Array, has_seed: bool, key: float, restarts: int
+    ) -> Tried | None:
+        """As `search`, with a look at the clock (as `time.perf_counter` has it) after each slice of restarts."""
+        best, made, spent = None, 0, 0
+        while True:
+            tried = self.search(X, q0, has_seed, key, min(restarts - made, SLICE))
+            if tried is None:
+                return None
+            made, spent = made + tried.attempts, spent + tried.iterations
+            if best is None or tried.is_solved or tried.cost < best.cost:
+                best = tried
+            if tried.is_solved or made > restarts or perf_counter() >= deadline:
+                code = best.code if not best.is_solved else (made << 32) + 2 * spent + (best.code & 1)
+                return replace(best, code=code, attempts=made, iterations=spent)
+            key += 1.0
 
     def tried(self, work: Array, code: int, q: Array, seconds: float = 0.0) -> Tried | None:
         """What a workspace says of the search that has just ended in it; None if it was none."""
