@@ -16,7 +16,7 @@ from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SU
 from mechanik.objectives import PoseGoal
 from mechanik.program.canonical_form import Weights
 from mechanik.program.chain import find_chain
-from mechanik.search.chain_search import CLEARLY, ChainSearch, Tried
+from mechanik.search.chain_search import CLEARLY, LONG, ChainSearch, Tried
 from mechanik.solvers.choice import choose
 from mechanik.solvers.iterate import attempt
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -33,7 +33,6 @@ from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
 
-LONG = 16
 SHORTEST = 2e-3
 """Seconds: the chain kernel does not look at the clock, and takes up to one millisecond."""
 NEARLY_NO_TURN = 1e-6
@@ -119,10 +118,7 @@ class Quick(Prepared):
         best: tuple[Array, Array] | None = None
         with self._one_at_a_time:
             for start in self._to_go_on_from(tried, q0):
-                is_seeded = q0 is not None
-                if best is not None and best[1][SUCCESS] == 1.0:
-                    break
-                if best is not None and is_seeded and not tried.cost < CLEARLY * goal_cost(best[1]):
+                if best is not None and (best[1][SUCCESS] == 1.0 or not tried.cost < CLEARLY * goal_cost(best[1])):
                     break
                 found = self._short_way(target, start, None, {}, begun)
                 if found is None:
@@ -137,11 +133,10 @@ class Quick(Prepared):
         return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
 
     def _to_go_on_from(self, tried: Tried, q0: Any) -> tuple[Array, ...]:
-        """First the seed, so that nothing jumps; of a long chain, which few attempts were made for, also from home."""
-        if q0 is not None:
-            return q0, tried.q
-        is_long = self._home is not None and len(self._home) > LONG
-        return (tried.q, self._home) if is_long and self._home is not None else (tried.q,)
+        """First the seed, so that nothing jumps; for a long chain, for which few attempts were made, its middle."""
+        if q0 is None and self._home is not None and len(self._home) > LONG:
+            q0 = self._home
+        return (tried.q,) if q0 is None else (q0, tried.q)
 
     def _short_way(
         self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float

@@ -43,6 +43,8 @@ class Tried:
         return self.code >= 0
 
 
+LONG = 30
+"""Joints; of a longer chain the descents to the closest pose take as long as the attempts before them."""
 SLICE = 250
 """Restarts between two looks at the clock: about a millisecond."""
 CLEARLY = 0.99
@@ -76,7 +78,8 @@ class ChainSearch:
     def _limit(self, model: Array, restarts: int | None) -> None:
         """How many attempts are made, and how many iterations in all; who asks for many gets them, hopeless or not."""
         if restarts is None:
-            model[at.WORK] = WORK / (self.chain.n + BESIDES)
+            share = 1.0 if self.chain.n <= LONG else 0.5
+            model[at.WORK] = share * WORK / (self.chain.n + BESIDES)
         else:
             model[at.MAX_ATTEMPTS], model[at.WORK], model[at.REACH] = restarts + 1, np.inf, np.inf
 
