@@ -77,6 +77,7 @@ class Quick(Prepared):
 
     def _find_chain(self) -> ChainSearch | None:
         """The chain kernel's view of what is asked, if it is one pose-like goal of a serial chain and nothing else."""
+        self._home: Array | None = None
         program, options, method = self._program, self.options, self.method
         usual = Options(
             restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
@@ -101,7 +102,6 @@ class Quick(Prepared):
         if chain is None:
             return None
         # where the chain is all that there is, nobody has to ask where the mechanism stands
-        self._home = None
         if len(chain.columns) == self.mechanism.nq and not chain.held.any():
             low, high = (np.where(np.isfinite(one), one, 0.0) for one in self._bounds)
             self._home = np.clip(0.5 * (low + high), *self._bounds)
