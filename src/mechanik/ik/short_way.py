@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +15,8 @@ from mechanik.ik.chain_way import chain_way
 from mechanik.kernels.problem import AT_DATA, BLOCK_FLOATS, FRAME_A, TARGET
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
 from mechanik.objectives import PoseGoal
+from mechanik.objectives.relation import Relation
+from mechanik.program import rewrite
 from mechanik.program.canonical_form import Weights
 from mechanik.program.chain import find_chain
 from mechanik.search.chain_search import CLEARLY, LONG, ChainSearch, Tried
@@ -25,8 +28,9 @@ from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.options import Options
 from mechanik.solvers.prepared import Prepared
 from mechanik.solvers.problem import Problem
-from mechanik.solvers.running import descent
+from mechanik.solvers.running import NO_TARGET, descent
 from mechanik.solvers.seed_starts import easily_shut
+from mechanik.solvers.several import STAYS, SeveralTargets, find_several
 from mechanik.solvers.shortcut import find_shortcut, is_pose, put_pose, with_ends
 from mechanik.solvers.solution import Solution, goal_cost
 from mechanik.solvers.starts import halton_starts
@@ -35,6 +39,7 @@ from mechanik.spatial.array import Array
 
 SHORTEST = 2e-3
 """Seconds: the chain kernel does not look at the clock, and takes up to one millisecond."""
+NO_STARTS = np.zeros((0, 0))
 NEARLY_NO_TURN = 1e-6
 """Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
@@ -65,6 +70,10 @@ class Quick(Prepared):
         quick = isinstance(self.method, LevenbergMarquardt) or self.options.further_starts == 0
         if quick and not self._moves_joints and self.options.max_seconds == np.inf:
             self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
+        self._several: SeveralTargets | None = None
+        self._own_rows: list[tuple[Relation, ...]] = self._rows
+        if self._shortcut is None and self._may_take_several():
+            self._several = find_several(self._program, self._objectives, self._rows, self._bounds)
         self._chain = self._find_chain()
         has_time = self.options.max_seconds == math.inf
         self._by_chain = None if self._chain is None or not has_time else chain_way(self, self._chain, self._rows[0])
@@ -161,6 +170,46 @@ class Quick(Prepared):
             return None
         is_last_word = self._second is None and len(starts) == self.options.further_starts
         return q if code == DONE and (is_last_word or self._out[SUCCESS] == 1.0) else None
+
+    def _may_take_several(self) -> bool:
+        """Whether nothing but the targets changes from call to call, and they are those of the solver's own goals."""
+        plain = isinstance(self.method, LevenbergMarquardt) and not self._is_auto and not self._moves_joints
+        given = self._given is not None and len(self._given) == len(self._objectives)
+        mine = given and all(one is other for one, other in zip(self._given or (), self._objectives, strict=True))
+        return plain and mine and self.options.max_seconds == math.inf and self.options.rest_factor == 1.0
+
+    def _short_way_of_several(self, targets: Targets, q0: Array, begun: float) -> Solution | None:
+        """Straight to the kernel with new targets for all goals that take one, part by part."""
+        several = self._several
+        assert several is not None
+        for k in self._balls:
+            if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
+                return None
+        numbers = several.numbers(targets)
+        if numbers is None or q0.dtype != np.float64 or not several.put(numbers, q0):
+            return None
+        if self._rows is not self._own_rows:  # a longer way may have left other targets where none are given now
+            for number, kind in enumerate(several.kinds):
+                if kind == STAYS:
+                    rewrite(self._program, number, self._own_rows[number])
+            self._rows = self._own_rows
+            self._blocks = self._relations_of_blocks()
+        outs: list[Array] = []
+        q = q0
+        for part in self._program.parts:
+            packed, found = part.packed, np.empty(self._shape)
+            try:
+                code = descent.search(packed.ints, packed.floats, NO_TARGET, q, NO_STARTS, found)
+            except TypeError:  # not a contiguous array of float64
+                return None
+            out = packed.at["out"]
+            if code != DONE or (out[SUCCESS] != 1.0 and self.options.further_starts):
+                return None
+            outs.append(out.copy())
+            q = found
+        self._is_aimed = True
+        asked = partial(several.objectives, self._objectives, numbers)
+        return Solution(self, asked, q, tuple(outs), perf_counter() - begun, self._bounds)
 
     def _short_attempt(
         self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float

@@ -119,7 +119,7 @@ class Solver(Careful):
             if tried is not None and (closest := self._short_end(targets, tried, q0)) is not None:
                 return closest
         elif (
-            self._shortcut is not None
+            (self._shortcut is not None or self._several is not None)
             and Frame.edits == self._edits
             and type(q0) is np.ndarray
             and q0.shape == self._shape
@@ -129,11 +129,16 @@ class Solver(Careful):
         ):
             begun = time.perf_counter()
             with self._one_at_a_time:
-                q = self._short_way(targets, q0, rng, options, begun)
-                if q is not None:
-                    self._is_aimed = True
-                    given = targets if isinstance(targets, float) else targets.copy()
-                    return Solution(self, given, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
+                if self._shortcut is not None:
+                    q = self._short_way(targets, q0, rng, options, begun)
+                    if q is not None:
+                        self._is_aimed = True
+                        given = targets if isinstance(targets, float) else targets.copy()
+                        return Solution(self, given, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
+                elif not options and rng is None and targets is not None:
+                    found = self._short_way_of_several(targets, q0, begun)
+                    if found is not None:
+                        return found
         check_names(options, option_names(type(self.method)))
         if nearest:
             return self._nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)

@@ -84,7 +84,7 @@ def pack(
     node_of = {node: k for k, node in enumerate(needed)} | {-1: -1}
     heights = [draft.height for draft in drafts]
     stages = len(wishes)
-    shapes = [_shape(s, drafts, members, c) for s in range(stages)]
+    shapes = [_shape(s, drafts, members, place.tolist()) for s in range(stages)]
     hard, wide = (max(0, *found) for found in zip(*[(one.hard, one.is_wide * one.rows) for one in shapes], strict=True))
     square = c * c if c <= LARGEST_SQUARE or any(one.is_narrow for one in shapes) else 0
     sizes = {
@@ -265,14 +265,30 @@ class Shape:
     chain: int
 
 
-def _shape(stage: int, drafts: Sequence[Draft], members: Sequence[Sequence[int]], columns: int) -> Shape:
+def _shape(stage: int, drafts: Sequence[Draft], members: Sequence[Sequence[int]], place: Sequence[int]) -> Shape:
+    columns = len(place)
     hard = sum(draft.height for draft in drafts if draft.stage < stage)
     soft = [b for b, draft in enumerate(drafts) if draft.stage == stage]
     several = [b for b in soft if (drafts[b].height, len(members[b])) != (1, 1)]
     rows = sum(drafts[b].height for b in several) + min(hard, columns)
     is_wide = bool(soft) and columns >= max(WIDE * rows, FEWEST)
+    if is_wide and hard == 0:  # legs that share but a body leave most of the matrix empty
+        is_wide = rows * rows * columns < _work_over_columns(several, drafts, members, place)
     chain = several[0] if is_wide and hard == 0 and len(several) == 1 and drafts[several[0]].is_chain else -1
     return Shape(hard, rows, is_wide, bool(soft) and not is_wide, chain)
+
+
+def _work_over_columns(
+    blocks: Sequence[int], drafts: Sequence[Draft], members: Sequence[Sequence[int]], place: Sequence[int]
+) -> int:
+    """About how many products it takes to add up the matrix of some blocks and to solve with it, times two."""
+    first = list(range(len(place)))  # of each row of the matrix, in the order of elimination
+    for b in blocks:
+        nearest = min((place[k] for k in members[b]), default=0)
+        for k in members[b]:
+            first[place[k]] = min(first[place[k]], nearest)
+    sums = sum(drafts[b].height * len(members[b]) ** 2 for b in blocks)
+    return sums + sum((row - start) ** 2 for row, start in enumerate(first))
 
 
 def _room(sizes: Mapping[str, int], columns: Indices) -> Packed:

@@ -111,7 +111,7 @@ class Prepared:
         if self._lock is not None:
             active &= ~as_mask(mechanism, self._lock, False)
         self._objectives = objectives
-        self._rows = self._relations(objectives, None) if relations is None else relations
+        self._rows: list[tuple[Relation, ...]] = self._relations(objectives, None) if relations is None else relations
         factors, ease = as_weights(mechanism, objectives, self._weights)
         self._settings = Settings(
             active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight

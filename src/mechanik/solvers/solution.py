@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +44,7 @@ class Solution:
     def __init__(
         self,
         solver: Prepared,
-        asked: tuple[Objective, ...] | Array | float | None,
+        asked: tuple[Objective, ...] | Callable[[], tuple[Objective, ...]] | Array | float | None,
         q: Array,
         outs: tuple[Array, ...] | int,
         seconds: float,
@@ -55,7 +55,7 @@ class Solution:
     ) -> None:
         """
         Args:
-            asked: the objectives, or a new target of the only one, or None: as the solver was made.
+            asked: the objectives, or what makes them, or a new target of the only one, or None: as the solver was made.
             outs: what the kernel reports, for each part of the program; or, of a chain that was solved, the number that
                 the chain kernel returned.
             bounds: limits of this call, (nq,) each.
@@ -162,6 +162,8 @@ class Solution:
         asked = self._asked
         if asked is None:
             return self._solver.objectives
+        if callable(asked):
+            asked = self._asked = asked()
         return asked if isinstance(asked, tuple) else (self._solver.objectives[0].at(asked),)
 
     @property

@@ -1,0 +1,73 @@
+"""New targets for several goals, checked and put into a problem: a small kernel for fast loops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mechanik.kernels.compiler import kernel, part
+from mechanik.spatial.array import Array
+
+POSE, PLACE, VALUE = range(3)
+"""Kinds of targets: 16 numbers, 3, and 1."""
+NEVER = -1
+NOT_A_ROTATION = 1e-6
+"""How far the columns of a rotation may be from unit length and from right angles, in all."""
+TURN = 2.0 * math.pi
+
+
+@part
+def put_pose(F: Array, to: int, numbers: Array, k: int) -> bool:
+    """A pose, row by row from numbers[k] on, as a rotation and a place; False if it is none."""
+    off = 0.0
+    for c in range(3):
+        dot, square = 0.0, 0.0
+        for r in range(3):
+            here, beside = numbers[k + 4 * r + c], numbers[k + 4 * r + (c + 1) % 3]
+            square += here * here
+            dot += here * beside
+        off += abs(dot) + abs(square - 1.0) + abs(numbers[k + 12 + c])
+    x = numbers[k + 5] * numbers[k + 10] - numbers[k + 6] * numbers[k + 9]
+    y = numbers[k + 6] * numbers[k + 8] - numbers[k + 4] * numbers[k + 10]
+    z = numbers[k + 4] * numbers[k + 9] - numbers[k + 5] * numbers[k + 8]
+    mirrored = numbers[k] * x + numbers[k + 1] * y + numbers[k + 2] * z < 0.0
+    if mirrored or not off + abs(numbers[k + 15] - 1.0) < NOT_A_ROTATION:
+        return False
+    for r in range(3):
+        F[to + 9 + r] = numbers[k + 4 * r + 3]
+        for c in range(3):
+            F[to + 3 * r + c] = numbers[k + 4 * r + c]
+    return True
+
+
+@kernel("b1(f8[::1], i8[:,::1], f8[::1], f8[::1])")
+def put_targets(F: Array, plan: np.ndarray[Any, np.dtype[np.int64]], numbers: Array, q0: Array) -> bool:
+    """
+    Args:
+        F: the numbers of a problem.
+        plan: (k, 4) of each target its kind, where it goes, where its numbers begin, and which number of q0 an angle
+            shall be near to by full turns (NEVER: by none).
+        numbers: of all targets.
+    Returns:
+        False if a number is not finite or a pose is none; then some targets may have been put in and others not.
+    """
+    total = 0.0
+    for k in range(numbers.shape[0]):
+        total += 0.0 * numbers[k]
+    if total != 0.0:  # nor is NaN
+        return False
+    for i in range(plan.shape[0]):
+        to, k = plan[i, 1], plan[i, 2]
+        if plan[i, 0] == POSE:
+            if not put_pose(F, to, numbers, k):
+                return False
+        elif plan[i, 0] == PLACE:
+            for r in range(3):
+                F[to + 9 + r] = numbers[k + r]
+        else:
+            F[to] = numbers[k]
+            if plan[i, 3] >= 0:
+                F[to] += TURN * np.rint((q0[plan[i, 3]] - numbers[k]) / TURN)
+    return True

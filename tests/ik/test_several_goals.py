@@ -1,0 +1,142 @@
+"""Several goals on the short way: the same answers as on the long one, whatever was asked before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import MechanikError
+from mechanik.spatial import make, rotation
+
+FEET_AND_HANDS = ("left_foot", "right_foot", "left_hand", "right_hand")
+
+
+def body_goals() -> list[mk.Objective]:
+    body = mk.gallery.humanoid()
+    return [mk.PoseGoal(link, body.pose(link), name=link) for link in FEET_AND_HANDS]
+
+
+def moved(targets, rng, far=0.03):
+    return [
+        make(X[:3, :3] @ rotation.exp(far * rng.normal(size=3)), X[:3, 3] + far * rng.normal(size=3)) for X in targets
+    ]
+
+
+def is_short(solver, targets, q0) -> bool:
+    return solver._several is not None and solver._several.numbers(targets) is not None and len(q0) > 0
+
+
+def driven_chain(count: int) -> mk.Mechanism:
+    """Four-bars that stand on each other's couplers."""
+    b = mk.Builder("chain")
+    ground, at = "ground", np.zeros(3)
+    for k in range(count):
+        b.revolute(f"crank{k}", ground, f"crank{k}", at=at, value=1.0)
+        b.revolute(f"knee{k}", f"crank{k}", f"coupler{k}", at=(0.5, 0, 0), value=-0.4)
+        b.revolute(f"rocker{k}", ground, f"rocker{k}", at=at + np.array([2.0, 0.0, 0.0]), value=1.9)
+        b.close(f"pin{k}", f"coupler{k}", f"rocker{k}", "pin", at=(1.8, 0, 0))
+        ground, at = f"coupler{k}", np.array([0.2, 0.5, 0.0])
+    return b.build()
+
+
+@pytest.mark.parametrize("form", ["list", "array", "names"])
+def test_four_goals_of_a_body_are_solved_as_on_the_long_way(form):
+    body, goals = mk.gallery.humanoid(), body_goals()
+    solver, rng, q = mk.Solver(body, goals), np.random.default_rng(1), body.q
+    home = [body.pose(link) for link in FEET_AND_HANDS]
+    for _ in range(20):
+        targets = moved(home, rng)
+        given = {"list": targets, "array": np.array(targets), "names": dict(zip(FEET_AND_HANDS, targets, strict=True))}
+        assert is_short(solver, given[form], q)
+        short = solver.solve(given[form], q)
+        long = solver.solve(targets, q, history=True)
+        assert (short.q == long.q).all()
+        assert short.success == long.success
+        assert short.iterations == long.iterations
+        for name, target in zip(FEET_AND_HANDS, targets, strict=True):
+            apart = np.linalg.norm(body.pose(name, short.q)[:3, 3] - target[:3, 3])
+            assert short.errors[name].position == pytest.approx(apart, abs=1e-12)
+
+
+def test_points_and_poses_and_what_stays_mix():
+    body = mk.gallery.humanoid()
+    place = body.pose("left_hand")[:3, 3]
+    goals = [
+        mk.PoseGoal("left_foot", body.pose("left_foot")),
+        mk.PoseGoal("right_foot", body.pose("right_foot")),
+        mk.Point("left_hand", place),
+        mk.Orientation("head", body.pose("head")[:3, :3]),
+    ]
+    solver, q = mk.Solver(body, goals), body.q
+    targets = [body.pose("left_foot"), body.pose("right_foot"), place + np.array([0.0, 0.05, 0.1]), None]
+    assert is_short(solver, targets, q)
+    short = solver.solve(targets, q)
+    assert short.success
+    assert (short.q == solver.solve(targets, q, history=True).q).all()
+    assert np.abs(body.pose("left_hand", short.q)[:3, 3] - targets[2]).max() < 1e-5
+
+    # a call on the long way gives the head another turn; the next one without a target for it has the first again
+    turned = rotation.exp(np.array([0.0, 0.0, 0.3])) @ body.pose("head")[:3, :3]
+    assert not is_short(solver, [*targets[:3], turned], q)
+    assert solver.solve([*targets[:3], turned], q).success
+    assert (solver.solve(targets, q).q == short.q).all()
+
+
+def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_problem_of_its_own():
+    chain = driven_chain(5)
+    solver, q = mk.Solver(chain, mk.JointValues({f"crank{k}": 1.0 for k in range(5)})), chain.q
+    for i in range(1, 40):
+        targets = {f"crank{k}": 1.0 + 0.1 * i + 0.3 * k for k in range(5)}
+        assert is_short(solver, targets, q)
+        short, long = solver.solve(targets, q), solver.solve(targets, q, history=True)
+        assert (short.q == long.q).all()
+        assert len(short.chains) == 5
+        assert short.success
+        assert all(max(gap.position, gap.rotation) < 1e-9 for gap in short.closure_errors.values())
+        for k in range(5):
+            turns = (short[f"crank{k}"] - targets[f"crank{k}"]) / (2 * np.pi)
+            assert turns == pytest.approx(round(turns), abs=1e-6)
+        q = short.q
+
+
+def test_goals_out_of_reach_end_as_on_the_long_way():
+    body, goals = mk.gallery.humanoid(), body_goals()
+    solver, q = mk.Solver(body, goals), body.q
+    targets = [body.pose(link) for link in FEET_AND_HANDS]
+    targets[2] = make(targets[2][:3, :3], targets[2][:3, 3] + (3.0, 0.0, 0.0))
+    short, long = solver.solve(targets, q), solver.solve(targets, q, history=True)
+    assert not short.success
+    assert (short.q == long.q).all()
+    assert short.status == long.status
+
+
+@pytest.mark.parametrize("spoil", ["nan", "mirror", "few", "text", "ragged"])
+def test_what_is_no_target_is_refused_as_on_the_long_way(spoil):
+    body, goals = mk.gallery.humanoid(), body_goals()
+    solver, q = mk.Solver(body, goals), body.q
+    targets = [body.pose(link).copy() for link in FEET_AND_HANDS]
+    match spoil:
+        case "nan":
+            targets[1][0, 3] = np.nan
+        case "mirror":
+            targets[1][:3, 0] *= -1
+        case "few":
+            targets = targets[:3]
+        case "text":
+            targets[0] = "there"
+        case _:
+            targets[0] = np.zeros((3, 4))
+    with pytest.raises(MechanikError):
+        solver.solve(targets, q)
+    fine = [body.pose(link) for link in FEET_AND_HANDS]
+    assert (solver.solve(fine, q).q == mk.Solver(body, goals).solve(fine, q).q).all()
+
+
+def test_targets_may_be_changed_by_their_owner_after_the_call():
+    body, goals = mk.gallery.humanoid(), body_goals()
+    solver = mk.Solver(body, goals)
+    targets = np.array([body.pose(link) for link in FEET_AND_HANDS])
+    solution = solver.solve(targets, body.q)
+    targets[:, :3, 3] += 1.0
+    assert all(error.position < 1e-5 for error in solution.errors.values())
