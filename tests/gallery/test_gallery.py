@@ -26,9 +26,26 @@ MOBILITY = {
     "four_bar": 1,
     "slider_crank": 1,
     "five_bar": 2,
+    "pantograph": 2,
+    "peaucellier": 1,
+    "jansen_leg": 1,
+    "klann_leg": 1,
+    "watt_six_bar": 1,
+    "stephenson_six_bar": 1,
+    "bennett": 1,
+    "sarrus": 1,
+    "scissor_lift": 1,
+    "planar_3rrr": 3,
     "stewart_platform": 6,
     "delta_robot": 3,
     "humanoid": 37,
+    "hexapod": 6,
+    "excavator": 4,
+    "gripper": 3,
+    "rover": 15,
+    "walker": 42,
+    "biped": 18,
+    "two_arms": 8,
 }
 every = pytest.mark.parametrize("name", MOBILITY)
 
@@ -36,7 +53,7 @@ every = pytest.mark.parametrize("name", MOBILITY)
 def test_the_names_are_all_there_is_and_make_makes_each():
     assert gallery.names() == list(MOBILITY)
     makers = {n for n, f in inspect.getmembers(gallery, inspect.isfunction) if not n.startswith("_")}
-    assert makers == {*MOBILITY, "names", "make"} == set(gallery.__all__)
+    assert makers == {*MOBILITY, "names", "make", "four_bar_kind"} == set(gallery.__all__)
     for name in gallery.names():
         assert gallery.make(name).name == name
 
@@ -232,7 +249,7 @@ BAD = {
     "a length below zero": (lambda: gallery.four_bar(crank=-1.0), "four_bar: crank is -1"),
     "a length of nan": (lambda: gallery.five_bar(rod=float("nan")), "five_bar: rod is nan"),
     "a length in words": (lambda: gallery.five_bar(rod="long"), "five_bar: rod is 'long'"),
-    "an angle of nan": (lambda: gallery.four_bar(angle=float("nan")), "cannot be assembled"),
+    "an angle of nan": (lambda: gallery.four_bar(angle=float("nan")), "four_bar: angle is nan"),
     "a rod too short": (lambda: gallery.slider_crank(rod=0.1, offset=1.0), "slider_crank cannot be assembled"),
     "cranks too far apart": (lambda: gallery.five_bar(ground=5.0), "five_bar cannot be assembled"),
     "legs too short": (lambda: gallery.stewart_platform(height=2.0), "leg 1 is .* outside its stroke"),

@@ -14,3 +14,23 @@ def check_lengths(what: str, **lengths: float) -> None:
             raise StructureError(f"{what}: {name} is {length!r}; a length is a number")
         if not (math.isfinite(length) and length > 0):
             raise StructureError(f"{what}: {name} is {length}; a length must be positive and finite")
+
+
+def check_point(what: str, name: str, point: tuple[float, float]) -> None:
+    """Two finite numbers; m."""
+    try:
+        x, y = point
+        finite = math.isfinite(x) and math.isfinite(y)
+    except (TypeError, ValueError):
+        finite = False
+    if not finite:
+        raise StructureError(f"{what}: {name}={point!r}; it is (x, y), two finite numbers")
+
+
+def check_angles(what: str, **angles: float) -> None:
+    """Each a finite number; rad."""
+    for name, angle in angles.items():
+        if not isinstance(angle, int | float):
+            raise StructureError(f"{what}: {name} is {angle!r}; an angle is a number")
+        if not math.isfinite(angle):
+            raise StructureError(f"{what}: {name} is {angle}; an angle must be finite")

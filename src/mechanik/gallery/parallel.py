@@ -24,20 +24,25 @@ def stewart_platform(
     height: float = 0.30,
     stroke: tuple[float, float] = (0.2, 0.5),
     ends: Literal["closure", "joint"] = "closure",
+    legs: Literal["ups", "sps"] = "ups",
 ) -> Mechanism:
     """A platform on six legs that change their length (V. E. Gough 1954, D. Stewart 1965).
 
     Legs begin on the base at 120 k ± 15 degrees and end on the platform at 120 k ± 45 degrees. Each is a universal
     joint and a slide, whose value is the leg's length, with a ball at its end. Six freedoms; the platform floats,
-    so its pose stands in q.
+    so its pose stands in q. The lengths follow from that pose by formula; the other way round there may be 40 poses.
 
     Args:
         stroke: the shortest and the longest leg; m.
         ends: whether the balls are the closures (24 freedoms before closing), or joints of their own that are
             welded to the platform (42).
+        legs: "ups" begins with a universal joint; "sps" with a ball, so that each leg can spin idly about itself:
+            twelve freedoms, of which six move the platform.
     """
     if ends not in ("closure", "joint"):
         raise StructureError(f"stewart_platform: ends={ends!r}; it can be 'closure' or 'joint'")
+    if legs not in ("ups", "sps"):
+        raise StructureError(f"stewart_platform: legs={legs!r}; it can be 'ups' or 'sps'")
     if np.shape(stroke) != (2,):
         raise StructureError(f"stewart_platform: stroke={stroke!r}; it is the shortest and the longest leg")
     shortest, longest = stroke
@@ -64,7 +69,10 @@ def stewart_platform(
             )
         R_base_leg = rotation.between(Z, reach)
         leg, piston, ending = f"leg{k + 1}", f"piston{k + 1}", f"ball{k + 1}"
-        robot.universal(f"{leg}_universal", "base", leg, at=make(R_base_leg, p_base), limits=(-1.2, 1.2))
+        if legs == "ups":
+            robot.universal(f"{leg}_universal", "base", leg, at=make(R_base_leg, p_base), limits=(-1.2, 1.2))
+        else:
+            robot.ball(f"{leg}_base_ball", "base", leg, at=make(R_base_leg, p_base))
         robot.prismatic(f"{leg}_slide", leg, piston, limits=stroke, value=length)
         if ends == "closure":
             robot.close(f"{leg}_ball", piston, "platform", "ball", onto=p_platform)
