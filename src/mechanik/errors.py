@@ -99,6 +99,14 @@ class UrdfError(FormatError):
     """Well-formed XML that is not a sound URDF."""
 
 
+class MjcfError(FormatError):
+    """An MJCF model that MuJoCo, which reads it, refuses."""
+
+
+class SdfError(FormatError):
+    """Well-formed XML that is not a sound SDF, or one that says more than is read here."""
+
+
 class XacroError(FormatError):
     """A xacro file, which has to be expanded first."""
 

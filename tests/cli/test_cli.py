@@ -81,6 +81,15 @@ def test_info_shows_loops_with_their_gap_and_true_mobility(capsys):
     assert len(re.findall(r"leg\d_ball .*EX EY EZ +piston\d +platform", out)) == 6
 
 
+def test_info_says_what_drives_a_loop_and_what_follows(capsys):
+    code, out, _ = run(capsys, "info", "gallery:four_bar")
+    assert code == 0
+    assert "It can be driven by crank_joint; coupler_joint and rocker_joint follow." in " ".join(out.split())
+    told = data(capsys, "info", "gallery:four_bar")["structure"]
+    assert (told["drives"], told["followers"]) == (["crank_joint"], ["coupler_joint", "rocker_joint"])
+    assert told["redundant_rows"] == [["closing_joint", direction] for direction in ("Z", "EX", "EY")]
+
+
 def test_explain_says_what_has_a_closed_form_and_why(capsys):
     code, out, _ = run(capsys, "explain", "gallery:ur5")
     assert code == 0

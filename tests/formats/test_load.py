@@ -16,6 +16,7 @@ from mechanik.errors import (
     FormatError,
     JsonError,
     MechanikError,
+    SdfError,
     UnknownFormat,
     UnknownOption,
     UrdfError,
@@ -80,8 +81,8 @@ def test_an_option_that_the_reader_does_not_take_is_named():
 
 
 REFUSED = [
-    ("<mujoco model='x'/>", UnknownFormat, r"MJCF, the format of MuJoCo, is not read yet"),
-    ("<?xml version='1.0'?>\n<sdf version='1.6'><model/></sdf>", UnknownFormat, r"SDF, the format of Gazebo, is not"),
+    ("<COLLADA/>", UnknownFormat, r"COLLADA is the format of a mesh"),
+    ("<?xml version='1.0'?>\n<sdf version='1.6'><model/></sdf>", SdfError, r"line 2: <model> has no <link>"),
     ("<svg/>", UnknownFormat, r"the root element is <svg>; that of a URDF is <robot>"),
     ("<", XmlError, r"."),
     ("<!-- never closed <robot>", XmlError, r"."),

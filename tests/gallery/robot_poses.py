@@ -14,7 +14,8 @@ def openness(solution):
 
 
 def check_reached(solution, tolerance=1e-6):
-    """Every objective is met and every loop is shut, measured at the answer."""
+    """It says so, and measured at the answer every objective is met and every loop is shut."""
+    assert solution.success, solution
     worst = max(max(error.position, error.rotation) for error in solution.errors.values())
     assert worst < tolerance, solution
     assert openness(solution) < SHUT, solution.closure_errors

@@ -259,6 +259,14 @@ BAD = {
     "a body without height": (lambda: gallery.humanoid(height=0.0), "humanoid: height is 0"),
     "a body without mass": (lambda: gallery.humanoid(mass=-1.0), "humanoid: mass is -1"),
     "rods in one line": (lambda: gallery.delta_robot(width=0.0), "delta_robot: width is 0"),
+    "unknown legs": (lambda: gallery.stewart_platform(legs="rps"), "'ups' or 'sps'"),
+    "struts that vanish": (lambda: gallery.hexapod(travel=0.08), "hexapod: travel is 0.08"),
+    "a boom without length": (lambda: gallery.excavator(boom=0.0), "excavator: boom is 0"),
+    "a gripper that is never open": (lambda: gallery.gripper(opening=0.0), "gripper: opening is 0"),
+    "wheels that overlap": (lambda: gallery.rover(wheel=0.6), "rover: wheels of radius 0.6 do not fit"),
+    "legs that do not reach the ground": (lambda: gallery.walker(thigh=3.0), "walker cannot stand"),
+    "cranks as long as the shank": (lambda: gallery.biped(crank=0.3), "biped: cranks of 0.3 have no room"),
+    "a box of no size": (lambda: gallery.two_arms(box=-0.1), "two_arms: box is -0.1"),
 }
 
 

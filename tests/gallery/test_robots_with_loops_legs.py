@@ -28,6 +28,13 @@ def test_the_walker_stands_on_six_soles_and_looks_the_same_from_every_leg():
         np.testing.assert_allclose(sixth @ X, robot.pose(other), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("sizes", [{"radius": 0.2, "hip": 0.05, "thigh": 0.1, "shank": 0.15}, {"shank": 1.4}])
+def test_walkers_of_other_sizes_stand_on_the_ground(sizes):
+    robot = gallery.walker(**sizes)
+    for foot in FEET:
+        assert robot.pose(foot)[2, 3] == pytest.approx(0, abs=1e-12)
+
+
 def test_with_all_six_feet_held_the_body_keeps_its_six_freedoms_and_no_leg_has_one_left():
     robot = gallery.walker()
     J = np.concatenate([robot.jacobian(foot) for foot in FEET])
@@ -108,6 +115,16 @@ def test_the_biped_stands_on_level_soles():
     robot = gallery.biped()
     for side, y in (("left", 0.1), ("right", -0.1)):
         np.testing.assert_allclose(robot.pose(f"{side}_sole"), make(np.eye(3), (0.0, y, 0.0)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [{"shank": 0.5}, {"thigh": 0.6, "hips": 0.3}, {"crank": 0.04, "width": 0.06}])
+def test_bipeds_of_other_sizes_stand_on_the_ground_with_their_rods_on(sizes):
+    robot = gallery.biped(**sizes)
+    assert all(closure.gap().is_shut(1e-12) for closure in robot.closures.values())
+    for side in ("left", "right"):
+        X = robot.pose(f"{side}_sole")
+        np.testing.assert_allclose(X[:3, :3], np.eye(3), rtol=0, atol=1e-12)
+        assert X[2, 3] == pytest.approx(0, abs=1e-12)
 
 
 def test_cranks_move_the_ankle_and_nothing_else_so_that_a_leg_has_six_freedoms():

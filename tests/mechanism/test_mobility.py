@@ -6,24 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from special_loops import planar_four_bar as four_bar
 
 from mechanik import Builder, mobility
 from mechanik.errors import WrongKind
 from mechanik.mechanism.mobility import closure_jacobian
-
-
-def four_bar(kind="pin", lengths=(2.0, 0.5, 1.8, 1.2), crank=0.6):
-    ground, a, b, c = lengths
-    tip = a * np.exp(1j * crank)
-    diagonal = ground - tip
-    angle = np.angle(diagonal) + math.acos((b**2 + abs(diagonal) ** 2 - c**2) / (2 * b * abs(diagonal)))
-    end = tip + b * np.exp(1j * angle)
-    builder = Builder("four-bar")
-    builder.revolute("crank", "ground", "crank", value=crank)
-    builder.revolute("knee", "crank", "coupler", at=(a, 0, 0), value=angle - crank)
-    builder.revolute("rocker", "ground", "rocker", at=(ground, 0, 0), value=float(np.angle(end - ground)))
-    builder.close("pin", "coupler", "rocker", kind, at=(b, 0, 0), onto=(c, 0, 0))
-    return builder.build()
 
 
 def test_an_open_tree_has_all_its_freedoms():
@@ -53,6 +40,22 @@ def test_a_parallelogram_in_its_dead_point_has_two():
     mechanism = four_bar(lengths=(2, 1, 2, 1), crank=0.7)
     mechanism.q = np.zeros(3)
     assert mobility(mechanism).dof == 2
+
+
+def test_mobility_is_asked_for_at_any_configuration_without_moving_a_joint():
+    mechanism = four_bar(lengths=(2, 1, 2, 1), crank=0.7)
+    q = mechanism.q
+    assert mobility(mechanism, q=np.zeros(3)).dof == 2
+    assert mobility(mechanism, q=q + 0.1).dof is None
+    np.testing.assert_array_equal(mechanism.q, q)
+
+
+def test_a_joint_that_its_limits_hold_is_no_freedom():
+    mechanism = four_bar()
+    knee = mechanism.joint("knee")
+    knee.set_limits(knee.values, knee.values)
+    result = mobility(mechanism)
+    assert (result.freedoms, result.gruebler, result.dof) == (2, -3, 0)
 
 
 @pytest.mark.parametrize(

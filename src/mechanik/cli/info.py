@@ -9,7 +9,8 @@ from mechanik.cli.joint_types import law_of, places_in_q, type_of
 from mechanik.cli.opening import open_mechanism
 from mechanik.cli.output import aside, number, row, say, say_json, show, table, vector
 from mechanik.formats.check_motion import amount
-from mechanik.mechanism import Mechanism, mobility
+from mechanik.mechanism import Mechanism, mobility, structure
+from mechanik.mechanism.explain import structure_sentences
 
 
 def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
@@ -48,6 +49,9 @@ def print_info(mechanism: Mechanism, lists_fixed: bool) -> None:
     true = "unknown while a loop stands open" if moves.dof is None else str(moves.dof)
     more = f", {moves.redundant} of {moves.constraints} constraints redundant" if moves.redundant else ""
     say(f"mobility {true} (Grübler's count {moves.gruebler}{more})")
+    if moves.dof is not None and moves.constraints:
+        for sentence in structure_sentences(structure(mechanism)):
+            say(sentence)
     say()
     joints = _joint_table(mechanism, lists_fixed)
     for filled in (joints, _link_table(mechanism), _loop_table(mechanism), _goal_table(mechanism)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mechanik.cli.joint_types import places_in_q, type_of
 from mechanik.cli.output import count
-from mechanik.mechanism import DoF, Frame, Joint, Mechanism, mobility
+from mechanik.mechanism import DoF, Frame, Joint, Mechanism, Structure, mobility, structure
 from mechanik.spatial import quaternion
 
 
@@ -22,6 +22,7 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
         "nv": mechanism.nv,
         "mass": mass_of(mechanism),
         "mobility": {"gruebler": moves.gruebler, "true": moves.dof, "redundant": moves.redundant},
+        "structure": None if moves.dof is None else structure_data(structure(mechanism)),
         "links": [
             {
                 "name": name,
@@ -68,6 +69,26 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
         ],
         "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
         "warnings": list(mechanism.warnings),
+    }
+
+
+def structure_data(seen: Structure) -> dict[str, Any]:
+    return {
+        "generic_mobility": seen.generic_dof,
+        "drives": list(seen.drives),
+        "followers": list(seen.followers),
+        "still": list(seen.still),
+        "idle": [list(motion) for motion in seen.idle],
+        "redundant_rows": [list(row) for row in seen.redundant_rows],
+        "loops": [
+            {
+                "closures": list(loop.closures),
+                "laws": list(loop.laws),
+                "freedoms": list(loop.freedoms),
+                "mobility": loop.mobility.dof,
+            }
+            for loop in seen.loops
+        ],
     }
 
 

@@ -17,14 +17,17 @@ from mechanik.errors import CannotSave, JsonError, MechanikError, UnknownFormat,
 from mechanik.formats.json_reader import read_json
 from mechanik.formats.json_writer import write_json
 from mechanik.formats.losses import urdf_losses
+from mechanik.formats.mjcf_reader import read_mjcf
+from mechanik.formats.sdf_reader import read_sdf
 from mechanik.formats.source import Source, open_source
 from mechanik.formats.urdf_reader import read_urdf
 from mechanik.formats.urdf_writer import write_urdf
 from mechanik.mechanism import Mechanism
 
-READERS = {"URDF": read_urdf, "JSON": read_json}
+READERS = {"URDF": read_urdf, "MJCF": read_mjcf, "SDF": read_sdf, "JSON": read_json}
 WRITERS = {".urdf": write_urdf, ".json": write_json}
-NOT_YET = {"mujoco": "MJCF, the format of MuJoCo,", "sdf": "SDF, the format of Gazebo,", "COLLADA": "COLLADA"}
+ROOTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF"}
+"""The outermost element of each kind of XML."""
 
 # everything that may stand before the first element: declarations, comments, and a document type with its entities
 _BEFORE_ROOT = re.compile(r"<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*(?:\[[^\]]*\])?[^<>]*>", re.DOTALL)
@@ -35,9 +38,10 @@ def load(source: str | os.PathLike[str], **options: Any) -> Mechanism:
     """The mechanism in a file, or in text that begins with `<` or `{`; what it is shows in its content.
 
     Args:
-        source: a path, or the text itself: a URDF, or JSON of our own (a mechanism, a DH table, an arm list).
+        source: a path, or the text itself: a URDF, an MJCF (which needs the package `mujoco`), an SDF, or JSON of our
+            own (a mechanism, a DH table, an arm list).
         options: of the reader that is chosen: `base`, `mimic`, `trim`, `packages` and `closures` for a URDF,
-            `packages` for JSON.
+            `sites` for MJCF, `base` and `packages` for SDF, `packages` for JSON.
     Raises:
         FileMissing: there is no such file.
         FormatError: what is there is no mechanism; the message says where and why.
@@ -56,7 +60,7 @@ def load(source: str | os.PathLike[str], **options: Any) -> Mechanism:
 
 
 def recognise(opened: Source) -> str:
-    """ "URDF" or "JSON", by content."""
+    """ "URDF", "MJCF", "SDF" or "JSON", by content."""
     start = opened.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")):
         start = opened.text().lstrip("\ufeff \t\r\n")[:1].encode()
@@ -112,11 +116,14 @@ def _recognise_xml(opened: Source) -> str:
         rest = rest[before.end() :].lstrip()
     found = _ELEMENT.match(rest)
     tag = found.group(1) if found is not None else ""
-    if tag in NOT_YET:
-        raise UnknownFormat(f"{opened.where}{NOT_YET[tag]} is not read yet; convert it to URDF")
-    if tag and tag != "robot":
-        raise UnknownFormat(f"{opened.where}the root element is <{tag}>; that of a URDF is <robot>")
-    return "URDF"  # without any element too: its reader says what is wrong with the XML
+    if tag == "COLLADA":
+        raise UnknownFormat(f"{opened.where}COLLADA is the format of a mesh, and what moves in it is not read")
+    if tag and tag not in ROOTS:
+        raise UnknownFormat(
+            f"{opened.where}the root element is <{tag}>; "
+            "that of a URDF is <robot>, of an MJCF <mujoco>, of an SDF <sdf>"
+        )
+    return ROOTS.get(tag, "URDF")  # without any element too: its reader says what is wrong with the XML
 
 
 def _target(file: Path) -> Path:

@@ -107,7 +107,7 @@ def _missing(path: Path) -> FileMissing:
 
 
 def _models_in(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir() if one.suffix.lower() in (".urdf", ".json", ".xml"))
+    return sorted(one.name for one in folder.iterdir() if one.suffix.lower() in (".urdf", ".json", ".xml", ".sdf"))
 
 
 def _listed(names: list[str]) -> str:

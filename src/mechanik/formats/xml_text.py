@@ -19,20 +19,22 @@ DEEPEST = 200
 """Levels; robots need ten, and what nests deeper is no description of one."""
 MOST = 1_000_000
 """Elements; the largest robots have some ten thousand."""
+LONGEST_TEXT = 65_536
+"""Characters of an element's text that are kept; names and numbers need a hundred."""
 
 
 class Document:
-    """What the nodes of one text share: its name for messages, and the warnings so far."""
+    """What the nodes of one text share: its name for messages, the kind of its errors, and the warnings so far."""
 
-    def __init__(self, file: str = "") -> None:
-        self.file = file
+    def __init__(self, file: str = "", error: type[FormatError] = UrdfError) -> None:
+        self.file, self.error = file, error
         self.warnings: list[str] = []
 
 
 class Node:
-    """An element: tag, attributes, children, and the line in which it begins."""
+    """An element: tag, attributes, children, the text between them, and the line in which it begins."""
 
-    __slots__ = ("attributes", "children", "document", "line", "parent", "tag")
+    __slots__ = ("attributes", "children", "document", "line", "parent", "tag", "text")
 
     def __init__(
         self, document: Document, tag: str, attributes: dict[str, str], line: int, parent: Node | None
@@ -40,6 +42,7 @@ class Node:
         self.document, self.tag, self.attributes = document, tag, attributes
         self.line, self.parent = line, parent
         self.children: list[Node] = []
+        self.text = ""
 
     # ---- the place, for messages ------------------------------------------------------------
 
@@ -55,7 +58,7 @@ class Node:
 
     @property
     def subject(self) -> str:
-        if self.tag in ("link", "joint", "material") and self.attributes.get("name"):
+        if self.tag in ("link", "joint", "material", "model", "frame") and self.attributes.get("name"):
             return f"{self.tag} {self.attributes['name']!r}"
         above = self.parent
         while above is not None and above.tag not in ("link", "joint", "material", "closure"):
@@ -64,9 +67,9 @@ class Node:
             return f"<{self.tag}>"
         return f"<{self.tag}> of {above.tag} {above.attributes['name']!r}"
 
-    def fault(self, what: str) -> UrdfError:
+    def fault(self, what: str) -> FormatError:
         """The error that says what is wrong here."""
-        return UrdfError(f"{self.place} {what}")
+        return self.document.error(f"{self.place} {what}")
 
     def warn(self, what: str) -> None:
         self.document.warnings.append(f"{self.place} {what}")
@@ -127,18 +130,22 @@ class Node:
         return number
 
 
-def parse_xml(source: Source) -> Node:
-    """The root of well-formed XML; everything else is an `XmlError` with its line."""
+def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> Node:
+    """The root of well-formed XML; everything else is an `XmlError` with its line.
+
+    Args:
+        error: what the nodes raise when something is wrong with what they say.
+    """
     # imported here, so that importing mechanik does not pay for it
     from defusedxml import sax
     from defusedxml.common import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
 
     data, skipped = _prepared(source)
-    handler = _Collector(Document(source.path.name if source.path is not None else ""), skipped)
+    handler = _Collector(Document(source.path.name if source.path is not None else "", error), skipped)
     try:
         sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
-    except EntitiesForbidden as error:
-        name: Any = error.name
+    except EntitiesForbidden as found:
+        name: Any = found.name
         raise XmlError(
             f"{handler.where()} defines the entity {name!r}; entities can blow up memory or read "
             "other files, so they are refused. Write the text itself in their place"
@@ -147,12 +154,12 @@ def parse_xml(source: Source) -> Node:
         raise XmlError(
             f"{handler.where()} refers to another document, which is refused; put it into this one"
         ) from None
-    except SAXParseException as error:
-        raise XmlError(handler.explain(error)) from None
-    except (LookupError, ValueError) as error:
-        if isinstance(error, FormatError):
+    except SAXParseException as found:
+        raise XmlError(handler.explain(found)) from None
+    except (LookupError, ValueError) as found:
+        if isinstance(found, FormatError):
             raise
-        raise XmlError(f"{handler.where()} cannot be decoded: {error}; save it as UTF-8") from None
+        raise XmlError(f"{handler.where()} cannot be decoded: {found}; save it as UTF-8") from None
     assert handler.root is not None  # the parser refuses a document without an element
     return handler.root
 
@@ -193,6 +200,10 @@ class _Collector(ContentHandler):
         else:
             parent.children.append(node)
         self.open.append(node)
+
+    def characters(self, content: str) -> None:
+        if self.open and len(self.open[-1].text) < LONGEST_TEXT:
+            self.open[-1].text += content
 
     def endElement(self, name: str) -> None:
         self.open.pop()

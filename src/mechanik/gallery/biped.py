@@ -69,7 +69,7 @@ def _leg(
     for name, aside in (("inner", -sign * width / 2), ("outer", sign * width / 2)):
         arm = f"{side}_{name}_crank"
         # with the foot pitched alone, rod, crank, shank and heel are a parallelogram: the crank turns as the foot
-        robot.revolute(f"{arm}_joint", shin, arm, at=(0.0, aside, motor), axis="y", limits=(-1.2, 1.2), value=-BEND)
+        robot.revolute(f"{arm}_joint", shin, arm, at=(0.0, aside, motor), axis="y", limits=(-1.5, 1.5), value=-BEND)
         robot.link(
             arm,
             visuals=[hub((0, 0, 0), Y, 0.5 * crank, 0.4 * r, DARK), bone((0, 0, 0), (-crank, 0, 0), 0.3 * r, ORANGE)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from mechanik.gallery.bones import BLUE, DARK, GREY, ORANGE, block, bone, hub
 from mechanik.gallery.circles import Point, heading, meet, polar
@@ -97,12 +98,10 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
     ])  # fmt: skip
     robot.link("rocker", visuals=[bone((0, 0, 0), (rocker, 0, 0), 0.4 * r, GREY)])
     robot.link("coupler", visuals=[bone((0, 0, 0), (coupler, 0, 0), 0.4 * r, BLUE)])
-    heel = (0.45 * bucket, 0.0, 0.45 * bucket)
-    robot.link("bucket", visuals=[
-        hub((0, 0, 0), Y, r, 3 * r, DARK), bone((0, 0, 0), _flat(p_lug), 0.6 * r, DARK),
-        bone(_flat(p_lug), heel, 0.6 * r, DARK), bone(heel, (0.95 * bucket, 0, 0.15 * bucket), 0.6 * r, DARK),
-        bone((0.95 * bucket, 0, 0.15 * bucket), (bucket, 0, 0), 0.3 * r, GREY), bone((0, 0, 0), heel, 0.6 * r, DARK),
-    ])  # fmt: skip
+    scoop = [_flat(p_lug), (0.5 * bucket, 0, 0.5 * bucket), (0.85 * bucket, 0, 0.35 * bucket), (bucket, 0, 0)]
+    sides = [bone(a, b, 0.5 * r, DARK) for a, b in pairwise([(0.0, 0.0, 0.0), *scoop])]
+    width = [hub(point, Y, 0.5 * r, 0.2 * boom, DARK) for point in scoop[1:]]
+    robot.link("bucket", visuals=[hub((0, 0, 0), Y, r, 3 * r, DARK), *sides, *width])
     return stand(robot.build())
 
 

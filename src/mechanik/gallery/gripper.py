@@ -7,7 +7,7 @@ import math
 from mechanik.gallery.bones import BLUE, DARK, GREY, ORANGE, WHITE, block, bone, hub
 from mechanik.gallery.home import stand
 from mechanik.gallery.lengths import check_lengths
-from mechanik.mechanism import Builder, Joint, Mechanism
+from mechanik.mechanism import Builder, Mechanism
 from mechanik.spatial import make, rotation
 
 CLOSED = 0.8
@@ -29,9 +29,9 @@ def gripper(opening: float = 0.085) -> Mechanism:
     leans in around what is held. The drivers are geared together. So three freedoms in all: one motor, two
     springs, and only the motor is driven.
 
-    Drive `left_driver_joint`, 0 open to 0.8 rad closed, with `rest=True` for the springs. Configurations "open",
-    "closed" and "home" (between) have both couplers at their stops. Pads are `left_pad` and `right_pad`, their x axes
-    pointing outward; `grasp` is between them.
+    Drive `left_driver_joint`, 0 open to 0.8 rad closed; for the springs let both `coupler_joint`s rest at 0. The
+    configurations "open", "closed" and "home" (between) have the couplers at their stops. Pads are `left_pad` and
+    `right_pad`, their x axes pointing outward; `grasp` is between them.
 
     Args:
         opening: between the pads when it is open; m.
@@ -47,7 +47,6 @@ def gripper(opening: float = 0.085) -> Mechanism:
     face = (-(p_spring[0] + length * math.sin(LEAN - CLOSED)), 0.0, 0.045)
     gap = 0.004
     robot, r = Builder("gripper"), 0.004
-    springs: list[Joint] = []
     robot.link("palm", visuals=[
         hub((0.0, 0.0, 0.02), (0.0, 0.0, 1.0), 0.035, 0.04, DARK),
         block((0.0, 0.0, 0.047), (2.4 * p_driver[0], 0.024, 0.034), WHITE),
@@ -56,7 +55,7 @@ def gripper(opening: float = 0.085) -> Mechanism:
         R = rotation.turn_z(turn)
         driver, coupler, spring, follower = (f"{side}_{n}" for n in ("driver", "coupler", "spring_link", "follower"))
         robot.revolute(f"{driver}_joint", "palm", driver, at=make(R, R @ p_driver), axis="-y", limits=(0.0, CLOSED))
-        springs.append(robot.revolute(f"{coupler}_joint", driver, coupler, at=elbow, axis="-y", limits=(-1.5, 0.0)))
+        robot.revolute(f"{coupler}_joint", driver, coupler, at=elbow, axis="-y", limits=(-1.5, 0.0))
         robot.revolute(f"{spring}_joint", "palm", spring, at=make(R, R @ p_spring), axis="-y", limits=(-0.3, 1.1))
         robot.revolute(f"{follower}_joint", spring, follower, at=crank, axis="-y", limits=(-1.2, 1.2))
         robot.close(f"{side}_knuckle", coupler, follower, "pin", at=tip, onto=(-apart[0], 0.0, -apart[2]), axis="y")
@@ -71,8 +70,6 @@ def gripper(opening: float = 0.085) -> Mechanism:
             block((face[0] + gap / 2, 0.0, face[2]), (gap, 0.022, 0.038), DARK),
         ])  # fmt: skip
     robot.couple("right_driver_joint", "left_driver_joint")
-    for joint in springs:
-        joint.set_rest_pose(0.0)
     ahead = p_spring[2] + length * math.cos(LEAN - CLOSED) + face[2]
     robot.fixed("grasp_joint", "palm", "grasp", at=(0.0, 0.0, ahead))
     mechanism = robot.build()

@@ -73,6 +73,7 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
     ankle 2. Links: `pelvis`, `chest`, `head`, `eyes` (x is where they look), and on each side `left_upper_arm`,
     `left_forearm`, `left_hand`, `left_thigh`, `left_shank`, `left_foot`. A link begins at the joint that moves it,
     and at zero all are unturned: arms and legs hang straight down. Hips and shoulders are EX twist, EY roll, EZ pitch.
+    With both feet and both hands held, 37 - 24 = 13 freedoms are left.
 
     Args:
         height: of the body, m.

@@ -30,7 +30,8 @@ def stewart_platform(
 
     Legs begin on the base at 120 k ± 15 degrees and end on the platform at 120 k ± 45 degrees. Each is a universal
     joint and a slide, whose value is the leg's length, with a ball at its end. Six freedoms; the platform floats,
-    so its pose stands in q. The lengths follow from that pose by formula; the other way round there may be 40 poses.
+    so its pose stands in q. The lengths follow from that pose by formula; to given lengths there are up to 40 poses
+    (M. Raghavan 1991; P. Dietmaier 1998 has a platform with all of them real).
 
     Args:
         stroke: the shortest and the longest leg; m.

@@ -62,9 +62,9 @@ def hang_cylinder(
     robot.revolute(f"{name}_pin", a, name, at=make(along, start), axis="y", limits=(-1.6, 1.6))
     robot.prismatic(f"{name}_slide", name, piston, limits=stroke, value=length)
     robot.close(f"{name}_end", piston, b, "pin", onto=p_b, axis="y")
-    pins = [hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 1.3 * radius, 3.0 * radius, DARK) for _ in range(2)]
-    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), sleeve * Z, radius, material), pins[0]])
-    robot.link(piston, visuals=[rod(-0.95 * sleeve * Z, (0.0, 0.0, 0.0), 0.55 * radius, GREY), pins[1]])
+    pin = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 1.3 * radius, 3.0 * radius, DARK)
+    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), sleeve * Z, radius, material), pin])
+    robot.link(piston, visuals=[rod(-0.95 * sleeve * Z, (0.0, 0.0, 0.0), 0.55 * radius, GREY), pin])
     return length
 
 

@@ -37,14 +37,13 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
         raise StructureError(f"rover: wheels of radius {wheel:g} do not fit side by side into {wheelbase:g}")
     half, aside, arm = wheelbase / 2, 0.36 * track, 0.4 * clearance
     low = 0.3 * clearance
-    # rockers turn a little ahead of the middle, bogies below and behind, halfway between their wheels
+    # rockers turn a little ahead of the middle; bogies below and behind, halfway between their wheels
     pivot = 0.1 * half
     r = 0.05 * clearance
     robot = Builder("rover")
     robot.free("base", "world", "body", value=(0.0, 0.0, wheel + clearance, 0.0, 0.0, 0.0))
-    # the body's frame is on the rockers' axis; the bar turns above it, so far back that the rods lie along x
-    back = -0.5 * half
-    robot.revolute("bar_joint", "body", "bar", at=(back + pivot, 0.0, arm), limits=(-0.5, 0.5))
+    # the body's frame is as high as the rockers' axis; the bar is as high as their tops, and the rods lie along x
+    robot.revolute("bar_joint", "body", "bar", at=(pivot - half / 2, 0.0, arm), limits=(-0.5, 0.5))
     for side, sign, colour in (("left", 1.0, RED), ("right", -1.0, BLUE)):
         rocker, bogie = f"{side}_rocker", f"{side}_bogie"
         robot.revolute(f"{rocker}_joint", "body", rocker, at=(pivot, sign * aside, 0.0), axis="y", limits=(-0.7, 0.7))

@@ -46,7 +46,7 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
             ("waist", "shoulder", 0.0, "z", 170, 0.0),
             ("shoulder_pitch", "upper_arm", SHOULDER, "y", 120, PITCH[0]),
             ("upper_arm_roll", "elbow", 0.0, "z", 170, 0.0),
-            ("elbow_pitch", "forearm", UPPER_ARM, "y", 140, PITCH[1]),
+            ("elbow_pitch", "forearm", UPPER_ARM, "y", 150, PITCH[1]),
             ("forearm_roll", "wrist", 0.0, "z", 170, 0.0),
             ("wrist_pitch", "palm", FOREARM, "y", 120, PITCH[2]),
             ("hand_roll", "hand", 0.0, "z", 175, 0.0),

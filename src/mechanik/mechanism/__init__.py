@@ -17,13 +17,16 @@ from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.mobility import Mobility, mobility
 from mechanik.mechanism.roots import find_roots, save_rest_pose
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Sphere
+from mechanik.mechanism.structure import Loop, Structure, structure
 from mechanik.mechanism.trim import trim
+from mechanik.mechanism.velocities import ClosedJacobian
 
 __all__ = [
     "Box",
     "Builder",
     "Capsule",
     "Chain",
+    "ClosedJacobian",
     "Closure",
     "Coupling",
     "Cylinder",
@@ -34,15 +37,18 @@ __all__ = [
     "Inertial",
     "Joint",
     "Link",
+    "Loop",
     "Material",
     "Mechanism",
     "Mesh",
     "Mobility",
     "PlacedShape",
     "Sphere",
+    "Structure",
     "find_roots",
     "independent_chains",
     "mobility",
     "save_rest_pose",
+    "structure",
     "trim",
 ]

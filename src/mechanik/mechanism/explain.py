@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mechanik.errors import UnknownName
+from mechanik.mechanism.dof import DoF
 from mechanik.mechanism.door import counted
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.mobility import mobility
 from mechanik.mechanism.recognise import Recognition, recognise
+from mechanik.mechanism.structure import Structure, structure
 
 
 def explain(mechanism: Mechanism, link: str | None = None) -> str:
@@ -33,7 +37,7 @@ def _whole(mechanism: Mechanism) -> str:
     found, closures = mobility(mechanism), mechanism.closures
     parts = f"{mechanism.name or 'This mechanism'} has {counted(len(mechanism.links), 'link')}"
     parts += f" and {counted(found.freedoms, 'freedom')}"
-    if not closures:
+    if not found.constraints:
         return f"{parts}, and no closed loops."
     rows = counted(found.constraints, "row")
     loops = "closes a loop" if len(closures) == 1 else f"close {len(closures)} loops"
@@ -41,9 +45,56 @@ def _whole(mechanism: Mechanism) -> str:
     if found.dof is None:
         return f"{text} A loop stands open now, so there is no mobility; by count it would be {found.gruebler}."
     text += f" Where it stands now it moves with {counted(found.dof, 'freedom')}"
+    seen = structure(mechanism)
     if found.redundant:
-        return f"{text}; by count it would be {found.gruebler}, but {found.redundant} of the rows say nothing new."
-    return f"{text}, as the count of rows says."
+        rest = f"by count it would be {found.gruebler}, but {found.redundant} of the rows say nothing new"
+        text = f"{text}; {rest}: {_rows(seen)}."
+    else:
+        text += ", as the count of rows says."
+    return " ".join([text, *structure_sentences(seen)])
+
+
+def structure_sentences(seen: Structure) -> list[str]:
+    """What drives, what follows, what is idle, and what is special about where it stands."""
+    told: list[str] = []
+    drives, followers, still = (_joints_of(some, seen) for some in (seen.drives, seen.followers, seen.still))
+    if seen.is_change_point and seen.generic_dof:
+        told.append(f"It stands at a change point: beside it, it moves with {counted(seen.generic_dof, 'freedom')}.")
+    elif seen.is_change_point:
+        told.append("But it can only shake: all that seems free here leads nowhere.")
+    if drives:
+        rest = f"; {_some(followers)} follow{'s' if len(followers) == 1 else ''}" if followers else ""
+        told.append(f"It can be driven by {_some(drives)}{rest}.")
+    if seen.idle:
+        joints = [" with ".join(motion) for motion in seen.idle]
+        told.append(f"{_some(joints)} can move and nothing else feels it.")
+    if still:
+        told.append(f"{_some(still)} cannot move.")
+    if len(seen.loops) > 1:
+        parts = [
+            f"{_some([*loop.closures, *loop.laws])} ({counted(loop.mobility.dof or 0, 'freedom')})"
+            for loop in seen.loops
+        ]
+        told.append(f"There are {len(seen.loops)} parts that share no joint: {_some(parts)}.")
+    return told
+
+
+def _joints_of(names: Sequence[str], seen: Structure) -> list[str]:
+    """The same freedoms, with the joint's name for all freedoms of a joint."""
+    told: dict[str, None] = {}
+    for name in names:
+        joint, _, dof = name.rpartition(".")
+        others = [one for one in (*seen.drives, *seen.followers, *seen.still) if one.rpartition(".")[0] == joint]
+        told[joint if dof in DoF.__members__ and set(others) <= set(names) else name] = None
+    return list(told)
+
+
+def _rows(seen: Structure) -> str:
+    """Such as `Z, EX and EY of closing_joint`."""
+    by_closure: dict[str, list[str]] = {}
+    for closure, direction in seen.redundant_rows:
+        by_closure.setdefault(closure, []).append(direction)
+    return _some([f"{_list(directions)} of {closure}" for closure, directions in by_closure.items()])
 
 
 def _chain(mechanism: Mechanism, end: str) -> str:
@@ -84,6 +135,11 @@ def _is_end(link: Link) -> bool:
 
 def _sentences(texts: tuple[str, ...]) -> str:
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in texts)
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    """All, or the first of many."""
+    return _list(list(names) if len(names) <= most else [*names[: most - 2], f"{len(names) - most + 2} more"])
 
 
 def _list(names: list[str]) -> str:

@@ -25,6 +25,7 @@ from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
     from mechanik.solvers.prepared import Prepared
+    from mechanik.solvers.singular import Singular
 
 AT_LIMIT = 1e-9
 
@@ -264,6 +265,16 @@ class Solution:
             return 1.0
         sizes = np.linalg.svd(J, compute_uv=False)
         return float(sizes[0] / sizes[-1]) if sizes[-1] > 1e-15 * sizes[0] else np.inf
+
+    @property
+    def singular(self) -> Singular:
+        """Whether it stands at a singular pose: which kind, how near, and which joints move there without effect.
+
+        False where nothing is singular. Takes milliseconds, and only when it is asked for.
+        """
+        from mechanik.solvers.singular import singular_at
+
+        return singular_at(self.mechanism, self.objectives, self.q, self._solver._moving)
 
     def _closing_value(self, joint: str) -> float | Array:
         """Read off the links, as they stand at q."""

@@ -1,0 +1,92 @@
+"""Klampt's Newton-Raphson solver: the goal and every closure as an objective, each tick from where the robot is.
+
+Its tolerance is one for all, so loops that are to be shut to 1e-9 make it reach the goal to 1e-9 too. Legs that end in
+points are objectives of relative points, welds of relative transforms. A joint is driven by an objective for its link's
+turn, or its value is set and it is no part of the solve ("by hand").
+"""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import klampt
+import numpy as np
+from loop_driver import SHUT
+from loop_driver import Driver as Base
+from urdf import urdf_link, write_urdf
+
+
+class Driver(Base):
+    def open(self) -> None:
+        case = self.case
+        path = self.work / f"klampt_{case.name}.urdf"
+        write_urdf(case, path)
+        self.world = klampt.WorldModel()  # which the robot does not keep alive
+        self.world.readFile(str(path))
+        self.robot = self.world.robot(0)
+        index = lambda link: self.robot.link(urdf_link(case, link)).getIndex()  # noqa: E731
+        self.places = [index(joint.link) for joint in case.joints]
+        self.solver = klampt.IKSolver(self.robot)
+        active = list(self.places)
+        self.by_hand = self.variant == "by hand"
+        driven = next((k for k, joint in enumerate(case.joints) if joint.name == case.want.name), -1)
+        self.driven = self.places[driven]
+        self.link = self.driven if case.want.kind == "joint" else index(case.want.name)
+        if self.by_hand:
+            active.remove(self.driven)
+        else:
+            self.solver.add(klampt.IKObjective())
+        for one in case.closures:
+            objective = klampt.IKObjective()
+            if one.rows == "weld":
+                X_a_b = one.place_a @ np.linalg.inv(one.place_b)
+                ends = X_a_b[:3, :3].T.ravel().tolist(), X_a_b[:3, 3].tolist()
+                objective.setRelativeTransform(index(one.b), index(one.a), *ends)
+            else:
+                ends = one.place_b[:3, 3].tolist(), one.place_a[:3, 3].tolist()
+                objective.setRelativePoint(index(one.b), index(one.a), *ends)
+            self.solver.add(objective)
+        self.solver.setTolerance(SHUT / math.sqrt(3.0))  # of each number
+        self.solver.setMaxIters(50)
+        self.solver.setActiveDofs(active)
+        lower, upper = case.limits()
+        limits = [[-math.inf] * self.robot.numLinks(), [math.inf] * self.robot.numLinks()]
+        for k, place in enumerate(self.places):
+            limits[0][place], limits[1][place] = lower[k], upper[k]
+        self.solver.setJointLimits(*limits)
+        self.start = list(self.robot.getConfig())
+        for k, place in enumerate(self.places):
+            self.start[place] = float(case.start[k])
+
+    def target(self, target: Any) -> Any:
+        if self.by_hand:
+            return float(target)
+        objective = klampt.IKObjective()
+        if self.case.want.kind == "joint":  # all its joints turn about z
+            c, s = math.cos(target), math.sin(target)
+            objective.setLinks(self.link)
+            objective.setFreePosition()
+            objective.setFixedRotConstraint([c, s, 0.0, -s, c, 0.0, 0.0, 0.0, 1.0])
+            return objective
+        objective.setFixedTransform(self.link, target[:3, :3].T.ravel().tolist(), target[:3, 3].tolist())
+        return objective
+
+    def begin(self) -> None:
+        self.robot.setConfig(self.start)
+        self.config = list(self.start)
+
+    def tick(self, target: Any) -> Any:
+        if self.by_hand:
+            self.config = list(self.config)
+            self.config[self.driven] = target
+            self.robot.setConfig(self.config)
+        else:
+            self.solver.set(0, target)
+        self.solver.solve()
+        self.config = self.robot.getConfig()
+        return self.config
+
+    def values(self, answer: Any) -> np.ndarray:
+        return np.array(answer)[self.places]

@@ -1,0 +1,174 @@
+// The original in Node: one case, a round whenever it is told to. Started by contest.py with one JSON object as its
+// argument; lines in: `round`, `save FILE`; a line of JSON out after each, and one before all when it is ready.
+//
+// A closure is a Goal that hangs on link a and is closed onto link b, as in the package's hexapod demo; one that holds
+// a place only has the freedoms X Y Z. It closes onto a link's own frame, so a frame elsewhere on a link without
+// children moves that link. A joint's target raises an error inside chains, so a joint is driven by a Goal for the
+// turn of its link ("own"), or by turning its frame by hand, which leaves one freedom less to solve for ("best").
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+
+const asked = JSON.parse(process.argv[2]);
+const require = createRequire(join(asked.packages, 'package.json'));
+const core = join(require.resolve('closed-chain-ik/package.json'), '..', 'src', 'core', 'index.js');
+const { Solver, Link, Joint, Goal, DOF, SOLVE_STATUS } = await import(pathToFileURL(core).href);
+
+const OWN = { // of the package's hexapod demo
+  maxIterations: 10, divergeThreshold: 0.05, stallThreshold: 1e-5, translationErrorClamp: 0.01,
+  rotationErrorClamp: 0.01, translationConvergeThreshold: 1e-5, rotationConvergeThreshold: 1e-5,
+};
+// of its benchmark, which misses every tick; with a damping of 5, clamps of 1 and 0.5 and 3,000 iterations it reached
+// 10 of 12, at 0.5 s each
+const OWN_ARM = { maxIterations: 10, restPoseFactor: 0.001, dampingFactor: 0.01 };
+// no rest pose, so that its null space is not computed, which is what helps; dampings from 1e-2 to 1e-4 and clamps from
+// 0.1 to 1 differ by less than the noise, and the SVD is slower
+const BEST = { ...OWN, restPoseFactor: 0, translationErrorClamp: 0.1, rotationErrorClamp: 0.1, dampingFactor: 1e-3 };
+const SETTLE = 10; // solves a tick at most, as in the demo
+
+const test = JSON.parse(readFileSync(asked.case, 'utf-8'));
+const best = asked.variant === 'best';
+const isItsArm = test.name === 'arm_100';
+
+function place(frame, X) {
+  const position = [X[0][3], X[1][3], X[2][3]];
+  const [x, y, z, w] = quaternion(X);
+  frame.setPosition(...position);
+  frame.setQuaternion(x, y, z, w);
+}
+
+function quaternion(X) { // xyzw, by the largest of the four
+  const [[a, b, c], [d, e, f], [g, h, i]] = X;
+  const four = [a - e - i, e - a - i, i - a - e, a + e + i];
+  const k = four.indexOf(Math.max(...four));
+  const s = Math.sqrt(four[k] + 1) / 2;
+  const t = 0.25 / s;
+  return [
+    [s, (b + d) * t, (c + g) * t, (h - f) * t],
+    [(b + d) * t, s, (f + h) * t, (c - g) * t],
+    [(c + g) * t, (f + h) * t, s, (d - b) * t],
+    [(h - f) * t, (c - g) * t, (d - b) * t, s],
+  ][k];
+}
+
+const isIdentity = X => X.every((row, i) => row.every((v, j) => v === (i === j ? 1 : 0)));
+
+// ---- the model ----
+
+const links = new Map([[test.root, new Link()]]);
+const joints = new Map();
+const byHand = best && test.want.kind === 'joint' ? test.want.name : null;
+for (const one of test.joints) {
+  const joint = new Joint();
+  place(joint, one.place);
+  if (one.name !== byHand) {
+    joint.setDoF(...one.dof.map(name => DOF[name]));
+    joint.setDoFValues(...one.start);
+    if (one.lower.some(v => v !== null)) joint.setMinLimits(...one.lower.map(v => v ?? -Infinity));
+    if (one.upper.some(v => v !== null)) joint.setMaxLimits(...one.upper.map(v => v ?? Infinity));
+  }
+  links.get(one.parent).addChild(joint);
+  const link = new Link();
+  joint.addChild(link);
+  links.set(one.link, link);
+  joints.set(one.name, joint);
+}
+
+function frameOn(name, X) { // the link whose own frame is at X of it
+  const link = links.get(name);
+  if (isIdentity(X)) return link;
+  if (link.children.length) throw new Error(`${name} has children, so its frame cannot be moved`);
+  place(link, X);
+  return link;
+}
+
+for (const one of test.closures) {
+  const goal = new Goal();
+  if (one.rows === 'point') goal.setGoalDoF(DOF.X, DOF.Y, DOF.Z);
+  place(goal, one.place_a);
+  links.get(one.a).addChild(goal);
+  goal.makeClosure(frameOn(one.b, one.place_b));
+}
+
+const goal = new Goal();
+const roots = [links.get(test.root)];
+if (test.want.kind === 'point') {
+  const [x, y, z] = test.want.at;
+  goal.setGoalDoF(DOF.X, DOF.Y, DOF.Z);
+  goal.makeClosure(frameOn(test.want.name, [[1, 0, 0, x], [0, 1, 0, y], [0, 0, 1, z], [0, 0, 0, 1]]));
+  roots.push(goal);
+} else if (test.want.kind === 'pose') {
+  goal.makeClosure(links.get(test.want.name));
+  roots.push(goal);
+} else if (!byHand) {
+  goal.setGoalDoF(DOF.EX, DOF.EY, DOF.EZ);
+  goal.makeClosure(joints.get(test.want.name).child);
+  roots.push(goal);
+}
+const solver = new Solver(roots);
+Object.assign(solver, isItsArm ? OWN_ARM : best ? BEST : OWN);
+
+// ---- ticks ----
+
+const driven = byHand && joints.get(byHand);
+const targets = test.targets.map(target => {
+  if (test.want.kind === 'joint') return [0, 0, Math.sin(target / 2), Math.cos(target / 2)];
+  if (test.want.kind === 'point') return target;
+  return [...[0, 1, 2].map(k => target[k][3]), ...quaternion(target)];
+});
+const tick = {
+  joint: (driven || goal) && (t => (driven || goal).setQuaternion(t[0], t[1], t[2], t[3])),
+  point: t => goal.setPosition(t[0], t[1], t[2]),
+  pose: t => { goal.setPosition(t[0], t[1], t[2]); goal.setQuaternion(t[3], t[4], t[5], t[6]); },
+}[test.want.kind];
+
+function begin() {
+  for (const one of test.joints) if (one.name !== byHand) joints.get(one.name).setDoFValues(...one.start);
+  for (const root of roots) root.updateMatrixWorld(true);
+}
+
+function values(k) {
+  const q = [];
+  for (const one of test.joints) {
+    if (one.name === byHand) q.push(test.targets[k]);
+    else for (const name of one.dof) q.push(joints.get(one.name).getDoFValue(DOF[name]));
+  }
+  return q;
+}
+
+const clock = () => Number(process.hrtime.bigint()) * 1e-9;
+const kept = { q: [], times: [], cpu: [] };
+
+function round(count, keep) {
+  begin();
+  const q = [], times = [], cpu = process.cpuUsage();
+  for (let k = 0; k < count; k++) {
+    const begun = clock();
+    tick(targets[k]);
+    let status;
+    for (let settle = 0; settle < (isItsArm ? 1 : SETTLE); settle++) {
+      status = solver.solve()[0];
+      if (status !== SOLVE_STATUS.TIMEOUT) break;
+    }
+    times.push(clock() - begun);
+    q.push(values(k));
+  }
+  if (keep) {
+    const used = process.cpuUsage(cpu);
+    kept.q = q; // all rounds are the same
+    kept.times.push(times);
+    kept.cpu.push((used.user + used.system) * 1e-6);
+  }
+}
+
+const say = what => process.stdout.write(JSON.stringify(what) + '\n');
+for (let i = 0; i < 3; i++) round(targets.length, false); // the compiler has its time before the clock runs
+say({ count: targets.length });
+for await (const line of createInterface({ input: process.stdin })) {
+  const [what, path] = line.trim().split(' ');
+  if (what === 'round') { round(targets.length, true); say({ done: kept.times.length }); }
+  if (what === 'save') { writeFileSync(path, JSON.stringify(kept)); say({ saved: path }); }
+}

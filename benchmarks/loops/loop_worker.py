@@ -1,0 +1,83 @@
+"""One library and one case in a process of its own: goes through all ticks whenever it is told to.
+
+Started by `contest.py` in the library's environment, with one JSON object as its argument. Lines in: `round`,
+`save FILE`; a line of JSON out after each, and one before all when it is ready. `drive_node.mjs` speaks the same.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from time import perf_counter as clock
+from time import process_time
+from typing import Any
+
+from case import load
+from loop_driver import Driver
+
+WARM_UP = 3
+
+
+class Run:
+    """
+    Attributes:
+        times: (rounds, ticks) seconds.
+        cpu: (rounds,) seconds of all threads of this process.
+        q: (ticks, n) of the last round; all rounds are the same.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.targets = [driver.target(target) for target in driver.case.targets]
+        self.times: list[list[float]] = []
+        self.cpu: list[float] = []
+        self.q: list[list[float]] = []
+
+    def round(self) -> None:
+        driver, answers, times = self.driver, list[Any](), list[float]()
+        tick, now = driver.tick, clock
+        driver.begin()
+        gc.collect()
+        gc.disable()  # what it finds is the race's own, not the library's
+        cpu = process_time()
+        for target in self.targets:
+            begun = now()
+            answer = tick(target)
+            times.append(now() - begun)
+            answers.append(answer)
+        cpu = process_time() - cpu
+        gc.enable()
+        self.times.append(times)
+        self.cpu.append(cpu)
+        self.q = [driver.values(answer).tolist() for answer in answers]
+
+    def save(self, path: str) -> None:
+        Path(path).write_text(json.dumps({"q": self.q, "times": self.times, "cpu": self.cpu}), encoding="utf-8")
+
+
+def main() -> None:
+    asked = json.loads(sys.argv[1])
+    # libraries write to the terminal, from Python and from C++; the answers to the contest go another way
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    make: type[Driver] = importlib.import_module(f"drive_{asked['driver']}").Driver
+    run = Run(make(load(Path(asked["case"])), asked["variant"], Path(asked["work"])))
+    for _ in range(WARM_UP):
+        run.round()
+    run.times, run.cpu = [], []
+    print(json.dumps({"ready": True}), file=answers)
+    for line in sys.stdin:
+        what, _, path = line.strip().partition(" ")
+        if what == "round":
+            run.round()
+        elif what == "save":
+            run.save(path)
+        print(json.dumps({"done": what}), file=answers)
+
+
+if __name__ == "__main__":
+    main()

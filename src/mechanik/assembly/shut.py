@@ -1,0 +1,67 @@
+"""Loops that stand open, shut near to where they are: where a walk begins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanik.assembly.loops import Loops
+from mechanik.assembly.place import SHUT, Course
+from mechanik.ik import Solver
+from mechanik.objectives import RestPose
+from mechanik.spatial.array import Array
+
+FAR = 0.3
+"""Rows (rad, sizes) above this are not shut by Newton's method, which could lead anywhere from there."""
+
+
+def shut(course: Course, q: Array) -> Array | None:
+    """A configuration (nq,) near q inside the limits whose loops are shut; None if none was found.
+
+    Drives stay where they are if that can be.
+    """
+    loops = course.loops
+    q = loops.mechanism.clamp(q)
+    if not loops.relations or _is_shut(loops, q):
+        return q
+    stay = np.zeros((len(course.drives.columns()) + 1, course.n + 1))
+    stay[-1, -1] = 1.0
+    stay[np.arange(len(stay) - 1), course.drives.columns()] = 1.0
+    if float(np.abs(loops.rows(q)[0]).max()) < FAR:
+        for across in (stay, stay[-1:]):
+            there = shut_by_newton(loops, q, across[:-1, :-1])
+            if there is not None:
+                return there
+    held = [loops.mechanism.space.v_names[v] for v in course.drives.columns()]
+    for lock in (held, None) if held else (None,):
+        solver = Solver(loops.mechanism, RestPose(q), lock=lock, restarts=30)
+        found = solver.solve(q0=q)
+        there = shut_by_newton(loops, found.q, stay[:-1, :-1] if lock else np.zeros((0, course.n)))
+        if there is not None:
+            return there
+    return None
+
+
+def _is_shut(loops: Loops, q: Array) -> bool:
+    return float(np.abs(loops.rows(q)[0]).max(initial=0.0)) < SHUT
+
+
+def shut_by_newton(loops: Loops, q: Array, stay: Array | None = None) -> Array | None:
+    """By the shortest steps, with `stay` (k, nv) of them zero; None where it does not end inside the limits, or far."""
+    stay = np.zeros((0, loops.n)) if stay is None else stay
+    start = q
+    e, J = loops.rows(q)
+    error = float(np.abs(e).max(initial=0.0))
+    for _ in range(20):
+        if error < 1e-15:
+            break
+        u = np.linalg.lstsq(np.concatenate([J, stay]), np.append(-e, np.zeros(len(stay))), rcond=1e-11)[0]
+        size = float(np.linalg.norm(u))
+        trial = loops.step(q, u * min(1.0, 0.5 / max(size, 1e-300)))
+        e_new, J_new = loops.rows(trial)
+        error_new = float(np.abs(e_new).max(initial=0.0))
+        if not error_new < error:
+            break
+        q, e, J, error = trial, e_new, J_new, error_new
+    if error > SHUT or loops.beyond(q)[0] > 1e-9 or float(np.linalg.norm(loops.apart(start, q))) > 1.0:
+        return None
+    return q

@@ -1,0 +1,101 @@
+"""What an MJCF model says about a body alone: geoms as shapes, and its mass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mechanik.formats.mjcf_model import Model
+from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
+from mechanik.spatial import Pose, from_position_wxyz, inverse
+
+SEEN_GROUPS = 3
+"""Geoms in groups 0, 1, 2 are drawn by MuJoCo's viewer; those from here on are for collisions only, by convention."""
+
+
+class GeomReader:
+    """The geoms of one model; what it cannot make a shape of it reports at the end."""
+
+    def __init__(self, model: Model, folder: Path | None) -> None:
+        self.model, self.folder = model, folder
+        self._left_out: dict[str, int] = {}
+
+    def shapes(self, body: int) -> tuple[list[PlacedShape], list[PlacedShape]]:
+        """Visuals, which are what is drawn, and collisions, which are what can touch; a geom may be both."""
+        raw = self.model.raw
+        visuals: list[PlacedShape] = []
+        collisions: list[PlacedShape] = []
+        start = int(raw.body_geomadr[body])
+        for geom in range(start, start + int(raw.body_geomnum[body])):
+            placed = self._placed(geom)
+            if placed is None:
+                continue
+            if int(raw.geom_group[geom]) < SEEN_GROUPS:
+                visuals.append(placed)
+            if raw.geom_contype[geom] or raw.geom_conaffinity[geom]:
+                collisions.append(placed)
+        return visuals, collisions
+
+    def report(self) -> None:
+        """Warn, once for the whole model, of geoms that are no shape here."""
+        if self._left_out:
+            listed = ", ".join(f"{count} of type {kind}" for kind, count in self._left_out.items())
+            self.model.warn(f"geoms without a shape here are left out, which changes no motion: {listed}")
+
+    def _placed(self, geom: int) -> PlacedShape | None:
+        shape, X_body_shape = self._shape(geom), self.model.place("geom", geom)
+        if shape is None:
+            return None
+        if isinstance(shape, Mesh):  # MuJoCo moves a mesh to its centre of mass; the file's own frame is meant
+            mesh, raw = int(self.model.raw.geom_dataid[geom]), self.model.raw
+            X_body_shape = X_body_shape @ inverse(from_position_wxyz(raw.mesh_pos[mesh], raw.mesh_quat[mesh]))
+        name = self.model.name_of("geom", geom)
+        return PlacedShape(shape, Pose.from_matrix(X_body_shape), self._material(geom), name)
+
+    def _shape(self, geom: int) -> Shape | None:
+        raw, kinds = self.model.raw, self.model.mujoco.mjtGeom
+        kind = int(raw.geom_type[geom])
+        a, b, c = (float(size) for size in raw.geom_size[geom])
+        if kind == kinds.mjGEOM_BOX:
+            return Box((2 * a, 2 * b, 2 * c))
+        if kind == kinds.mjGEOM_SPHERE:
+            return Sphere(a)
+        if kind == kinds.mjGEOM_CYLINDER:
+            return Cylinder(a, 2 * b)
+        if kind == kinds.mjGEOM_CAPSULE:
+            return Capsule(a, 2 * b)
+        if kind == kinds.mjGEOM_MESH:
+            return self._mesh(int(raw.geom_dataid[geom]))
+        self._count(kinds(kind).name.removeprefix("mjGEOM_").lower())
+        return None
+
+    def _mesh(self, mesh: int) -> Mesh | None:
+        file = self.model.file_of("mesh", mesh)
+        if not file:
+            self._count("mesh without a file")
+            return None
+        sx, sy, sz = (float(scale) for scale in self.model.raw.mesh_scale[mesh])
+        folder = self.folder or Path()
+        # MuJoCo keeps the path that it opened; some versions that in the file
+        path = next((one for one in (Path(file), folder / file) if one.is_file()), None)
+        uri = Path(file).relative_to(folder).as_posix() if Path(file).is_relative_to(folder) else file
+        return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
+
+    def _material(self, geom: int) -> Material:
+        raw = self.model.raw
+        number = int(raw.geom_matid[geom])
+        r, g, b, a = (float(part) for part in (raw.geom_rgba[geom] if number < 0 else raw.mat_rgba[number]))
+        return Material("" if number < 0 else self.model.name_of("material", number), (r, g, b, a))
+
+    def _count(self, kind: str) -> None:
+        self._left_out[kind] = self._left_out.get(kind, 0) + 1
+
+
+def read_mass(model: Model, body: int) -> Inertial | None:
+    """Mass and principal inertia as MuJoCo has them, given or inferred from geoms; None where there is none."""
+    raw = model.raw
+    mass = float(raw.body_mass[body])
+    if mass <= 0.0 or body in model.weightless:
+        return None
+    xx, yy, zz = (float(moment) for moment in raw.body_inertia[body])
+    pose = Pose(raw.body_ipos[body].copy(), raw.body_iquat[body].copy())
+    return Inertial(mass, pose, (xx, 0.0, 0.0, yy, 0.0, zz))

@@ -1,0 +1,121 @@
+"""What an SDF says about a link alone: inertia, geometry, colours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanik.formats.packages import Packages, where_to_look
+from mechanik.formats.sdf_frames import Frames
+from mechanik.formats.sdf_model import LinkSpec
+from mechanik.formats.sdf_values import number_in, numbers_of, pose_frame, pose_in, text_in
+from mechanik.formats.urdf_shapes import FARTHEST
+from mechanik.formats.xml_text import Node
+from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
+from mechanik.spatial import Pose, inverse
+from mechanik.spatial.array import Array
+
+
+class SdfShapes:
+    """Reads the bodies of one file; a mesh that is not there is named once."""
+
+    def __init__(self, packages: Packages, frames: Frames) -> None:
+        self.packages, self.frames = packages, frames
+        self._missing: set[str] = set()
+
+    def placed(self, link: LinkSpec, tag: str) -> list[PlacedShape]:
+        """The shapes of all <visual> or <collision> elements of a link."""
+        shapes: list[PlacedShape] = []
+        for node in link.node.all(tag):
+            shape = self._shape(node)
+            if shape is not None:
+                pose = Pose.from_matrix(self._on_link(link, node))
+                shapes.append(PlacedShape(shape, pose, _material(node), node.attributes.get("name", "")))
+        return shapes
+
+    def inertial(self, link: LinkSpec) -> Inertial | None:
+        node = link.node.first("inertial")
+        if node is None:
+            return None
+        mass = number_in(node, "mass", 1.0)
+        if mass < 0.0:
+            raise node.fault(f"has a mass of {mass:g} kg; it cannot be negative")
+        inertia = node.first("inertia")
+        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        usual = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)  # SDF's own, for what it does not say
+        numbers = [
+            one if inertia is None else number_in(inertia, tag, one) for tag, one in zip(names, usual, strict=True)
+        ]
+        xx, xy, xz, yy, yz, zz = numbers
+        return Inertial(mass, Pose.from_matrix(self._on_link(link, node)), (xx, xy, xz, yy, yz, zz))
+
+    def _on_link(self, link: LinkSpec, node: Node) -> Array:
+        """X_link_part of something that stands in a link, or relative to another frame."""
+        other = pose_frame(node)
+        if other is None:
+            return pose_in(node)
+        scope = link.name[: len(link.name) - len(link.node.attributes["name"].strip())]
+        X_world_other = self.frames.pose(self.frames.key(scope, other, node))
+        X_world_link = self.frames.pose(self.frames.key("", link.name, node))
+        return inverse(X_world_link) @ X_world_other @ pose_in(node)
+
+    def _shape(self, node: Node) -> Shape | None:
+        geometry = node.first("geometry")
+        solid = None if geometry is None else next((child for child in geometry.children if child.tag != "empty"), None)
+        if solid is None:
+            if geometry is None:
+                node.warn("has no geometry and is left out")
+            return None
+        if solid.tag == "box":
+            x, y, z = _sizes(solid, "size", 3)
+            return Box((x, y, z))
+        if solid.tag == "sphere":
+            return Sphere(*_sizes(solid, "radius"))
+        if solid.tag in ("cylinder", "capsule"):
+            sizes = *_sizes(solid, "radius"), *_sizes(solid, "length")
+            return Cylinder(*sizes) if solid.tag == "cylinder" else Capsule(*sizes)
+        if solid.tag == "mesh":
+            return self._mesh(solid)
+        solid.warn("is no shape that is known here; it is left out")
+        return None
+
+    def _mesh(self, node: Node) -> Mesh | None:
+        uri = text_in(node, "uri")
+        if uri is None:
+            node.warn("names no file and is left out")
+            return None
+        scale = node.first("scale")
+        sx, sy, sz = (1.0, 1.0, 1.0) if scale is None else numbers_of(scale, 3)
+        if 0.0 in (sx, sy, sz):
+            raise node.fault("has a scale that flattens it")
+        path = self.packages.find(uri)
+        if path is None and uri not in self._missing:
+            self._missing.add(uri)
+            node.warn(f"names {uri!r}, and there is no such file{where_to_look(uri)}")
+        return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
+
+
+def _material(node: Node) -> Material | None:
+    """The colour under light, or the one without."""
+    material = node.first("material")
+    if material is None:
+        return None
+    for tag in ("diffuse", "ambient"):
+        colour = material.first(tag)
+        if colour is not None:
+            parts = numbers_of(colour, len(colour.text.split()))
+            if len(parts) not in (3, 4):
+                raise colour.fault(f"says {colour.text.strip()!r}, where 3 or 4 numbers are needed")
+            r, g, b, a = (float(part) for part in np.clip([*parts, 1.0][:4], 0.0, 1.0))
+            return Material("", (r, g, b, a))
+    return None
+
+
+def _sizes(solid: Node, tag: str, count: int = 1) -> tuple[float, ...]:
+    """Lengths that a solid must have: present and not negative."""
+    node = solid.first(tag)
+    if node is None:
+        raise solid.fault(f"has no <{tag}>")
+    sizes = numbers_of(node, count)
+    if min(sizes) < 0.0 or max(sizes) > FARTHEST:
+        raise node.fault(f"says {node.text.strip()!r}; a size is from 0 to {FARTHEST:g} m")
+    return sizes

@@ -1,0 +1,71 @@
+"""`mechanik assemble`: its words, its answers and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from mechanik.cli.run import make_app, run
+
+if "assemble" not in make_app():
+    pytest.skip("the command is not among those of the program", allow_module_level=True)
+
+
+def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    run(["assemble", *arguments, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_drive_is_met_and_the_rest_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["assemble", "gallery:four_bar", "--drive", "crank_joint=1.2"]) == 0
+    out = capsys.readouterr().out
+    assert "assembled: 1 of 1 drive met, 1 loop shut" in " ".join(out.split())
+    told = data(capsys, "gallery:four_bar", "--drive", "crank_joint=1.2")
+    assert told["success"]
+    assert told["q"][0] == 1.2  # type: ignore[index]
+
+
+def test_degrees_are_degrees(capsys: pytest.CaptureFixture[str]) -> None:
+    told = data(capsys, "gallery:four_bar", "--drive", "crank_joint=90", "--degrees")
+    assert told["q"][0] == pytest.approx(math.pi / 2)  # type: ignore[index]
+
+
+def test_a_drive_that_cannot_be_met_is_a_no_with_the_dead_point(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["assemble", "gallery:four_bar", "--drive", "rocker_joint=3.1"]) == 1
+    assert "dead point" in capsys.readouterr().out
+    told = data(capsys, "gallery:four_bar", "--drive", "rocker_joint=3.1")
+    assert told["status"] == "CLOSEST"
+    assert told["singular"] == ["dead point"]
+    assert told["passed"][-1]["kind"] == "dead point"  # type: ignore[index]
+
+
+def test_all_modes_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["assemble", "gallery:four_bar", "--drive", "crank_joint=1.2", "--all"]) == 0
+    assert "2 assembly modes" in capsys.readouterr().out
+    told = data(capsys, "gallery:four_bar", "--drive", "crank_joint=1.2", "--all")
+    assert len(told["modes"]) == 2  # type: ignore[arg-type]
+    assert run(["assemble", "gallery:four_bar", "--drive", "rocker_joint=3.1", "--all"]) == 1
+
+
+def test_without_drives_the_loops_are_shut(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["assemble", "gallery:four_bar", "--q0", "0.6", "0.3", "2.0"]) == 0
+    assert "1 loop shut" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--drive", "crank_joint"],
+        ["--drive", "crank_joint=far"],
+        ["--drive", "crank_joint=1", "crank_joint=2"],
+        ["--drive", "crnk_joint=1"],
+        ["--drive", "crank_joint=1,2"],
+        ["--drive", "crank_joint=nan"],
+        ["--limit", "2"],
+    ],
+)
+def test_wrong_words_are_wrong_use(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["assemble", "gallery:four_bar", *words]) == 2
+    assert capsys.readouterr().err.startswith("error: ")

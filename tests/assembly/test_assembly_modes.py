@@ -1,0 +1,250 @@
+"""All ways to put a mechanism together: as many as a closed form has, each once, and no others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from driven_linkages import four_bar, gough_platform, rocker_of, turned_off
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from six_three import circles, real_angles
+
+import mechanik as mk
+from mechanik.errors import LimitsError, StructureError
+from mechanik.spatial.array import Array
+
+LENGTHS = 2.0, 0.5, 1.8, 1.2
+FOUR_BAR = four_bar(*LENGTHS, 0.6)
+
+
+def apart(mechanism: mk.Mechanism, modes: Array) -> float:
+    """The smallest distance between two modes: of the largest step in any freedom."""
+    far = np.abs(mechanism.difference(modes[:, None], modes[None])).max(axis=2)
+    return float((far + np.eye(len(modes)) * 9.0).min())
+
+
+@settings(max_examples=10)
+@given(st.floats(-6.0, 6.0))
+def test_a_four_bar_has_two(angle: float) -> None:
+    modes = FOUR_BAR.assembly_modes({"crank": angle})
+    assert len(modes) == 2
+    wanted = [rocker_of(*LENGTHS, angle, is_crossed) for is_crossed in (False, True)]
+    assert max(min(turned_off(q[2], one) for q in modes) for one in wanted) < 1e-9
+    assert (modes.found > 1).all()
+    assert not modes.redundant
+
+
+def test_a_four_bar_has_one_at_its_dead_point_and_none_beyond() -> None:
+    dead = FOUR_BAR.assemble({"rocker": 4.0}).q[2]
+    counts = [len(FOUR_BAR.assembly_modes({"rocker": dead + more})) for more in (-0.3, -1e-4, 0.0, 1e-4, 0.3)]
+    assert counts == [2, 2, 1, 0, 0]
+
+
+def test_where_there_is_none_it_says_so() -> None:
+    none = FOUR_BAR.assembly_modes({"rocker": 3.1})
+    assert not len(none)
+    assert "cannot be shut" in none.why
+    assert "no assembly mode" in repr(none)
+
+
+def test_they_come_nearest_first_and_start_where_the_mechanism_is() -> None:
+    modes = FOUR_BAR.assembly_modes({"crank": 0.6})
+    assert np.abs(modes[0] - FOUR_BAR.q).max() < 1e-9
+    assert np.all(np.diff(modes.distance) >= 0)
+    assert len(FOUR_BAR.assembly_modes({"crank": 0.6}, limit=1)) == 1
+
+
+def test_limits_leave_some_out() -> None:
+    linkage = four_bar(*LENGTHS, 0.6)
+    linkage.joint("rocker").set_limits(0.0, math.pi)
+    modes = linkage.assembly_modes({"crank": 0.6})
+    assert len(modes) == 1
+    assert 0.0 <= modes[0][2] <= math.pi
+
+
+def test_a_slider_crank_has_two() -> None:
+    engine = mk.gallery.slider_crank(0.3, 1.0, 0.1)
+    found = sorted(q[2] for q in engine.assembly_modes({"crank_joint": 0.8}))
+    half = math.sqrt(1.0 - (0.1 - 0.3 * math.sin(0.8)) ** 2)
+    assert found == pytest.approx([0.3 * math.cos(0.8) - half, 0.3 * math.cos(0.8) + half], abs=1e-9)
+
+
+def test_a_five_bar_with_both_cranks_driven_has_two() -> None:
+    robot = mk.gallery.five_bar()
+    modes = robot.assembly_modes({"left_crank_joint": 1.8, "right_crank_joint": 1.0})
+    assert len(modes) == 2
+    knees = 0.5 * np.exp(1j * np.array([1.8, 1.0])) + np.array([-0.3, 0.3])
+    way = knees[1] - knees[0]
+    aside = 1j * way / abs(way) * math.sqrt(0.64 - abs(way) ** 2 / 4)
+    tips = sorted(complex(*robot.pose("tool", q)[:2, 3]).imag for q in modes)
+    middle = knees.mean()
+    assert tips == pytest.approx(sorted([(middle + aside).imag, (middle - aside).imag]), abs=1e-9)
+
+
+def test_with_one_crank_driven_a_five_bar_moves_on_two_curves() -> None:
+    modes = mk.gallery.five_bar().assembly_modes({"left_crank_joint": 2.0})
+    assert modes.redundant == 1
+    assert "2 motions" in modes.why
+
+
+# ---- three legs in the plane --------------------------------------------------------------------
+
+PIVOTS = np.exp(2j * math.pi * np.arange(3) / 3)
+CORNERS = 0.78 * np.exp(1j * np.array([0.28, 1.88, -2.10]))
+CRANKS, RODS = np.array([2.11, -1.37, -1.79]), 1.15
+"""A planar 3-RRR with as many real modes as one can have."""
+
+
+def test_a_planar_platform_on_three_legs_has_as_many_as_a_scan_finds() -> None:
+    b = mk.Builder("3-RRR")
+    b.planar("platform_joint", "ground", "platform")
+    for k in range(3):
+        b.revolute(f"crank{k}", "ground", f"crank_link{k}", at=(PIVOTS[k].real, PIVOTS[k].imag, 0), value=CRANKS[k])
+        b.revolute(f"rod{k}", f"crank_link{k}", f"rod_link{k}", at=(0.6, 0, 0))
+        corner = (CORNERS[k].real, CORNERS[k].imag, 0.0)
+        b.close(f"pin{k}", f"rod_link{k}", "platform", "pin", at=(RODS, 0, 0), onto=corner)
+    robot = b.build()
+    modes = robot.assembly_modes({f"crank{k}": CRANKS[k] for k in range(3)})
+    knees = PIVOTS + 0.6 * np.exp(1j * CRANKS)
+    wanted = _platforms(knees)
+    assert len(wanted) == 6
+    assert len(modes) == 6
+    for x, y, turn in wanted:
+        off = [max(abs(q[0] - x), abs(q[1] - y), turned_off(q[2], turn)) for q in modes]
+        assert min(off) < 1e-8
+
+
+def _platforms(knees: Array) -> list[tuple[float, float, float]]:
+    """x, y and turn of the platform: two legs put it on a curve over its turn, and the third is as long as it should
+    be where that curve crosses its circle. Found by a fine scan of the turn."""
+    found: list[tuple[float, float, float]] = []
+    turns = np.linspace(-math.pi, math.pi, 4001)
+    for side in (1.0, -1.0):
+
+        def place(turn: Any, side: float = side) -> tuple[Any, Any]:
+            centres = knees[:, None] - CORNERS[:, None] * np.exp(1j * np.atleast_1d(turn))
+            way = centres[1] - centres[0]
+            square = RODS**2 - np.abs(way) ** 2 / 4
+            p = centres[0] + way / 2 + side * 1j * way / np.abs(way) * np.sqrt(np.where(square > 0, square, np.nan))
+            return np.abs(p - centres[2]) - RODS, p
+
+        off, _ = place(turns)
+        for k in np.flatnonzero(off[:-1] * off[1:] < 0):
+            turn = brentq(lambda x: float(place(x)[0][0]), turns[k], turns[k + 1], xtol=1e-14)
+            p = complex(place(turn)[1][0])
+            found.append((p.real, p.imag, turn))
+    return found
+
+
+# ---- six legs -----------------------------------------------------------------------------------
+
+
+def test_a_platform_with_three_points_has_as_many_as_its_polynomial_has_real_roots() -> None:
+    """Two legs meet at each corner of the platform, which so lies on a circle: a polynomial of degree 16 is left.
+
+    P. Nanua, K. J. Waldron, V. Murthy, "Direct kinematic solution of a Stewart platform", IEEE Transactions on
+    Robotics and Automation 6(4), 1990.
+    """
+    angles = np.array([-0.249, 0.359, 1.875, 2.473, 3.69, 4.598])
+    base = np.c_[np.cos(angles), np.sin(angles), np.zeros(6)]
+    sides, lengths = (0.62, 1.08, 0.98), np.array([1.55, 1.3, 0.98, 1.25, 1.42, 1.37])
+    a, b, c = sides  # from the first corner to the second, to the third, and from the second to the third
+    x = (a * a + b * b - c * c) / (2 * a)
+    corners = np.array([(0.0, 0, 0), (a, 0, 0), (x, math.sqrt(b * b - x * x), 0)])
+    robot = gough_platform(base, np.repeat(corners, 2, axis=0), lengths)
+    modes = robot.assembly_modes({f"slide{k}": one for k, one in enumerate(lengths)})
+    wanted = real_angles(base, sides, lengths)
+    assert len(wanted) == 12
+    assert len(modes) == 12
+    middle, u, v = circles(base, lengths)[0]
+    firsts = np.array([robot.pose("platform", q)[:3, 3] for q in modes])
+    for angle in wanted:
+        first = middle + math.cos(angle) * u + math.sin(angle) * v
+        assert np.linalg.norm(firsts - first, axis=1).min() < 1e-7
+
+
+DIETMAIER_BASE = np.array(
+    [(0, 0, 0), (1.107915, 0, 0), (0.549094, 0.756063, 0), (0.735077, -0.223935, 0.525991),
+     (0.514188, -0.526063, -0.368418), (0.590473, 0.094733, -0.205018)]
+)  # fmt: skip
+DIETMAIER_PLATFORM = np.array(
+    [(0, 0, 0), (0.542805, 0, 0), (0.956919, -0.528915, 0), (0.665885, -0.353482, 1.402538),
+     (0.478359, 1.158742, 0.107672), (-0.137087, -0.235121, 0.353913)]
+)  # fmt: skip
+DIETMAIER_LEGS = np.array([1.0, 0.645275, 1.086284, 1.503439, 1.281933, 0.771071])
+
+
+def test_dietmaiers_platform_has_forty() -> None:
+    """As many as any platform can have, and all of them real.
+
+    P. Dietmaier, "The Stewart-Gough platform of general geometry can have 40 real postures", Advances in Robot
+    Kinematics, 1998.
+    """
+    robot = gough_platform(DIETMAIER_BASE, DIETMAIER_PLATFORM, DIETMAIER_LEGS)
+    modes = robot.assembly_modes({f"slide{k}": one for k, one in enumerate(DIETMAIER_LEGS)}, tries=1000)
+    assert len(modes) == 40
+    assert apart(robot, modes.q) > 0.05
+    for q in modes:
+        X = robot.pose("platform", q)
+        legs = np.linalg.norm(DIETMAIER_PLATFORM @ X[:3, :3].T + X[:3, 3] - DIETMAIER_BASE, axis=1)
+        assert np.abs(legs - DIETMAIER_LEGS).max() < 1e-9
+
+
+def test_a_delta_robot_has_two_in_which_its_platform_is_level() -> None:
+    """Three spheres about the elbows, moved inward by the platform's radius, meet in two points."""
+    robot = mk.gallery.delta_robot()
+    for joint in robot.joints.values():
+        if joint.name.endswith("_universal"):
+            joint.set_limits((-math.pi / 2, -math.pi), (math.pi / 2, math.pi))
+    drives = np.array([0.35, 0.2, 0.5])
+    modes = robot.assembly_modes({f"arm{k + 1}_joint": angle for k, angle in enumerate(drives)})
+    level = np.array([X[:3, 3] for X in (robot.pose("platform", q) for q in modes) if abs(X[0, 0] - 1) < 1e-9])
+    turns = np.radians([0.0, 120.0, 240.0])
+    out = 0.20 + 0.30 * np.cos(drives) - 0.06
+    centres = np.c_[out * np.cos(turns), out * np.sin(turns), -0.30 * np.sin(drives)]
+    # points at the same distance from all three lie on a line
+    A, r = 2 * (centres[1:] - centres[0]), (centres[1:] ** 2).sum(1) - (centres[0] ** 2).sum()
+    p, along = np.linalg.lstsq(A, r, rcond=None)[0], np.cross(A[0], A[1])
+    along /= np.linalg.norm(along)
+    near = (centres[0] - p) @ along
+    half = math.sqrt(0.70**2 - np.linalg.norm(p + near * along - centres[0]) ** 2)
+    wanted = np.array([p + (near + sign * half) * along for sign in (1.0, -1.0)])
+    distances = np.linalg.norm(level[:, None] - wanted[None], axis=2)
+    assert (distances.min(axis=0) < 1e-8).all()
+    assert (distances.min(axis=1) < 1e-8).all()
+
+
+# ---- the door -----------------------------------------------------------------------------------
+
+
+def test_the_same_modes_each_time_and_with_other_starts() -> None:
+    one, two = (FOUR_BAR.assembly_modes({"crank": 1.0}) for _ in range(2))
+    assert np.array_equal(one.q, two.q)
+    assert np.array_equal(one.found, two.found)
+    other = FOUR_BAR.assembly_modes({"crank": 1.0}, rng=np.random.default_rng(5))
+    assert np.abs(one.q - other.q).max() < 1e-9
+
+
+def test_how_sure_it_is_grows_with_what_was_tried() -> None:
+    few, many = (FOUR_BAR.assembly_modes({"crank": 1.0}, tries=tries) for tries in (8, 300))
+    assert few.tries == 8
+    assert many.chance_of_more < few.chance_of_more
+    assert not many.complete
+
+
+def test_a_joint_that_closes_the_loop_can_drive() -> None:
+    pin = FOUR_BAR.assemble({"crank": 1.1})["pin"]
+    modes = FOUR_BAR.assembly_modes({"pin": pin})
+    assert min(np.abs(q - FOUR_BAR.assemble({"crank": 1.1}).q).max() for q in modes) < 1e-9
+
+
+def test_wrong_words_are_refused() -> None:
+    for options in ({"limit": 0}, {"tries": 0}, {"tries": 1.5}, {"max_seconds": 0.0}):
+        with pytest.raises(LimitsError):
+            FOUR_BAR.assembly_modes({"crank": 1.0}, **options)  # type: ignore[arg-type]
+    with pytest.raises(StructureError, match="no loop"):
+        mk.gallery.planar_2r().assembly_modes({})

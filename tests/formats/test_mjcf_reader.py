@@ -1,0 +1,292 @@
+"""What becomes of each part of an MJCF model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import ShapeError, UnknownName
+from mechanik.formats import check, from_qpos, load, to_qpos
+
+mujoco = pytest.importorskip("mujoco")
+pytestmark = pytest.mark.mujoco
+
+FOLDER = Path(__file__).parent.parent / "data" / "mjcf"
+ZOO = load(FOLDER / "zoo.xml")
+
+
+def model(inside: str, rest: str = "") -> str:
+    return f'<mujoco model="m"><compiler angle="radian"/><worldbody>{inside}</worldbody>{rest}</mujoco>'
+
+
+def body(name: str, joint: str = "", inside: str = "") -> str:
+    return f'<body name="{name}">{joint}<geom size="0.1"/>{inside}</body>'
+
+
+TWO = body("a", '<joint name="j"/>') + body("b", '<joint name="k"/>')
+
+
+# ---- names and order --------------------------------------------------------------------------
+
+
+def test_bodies_are_links_of_the_same_name_and_the_world_is_the_first():
+    assert next(iter(ZOO.links)) == "world"
+    for name in ("target", "raft", "cart", "wrist", "pole", "boom"):
+        assert name in ZOO.links
+    assert ZOO.name == "zoo"
+    assert load(model(TWO).replace(' model="m"', "")).name == ""
+
+
+def test_joints_stand_in_the_order_of_mujoco():
+    assert [n for n in ZOO.values()] == [  # noqa: C416
+        "raft_free", "x", "swing", "lean", "twist", "wrist_hinge", "wrist_ball", "pole", "boom_turn", "boom_out",
+    ]  # fmt: skip
+
+
+def test_what_the_file_leaves_unnamed_is_called_after_its_body_or_by_number():
+    read = load(model(body("", "<joint/><joint/>") + body("body1_hinge", '<joint name="body1_hinge"/>')))
+    assert list(read.values()) == ["body1_hinge2", "body1_hinge3", "body1_hinge"]
+    assert "body1" in read.links
+    assert any(name.startswith("body") for name in ZOO.links)
+
+
+def test_between_two_joints_of_a_body_there_is_a_link():
+    assert ZOO.joint("swing").parent.name == "cart/x"
+    assert ZOO.joint("lean").child is ZOO.link("cart")
+
+
+def test_sites_are_links_fixed_to_their_body_unless_they_are_not_wanted():
+    assert ZOO.link("grip").parent.dof == ()
+    assert ZOO.link("grip").parent.parent is ZOO.link("wrist")
+    assert "wrist_site" in ZOO.links  # since a body is called so
+    assert "grip" not in load(FOLDER / "zoo.xml", sites=False).links
+
+
+# ---- joints -----------------------------------------------------------------------------------
+
+
+def test_ranges_are_limits_in_radians_where_the_compiled_model_has_them():
+    assert ZOO.joint("swing").limits("EZ") == pytest.approx((-math.pi / 2, math.pi / 2))
+    assert ZOO.joint("x").limits("X") == (-1.0, 1.0)
+    assert ZOO.joint("lean").limits("EZ") == (-math.inf, math.inf)
+    off = model(body("a", '<joint name="j" range="-1 1" limited="false"/>'))
+    assert load(off).joint("j").limits("EZ") == (-math.inf, math.inf)
+
+
+def test_a_joint_does_not_move_its_body_at_its_reference_value():
+    assert ZOO.values()["x"] == 0.3
+    assert ZOO.values()["swing"] == pytest.approx(math.radians(25))
+    read = load(model(body("a", '<joint name="j" axis="0 1 0" pos="1 2 3" ref="0.7"/>')))
+    np.testing.assert_allclose(read.pose("a"), np.eye(4), atol=1e-15)
+    assert read.q.tolist() == [0.7]
+
+
+def test_a_ball_with_a_range_tilts_and_twists_no_further():
+    wrist = ZOO.joint("wrist_ball")
+    assert wrist.cone == pytest.approx((math.pi / 3, (-math.pi / 3, math.pi / 3)))
+    assert any("wrist_ball" in text and "1.0472" in text for text in ZOO.warnings)
+    assert ZOO.joint("pole").cone is None
+
+
+def test_a_free_joint_is_xyz_and_wxyz():
+    assert ZOO.space.q_names[:7] == tuple(f"raft_free.{part}" for part in ("X", "Y", "Z", "qw", "qx", "qy", "qz"))
+    np.testing.assert_allclose(ZOO.pose("raft")[:3, 3], (1, 2, 3))
+
+
+def test_key_frames_are_configurations_with_quaternions_of_length_one():
+    assert list(ZOO.configurations) == ["set", "key1"]
+    q = ZOO.configurations["key1"]
+    np.testing.assert_array_equal(q[3:7], (1, 0, 0, 0))
+    np.testing.assert_array_equal(ZOO.configurations["set"][:7], (0.5, 1, 2, 0, 1, 0, 0))
+
+
+def test_it_stands_where_mujoco_starts_or_at_the_key_frame_where_its_loops_are_shut():
+    assert load(FOLDER / "hexapod.xml").q[:3].tolist() == [0, 0, 0.3]
+    bar = load(FOLDER / "weld_four_bar.xml")
+    np.testing.assert_array_equal(bar.q, bar.configurations["home"])
+
+
+# ---- equalities -------------------------------------------------------------------------------
+
+
+def test_sites_that_are_connected_close_a_loop_between_their_bodies():
+    closure = ZOO.closures["hooked"]
+    assert (closure.joint.parent.name, closure.link.name) == ("pole", "boom")
+    assert closure.gap().distance < 1e-15
+    np.testing.assert_allclose(closure.measure(), 0.0, atol=1e-12)  # not turned where MuJoCo starts
+
+
+def test_a_weld_to_a_body_that_is_moved_from_outside_is_a_goal_on_it():
+    goal = ZOO.goals["follow"]
+    assert goal.parent is ZOO.link("target")
+    assert goal.child is ZOO.link("wrist")
+    assert ZOO.extras["mocap"] == ["target"]
+    assert goal.closure.gap().distance < 1e-12  # the weld holds what stands where MuJoCo starts
+    turned = load(model(body("a", '<joint name="j"/>') + '<body name="t" mocap="true" pos="1 0 0"/>',
+                        '<equality><connect body1="a" body2="t" anchor="1 0 0"/></equality>'))  # fmt: skip
+    assert [len(goal.goal_dof) for goal in turned.goals.values()] == [3]
+    assert not turned.closures
+
+
+def test_a_weld_without_torque_is_a_ball():
+    read = load(model(TWO, '<equality><weld body1="a" body2="b" torquescale="0"/></equality>'))
+    assert len(read.closures["weld_a_b"].free) == 3
+
+
+def test_joined_sites_may_stand_anywhere_and_weld_in_full():
+    text = model(
+        body("a", '<joint name="j"/>', '<site name="s" pos="0.1 0.2 0.3" euler="1 0 0"/>')
+        + body("b", "<freejoint/>", '<site name="t" pos="0 0 1" euler="0 1 0"/>'),
+        '<equality><weld site1="s" site2="t"/></equality>',
+    )
+    read, raw = load(text), mujoco.MjModel.from_xml_string(text)
+    solution = mk.Solver(read, mk.JointValues({"j": 0.4})).solve()
+    read.apply(solution)
+    np.testing.assert_allclose(read.pose("s"), read.pose("t"), atol=1e-9)
+    data = mujoco.MjData(raw)
+    data.qpos[:] = to_qpos(read)
+    mujoco.mj_forward(raw, data)
+    assert np.abs(data.efc_pos[:6]).max() < 1e-9
+
+
+def equal(attributes: str) -> mk.Mechanism:
+    return load(model(TWO, f"<equality><joint name='e' {attributes}/></equality>"))
+
+
+def test_a_linear_equality_of_joints_is_a_coupling_and_takes_a_number_off_q():
+    read = equal('joint1="j" joint2="k" polycoef="0.1 -2 0 0 0"')
+    (coupling,) = read.joint("j").couplings
+    assert (coupling.ratio, coupling.offset, coupling.leader.name) == (-2.0, 0.1, "k")
+    assert read.nq == 1
+    assert to_qpos(read, [0.5]).tolist() == [pytest.approx(-0.9), 0.5]
+    assert from_qpos(read, [7.0, 0.5]).tolist() == [0.5]
+
+
+def test_a_polynomial_equality_of_joints_is_a_law():
+    read = equal('joint1="j" joint2="k" polycoef="0.1 -2 0 0.5 0"')
+    law = read.laws["e"]
+    assert read.nq == 2
+    read.q = from_qpos(read, [0.1 - 2 * 0.3 + 0.5 * 0.3**3, 0.3])
+    assert law.error() == pytest.approx(0.0, abs=1e-15)
+    read.q = from_qpos(read, [1.0, 0.0])
+    assert law.error() == pytest.approx(0.9)
+
+
+def test_an_equality_without_a_second_joint_holds_the_first():
+    read = equal('joint1="j" polycoef="0.4 0 0 0 0"')
+    assert read.joint("j").limits("EZ") == (0.4, 0.4)
+    assert equal('joint1="j" joint2="k" polycoef="0.4 0 0 0 0"').joint("j").limits("EZ") == (0.4, 0.4)
+
+
+def test_joints_that_lead_each_other_in_a_circle_are_bound_by_a_law():
+    pair = '<joint joint1="j" joint2="k" polycoef="0 2 0 0 0"/><joint name="back" joint1="k" joint2="j"/>'
+    read = load(model(TWO, f"<equality>{pair}</equality>"))
+    assert list(read.laws) == ["back"]
+    assert read.nq == 1
+
+
+def test_what_is_not_active_or_cannot_be_said_is_left_out_with_a_warning():
+    assert set(ZOO.closures) == {"hooked"}
+    for word in ("'idle' is not active", "'taut' is about a spatial tendon", "'rigid' joins 'target' and 'world'"):
+        assert any(word in text for text in ZOO.warnings), word
+    assert not ZOO.laws
+
+
+def test_a_tendon_over_several_joints_takes_part_in_linear_equalities_only():
+    tendons = """<tendon><fixed name="s"><joint joint="j" coef="1"/></fixed>
+      <fixed name="t"><joint joint="j" coef="1"/><joint joint="k" coef="2"/></fixed></tendon>"""
+    rows = '<equality><tendon name="e" tendon1="s" tendon2="t" polycoef="0 {} 0 0"/></equality>'
+    linear = load(model(TWO, tendons + rows.format("0.5 0")))
+    assert {term.joint.name: term.factors for term in linear.laws["e"].terms} == {"j": (0.5,), "k": (-1.0,)}
+    square = load(model(TWO, tendons + rows.format("0 0.5")))
+    assert not square.laws
+    assert any("mixes their values" in text for text in square.warnings)
+
+
+# ---- bodies -----------------------------------------------------------------------------------
+
+
+def test_geoms_are_seen_in_groups_0_to_2_and_bump_if_they_can_touch():
+    leg = load(FOLDER / "biped_leg.xml")
+    assert (len(leg.link("thigh").visuals), len(leg.link("thigh").collisions)) == (1, 0)
+    assert (len(leg.link("foot").visuals), len(leg.link("foot").collisions)) == (0, 1)
+    assert (len(leg.link("pelvis").visuals), len(leg.link("pelvis").collisions)) == (1, 1)
+
+
+def test_sizes_are_full_sizes_and_fromto_is_a_pose():
+    leg = load(FOLDER / "biped_leg.xml")
+    assert leg.link("pelvis").visuals[0].shape == mk.Box((0.16, 0.24, 0.1))
+    capsule = leg.link("foot").collisions[0]
+    assert (capsule.shape.radius, capsule.shape.length) == pytest.approx((0.02, 0.16))
+    np.testing.assert_allclose(capsule.pose.position, (0.03, 0, -0.03), atol=1e-15)
+    np.testing.assert_allclose(np.abs(capsule.pose.matrix[:3, 2]), (1, 0, 0), atol=1e-15)
+
+
+def test_a_mesh_stands_in_the_frame_of_its_file_and_not_at_its_centre_of_mass():
+    (placed,) = load(FOLDER / "gripper.xml").link("base").visuals
+    assert isinstance(placed.shape, mk.Mesh)
+    assert placed.shape.uri == "meshes/wedge.stl"
+    assert Path(placed.shape.path).samefile(FOLDER / "meshes" / "wedge.stl")
+    assert placed.shape.scale == (0.1, 0.1, 0.1)
+    np.testing.assert_allclose(placed.pose.position, (0, 0, 0.01), atol=1e-9)
+    np.testing.assert_allclose(placed.pose.wxyz, (0.8, 0, 0.6, 0), atol=1e-9)
+    assert placed.material == mk.Material("metal", pytest.approx((0.6, 0.6, 0.65, 1.0)))
+
+
+def test_masses_are_those_of_the_compiled_model():
+    read, raw = ZOO, mujoco.MjModel.from_xml_path(str(FOLDER / "zoo.xml"))
+    for number in range(1, raw.nbody):
+        name = mujoco.mj_id2name(raw, mujoco.mjtObj.mjOBJ_BODY, number)
+        if name:
+            inertial = read.link(name).inertial
+            assert (0.0 if inertial is None else inertial.mass) == raw.body_mass[number]
+
+
+def test_shapes_that_are_none_here_are_named_once():
+    assert sum("ellipsoid" in text for text in ZOO.warnings) == 1
+
+
+def test_a_model_is_read_without_its_meshes_and_says_so(tmp_path):
+    text = (FOLDER / "gripper.xml").read_text()
+    (tmp_path / "alone.xml").write_text(
+        text.replace("<material", '<texture type="2d" name="t" file="a.png"/><material')
+    )
+    read, whole = load(tmp_path / "alone.xml"), load(FOLDER / "gripper.xml")
+    q = whole.random(np.random.default_rng(0))
+    np.testing.assert_array_equal(read.poses(q), whole.poses(q))
+    (mesh,) = read.link("base").visuals
+    assert (mesh.shape.uri, mesh.shape.path) == ("meshes/wedge.stl", None)
+    np.testing.assert_allclose(mesh.pose.matrix, whole.link("base").visuals[0].pose.matrix, atol=1e-9)
+    assert any("wedge.stl" in text and "a.png" in text for text in read.warnings)
+    assert any("mass" in text and "base" in text for text in read.warnings)
+    assert read.link("base").inertial is None  # it would be the stand-in's
+    assert read.link("right_pad").inertial == whole.link("right_pad").inertial
+
+
+# ---- what else a model says -------------------------------------------------------------------
+
+
+def test_actuators_are_kept_with_the_joints_that_they_drive():
+    gripper, leg = load(FOLDER / "gripper.xml"), load(FOLDER / "biped_leg.xml")
+    assert gripper.extras["actuators"] == {"motor": {"tendon": "both"}}
+    assert gripper.extras["driven"] == ["right_driver", "left_driver"]
+    assert gripper.extras["tendons"] == {"both": {"right_driver": 0.5, "left_driver": 0.5}}
+    assert leg.extras["driven"] == ["hip_roll", "hip_yaw", "hip_pitch", "knee", "foot_crank"]
+    assert ZOO.extras["actuators"]["actuator1"] == {"site": "grip"}
+
+
+def test_qpos_of_another_size_or_of_another_mechanism_is_refused():
+    with pytest.raises(ShapeError, match="qpos must have 22 numbers"):
+        from_qpos(ZOO, np.zeros(21))
+    with pytest.raises(UnknownName, match="qpos"):
+        to_qpos(mk.gallery.make("panda"))
+
+
+def test_the_check_of_a_sound_model_finds_no_error():
+    for path in sorted(FOLDER.glob("*.xml")):
+        if "mujocoinclude" not in path.read_text():
+            assert not [found for found in check(path) if found.severity == "error"], path.name

@@ -1,0 +1,236 @@
+"""What drives, what follows, what is idle, and which rows say nothing new."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_mechanisms import random_mechanism
+from special_loops import bennett, parallelogram, planar_four_bar, sarrus, six_sps, stretched_truss
+
+import mechanik as mk
+from mechanik.errors import ShapeError, StructureError, WrongKind
+from mechanik.mechanism import structure
+
+LOOPS = [
+    mk.gallery.four_bar,
+    mk.gallery.slider_crank,
+    mk.gallery.five_bar,
+    mk.gallery.stewart_platform,
+    lambda: mk.gallery.stewart_platform(ends="joint"),
+    mk.gallery.delta_robot,
+    parallelogram,
+    bennett,
+    sarrus,
+    six_sps,
+    lambda: six_sps("joint"),
+    stretched_truss,
+]
+
+
+# ---- laws ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_drives_followers_and_still_freedoms_are_all_freedoms_but_those_that_only_idle(make):
+    mechanism = make()
+    found = structure(mechanism)
+    named = [*found.drives, *found.followers, *found.still]
+    assert len(set(named)) == len(named)
+    idle = {joint for motion in found.idle for joint in motion}
+    missing = set(mechanism.space.v_names) - set(named)
+    assert all(name.rpartition(".")[0] in idle for name in missing)
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_there_are_as_many_drives_as_freedoms_but_the_idle_ones(make):
+    found = structure(make())
+    assert len(found.drives) == found.generic_dof - len(found.idle)
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_a_mechanism_whose_drives_are_locked_can_only_idle(make):
+    mechanism = make()
+    found = structure(mechanism)
+    for name in found.drives:
+        joint = mechanism.joint(name)
+        joint.set_limits(joint.values, joint.values)
+    held = structure(mechanism)
+    assert (held.generic_dof, held.drives, held.idle) == (len(found.idle), (), found.idle)
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_without_its_redundant_rows_a_mechanism_moves_no_more(make):
+    mechanism = make()
+    found = structure(mechanism)
+    assert len(found.redundant_rows) == found.mobility.redundant
+    assert found.mobility.dof == found.mobility.gruebler + found.mobility.redundant
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_in_a_tree_everything_drives(seed):
+    mechanism = random_mechanism(seed, 6)
+    found = structure(mechanism)
+    assert set(found.drives) == set(mechanism.space.v_names)
+    assert (found.followers, found.still, found.idle, found.loops) == ((), (), (), ())
+
+
+# ---- what the books say -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "gruebler", "dof", "over", "drives"),
+    [
+        (parallelogram, -2, 1, 3, ["crank"]),
+        (bennett, -2, 1, 3, ["one"]),
+        (sarrus, 0, 1, 1, ["a1"]),
+        (mk.gallery.four_bar, -2, 1, 3, ["crank_joint"]),
+        (mk.gallery.five_bar, -1, 2, 3, ["left_crank_joint", "right_crank_joint"]),
+        (mk.gallery.stewart_platform, 6, 6, 0, [f"leg{k}_slide" for k in range(1, 7)]),
+        (mk.gallery.delta_robot, 3, 3, 0, [f"arm{k}_joint" for k in range(1, 4)]),
+        (six_sps, 12, 12, 0, [f"slide{k}" for k in range(6)]),
+    ],
+)
+def test_loops_of_the_books(make, gruebler, dof, over, drives):
+    found = structure(make())
+    assert (found.mobility.gruebler, found.mobility.dof, found.generic_dof) == (gruebler, dof, dof)
+    assert found.overconstrained == over
+    assert list(found.drives) == drives
+    assert not found.is_change_point
+
+
+def test_a_planar_loop_closed_by_a_pin_says_three_things_twice():
+    found = structure(planar_four_bar("pin"))
+    assert found.redundant_rows == (("pin", "Z"), ("pin", "EX"), ("pin", "EY"))
+
+
+def test_each_leg_between_two_balls_can_spin_and_moves_nothing_else():
+    assert structure(six_sps()).idle == tuple((f"foot{k}",) for k in range(6))
+    assert structure(six_sps("joint")).idle == tuple((f"foot{k}", f"top{k}") for k in range(6))
+
+
+def test_a_door_on_two_hinges_is_not_idle():
+    builder = mk.Builder()
+    builder.revolute("hinge", "frame", "door", value=0.3)
+    builder.close("upper", "door", "frame", "pin", at=(0, 0, 1))
+    found = structure(builder.build())
+    assert (found.drives, found.idle, found.overconstrained) == (("hinge",), (), 5)
+
+
+def test_a_roller_in_two_bearings_is_idle():
+    builder = mk.Builder()
+    builder.revolute("crank", "ground", "crank", value=0.6)
+    builder.revolute("knee", "crank", "roller", at=(0.5, 0, 0), value=0.2)
+    builder.revolute("bearing", "roller", "coupler", value=-0.5)
+    builder.revolute("rocker", "ground", "rocker", at=(2.0, 0, 0), value=1.9)
+    four_bar = mk.gallery.four_bar()
+    q = four_bar.q
+    builder._moving("bearing").set_values(q[1] - 0.2)
+    builder._moving("rocker").set_values(q[2])
+    builder.close("pin", "coupler", "rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
+    found = structure(builder.build())
+    assert found.idle == (("knee", "bearing"),)
+    assert found.drives == ("crank",)
+
+
+def test_the_platform_of_a_delta_robot_does_not_turn():
+    found = structure(mk.gallery.delta_robot())
+    assert found.still == tuple(f"platform_joint.{turn}" for turn in ("EX", "EY", "EZ"))
+
+
+def test_a_flat_parallelogram_is_at_a_change_point():
+    mechanism = parallelogram()
+    found = structure(mechanism, np.zeros(3))
+    assert found.is_change_point
+    assert (found.mobility.dof, found.generic_dof) == (2, 1)
+    np.testing.assert_array_equal(mechanism.q, parallelogram().q)  # it was not moved
+
+
+def test_a_stretched_truss_can_only_shake():
+    found = structure(stretched_truss())
+    assert (found.mobility.dof, found.generic_dof, found.drives) == (1, 0, ())
+    assert found.still == ("left", "middle")
+
+
+def test_legs_between_like_hexagons_cannot_drive_a_platform_wherever_it_is():
+    """A. Karger: where base and platform are similar, and like corners are joined, every pose is singular."""
+    found = structure(six_sps(foot="universal", angles=(20.0, 20.0)))
+    assert found.generic_dof == 6
+    assert not {f"slide{k}" for k in range(6)} <= set(found.drives)
+
+
+def test_loops_that_share_nothing_are_told_apart():
+    builder = mk.Builder("two four-bars on one base")
+    builder.revolute("turntable", "world", "base", value=0.4)
+    q = mk.gallery.four_bar().q
+    for side in "ab":
+        at = 3.0 * (side == "b")
+        builder.revolute(f"{side}_crank", "base", f"{side}_crank", at=(0, 0, at), value=q[0])
+        builder.revolute(f"{side}_knee", f"{side}_crank", f"{side}_coupler", at=(0.5, 0, 0), value=q[1])
+        builder.revolute(f"{side}_rocker", "base", f"{side}_rocker", at=(2.0, 0, at), value=q[2])
+        builder.close(f"{side}_pin", f"{side}_coupler", f"{side}_rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
+    found = structure(builder.build())
+    assert found.drives == ("turntable", "a_crank", "b_crank")
+    assert [loop.closures for loop in found.loops] == [("a_pin",), ("b_pin",)]
+    assert [loop.freedoms for loop in found.loops] == [(f"{s}_crank", f"{s}_knee", f"{s}_rocker") for s in "ab"]
+    assert [(loop.mobility.dof, loop.drives) for loop in found.loops] == [(1, ("a_crank",)), (1, ("b_crank",))]
+
+
+def test_loops_that_share_a_joint_are_one():
+    builder = mk.Builder("two four-bars on one crank")
+    q = mk.gallery.four_bar().q
+    builder.revolute("crank", "ground", "crank", value=q[0])
+    for side in "ab":
+        builder.revolute(f"{side}_knee", "crank", f"{side}_coupler", at=(0.5, 0, 0), value=q[1])
+        builder.revolute(f"{side}_rocker", "ground", f"{side}_rocker", at=(2.0, 0, 0), value=q[2])
+        builder.close(f"{side}_pin", f"{side}_coupler", f"{side}_rocker", "pin", at=(1.8, 0, 0), onto=(1.2, 0, 0))
+    found = structure(builder.build())
+    assert [loop.closures for loop in found.loops] == [("a_pin", "b_pin")]
+    assert (found.drives, found.generic_dof) == (("crank",), 1)
+
+
+def test_a_coupled_joint_drives_through_its_leader():
+    """Two cranks geared to each other leave a five-bar one freedom."""
+    mechanism = mk.gallery.five_bar()
+    mechanism.joint("right_crank_joint").follow(mechanism.joint("left_crank_joint"), -1.0, np.pi)
+    found = structure(mechanism)
+    assert (found.mobility.freedoms, found.generic_dof, found.drives) == (3, 1, ("left_crank_joint",))
+
+
+def test_a_gap_within_the_tolerance_does_not_hide_what_is_redundant():
+    mechanism = parallelogram()
+    q = mechanism.q + np.array([0.0, 3e-8, 0.0])
+    found = structure(mechanism, q)
+    assert found.mobility == structure(mechanism).mobility
+
+
+# ---- in words -----------------------------------------------------------------------------------
+
+
+def test_it_is_told_in_plain_sentences():
+    assert "3 of the rows say nothing new: Z, EX and EY of pin." in parallelogram().explain()
+    assert "It can be driven by crank; knee and rocker follow." in parallelogram().explain()
+    assert "foot4 and foot5 can move and nothing else feels it." in six_sps().explain()
+    assert "; platform_joint" in mk.gallery.stewart_platform().explain()  # and not each of its six freedoms
+    assert "it can only shake" in stretched_truss().explain()
+    flat = parallelogram()
+    flat.q = np.zeros(3)
+    assert "It stands at a change point: beside it, it moves with 1 freedom." in flat.explain()
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+def test_an_open_loop_has_no_structure():
+    mechanism = parallelogram()
+    with pytest.raises(StructureError, match="'pin' stands open by"):
+        structure(mechanism, mechanism.q + 0.1)
+
+
+def test_one_configuration_of_a_mechanism_is_needed():
+    with pytest.raises(WrongKind, match="four-bar"):
+        structure("four-bar")
+    with pytest.raises(ShapeError):
+        structure(parallelogram(), np.zeros((2, 3)))

@@ -1,0 +1,299 @@
+"""The Jacobian of the closed mechanism: from the drives' velocities to those of the tool, and of all else."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from special_loops import bennett, parallelogram, sarrus, six_sps
+
+import mechanik as mk
+from mechanik.errors import DoFError, StructureError, UnknownName
+from mechanik.mechanism.motions import motions
+from mechanik.spatial import inverse, make, rotation
+
+STEP = 1e-4
+
+MECHANISMS = [
+    (mk.gallery.four_bar, "coupler"),
+    (mk.gallery.slider_crank, "rod"),
+    (mk.gallery.five_bar, "tool"),
+    (mk.gallery.stewart_platform, "platform"),
+    (mk.gallery.delta_robot, "platform"),
+    (parallelogram, "coupler"),
+    (bennett, "second"),
+    (sarrus, "plate"),
+    (six_sps, "platform"),
+]
+
+
+def shut(mechanism, q, held):
+    """q with all loops shut by Newton's method, the freedoms `held` as they are."""
+    for _ in range(20):
+        now = motions(mechanism, q)
+        if now.gap < 1e-15:
+            break
+        A = now.A.copy()
+        A[:, held] = 0.0
+        q = mechanism.integrate(q, now.unit * (np.linalg.pinv(A, rcond=1e-9) @ -now.residual))
+    assert now.gap < 1e-13
+    return q
+
+
+# ---- laws ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("make", "link"), MECHANISMS)
+def test_it_is_the_derivative_of_the_tool_by_the_drives_with_the_loops_shut_again(make, link):
+    mechanism = make()
+    q, p = mechanism.q, np.array([0.03, -0.05, 0.02])
+    found = mechanism.closed_jacobian(link, point=p)
+    columns = [mechanism.space.v_names.index(name) for name in found.drives]
+    X = mechanism.pose(link, q)
+    for j, column in enumerate(columns):
+        ends = []
+        # four places, for an error of the fourth order
+        for side in (-2, -1, 1, 2):
+            v = side * STEP * found.transmission[:, j]
+            ends.append(mechanism.pose(link, shut(mechanism, mechanism.integrate(q, v), columns)))
+            reached = mechanism.difference(q, shut(mechanism, mechanism.integrate(q, v), columns))
+            assert reached[column] == pytest.approx(side * STEP, abs=1e-14)
+        slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * STEP)
+        linear = slope[:3, :3] @ p + slope[:3, 3]
+        spin = slope[:3, :3] @ X[:3, :3].T
+        angular = [spin[2, 1], spin[0, 2], spin[1, 0]]
+        np.testing.assert_allclose(found.matrix[:, j], [*linear, *angular], atol=1e-7)
+
+
+@pytest.mark.parametrize(("make", "link"), MECHANISMS)
+def test_what_the_drives_make_of_the_tool_is_what_all_freedoms_make_of_it(make, link):
+    mechanism = make()
+    found, here = mechanism.closed_jacobian(link), motions(mechanism, mechanism.q)
+    rng = np.random.default_rng(1)
+    v = here.unit * (here.basis() @ rng.standard_normal(here.dof))  # any motion that keeps the loops shut
+    columns = [mechanism.space.v_names.index(name) for name in found.drives]
+    np.testing.assert_allclose(found.matrix @ v[columns], mechanism.jacobian(link) @ v, atol=1e-10)
+
+
+@pytest.mark.parametrize(("make", "link"), MECHANISMS)
+def test_the_transmission_keeps_the_loops_shut_and_moves_each_drive_as_asked(make, link):
+    mechanism = make()
+    found, here = mechanism.closed_jacobian(link), motions(mechanism, mechanism.q)
+    np.testing.assert_allclose(here.A @ (found.transmission / here.unit[:, None]), 0, atol=1e-10)
+    columns = [mechanism.space.v_names.index(name) for name in found.drives]
+    np.testing.assert_allclose(found.transmission[columns], np.eye(len(columns)), atol=1e-10)
+    assert (found.dependent, found.undetermined) == ((), ())
+
+
+def test_in_a_tree_it_is_the_jacobian():
+    robot = mk.gallery.ur5()
+    q = robot.random(np.random.default_rng(2))
+    found = robot.closed_jacobian("tool0", q=q, drive=robot.space.v_names, point=(0.1, 0, 0.2))
+    np.testing.assert_allclose(found.matrix, robot.jacobian("tool0", q, (0.1, 0, 0.2)), atol=1e-13)
+
+
+def test_other_drives_are_the_same_motion_told_otherwise():
+    mechanism = mk.gallery.five_bar()
+    by_cranks = mechanism.closed_jacobian("tool").matrix
+    rods = ["left_rod_joint", "right_rod_joint"]
+    by_rods = mechanism.closed_jacobian("tool", rods)
+    rows = [mechanism.space.v_names.index(name) for name in rods]
+    change = mechanism.closed_jacobian("tool").transmission[rows]
+    np.testing.assert_allclose(by_rods.matrix @ change, by_cranks, atol=1e-12)
+
+
+# ---- closed forms -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("crank", [0.3, 0.6, 2.0, 4.5])
+def test_the_ratios_of_a_four_bar(crank):
+    mechanism = mk.gallery.four_bar(angle=crank)
+    q = mechanism.q
+    two, three, four = q[0], q[0] + q[1], q[2]
+    ratio = mechanism.closed_jacobian("rocker", "crank_joint").matrix[5, 0]
+    assert ratio == pytest.approx(0.5 * math.sin(three - two) / (1.2 * math.sin(three - four)), abs=1e-12)
+    ratio = mechanism.closed_jacobian("coupler", "crank_joint").matrix[5, 0]
+    assert ratio == pytest.approx(0.5 * math.sin(four - two) / (1.8 * math.sin(three - four)), abs=1e-12)
+
+
+@pytest.mark.parametrize("crank", [0.4, 1.5, 3.5])
+def test_the_piston_of_a_slider_crank(crank):
+    mechanism = mk.gallery.slider_crank(0.3, 1.0, 0.0, crank)
+    speed = mechanism.closed_jacobian("slider", "crank_joint").matrix[0, 0]
+    s, c = math.sin(crank), math.cos(crank)
+    assert speed == pytest.approx(-0.3 * s - 0.09 * s * c / math.sqrt(1 - 0.09 * s * s), abs=1e-12)
+    back = mechanism.closed_jacobian("crank", "slider_joint").matrix[5, 0]
+    assert back == pytest.approx(1 / speed, rel=1e-12)
+
+
+def test_a_stewart_platform_is_the_inverse_of_the_lines_of_its_legs():
+    robot = mk.gallery.stewart_platform()
+    target = robot.pose("platform") @ make(rotation.exp([0.1, -0.2, 0.15]), (0.02, 0.01, 0.03))
+    q = mk.solve(robot, mk.PoseGoal("platform", target)).require().q
+    lines = []
+    for k in range(1, 7):
+        foot, top = (robot.pose(f"{part}{k}", q)[:3, 3] for part in ("leg", "piston"))
+        along = (top - foot) / np.linalg.norm(top - foot)
+        lines.append([*along, *np.cross(top - target[:3, 3], along)])
+    found = robot.closed_jacobian("platform", q=q)
+    np.testing.assert_allclose(np.linalg.inv(np.array(lines)), found.matrix, atol=1e-8)
+
+
+def test_a_delta_robot_shifts_as_its_rods_say():
+    """Along each rod, its elbow and the platform go equally fast."""
+    robot = mk.gallery.delta_robot()
+    target = robot.pose("platform")[:3, 3] + (0.05, -0.03, 0.04)
+    q = mk.solve(robot, mk.Point("platform", target)).require().q
+    rods, elbows = [], []
+    for k in range(1, 4):
+        X = robot.pose(f"rod{k}a", q)
+        rods.append(X[:3, 2])
+        hinge, turn = robot.pose(f"arm{k}", q), mk.gallery.delta_robot().joint(f"arm{k}_joint").world_matrix[:3, 1]
+        elbows.append(X[:3, 2] @ np.cross(turn, X[:3, 3] - hinge[:3, 3]))
+    found = robot.closed_jacobian("platform", q=q)
+    np.testing.assert_allclose(found.matrix[:3], np.linalg.solve(rods, np.diag(elbows)), atol=1e-8)
+    np.testing.assert_allclose(found.matrix[3:], 0, atol=1e-9)
+
+
+def test_a_sarrus_linkage_goes_straight():
+    found = sarrus().closed_jacobian("plate")
+    np.testing.assert_allclose(found.matrix[:, 0], [0, 0, 2 * 0.5 * math.sin(0.7), 0, 0, 0], atol=1e-12)
+
+
+# ---- drives -------------------------------------------------------------------------------------
+
+
+def test_the_joint_that_closes_a_loop_may_drive():
+    mechanism = mk.gallery.four_bar()
+    q = mechanism.q
+    found = mechanism.closed_jacobian("crank", "closing_joint")
+    angles = []
+    for side in (1e-6, -1e-6):
+        other = mechanism.closed_jacobian("crank", "crank_joint").transmission[:, 0]
+        mechanism.q = shut(mechanism, q + side * other, [0])
+        angles.append(mechanism.joint("closing_joint").values[0])
+    assert 1 / found.matrix[5, 0] == pytest.approx((angles[0] - angles[1]) / 2e-6, abs=1e-7)
+
+
+def test_a_follower_may_drive_in_place_of_its_leader():
+    mechanism = mk.gallery.five_bar()
+    mechanism.joint("right_crank_joint").follow(mechanism.joint("left_crank_joint"), -1.0, math.pi)
+    by_leader = mechanism.closed_jacobian("tool", "left_crank_joint").matrix
+    np.testing.assert_allclose(mechanism.closed_jacobian("tool", "right_crank_joint").matrix, -by_leader, atol=1e-12)
+    np.testing.assert_allclose(by_leader[0], 0, atol=1e-12)  # cranks that mirror each other move it up and down
+
+
+def test_at_a_dead_point_it_says_which_drive_cannot_drive():
+    mechanism = mk.gallery.slider_crank(angle=0.0)
+    found = mechanism.closed_jacobian("crank", "slider_joint")
+    assert found.dependent == ("slider_joint",)
+    assert found.undetermined == ("crank_joint", "rod_joint")
+    assert found.condition == math.inf
+    np.testing.assert_array_equal(found.matrix, 0)  # nothing that the slider may do moves the crank
+    assert "slider_joint" in repr(found)
+    assert mechanism.closed_jacobian("slider", "crank_joint").dependent == ()
+
+
+def test_of_too_many_drives_the_last_depend_on_the_first():
+    mechanism = mk.gallery.five_bar()
+    found = mechanism.closed_jacobian("tool", ["left_crank_joint", "right_crank_joint", "left_rod_joint"])
+    assert found.dependent == ("left_rod_joint",)
+
+
+def test_of_too_few_drives_it_says_what_they_leave_open():
+    mechanism = mk.gallery.five_bar()
+    found = mechanism.closed_jacobian("tool", "left_crank_joint")
+    assert set(found.undetermined) == {"left_rod_joint", "right_crank_joint", "right_rod_joint"}
+
+
+def test_a_spinning_leg_is_not_undetermined():
+    drives = [f"slide{k}" for k in range(6)]
+    assert six_sps().closed_jacobian("platform", drives).undetermined == ()
+
+
+def test_a_tool_that_could_spin_idly_is_driven_to():
+    robot = six_sps()
+    found = robot.closed_jacobian("leg2")
+    assert set(found.drives) - {f"slide{k}" for k in range(6)} == {"foot2.EZ"}
+    assert (found.dependent, found.undetermined) == ((), ())
+    X = robot.link("leg2").world_matrix
+    np.testing.assert_allclose(found.matrix[3:, found.drives.index("foot2.EZ")], X[:3, 2], atol=1e-12)
+
+
+# ---- condition and singular directions ----------------------------------------------------------
+
+
+def test_the_condition_does_not_depend_on_the_unit_of_length():
+    small, large = (
+        mk.gallery.stewart_platform(0.2 * s, 0.12 * s, 0.3 * s, (0.2 * s, 0.5 * s)).closed_jacobian("platform")
+        for s in (1.0, 1000.0)
+    )
+    assert small.condition == pytest.approx(large.condition, rel=1e-9)
+    assert 1 < small.condition < 100
+
+
+def test_a_planar_tool_cannot_leave_its_plane():
+    found = mk.gallery.five_bar().closed_jacobian("tool")
+    twists = found.singular_directions.twists
+    assert twists.shape == (4, 6)
+    in_sizes = found.matrix / np.array([found.size] * 3 + [1.0] * 3)[:, None]
+    np.testing.assert_allclose(twists @ in_sizes, 0, atol=1e-12)
+    out_of_plane = np.eye(6)[[2, 3, 4]]
+    np.testing.assert_allclose(out_of_plane @ twists.T @ twists, out_of_plane, atol=1e-9)
+    assert found.singular_directions.drives.shape == (0, 2)
+
+
+def test_a_stretched_crank_moves_nothing():
+    """A five-bar with one arm straight: the tool does not feel what that crank and the other do together."""
+    mechanism = mk.gallery.five_bar()
+    left = math.radians(60)
+    elbow = np.array([-0.3, 0]) + 0.5 * np.array([math.cos(left), math.sin(left)])
+    tip = np.array([-0.3, 0]) + 1.3 * np.array([math.cos(left), math.sin(left)])
+    reach = tip - (0.3, 0)
+    apart = np.linalg.norm(reach)
+    inner = math.acos((0.5**2 + apart**2 - 0.8**2) / (2 * 0.5 * apart))
+    right = math.atan2(reach[1], reach[0]) - inner
+    knee = np.array([0.3, 0]) + 0.5 * np.array([math.cos(right), math.sin(right)])
+    rod = math.atan2(*(tip - knee)[::-1])
+    assert np.linalg.norm(tip - elbow) == pytest.approx(0.8)
+    q = mechanism.configuration(
+        {"left_crank_joint": left, "left_rod_joint": 0.0, "right_crank_joint": right, "right_rod_joint": rod - right}
+    )
+    found = mechanism.closed_jacobian("tool", q=q)
+    point = found.matrix[:3]
+    assert np.linalg.matrix_rank(point, tol=1e-9) == 1
+    np.testing.assert_allclose((tip - (-0.3, 0)) @ point[:2], 0, atol=1e-9)  # not along the straight arm
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+def test_an_open_loop_is_refused():
+    mechanism = mk.gallery.four_bar()
+    with pytest.raises(StructureError, match=r"'closing_joint' stands open by .*assemble"):
+        mechanism.closed_jacobian("rocker", q=mechanism.q + 0.1)
+
+
+def test_names_are_checked():
+    mechanism = mk.gallery.stewart_platform()
+    with pytest.raises(UnknownName, match="platform"):
+        mechanism.closed_jacobian("platfrom")
+    with pytest.raises(UnknownName, match="leg1_slide"):
+        mechanism.closed_jacobian("platform", "leg1_slid")
+    with pytest.raises(StructureError, match="named twice"):
+        mechanism.closed_jacobian("platform", ["leg1_slide", "leg1_slide"])
+    with pytest.raises(StructureError, match="no drive"):
+        mechanism.closed_jacobian("platform", [])
+    with pytest.raises(DoFError, match="several ways"):
+        mechanism.closed_jacobian("platform", "leg1_ball")
+    with pytest.raises(DoFError, match="fixed"):
+        mk.gallery.five_bar().closed_jacobian("tool", "tool_joint")
+
+
+def test_nothing_is_moved():
+    mechanism = six_sps()
+    q, X = mechanism.q, mechanism.link("platform").world_matrix
+    mechanism.closed_jacobian("platform")
+    np.testing.assert_array_equal(mechanism.q, q)
+    np.testing.assert_allclose(inverse(X) @ mechanism.link("platform").world_matrix, np.eye(4), atol=1e-15)
