@@ -9,7 +9,7 @@ linkage = mk.gallery.four_bar()
 # the crank is given, the rocker follows; however far it goes, the linkage stays on its branch
 there = linkage.assemble({"crank_joint": 3.5})
 print(there)
-print("the rocker follows to", round(there["rocker_joint"], 4))
+print("the rocker follows to", np.round(there["rocker_joint"], 4))
 
 # beyond its swing the rocker cannot be driven: it stands at its dead point, the loop shut
 beyond = linkage.assemble({"rocker_joint": 3.5})

@@ -36,6 +36,7 @@ NAMES = [
     "Iterate",
     "Joint",
     "JointValues",
+    "Law",
     "Link",
     "LookAt",
     "Manipulability",

@@ -1,7 +1,7 @@
 """A platform with three corners, each on two legs: its modes by a polynomial of degree 16.
 
-A corner on two legs lies on a circle about the line through their feet. That two corners are as far apart as they are on
-the platform is an equation, of degree 2 in the half-angle tangent of each; of the three equations two of the tangents
+A corner on two legs lies on a circle about the line through their feet. That two corners are as far apart as on the
+platform is an equation, of degree 2 in the half-angle tangent of each; of the three equations two of the tangents
 are eliminated by resultants. The coefficients of the resultant come from its values on the unit circle.
 """
 

@@ -265,7 +265,7 @@ def test_what_the_drives_leave_free_stays_as_near_as_it_can(weights: dict[str, f
 
 
 def test_without_drives_open_loops_are_shut_as_near_as_they_can_be() -> None:
-    q0 = FOUR_BAR.q + [0.05, -0.1, 0.08]
+    q0 = FOUR_BAR.q + np.array([0.05, -0.1, 0.08])
     there = FOUR_BAR.assemble(None, q0)
     assert there.success
     assert widest(there) < 1e-12
@@ -349,3 +349,32 @@ def test_paths_that_mean_nothing_are_refused() -> None:
 def test_a_fixed_joint_cannot_drive() -> None:
     with pytest.raises((DoFError, CouplingError)):
         mk.gallery.five_bar().assemble({"tool_joint": 1.0})
+
+
+# ---- laws ---------------------------------------------------------------------------------------
+
+
+def geared_five_bar() -> mk.Mechanism:
+    """Its cranks turn against each other, through gears of the same size, so one of them drives it."""
+    b = mk.Builder("geared five-bar")
+    for side, x, angle, bend in (("left", -0.3, 2.0, -1.4), ("right", 0.3, math.pi - 2.0, 1.4)):
+        b.revolute(f"{side}_crank", "ground", f"{side}_crank_link", at=(x, 0, 0), value=angle)
+        b.revolute(f"{side}_rod", f"{side}_crank_link", f"{side}_rod_link", at=(0.5, 0, 0), value=bend)
+    b.close("pin", "left_rod_link", "right_rod_link", "pin", at=(0.8, 0, 0), onto=(0.8, 0, 0))
+    b.law("gears", {"left_crank": 1.0, "right_crank": 1.0}, constant=math.pi)
+    return b.build()
+
+
+@pytest.mark.parametrize("angle", [2.6, 4.0, 1.2])
+def test_laws_are_kept_on_the_way(angle: float) -> None:
+    robot = geared_five_bar()
+    start = robot.assemble().require()
+    there = robot.assemble({"left_crank": angle}, start)
+    assert there.success
+    assert abs(there.law_errors["gears"]) < 1e-12
+    assert there["right_crank"] == pytest.approx(math.pi - angle, abs=1e-12)
+    tip = robot.pose("left_rod_link", there.q) @ (0.8, 0, 0, 1)
+    knee = -0.3 + 0.5 * math.cos(angle)
+    # by symmetry the rods meet in the middle, above the knees until these, at pi, are as far apart as rods can span
+    above = math.copysign(math.sqrt(0.64 - knee**2), math.pi - angle)
+    assert tip[:2] == pytest.approx([0.0, 0.5 * math.sin(angle) + above], abs=1e-9)

@@ -7,10 +7,7 @@ import math
 
 import pytest
 
-from mechanik.cli.run import make_app, run
-
-if "assemble" not in make_app():
-    pytest.skip("the command is not among those of the program", allow_module_level=True)
+from mechanik.cli.run import run
 
 
 def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:

@@ -199,6 +199,38 @@ def test_a_coupled_joint_drives_through_its_leader():
     assert (found.mobility.freedoms, found.generic_dof, found.drives) == (3, 1, ("left_crank_joint",))
 
 
+def test_a_law_takes_a_freedom_and_joins_loops():
+    mechanism = mk.gallery.five_bar()
+    left, right = (mechanism.joint(f"{side}_crank_joint") for side in ("left", "right"))
+    mk.Law({left: 1.0, right: [1.0, 0.2]}, left.values[0] + right.values[0] + 0.2 * right.values[0] ** 2, name="cam")
+    found = structure(mechanism)
+    assert (found.mobility.constraints, found.generic_dof, found.drives) == (6, 1, ("left_crank_joint",))
+    assert [(loop.closures, loop.laws) for loop in found.loops] == [(("closing_joint",), ("cam",))]
+    assert "closing_joint closes a loop and cam binds joints, by 6 rows." in mechanism.explain()
+
+
+def test_a_law_that_says_what_another_says_is_redundant():
+    builder = mk.Builder()
+    builder.revolute("left", "base", "one", value=0.3)
+    builder.revolute("right", "base", "other", value=-0.3)
+    builder.law("mirror", {"left": 1.0, "right": 1.0})
+    builder.law("again", {"left": 2.0, "right": 2.0})
+    found = structure(builder.build())
+    assert found.redundant_rows == (("again", "law"),)
+    assert (found.drives, found.followers, found.overconstrained) == (("left",), ("right",), 1)
+
+
+def test_a_broken_law_is_an_open_loop():
+    builder = mk.Builder()
+    builder.revolute("left", "base", "one", value=0.3)
+    builder.revolute("right", "base", "other", value=0.3)
+    builder.law("mirror", {"left": 1.0, "right": 1.0})
+    mechanism = builder.build()
+    assert mk.mobility(mechanism).dof is None
+    with pytest.raises(StructureError, match="'mirror' stands open"):
+        structure(mechanism)
+
+
 def test_a_gap_within_the_tolerance_does_not_hide_what_is_redundant():
     mechanism = parallelogram()
     q = mechanism.q + np.array([0.0, 3e-8, 0.0])

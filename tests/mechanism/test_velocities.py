@@ -184,6 +184,15 @@ def test_a_follower_may_drive_in_place_of_its_leader():
     np.testing.assert_allclose(by_leader[0], 0, atol=1e-12)  # cranks that mirror each other move it up and down
 
 
+def test_a_cam_drives_as_its_slope_says():
+    mechanism = mk.gallery.five_bar()
+    left, right = (mechanism.joint(f"{side}_crank_joint") for side in ("left", "right"))
+    angle = right.values[0]
+    mk.Law({left: 1.0, right: [1.0, 0.2]}, left.values[0] + angle + 0.2 * angle**2)
+    ratio = mechanism.closed_jacobian("right_crank", "left_crank_joint").matrix[5, 0]
+    assert ratio == pytest.approx(-1 / (1 + 0.4 * angle), abs=1e-12)
+
+
 def test_at_a_dead_point_it_says_which_drive_cannot_drive():
     mechanism = mk.gallery.slider_crank(angle=0.0)
     found = mechanism.closed_jacobian("crank", "slider_joint")

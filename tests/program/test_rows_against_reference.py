@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_mechanism, random_pose, random_turn, seeds
 
@@ -17,6 +17,7 @@ from mechanik.objectives import Kind, Relation
 from mechanik.objectives.closures import closure_relations
 from mechanik.objectives.evaluate import evaluate, outside
 from mechanik.objectives.objective import lengths
+from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import from_position_wxyz, make, quaternion, rotation
 
 SIZES = {Kind.POSE: 6, Kind.AXIS: 5, Kind.COSINE: 1, Kind.LOOK: 2, Kind.DISTANCE: 1}
@@ -168,6 +169,45 @@ def test_joint_values_and_turns_of_balls_are_as_in_the_reference(mechanism, seed
     turns = [evaluate(mechanism, one, q)[0] for one in relations if one.kind is Kind.TURN]
     assume(relations)
     assume(all(np.linalg.norm(turn) < math.pi - 0.05 for turn in turns))
+    compare(mechanism, relations, q)
+
+
+def random_terrain(rng):
+    shape = rng.integers(2, 7, 2)
+    return Terrain(rng.uniform(-1, 1, shape), float(rng.uniform(0.3, 1.0)), rng.uniform(-2, 0, 2))
+
+
+@pytest.mark.parametrize("world_axes", [False, True], ids=["own axes", "world axes"])
+@settings(max_examples=40)
+@given(mechanisms, seeds)
+def test_heights_above_a_terrain_are_as_in_the_reference(world_axes, mechanism, seed):
+    rng = np.random.default_rng(seed)
+    terrains = random_terrain(rng), random_terrain(rng)
+    relations = []
+    for k in range(4):  # two of them share a terrain
+        one = random_relation(rng, mechanism, Kind.DISTANCE)
+        C = quaternion.to_matrix(random_turn(rng)) if world_axes else None
+        relations.append(replace(one, kind=Kind.HEIGHT, terrain=terrains[k % 2], world_axes=C))
+    compare(mechanism, relations, mechanism.random(rng))
+
+
+def random_polynomials(rng, mechanism):
+    space = mechanism.space
+    names = [space.q_names[k] for k in space.scalars_q]
+    rng.shuffle(names)
+    return tuple((name, rng.uniform(-1, 1, rng.integers(1, 6))) for name in names[:4])
+
+
+@settings(max_examples=40)
+@given(mechanisms, seeds)
+def test_polynomials_of_joint_values_add_up_as_in_the_reference(mechanism, seed):
+    rng = np.random.default_rng(seed)
+    q = np.clip(mechanism.random(rng), -2, 2)
+    assume(len(mechanism.space.scalars_q) > 0)
+    relations = [
+        Relation(Kind.LAW, (0,), polynomials=random_polynomials(rng, mechanism), target=rng.uniform(-1, 1, 1))
+        for _ in range(3)
+    ]
     compare(mechanism, relations, q)
 
 

@@ -1,4 +1,4 @@
-"""Edits of a mechanism with loops, at random: goals, closures, links, freedoms, limits, couplings."""
+"""Edits of a mechanism with loops, at random: goals, closures, links, freedoms, limits, couplings, laws."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ class Workshop:
             if getattr(frame, "closure", None) is not None:
                 frame.closure.undo()
             if isinstance(frame, mk.Joint):
-                for coupling in [*frame.couplings, *frame._followers]:
-                    coupling.undo()
+                for bond in [*frame.couplings, *frame._followers, *frame.laws]:
+                    bond.undo()
         joint.parent.remove_child(joint)
 
     def refit(self) -> None:
@@ -213,6 +213,25 @@ class Workshop:
         if coupling is not None:
             coupling.undo()
 
+    def bind(self) -> None:
+        """A law of two or three joints, kept where they stand."""
+        joints = {self.joint() for _ in range(3)} - {None}
+        if len(joints) < 2 or len(self.mechanism.laws) >= 2:
+            self.unbind()
+            return
+        some = sorted(joints, key=self.mechanism.name_of)
+        terms = {(joint, joint.dof[0]): self.rng.uniform(-1, 1, self.rng.integers(1, 4)) for joint in some}
+        with contextlib.suppress(MechanikError):  # balls cannot be bound
+            open_by = mk.Law(terms)
+            open_by.undo()
+            law = mk.Law(terms, open_by.error(), name=self.name("law"))
+            self.regrets.append(law.undo)
+
+    def unbind(self) -> None:
+        law = self.pick(self.mechanism.laws.values())
+        if law is not None:
+            law.undo()
+
     def rename(self) -> None:
         joint = self.joint(moving=False)
         joint.name = self.name("joint")
@@ -221,5 +240,6 @@ class Workshop:
 KINDS = [
     *["add_goal", "add_goal", "remove_goal", "move_goal", "move_goal", "change_goal"],
     *["close", "open", "reclose", "grow", "grow", "cut", "cut", "refit", "shift"],
+    *["bind", "bind", "unbind"],
     *["lock", "unlock", "unlock", "bound", "aim", "rest", "forget", "couple", "uncouple", "rename"],
 ]

@@ -14,8 +14,9 @@ from mechanik.assembly.landing import land
 from mechanik.assembly.loops import Loops
 from mechanik.assembly.place import SHUT, Course, Place
 from mechanik.assembly.relax import relax
+from mechanik.assembly.setting_out import begin
 from mechanik.assembly.shut import shut
-from mechanik.assembly.walk import LONGEST, TOO_NEAR, Walk, begin
+from mechanik.assembly.walk import LONGEST, TOO_NEAR, Walk
 from mechanik.errors import LimitsError, ShapeError, WrongKind
 from mechanik.ik import Solver
 from mechanik.mechanism import Mechanism

@@ -13,6 +13,7 @@ from mechanik.mechanism import Mechanism
 from mechanik.objectives import Error, JointValues
 from mechanik.objectives.closures import closure_relations
 from mechanik.objectives.evaluate import evaluate
+from mechanik.objectives.laws import law_relations, law_sums
 from mechanik.solvers.status import Status
 from mechanik.spatial.array import Array
 
@@ -99,6 +100,12 @@ class Assembly:
                 rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
             found[name] = Error(position, rotation)
         return found
+
+    @property
+    def law_errors(self) -> Mapping[str, float]:
+        """How far each law is off, by name: its terms less its constant, in its own unit."""
+        relations = law_relations(self.mechanism)
+        return {name: float(law_sums(self.mechanism, relation, self.q)) for name, relation in relations.items()}
 
     @property
     def singular(self) -> Singular:

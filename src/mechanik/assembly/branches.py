@@ -60,7 +60,7 @@ def branches(course: Course, here: Place) -> Branches:
 
 
 def _candidates(course: Course, here: Place, null: Array) -> list[Array]:
-    """Unit directions out of the null space of A (k, n + 1) that may lead on: straight on for the drives comes first."""
+    """Directions out of the null space of A (k, n + 1) that may lead on: straight on for the drives comes first."""
     if len(null) < 2:
         return list(null)
     straight = null @ course.end
@@ -83,12 +83,12 @@ def _candidates(course: Course, here: Place, null: Array) -> list[Array]:
 def _zero(Q: Array, x: Array) -> Array | None:
     """Newton's method to a unit x at which all forms Q (k, k, rows) are zero; None if it does not get there."""
     for _ in range(20):
-        slope = np.einsum("ijr,j->ri", Q, x)
+        slope = np.asarray(np.einsum("ijr,j->ri", Q, x), dtype=np.float64)
         value = slope @ x
         if float(np.abs(value).max(initial=0.0)) < FLAT:
             return x
-        x = x - np.linalg.lstsq(2 * slope, value, rcond=1e-10)[0]
-        x = x / max(float(np.linalg.norm(x)), 1e-9)
+        step = np.asarray(np.linalg.lstsq(2 * slope, value, rcond=1e-10)[0], dtype=np.float64)
+        x = (x - step) / max(float(np.linalg.norm(x - step)), 1e-9)
     return None
 
 

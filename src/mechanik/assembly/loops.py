@@ -1,4 +1,4 @@
-"""The loops of a mechanism as rows that are zero where they are shut, in units that are all alike.
+"""The loops of a mechanism as rows that are zero where they are shut, in units that are all alike; laws among them.
 
 A step u has one number for each freedom, rad or sizes of the mechanism, times the freedom's weight; lengths among the
 rows are in sizes too. So one tolerance fits all rows, and the shortest step is the one that the weights want.
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mechanik.mechanism import Mechanism
 from mechanik.objectives.closures import closure_limits, closure_relations
 from mechanik.objectives.evaluate import evaluate, outside
+from mechanik.objectives.laws import law_relations
 from mechanik.objectives.objective import lengths
 from mechanik.objectives.relation import Relation
 from mechanik.program import Program, Settings, compile_program
@@ -61,6 +62,7 @@ class Loops:
         self.columns[space.scalars_v] = space.scalars_q
         closures = list(mechanism.closures.values())
         self.relations = [relation for one in closures for relation in closure_relations(mechanism, one)]
+        self.relations += law_relations(mechanism).values()
         self._parts = _parts(mechanism, program)
         self.bands = [(one.name, relation) for one in closures for relation in closure_limits(mechanism, one)]
 

@@ -14,7 +14,7 @@ import numpy as np
 from mechanik.assembly.drives import Drives
 from mechanik.assembly.loops import Loops
 from mechanik.assembly.place import Course
-from mechanik.assembly.walk import begin
+from mechanik.assembly.setting_out import begin
 from mechanik.search.findings import SEEN, Findings
 from mechanik.search.question import Question
 from mechanik.spatial.array import Array

@@ -91,7 +91,7 @@ def assembly_modes(
         if seconds <= 0:
             raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
         deadline = time.perf_counter() + seconds
-    if not mechanism.closures:
+    if not mechanism.closures and not mechanism.laws:
         raise StructureError("there is no loop to put together; give the joints their values")
     values = as_values({} if drive is None else drive, "drive")
     generator = np.random.default_rng(0) if rng is None else as_generator(rng)

@@ -167,4 +167,4 @@ def shortest(M: Array, r: Array) -> Array:
     m, n = M.shape
     if m <= n:
         return M.T @ np.linalg.solve(M @ M.T + TINY * np.eye(m), r)
-    return np.linalg.solve(M.T @ M + TINY * np.eye(n), M.T @ r)
+    return np.asarray(np.linalg.solve(M.T @ M + TINY * np.eye(n), M.T @ r), dtype=np.float64)

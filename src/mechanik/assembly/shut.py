@@ -54,7 +54,8 @@ def shut_by_newton(loops: Loops, q: Array, stay: Array | None = None) -> Array |
     for _ in range(20):
         if error < 1e-15:
             break
-        u = np.linalg.lstsq(np.concatenate([J, stay]), np.append(-e, np.zeros(len(stay))), rcond=1e-11)[0]
+        M, wanted = np.concatenate([J, stay]), np.append(-e, np.zeros(len(stay)))
+        u = np.asarray(np.linalg.lstsq(M, wanted, rcond=1e-11)[0], dtype=np.float64)
         size = float(np.linalg.norm(u))
         trial = loops.step(q, u * min(1.0, 0.5 / max(size, 1e-300)))
         e_new, J_new = loops.rows(trial)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mechanik.assembly.branches import branches
 from mechanik.assembly.place import SHUT, Course, Place, shortest
 from mechanik.spatial.array import Array
 
@@ -32,8 +31,6 @@ DEAD = 1e-9
 """Shares of a direction that lead the drives on below this are none."""
 ON_LIMIT = 1e-11
 """How far (rad, sizes) a walk may lead over a limit."""
-AHEAD = 0.02
-"""How far (rad, sizes) it is looked ahead from a change point."""
 MOST_STEPS = 3000
 HOLDS = 1e-10
 
@@ -293,43 +290,6 @@ class Walk:
             here = course.place(q, self.here.s)
             self.trail[-1], self.rank = here, here.rank
             self.headings[-1] = self._direction(here, course.end)
-
-
-def begin(course: Course, q: Array, heading: Array | None = None) -> Walk:
-    """A walk from q, where all loops are shut and the drives stand at s = 0.
-
-    Args:
-        heading: (n + 1,) the direction of the curve there, if it is known from before.
-    """
-    here = course.place(q, 0.0)
-    rank = here.rank
-    walk = Walk(course, [here], [course.end], rank)
-    t = here.within(course.end, rank)
-    size = float(np.linalg.norm(t))
-    is_clear = course.n + 1 - rank == 1 and here.size(rank) > TOO_NEAR
-    if heading is not None and not is_clear:
-        q_ahead, s_ahead = course.step(q, 0.0, AHEAD * heading)
-        ahead = course.settle(q_ahead, s_ahead, heading[None])
-        if ahead.error < HOLDS and float(np.linalg.norm(course.apart(here, ahead) - AHEAD * heading)) < ASIDE * AHEAD:
-            walk.headings[0], walk.is_blurred, walk.rank = heading, True, max(rank, ahead.rank)
-            return walk
-    if course.n + 1 - rank == 1 and size > 1e-3:
-        walk.headings[0] = t / size
-        return walk
-    found = branches(course, here)
-    if found.is_crossing:
-        walk.rank, walk.is_blurred = found.rank, True
-        walk.headings[0] = found.directions[0]
-        walk.crossed.append(here)
-        return walk
-    if size > DEAD:
-        walk.headings[0] = t / size
-    elif found.directions:
-        walk.headings[0] = found.directions[0]
-        walk.stopped = "" if found.goes_on else "dead point"
-    else:
-        walk.stopped = "conflict"
-    return walk
 
 
 def _same_side(a: Place, ta: Array, b: Place, tb: Array) -> bool:

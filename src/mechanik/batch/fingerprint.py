@@ -21,6 +21,7 @@ from mechanik.errors import MechanikError
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.closures import closure_relations
+from mechanik.objectives.laws import law_relations
 from mechanik.spatial.array import Array
 
 AT_A_TIME = 1 << 16
@@ -141,6 +142,7 @@ def _mechanism(mechanism: Mechanism) -> object:
         tuple(mechanism.links),
         poses,
         closures,
+        law_relations(mechanism),
     )
 
 

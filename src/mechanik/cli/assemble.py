@@ -56,8 +56,8 @@ def assemble(
         Joint values as NAME=VALUE; NAME=V1,V2,... for a joint of several freedoms, or NAME.X=VALUE for one of them.
         If not given, the loops are shut and that is all.
     q0
-        Where to start, even with loops open: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE for
-        some joints. If not given, where the mechanism stands.
+        Where to start, even with loops open: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE
+        for some joints. If not given, where the mechanism stands.
     degrees
         Angles are given in degrees.
     all

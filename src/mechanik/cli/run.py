@@ -13,6 +13,7 @@ from typing import Any
 from cyclopts import App, CycloptsError, Parameter
 
 from mechanik.cli import FINE, NO, PIPE_CLOSED, WRONG_USE
+from mechanik.cli.assemble import assemble
 from mechanik.cli.batch import batch
 from mechanik.cli.check import check
 from mechanik.cli.compare import compare
@@ -54,7 +55,8 @@ def make_app() -> App:
         version=f"mechanik {__version__}",
         default_parameter=Parameter(show_default=False, negative=""),
     )
-    for command in (info, explain, check, convert, fk, solve, batch, reach, gallery, solvers, compare, demo, warmup):
+    first = (info, explain, check, convert, fk, solve, assemble, batch, reach)
+    for command in (*first, gallery, solvers, compare, demo, warmup):
         app.command(command)
     return app
 

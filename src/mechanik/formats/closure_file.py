@@ -27,12 +27,13 @@ from mechanik.errors import ClosureError, FileMissing, MechanikError, MissingExt
 from mechanik.formats.source import open_source
 from mechanik.formats.urdf_shapes import read_place, wxyz_of_rpy
 from mechanik.formats.xml_text import Node
-from mechanik.mechanism.builder import CLOSURES, as_axes
+from mechanik.mechanism.builder import CLOSURES
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.dof import DoF, as_dofs
 from mechanik.mechanism.door import as_vector
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
+from mechanik.mechanism.placing import as_axes
 from mechanik.spatial import Pose, inverse, quaternion
 from mechanik.spatial.array import Array
 

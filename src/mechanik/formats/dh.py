@@ -18,11 +18,11 @@ from typing import Literal
 import numpy as np
 
 from mechanik.errors import DHError, MechanikError
-from mechanik.mechanism.builder import as_place
 from mechanik.mechanism.dof import DoF
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
+from mechanik.mechanism.placing import as_place
 from mechanik.spatial import Pose, make, rotation
 from mechanik.spatial.array import Array, ArrayLike
 

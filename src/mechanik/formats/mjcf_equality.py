@@ -19,6 +19,7 @@ from mechanik.formats.urdf_mimic import contradicts
 from mechanik.mechanism.dof import ALL, ROTATIONS, TRANSLATIONS
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.law import Law
 from mechanik.mechanism.link import Link
 from mechanik.spatial import from_position_wxyz, make, translation
 from mechanik.spatial.array import Array
@@ -175,8 +176,6 @@ class EqualityReader:
             if any(coefficients):
                 said[self.joints[joint]] = coefficients
         if said:
-            from mechanik.mechanism.law import Law
-
             Law(said, constant=constant, name=fresh(label, self.laws))
 
     def _hold(self, number: int, value: float, label: str) -> None:

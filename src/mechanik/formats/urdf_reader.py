@@ -28,12 +28,12 @@ from mechanik.formats.urdf_shapes import ShapeReader, read_inertial, read_origin
 from mechanik.formats.urdf_tree import JointSpec, check_robot, find_root, joint_specs, nearest_name, nodes_by_name
 from mechanik.formats.urdf_values import put_joints, values_nodes
 from mechanik.formats.xml_text import Node, parse_xml
-from mechanik.mechanism.builder import as_axes
 from mechanik.mechanism.dof import ALL, DoF
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
+from mechanik.mechanism.placing import as_axes
 from mechanik.mechanism.trim import trim as cut_off
 from mechanik.spatial.array import Array
 

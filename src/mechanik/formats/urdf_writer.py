@@ -27,12 +27,12 @@ from mechanik.formats.urdf_extras import SUBJECTS, extra_attributes
 from mechanik.formats.urdf_reader import UNLIMITED, set_axis, unit_axis
 from mechanik.formats.urdf_text import row, settle, text_of
 from mechanik.formats.urdf_values import values_elements
-from mechanik.mechanism.builder import as_axes
 from mechanik.mechanism.dof import ALL, ROTATIONS, TRANSLATIONS, DoF
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
+from mechanik.mechanism.placing import as_axes
 from mechanik.spatial import make, quaternion, to_position_wxyz
 from mechanik.spatial.array import Array
 

@@ -94,7 +94,9 @@ class Quick(Prepared):
         )  # fmt: skip
         plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
         plain = plain and options.max_seconds >= SHORTEST
-        if not plain or self._moves_joints or self._given is None or len(program.parts) != 1 or self.mechanism.closures:
+        if not plain or self._moves_joints or self._given is None or len(program.parts) != 1:
+            return None
+        if self.mechanism.closures or self.mechanism.laws:
             return None
         if len(self._objectives) != 1 or not self._objectives[0].required:
             return None

@@ -18,13 +18,14 @@ which is bounded by the band, and says: value - slack = 0. So bands need no rule
 from __future__ import annotations
 
 # kinds of blocks, as in objectives.relation.Kind
-POSE, AXIS, COSINE, LOOK, DISTANCE, MASS, VALUE, TURN, FUNCTION = range(9)
+POSE, AXIS, COSINE, LOOK, DISTANCE, MASS, VALUE, TURN, FUNCTION, LAW, HEIGHT = range(11)
 
 # a block's integers
 (KIND, MASK, ROWS, FIRST_ROW, NODE_A, NODE_B, COLUMNS, FIRST_COLUMN, FIRST_J, TERMS, FIRST_TERM,
  X_INDEX, IN_WORLD, FIRST_MASS, MASSES, HAS_BANDS) = range(16)  # fmt: skip
 BLOCK_INTS = 16
 OWN_COLUMN = FIRST_MASS  # of VALUE and TURN: the first of the freedom's columns within the block; -1 if it may not move
+FIRST_NUMBER = FIRST_MASS  # of LAW and HEIGHT: where their numbers begin among `numbers`
 
 # a block's floats: frames A and B (12 each), axes C (9), tolerances (m, rad) in weighted units, squared
 FRAME_A, FRAME_B, AXES_C, METRES2, RADIANS2 = 0, 12, 24, 33, 34
@@ -48,21 +49,27 @@ FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
 
 MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
 
+# the numbers of a law: for each of its MASSES terms where the freedom stands in x, its column within the block (-1 if
+# it may not move), the degree n, and the factors of its powers 1 to n. Those of a height field: columns, rows, size of
+# a cell, place of the first height, and then all heights, row by row
+FACTORS = 3
+FIELD_COLUMNS, FIELD_ROWS, CELL, FIELD_X, FIELD_Y, HEIGHTS = range(6)
+
 # the header: sizes, then where each table begins
 SIZES = (
     "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns",
     "widest", "q",
-    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain",
+    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain", "numbers",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
  N_Q, N_FUNCTIONS, TARGET, ZERO, N_HARD, N_WIDE, N_SQUARE, N_MATRIX, N_FOLLOW,
- N_CHAIN) = range(22)  # fmt: skip
+ N_CHAIN, N_NUMBERS) = range(23)  # fmt: skip
 """ZERO is always 0, and the compiler does not know it: for a known number it compiles functions twice. N_HARD is how
 many rows are hard at most, N_WIDE how many rows a wide stage has at most (`wide.py`). The next three are lengths of
 tables: of a matrix over all columns, if there is need of one; of the largest matrix that is solved; of what dependent
 columns follow. N_CHAIN is how many joints the chain has of which all second derivatives are known
-(`chain_curvature.py`)."""
-OFFSETS = 22
+(`chain_curvature.py`), N_NUMBERS how many numbers laws and height fields have."""
+OFFSETS = 23
 
 INT_TABLES = {
     "blocks": "blocks * 16",
@@ -95,6 +102,7 @@ FLOAT_TABLES = {
     "data": "blocks * 36",  # the floats of the blocks
     "term_factor": "terms",  # how far a unit of the column moves the node: scale, and the ratio of couplings
     "masses": "masses * 5",
+    "numbers": "numbers",  # what laws and height fields are made of
     "weight": "rows",
     "scale": "columns",
     "lower": "columns",
@@ -147,7 +155,7 @@ FLOAT_TABLES = {
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
  AT_BAN, AT_DEPENDENT, AT_PLACE, AT_INDEPENDENT, AT_FIRST, AT_LOCAL, AT_LISTED, AT_RELEASED, AT_Z_COUNT,
  AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES,
- AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_NUMBERS, AT_WEIGHT, AT_SCALE, AT_LOWER,
  AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X,
  AT_TRIAL,
  AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from mechanik.kernels.compiler import helper, part
+from mechanik.kernels.ground import over_ground
+from mechanik.kernels.laws import add_up
 from mechanik.kernels.layout import PARENT, ROW
 from mechanik.kernels.poses import WORLD, composed, moved
 from mechanik.kernels.problem import *
@@ -118,6 +120,9 @@ def relate(I, F, b, E, J):
     elif mask > 7:
         Q = under_matrix(C, B)
     r0, r1, r2, r3, r4, r5, by_shift, by_turn = by_kind(kind, x, y, z, Q)
+    if kind == HEIGHT:
+        height, slope_x, slope_y = over_ground(F, I[AT_NUMBERS] + I[block + FIRST_NUMBER], x, y)
+        r0, by_shift = z - height, (-slope_x, -slope_y, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     write_rows(F, E + row, weight, mask, r0, r1, r2, r3, r4, r5)
     for k in range(I[block + FIRST_TERM], I[block + FIRST_TERM] + I[block + TERMS]):
         term = terms + TERM_INTS * k
@@ -280,6 +285,8 @@ def evaluate(I, F, x, buffer, end):
             ball_turn(I, F, b, x, E, J)
         elif kind == MASS:
             weigh(I, F, b, E, J)
+        elif kind == LAW:
+            add_up(I, F, b, x, E, J)
         elif kind == FUNCTION:
             pass
         else:

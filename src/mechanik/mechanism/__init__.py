@@ -12,6 +12,7 @@ from mechanik.mechanism.dof import DoF
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.law import Law
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.mobility import Mobility, mobility
@@ -36,6 +37,7 @@ __all__ = [
     "Goal",
     "Inertial",
     "Joint",
+    "Law",
     "Link",
     "Loop",
     "Material",

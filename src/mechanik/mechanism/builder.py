@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
-import numpy as np
-
-from mechanik.errors import DoFError, DuplicateName, ShapeError, StructureError, UnknownName
+from mechanik.errors import DuplicateName, StructureError, UnknownName
+from mechanik.mechanism.bonds import Bonds
 from mechanik.mechanism.closure import Closure
-from mechanik.mechanism.coupling import Coupling
 from mechanik.mechanism.dof import ALL, ROTATIONS, DoF, DoFLike, as_dofs
-from mechanik.mechanism.door import as_vector, counted
+from mechanik.mechanism.door import counted
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
+from mechanik.mechanism.placing import Axis, as_axes, as_limits, as_place
 from mechanik.mechanism.shapes import Inertial, PlacedShape
-from mechanik.spatial import Pose, as_pose_matrix, inverse, quaternion, rotation, translation
-from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial import Pose, inverse
+from mechanik.spatial.array import ArrayLike
 
-Axis = Literal["x", "y", "z", "-x", "-y", "-z"] | ArrayLike
 Kind = Literal["weld", "pin", "ball", "slider", "universal", "cylindrical", "planar"]
 
 CLOSURES: dict[str, tuple[DoF, ...]] = {
@@ -44,7 +42,7 @@ class JointOptions(TypedDict, total=False):
     value: ArrayLike | None
 
 
-class Builder:
+class Builder(Bonds):
     """Collects links and joints by name. The first parent that is named is the root and stands in the world.
 
     Every joint method takes the joint's name, the parent and the child link, and `at`: where the joint sits in the
@@ -52,9 +50,9 @@ class Builder:
     """
 
     def __init__(self, name: str = "") -> None:
+        super().__init__()
         self.name = name
         self._links: dict[str, Link] = {}
-        self._joints: dict[str, Joint | Goal] = {}
 
     def __repr__(self) -> str:
         parts = f"{counted(len(self._links), 'link')}, {counted(len(self._joints), 'joint')}"
@@ -195,19 +193,6 @@ class Builder:
         self._hang(joint, a)
         return joint.make_closure(self._links[b], X_b_end)
 
-    def couple(
-        self,
-        follower: str,
-        leader: str,
-        ratio: float = 1.0,
-        offset: float = 0.0,
-        *,
-        dof: DoFLike | None = None,
-        leader_dof: DoFLike | None = None,
-    ) -> Coupling:
-        """Let follower = ratio * leader + offset, as gears do."""
-        return self._moving(follower).follow(self._moving(leader), ratio, offset, dof=dof, leader_dof=leader_dof)
-
     def goal(
         self,
         name: str,
@@ -249,48 +234,3 @@ class Builder:
     def _hang(self, joint: Joint | Goal, parent: str) -> None:
         self._joints[joint.name] = joint
         self.link(parent).add_child(joint)
-
-    def _moving(self, name: str) -> Joint:
-        joint = self._joints.get(name)
-        if not isinstance(joint, Joint):
-            raise UnknownName("joint", name, [n for n, j in self._joints.items() if isinstance(j, Joint)])
-        return joint
-
-
-def as_place(at: ArrayLike | Pose | None, what: str) -> Array:
-    """A point (3,) or a pose as a pose (4, 4); None is the identity."""
-    if at is None:
-        return np.eye(4)
-    try:
-        shape = np.shape(at)
-    except ValueError:
-        raise ShapeError(f"place of {what!r} is {at!r}; it is a point (3,) or a pose (4, 4)") from None
-    if not isinstance(at, Pose) and shape == (3,):
-        return translation(as_vector(at, 3, f"place of {what!r}"))
-    return as_pose_matrix(at, f"place of {what!r}")
-
-
-def as_axes(axis: Axis, what: str) -> Array:
-    """The quaternion that turns z onto an axis, given as a vector (3,) or by name."""
-    if isinstance(axis, str):
-        sign, letter = (-1.0, axis[1:]) if axis.startswith("-") else (1.0, axis)
-        if letter not in ("x", "y", "z"):
-            raise DoFError(f"axis of {what!r} is {axis!r}; it can be x, y, z, -x, -y, -z or a vector")
-        direction = sign * np.eye(3)["xyz".index(letter)]
-    else:
-        direction = as_vector(axis, 3, f"axis of {what!r}")
-        if np.linalg.norm(direction) < 1e-12:
-            raise DoFError(f"axis of {what!r} is zero; it must point somewhere")
-    return quaternion.from_matrix(rotation.between(np.array([0.0, 0.0, 1.0]), direction))
-
-
-def as_limits(limits: Any, size: int, what: str) -> list[Array]:
-    """(lower, upper), each a number for all freedoms or one for each, as two arrays (size,)."""
-    if not hasattr(limits, "__len__") or isinstance(limits, str) or len(limits) != 2:
-        raise StructureError(f"limits of {what!r} are (lower, upper), not {limits!r}")
-    try:
-        return [np.broadcast_to(np.asarray(side, dtype=np.float64), size) for side in limits]
-    except (TypeError, ValueError):
-        raise StructureError(
-            f"limits of {what!r} are two numbers, or two lists of {counted(size, 'number')}, not {limits!r}"
-        ) from None

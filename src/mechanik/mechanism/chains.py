@@ -10,14 +10,16 @@ from mechanik.mechanism.dof import ROTATIONS, TRANSLATIONS, DoF
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.law import Law
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Closures and goals that share moving joints, directly or through each other, and all those joints."""
+    """Closures, goals and laws that share moving joints, directly or through each other, and all those joints."""
 
     closures: tuple[Closure, ...]
     joints: tuple[Joint, ...]
+    laws: tuple[Law, ...] = ()
 
 
 def moving_joints(closure: Closure) -> tuple[Joint, ...]:
@@ -33,12 +35,16 @@ def moving_joints(closure: Closure) -> tuple[Joint, ...]:
     return tuple(sorted(movers, key=lambda joint: joint._serial))
 
 
-def independent_chains(closures: Iterable[Closure]) -> tuple[Chain, ...]:
-    """The closures in groups that share no moving joint, each group in the order given."""
-    given = list(closures)
+def independent_chains(closures: Iterable[Closure], laws: Iterable[Law] = ()) -> tuple[Chain, ...]:
+    """Closures and laws in groups that share no moving joint, each group in the order given."""
+    shut, kept = list(closures), list(laws)
+    given = [
+        *(set(moving_joints(closure)) for closure in shut),
+        *({joint for joint, _ in law.resolved()[0]} for law in kept),
+    ]
     groups: list[tuple[set[int], set[Joint]]] = []
-    for i, closure in enumerate(given):
-        mine, joints = {i}, set(moving_joints(closure))
+    for i, moving in enumerate(given):
+        mine, joints = {i}, moving
         apart: list[tuple[set[int], set[Joint]]] = []
         for group in groups:
             if group[1] & joints:
@@ -47,7 +53,11 @@ def independent_chains(closures: Iterable[Closure]) -> tuple[Chain, ...]:
                 apart.append(group)
         groups = [*apart, (mine, joints)]
     return tuple(
-        Chain(tuple(given[i] for i in sorted(mine)), tuple(sorted(joints, key=lambda joint: joint._serial)))
+        Chain(
+            tuple(shut[i] for i in sorted(mine) if i < len(shut)),
+            tuple(sorted(joints, key=lambda joint: joint._serial)),
+            tuple(kept[i - len(shut)] for i in sorted(mine) if i >= len(shut)),
+        )
         for mine, joints in sorted(groups, key=lambda group: min(group[0]))
     )
 

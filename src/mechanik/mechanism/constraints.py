@@ -9,6 +9,8 @@ import numpy as np
 
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.dof import ROTATIONS, TRANSLATIONS, DoF
+from mechanik.mechanism.law import Law
+from mechanik.mechanism.law_rows import law_row
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.measure import measure
 from mechanik.mechanism.mechanism import Mechanism
@@ -21,12 +23,12 @@ ANYWHERE = np.full(6, -np.inf), np.full(6, np.inf)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """The rows of one closure, or of another bond between joints.
+    """The rows of one closure, or of one law.
 
     Attributes:
         kind: what it is.
-        name: of the closure.
-        directions: for each row the freedom that it takes away, in the axes of the closing joint: `X`, `EY`.
+        name: of the closure or law.
+        directions: for each row the freedom that it takes away, in the axes of the closing joint: `X`, `EY`; or `law`.
         in_metres: (rows,) whether a row is a length; else it is an angle.
         gap: (rows,), how far it stands open; m and rad.
         J: (rows, nv), how fast it opens; exact where it is shut.
@@ -45,9 +47,29 @@ class Constraint:
 
 
 def constraints(mechanism: Mechanism, q: Array) -> list[Constraint]:
-    """Of all closures at q (nq,)."""
+    """Of all closures and laws at q (nq,)."""
     placed = Placed(mechanism.kinematics, q)
-    return [closure_rows(mechanism, closure, placed) for closure in mechanism.closures.values()]
+    return [
+        *(closure_rows(mechanism, closure, placed) for closure in mechanism.closures.values()),
+        *(law_rows(mechanism, name, law, q) for name, law in mechanism.laws.items()),
+    ]
+
+
+def law_rows(mechanism: Mechanism, name: str, law: Law, q: Array) -> Constraint:
+    """The one row of a law, in shares of its largest factor; all zero where a coupling says the same."""
+    slots = mechanism.kinematics.slots
+    bound = [(slots[joint].v[dof], dof) for joint, dof in law.resolved()[0]]
+    off, rates = law_row(mechanism, law, q)
+    return Constraint(
+        kind="law",
+        name=name,
+        directions=("law",),
+        in_metres=np.array([all(not dof.is_rotation for _, dof in bound)], dtype=np.bool_),
+        gap=np.array([off]),
+        J=rates[None],
+        moves=frozenset(k for k, _ in bound),
+        points=np.zeros((0, 3)),
+    )
 
 
 def closure_rows(mechanism: Mechanism, closure: Closure, placed: Placed) -> Constraint:

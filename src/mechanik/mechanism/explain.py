@@ -41,9 +41,13 @@ def _whole(mechanism: Mechanism) -> str:
         return f"{parts}, and no closed loops."
     rows = counted(found.constraints, "row")
     loops = "closes a loop" if len(closures) == 1 else f"close {len(closures)} loops"
-    text = f"{parts}. {_list(list(closures))} {loops}, by {rows}."
+    holds = [f"{_list(list(closures))} {loops}"] if closures else []
+    if mechanism.laws:
+        holds.append(f"{_some(list(mechanism.laws))} bind{'s' if len(mechanism.laws) == 1 else ''} joints")
+    text = f"{parts}. {_list(holds)}, by {rows}."
     if found.dof is None:
-        return f"{text} A loop stands open now, so there is no mobility; by count it would be {found.gruebler}."
+        what = "A loop stands open or a law is broken" if mechanism.laws else "A loop stands open"
+        return f"{text} {what} now, so there is no mobility; by count it would be {found.gruebler}."
     text += f" Where it stands now it moves with {counted(found.dof, 'freedom')}"
     seen = structure(mechanism)
     if found.redundant:

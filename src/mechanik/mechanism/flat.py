@@ -14,9 +14,13 @@ from mechanik.mechanism.door import read_only
 from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.law import Law
 
 FROZEN = {"_position", "_wxyz", "_X_parent", "_axes", "_turn"}
-REFERENCES = ("_parent", "_children", "_closure", "_closures", "_couplings", "_followers", "_X_world", "_serial")
+REFERENCES = {"_parent", "_children", "_closure", "_closures", "_couplings", "_followers", "_laws"} | {
+    "_X_world",
+    "_serial",
+}
 
 
 def flatten(roots: Iterable[Frame], given: Iterable[Frame]) -> dict[str, Any]:
@@ -25,6 +29,7 @@ def flatten(roots: Iterable[Frame], given: Iterable[Frame]) -> dict[str, Any]:
     number = {frame: i for i, frame in enumerate(frames)}
     joints = [frame for frame in frames if isinstance(frame, Joint)]
     ends = [frame.closure for frame in frames if isinstance(frame, Joint | Goal) and frame.closure is not None]
+    laws = sorted({law for joint in joints for law in joint.laws}, key=lambda law: law._serial)
     return {
         "given": [number[frame] for frame in given],
         "frames": [(type(f), {k: v for k, v in vars(f).items() if k not in REFERENCES}) for f in frames],
@@ -34,6 +39,10 @@ def flatten(roots: Iterable[Frame], given: Iterable[Frame]) -> dict[str, Any]:
             (number[c.follower], c.dof, number[c.leader], c.leader_dof, c.ratio, c.offset)
             for joint in joints
             for c in joint.couplings
+        ],
+        "laws": [
+            ([(number[term.joint], term.dof, term.factors) for term in law.terms], law.constant, law.name)
+            for law in laws
         ],
     }
 
@@ -55,4 +64,6 @@ def restore(flat: dict[str, Any]) -> list[Frame]:
         Closure(anything[joint], anything[link], at)
     for follower, dof, leader, leader_dof, ratio, offset in flat["couplings"]:
         Coupling(anything[follower], dof, anything[leader], leader_dof, ratio, offset)
+    for terms, constant, name in flat["laws"]:
+        Law({(anything[joint], dof): factors for joint, dof, factors in terms}, constant, name=name)
     return [frames[i] for i in flat["given"]]

@@ -19,6 +19,7 @@ from mechanik.spatial.array import Array, ArrayLike
 if TYPE_CHECKING:
     from mechanik.mechanism.closure import Closure
     from mechanik.mechanism.coupling import Coupling
+    from mechanik.mechanism.law import Law
     from mechanik.mechanism.link import Link
 
 
@@ -56,6 +57,7 @@ class Joint(Freedoms):
         self._closure: Closure | None = None
         self._couplings: dict[DoF, Coupling] = {}
         self._followers: list[Coupling] = []
+        self._laws: list[Law] = []
         super().__init__(name, dof, position, wxyz, axes_wxyz)
         if axis is not None:
             self.axis = axis
@@ -73,10 +75,12 @@ class Joint(Freedoms):
         return f"<joint {self.name!r} {freedoms}: {self._parent.name if self._parent else None!r} -> {held!r}>"
 
     def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
-        """Choose the freedoms anew: values, limits, targets, rest pose and couplings are reset."""
+        """Choose the freedoms anew: values, limits, targets, rest pose, couplings and laws are reset."""
         super().set_dof(dof)
         for coupling in {*self._couplings.values(), *self._followers}:  # one with itself stands in both
             coupling.undo()
+        for law in tuple(self._laws):
+            law.undo()
         self._targets.clear()
         self._rest_pose.clear()
 
@@ -158,12 +162,17 @@ class Joint(Freedoms):
 
         return Closure(self, link, at)
 
-    # ---- couplings --------------------------------------------------------------------------
+    # ---- couplings and laws -----------------------------------------------------------------
 
     @property
     def couplings(self) -> tuple[Coupling, ...]:
         """By which other joints' freedoms this joint's are led."""
         return tuple(self._couplings[dof] for dof in self._dof if dof in self._couplings)
+
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """The laws that bind some of its freedoms to those of other joints."""
+        return tuple(self._laws)
 
     def follow(
         self,
@@ -237,6 +246,8 @@ class Joint(Freedoms):
             raise StructureError(f"{self} is closed onto {self._closure.link} already; undo that first")
         if self._couplings or self._followers:
             raise StructureError(f"{self} is coupled to another joint and cannot close a loop; undo the coupling first")
+        if self._laws:
+            raise StructureError(f"{self} is bound by {self._laws[0]} and cannot close a loop; undo the law first")
 
     def _check_leads(self, dofs: Iterable[DoF]) -> None:
         for dof in dofs:

@@ -21,6 +21,7 @@ from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.goal import Goal
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.kinematics import Kinematics, compile_kinematics, forward
+from mechanik.mechanism.law import Law
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.roots import find_roots
 from mechanik.mechanism.upstairs import upstairs
@@ -72,6 +73,7 @@ class Mechanism:
             counted(len(self.links), "link"),
             counted(len(self.joints) - len(self.closures), "joint"),
             *([counted(len(self.closures), "closure")] if self.closures else []),
+            *([counted(len(self.laws), "law")] if self.laws else []),
             *([counted(len(self.goals), "goal")] if self.goals else []),
         ]
         return f"<mechanism {self.name!r}: {', '.join(parts)}; nq {self.nq}, nv {self.nv}>"
@@ -109,6 +111,12 @@ class Mechanism:
         return self._closures
 
     @property
+    def laws(self) -> Mapping[str, Law]:
+        """The laws that bind joint values, by name, in the order in which they were made."""
+        self._fresh()
+        return self._laws
+
+    @property
     def goals(self) -> Mapping[str, Goal]:
         """All goals by name."""
         self._fresh()
@@ -130,6 +138,10 @@ class Mechanism:
         """The closure of that name, which is the name of the joint that makes it."""
         return _look_up("closure", name, self.closures)
 
+    def law(self, name: str) -> Law:
+        """The law of that name."""
+        return _look_up("law", name, self.laws)
+
     def name_of(self, frame: Frame) -> str:
         """The name under which a frame is known here; unnamed frames are numbered by kind."""
         self._fresh()
@@ -138,9 +150,9 @@ class Mechanism:
         return self._names[frame]
 
     def chains(self) -> tuple[Chain, ...]:
-        """Groups of closures and goals that share moving joints and have to be solved together."""
+        """Groups of closures, goals and laws that share moving joints and have to be solved together."""
         goals = [goal.closure for goal in self.goals.values() if goal.closure is not None]
-        return independent_chains([*self.closures.values(), *goals])
+        return independent_chains([*self.closures.values(), *goals], self.laws.values())
 
     def explain(self, link: str | Link | None = None) -> str:
         """In plain sentences: its loops and mobility, and for each chain whether it has a closed form, and why.
@@ -418,6 +430,7 @@ class Mechanism:
         closures = {name: joint.closure for name, joint in joints.items() if joint.closure is not None}
         self._links, self._joints = MappingProxyType(links), MappingProxyType(joints)
         self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
+        self._laws = MappingProxyType(_name_laws(joints.values()))
         self._kinematics: Kinematics | None = None
         self._paths: Mapping[Any, Array] = {}
         self._nv = 0
@@ -452,3 +465,18 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
                     number += 1
                 names[frame] = f"{frame.kind}{number}"
     return names
+
+
+def _name_laws(joints: Iterable[Joint]) -> dict[str, Law]:
+    """Laws by name, in the order in which they were made; the unnamed get numbers."""
+    laws = sorted({law for joint in joints for law in joint.laws}, key=lambda law: law._serial)
+    taken, found, number = {law.name for law in laws}, dict[str, Law](), 0
+    for law in laws:
+        name = law.name
+        while not name or (not law.name and name in taken):
+            number += 1
+            name = f"law{number}"
+        if name in found:
+            raise DuplicateName(f"two laws are called {name!r}; names must be unique")
+        found[name] = law
+    return found

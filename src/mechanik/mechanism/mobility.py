@@ -21,9 +21,9 @@ class Mobility:
     """
     Attributes:
         freedoms: of the tree without its closures; those that their limits hold in one place are not counted.
-        constraints: rows that the closures take away, were they independent.
+        constraints: rows that closures and laws take away, were they independent.
         gruebler: freedoms - constraints, the count of Grübler and Kutzbach; wrong for special geometry.
-        dof: the true number of freedoms at that configuration; None while a loop stands open.
+        dof: the true number of freedoms at that configuration; None while a loop stands open or a law is broken.
         redundant: constraint rows that say nothing new there.
     """
 
@@ -38,7 +38,8 @@ def mobility(mechanism: Mechanism, tolerance: float = 1e-6, q: ArrayLike | None 
     """The freedoms of the mechanism.
 
     Args:
-        tolerance: how far (m and rad) a closure may stand open and still count as shut.
+        tolerance: how far (m and rad) a closure may stand open and still count as shut; a law, in shares of its largest
+            factor.
         q: (nq,), where; as the joints stand now if it is not given.
     """
     if not isinstance(mechanism, Mechanism):

@@ -138,6 +138,10 @@ def recognise(mechanism: Mechanism, link: str, base: str | None = None) -> Recog
         looped = {mechanism.name_of(joint) for joint in moving_joints(closure)}
         if shared := [name for name in axes.names if name.split(".")[0] in looped]:
             return Recognition(None, (f"joint {shared[0]!r} is part of the loop that {name!r} closes",), axes)
+    for name, law in mechanism.laws.items():
+        bound = {mechanism.name_of(joint) for joint, _ in law.resolved()[0]}
+        if shared := [name for name in axes.names if name.split(".")[0] in bound]:
+            return Recognition(None, (f"joint {shared[0]!r} is bound by the law {name!r}",), axes)
     return recognise_axes(axes)
 
 

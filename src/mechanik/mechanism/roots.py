@@ -1,4 +1,4 @@
-"""The trees that hang together through parents, children, closures and couplings."""
+"""The trees that hang together through parents, children, closures, couplings and laws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mechanik.mechanism.link import Link
 
 
 def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
-    """The tops of all trees that can be reached from `frames` through closures and couplings.
+    """The tops of all trees that can be reached from `frames` through closures, couplings and laws.
 
     Each is named once, in the order in which it was found: those of `frames` first.
     """
@@ -35,6 +35,7 @@ def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
             if isinstance(frame, Joint):
                 waiting.extend(coupling.leader for coupling in frame.couplings)
                 waiting.extend(coupling.follower for coupling in frame._followers)
+                waiting.extend(joint for law in frame._laws for joint in law.joints)
             elif isinstance(frame, Link):
                 waiting.extend(closure.joint for closure in frame.closures)
     return tuple(roots)

@@ -210,6 +210,24 @@ def _value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, A
     return q[k : k + 1] - relation.target, J
 
 
+def _law(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    total, J, space = -float(relation.target[0]), np.zeros((1, mechanism.nv)), mechanism.space
+    for freedom, factors in relation.polynomials:
+        k, v = space.q_names.index(freedom), space.v_names.index(freedom)
+        for power, factor in enumerate(factors, start=1):
+            total += factor * q[k] ** power
+            J[0, v] += factor * power * q[k] ** (power - 1)
+    return np.array([total]), J
+
+
+def _height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    if relation.terrain is None:
+        raise StructureError("a relation of kind HEIGHT has no terrain")
+    p, _, v, _ = _seen(mechanism, relation, q)
+    height, by_x, by_y = relation.terrain.height_and_slope(p[0], p[1])
+    return np.array([p[2] - height]), (v[2] - by_x * v[0] - by_y * v[1])[None]
+
+
 def _turn(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     slot = mechanism.kinematics.slots.get(mechanism.joint(relation.freedom))
     if slot is None or slot.ball_q is None or slot.ball_v is None:
@@ -228,5 +246,17 @@ def _function(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array
 
 
 _Evaluation = Callable[[Mechanism, Relation, Array], tuple[Array, Array]]
-_IN_ORDER: Sequence[_Evaluation] = (_pose, _axis, _cosine, _look, _distance, _mass, _value, _turn, _function)
+_IN_ORDER: Sequence[_Evaluation] = (
+    _pose,
+    _axis,
+    _cosine,
+    _look,
+    _distance,
+    _mass,
+    _value,
+    _turn,
+    _function,
+    _law,
+    _height,
+)
 _KINDS = dict(zip(Kind, _IN_ORDER, strict=True))

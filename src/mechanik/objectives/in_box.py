@@ -10,8 +10,8 @@ import numpy as np
 
 from mechanik.errors import LimitsError, ObjectiveError
 from mechanik.mechanism import Link, Mechanism
-from mechanik.mechanism.builder import as_place
 from mechanik.mechanism.door import as_numbers, read_only
+from mechanik.mechanism.placing import as_place
 from mechanik.objectives.door import as_point, known_link, link_name
 from mechanik.objectives.objective import Objective, Wish
 from mechanik.objectives.relation import Kind, Relation

@@ -14,6 +14,8 @@ rows is a number that should be zero, or should lie in a band. Kernels know thes
 | VALUE | 0: a single freedom of q less its target (m or rad) |
 | TURN | 0-2: rotation vector of a ball joint, seen from its target (rad) |
 | FUNCTION | as many rows as a function written in Python returns |
+| LAW | 0: polynomials of single freedoms of q, added up, less a constant (in units of its own) |
+| HEIGHT | 0: how far the origin of B stands above a terrain that is fixed to A, along z of A (m) |
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mechanik.objectives.terrain import Terrain
 from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ class Kind(IntEnum):
     VALUE = 6
     TURN = 7
     FUNCTION = 8
+    LAW = 9
+    HEIGHT = 10
 
 
 RowFunction = Callable[["Mechanism", Array], tuple[Array, Array]]
@@ -60,7 +65,9 @@ class Relation:
             rotation of B seen from A is C' R_B R_A' C.
         masses: for MASS, links with their mass (kg) and its place in the link (3,).
         freedom: for VALUE the name in `q_names`; for TURN the joint's name.
-        target: for VALUE (1,), for TURN a quaternion wxyz (4,).
+        target: for VALUE (1,), for TURN a quaternion wxyz (4,), for LAW the constant (1,).
+        polynomials: for LAW, names in `q_names` with the factors (n,) of that value's powers 1 to n.
+        terrain: for HEIGHT.
         function: for FUNCTION.
         lower, upper: (rows,) band in which each row may lie; None means zero.
         weight: multiplies the rows in the solver, not in what a user reads.
@@ -76,6 +83,8 @@ class Relation:
     masses: tuple[tuple[str, float, Array], ...] = ()
     freedom: str = ""
     target: Array = field(default_factory=lambda: np.zeros(1))
+    polynomials: tuple[tuple[str, Array], ...] = ()
+    terrain: Terrain | None = None
     function: RowFunction | None = None
     lower: Array | None = None
     upper: Array | None = None
@@ -84,5 +93,5 @@ class Relation:
     @property
     def in_metres(self) -> tuple[bool, ...]:
         """For each row, whether it is a length. VALUE rows of sliding joints are told apart by the program."""
-        lengths = {Kind.POSE: 3, Kind.AXIS: 3, Kind.DISTANCE: 1, Kind.MASS: 3}.get(self.kind, 0)
+        lengths = {Kind.POSE: 3, Kind.AXIS: 3, Kind.DISTANCE: 1, Kind.MASS: 3, Kind.HEIGHT: 1}.get(self.kind, 0)
         return tuple(row < lengths for row in self.rows)

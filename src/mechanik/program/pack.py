@@ -13,6 +13,7 @@ from mechanik.kernels import problem
 from mechanik.kernels.layout import PARENT, RATIO
 from mechanik.mechanism.configuration import Indices
 from mechanik.objectives.relation import Kind, Relation
+from mechanik.program.numbers import count_numbers, field_numbers, largest_factor, law_numbers
 from mechanik.program.skeleton import Skeleton
 from mechanik.spatial.array import Array
 
@@ -97,6 +98,7 @@ def pack(
         "hard": hard, "wide": wide, "square": square, "matrix": max(square, wide * wide),
         "follow": min(c * c // 4, hard * c) + c,
         "chain": max([0, *[len(drafts[one.chain].terms) for one in shapes if one.chain >= 0]]),
+        "numbers": count_numbers(draft.relation for draft in drafts),
     }  # fmt: skip
     packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64))
     at = packed.at
@@ -111,7 +113,7 @@ def pack(
         at["stages"].reshape(-1, problem.STAGE_INTS)[s] = start, end, wishes[s], shapes[s].is_wide, shapes[s].chain
         for b in range(start):
             at["private"].reshape(stages, c)[s, members[b]] += 1
-    _fill_blocks(packed, drafts, members, column_of, node_of, slack_column, skeleton.nx)
+    _fill_blocks(packed, skeleton, drafts, members, column_of, node_of, slack_column)
     return packed
 
 
@@ -146,6 +148,9 @@ class Draft:
                 is_ball = relation.kind is Kind.TURN
                 first = dict(skeleton.balls)[self.x_index] if is_ball else int(skeleton.v_of_x[self.x_index])
                 direct = {v for v in range(first, first + (3 if is_ball else 1)) if active[v]}
+            case Kind.LAW:
+                some = {int(skeleton.v_of_x[skeleton.x_of[freedom]]) for freedom, _ in relation.polynomials}
+                direct = {v for v in some if active[v]}
             case Kind.FUNCTION:
                 direct = {v for v in range(skeleton.nv) if active[v]}
             case Kind.MASS:
@@ -169,6 +174,10 @@ class Draft:
         self.size = size
         self.length_weight, self.angle_weight = (weight * block.weight * relation.weight for weight in weights)
         self.weights = [self.length_weight / size if length else self.angle_weight for length in self.lengths]
+        if relation.kind is Kind.LAW:
+            self.weights = [
+                self.angle_weight / largest_factor(relation, lambda one: 1.0 if skeleton.turns(one) else size)
+            ]
 
     @property
     def is_chain(self) -> bool:
@@ -210,6 +219,8 @@ class Draft:
         relation = self.relation
         metres = self.block.metres * self.length_weight / self.size
         radians = self.block.radians * self.angle_weight
+        if relation.kind is Kind.LAW:  # in its own unit, so that a unit of its largest factor is off by so much
+            metres = self.block.radians * largest_factor(relation) * self.weights[0]
         if relation.kind in (Kind.LOOK, Kind.TURN) or (relation.kind is Kind.VALUE and not self.lengths[0]):
             metres = radians
         if relation.kind is Kind.COSINE and relation.lower is not None:  # an angle's cosine changes with its sine
@@ -347,34 +358,45 @@ def _fill_columns(
 
 def _fill_blocks(
     packed: Packed,
+    skeleton: Skeleton,
     drafts: Sequence[Draft],
     members: Sequence[Sequence[int]],
     column_of: Mapping[int, int],
     node_of: Mapping[int, int],
     slack_column: Mapping[tuple[int, int], int],
-    nx: int,
 ) -> None:
     at = packed.at
     blocks, data = at["blocks"].reshape(-1, problem.BLOCK_INTS), at["data"].reshape(-1, problem.BLOCK_FLOATS)
     terms, slack = at["terms"].reshape(-1, problem.TERM_INTS), at["slack"].reshape(-1, 2)
     masses = at["masses"].reshape(-1, problem.MASS_FLOATS)
-    row = column = j = term = mass = slacks = 0
+    row = column = j = term = mass = slacks = number = 0
+    fields: dict[int, int] = {}  # where the numbers of a terrain begin
     slack[:] = -1
     size = packed.sizes
     for b, (draft, some) in enumerate(zip(drafts, members, strict=True)):
         relation = draft.relation
         local = {k: i for i, k in enumerate(some)}
         own = local[column_of[draft.columns[0]]] if draft.is_direct and draft.columns else -1
+        start, count = own if draft.is_direct else mass, len(draft.masses)
+        numbers: list[float] = []
+        if relation.kind is Kind.LAW:
+            own_columns = {v: local[column_of[v]] for v in draft.columns}
+            x = [skeleton.x_of[name] for name, _ in relation.polynomials]
+            numbers = law_numbers(relation, x, [own_columns.get(int(skeleton.v_of_x[k]), -1) for k in x])
+            start, count = number, len(relation.polynomials)
+        elif relation.terrain is not None:
+            numbers = [] if id(relation.terrain) in fields else field_numbers(relation.terrain)
+            start = fields.setdefault(id(relation.terrain), number)
         has_bands = any(draft.is_banded(r) for r in range(draft.height))
         blocks[b] = (
             relation.kind, draft.mask, draft.height, row, node_of.get(draft.node_a, -1), node_of.get(draft.node_b, -1),
             len(some), column, j, len(draft.terms), term, draft.x_index, relation.world_axes is not None,
-            own if draft.is_direct else mass, len(draft.masses), has_bands,
+            start, count, has_bands,
         )  # fmt: skip
         data[b, problem.FRAME_A : problem.FRAME_B] = flat_pose(draft.X_a)
         data[b, problem.FRAME_B : problem.AXES_C] = flat_pose(draft.X_b)
         data[b, problem.METRES2], data[b, problem.RADIANS2] = draft.tolerances()
-        if relation.kind in (Kind.VALUE, Kind.TURN):
+        if relation.kind in (Kind.VALUE, Kind.TURN, Kind.LAW):
             data[b, : len(relation.target)] = relation.target
         if relation.world_axes is not None:
             data[b, problem.AXES_C : problem.METRES2] = relation.world_axes.ravel()
@@ -389,12 +411,14 @@ def _fill_blocks(
         for node, place, weight in draft.masses:
             masses[mass] = node_of.get(node, -1), weight / total, *place
             mass += 1
+        at["numbers"][number : number + len(numbers)] = numbers
+        number += len(numbers)
         for r in range(draft.height):
             if (b, r) in slack_column:
-                slack[row + r] = nx + slacks, local[slack_column[b, r]]
+                slack[row + r] = skeleton.nx + slacks, local[slack_column[b, r]]
                 slacks += 1
         row, column, j = row + draft.height, column + len(some), j + draft.height * len(some)
-    assert (row, j, term) == (size["rows"], size["jacobian"], size["terms"])
+    assert (row, j, term, number) == (size["rows"], size["jacobian"], size["terms"], size["numbers"])
 
 
 def flat_pose(X: Array) -> Array:

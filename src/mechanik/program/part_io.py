@@ -22,6 +22,11 @@ def same_shape(old: Relation, new: Relation) -> bool:
         and (old.lower is None) == (new.lower is None)
         and (old.upper is None) == (new.upper is None)
         and old.weight == new.weight
+        and old.terrain is new.terrain
+        and len(old.polynomials) == len(new.polynomials)
+        and all(
+            a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(old.polynomials, new.polynomials, strict=True)
+        )
         and len(old.masses) == len(new.masses)
         and all(a[:2] == b[:2] and np.array_equal(a[2], b[2]) for a, b in zip(old.masses, new.masses, strict=True))
     )
@@ -38,7 +43,7 @@ def rewrite(program: Program, owner: int, relations: Sequence[Relation]) -> None
 def _write(program: Program, part: Part, b: int, relation: Relation) -> None:
     at = part.packed.at
     data = at["data"][b * problem.BLOCK_FLOATS : (b + 1) * problem.BLOCK_FLOATS]
-    if relation.kind in (Kind.VALUE, Kind.TURN):
+    if relation.kind in (Kind.VALUE, Kind.TURN, Kind.LAW):
         data[: len(relation.target)] = relation.target
     elif relation.kind is not Kind.FUNCTION:
         data[problem.FRAME_A : problem.FRAME_B] = flat_pose(program.skeleton.frames[relation.a][1] @ relation.X_a)

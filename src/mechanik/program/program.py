@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.mechanism import Closure, Joint, Mechanism
+from mechanik.mechanism import Closure, Joint, Law, Mechanism
 from mechanik.mechanism.dof import ROTATIONS
 from mechanik.objectives import Objective
 from mechanik.objectives.closures import closure_limits, closure_relations
+from mechanik.objectives.laws import law_relations
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program.pack import SHUT, Block, Draft, Packed, pack
 from mechanik.program.skeleton import Skeleton, build_skeleton
@@ -24,13 +25,14 @@ SIZE_OF_REACH = 1 / 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Objectives and closures that share freedoms, directly or through each other.
+    """Objectives, closures and laws that share freedoms, directly or through each other.
 
     Attributes:
         packed: the problem, for the kernel.
-        owners: for each block the objective's number in the program; closures are -1 - their number.
+        owners: for each block the objective's number in the program; closures are -1 - their number, and laws are
+            counted on behind them.
         numbers: for each block which of its owner's relations it is.
-        levels: for each stage the level of its objectives; -1 for the closures.
+        levels: for each stage the level of its objectives; -1 for closures and laws.
         wishes: for each stage whether success does not depend on it.
         moving: (nv,) which freedoms it may move.
     """
@@ -53,7 +55,7 @@ class Part:
 class Program:
     """
     Attributes:
-        objectives, closures: what it was made of, in order.
+        objectives, closures, laws: what it was made of, in order; laws by name.
         parts: solved apart.
         size: unit of length, m.
         extra: (numbers of x behind q,) what closing joints with nodes of their own start from.
@@ -65,6 +67,7 @@ class Program:
     skeleton: Skeleton
     size: float
     extra: Array
+    laws: Mapping[str, Law]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ def compile_program(
     for number, closure in enumerate(closures):
         for i, relation in enumerate(_closure_rows(mechanism, closure, closure in with_nodes)):
             blocks.append((-1, False, -1 - number, i, Block(relation, max(SHUT, ROUNDING * size), SHUT)))
+    for number, relation in enumerate(law_relations(mechanism).values(), start=len(closures)):
+        blocks.append((-1, False, -1 - number, 0, Block(relation, SHUT, SHUT)))
     for number, (objective, rows) in enumerate(zip(objectives, relations, strict=True)):
         factor = settings.objective_weights.get(number, 1.0)
         for i, relation in enumerate(rows):
@@ -109,7 +114,7 @@ def compile_program(
     active = [*settings.active, *[True] * (len(skeleton.rotates) - skeleton.nv)]
     ease = [*settings.ease, *[1.0] * (len(skeleton.rotates) - skeleton.nv)]
     weights = settings.position_weight, settings.rotation_weight
-    # loops are shut in metres and radians, whatever goals weigh
+    # loops are shut, and laws kept, in metres and radians, whatever goals weigh
     drafts = [Draft(skeleton, one[4], active, size, weights if one[2] >= 0 else (1.0, 1.0)) for one in blocks]
     parts: list[Part] = []
     for group in _groups(drafts):
@@ -131,7 +136,9 @@ def compile_program(
             )
         )
     extra = [value for closure in with_nodes for value in _values_in_order(closure)]
-    return Program(tuple(objectives), closures, tuple(parts), skeleton, size, np.array(extra, dtype=np.float64))
+    return Program(
+        tuple(objectives), closures, tuple(parts), skeleton, size, np.array(extra, dtype=np.float64), mechanism.laws
+    )
 
 
 def _needs_nodes(closure: Closure) -> bool:

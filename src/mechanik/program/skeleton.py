@@ -69,6 +69,10 @@ class Skeleton:
         ends = abs(np.array([self.lower[k], self.upper[k]]) * node[RATIO])
         return float(np.max(ends, where=np.isfinite(ends), initial=0.0))
 
+    def turns(self, freedom: str) -> bool:
+        """Whether a single freedom turns; else it slides."""
+        return bool(self.rotates[self.v_of_x[self.x_of[freedom]]])
+
     def columns_of(self, node: Array) -> list[tuple[int, int, bool]]:
         """(number of v, axis of the node, whether it turns) for each column of a node."""
         kind, v = int(node[KIND]), int(node[FIRST_V])

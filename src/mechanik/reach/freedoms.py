@@ -11,6 +11,7 @@ import numpy as np
 from mechanik.errors import LimitsError
 from mechanik.kernels.layout import BALL, FIRST_Q, FIXED, KIND, PRISMATIC, SLIDE
 from mechanik.mechanism import Joint, Mechanism
+from mechanik.mechanism.law_rows import law_jacobian
 from mechanik.mechanism.mobility import closure_jacobian
 from mechanik.spatial.array import Array
 
@@ -99,7 +100,7 @@ def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
     loops = list(mechanism.closures.values())
     found: set[Joint] = set()
     for chain in mechanism.chains():
-        closes = any(closure in loops for closure in chain.closures)
+        closes = bool(chain.laws) or any(closure in loops for closure in chain.closures)
         if closes and (above | leaders) & set(chain.joints):
             found |= set(chain.joints)
     return found
@@ -108,13 +109,14 @@ def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
 def _free_ways(mechanism: Mechanism, q: Array, locked: Array) -> list[Array]:
     """At each q, the steps v (nv, k) that leave the loops shut and the locked freedoms where they are."""
     free = np.eye(mechanism.nv)[:, ~locked.astype(np.bool_)]
-    if not mechanism.closures or not free.size:
+    if not (mechanism.closures or mechanism.laws) or not free.size:
         return [free] * len(q)
     copy = deepcopy(mechanism)  # loops are measured where the joints stand
     ways: list[Array] = []
     for one in q:
         copy.set_q(one)
-        rows = np.concatenate([closure_jacobian(copy, closure) for closure in copy.closures.values()]) @ free
+        loops = [closure_jacobian(copy, closure) for closure in copy.closures.values()]
+        rows = np.concatenate([*loops, law_jacobian(copy, one)]) @ free
         _, sizes, V = np.linalg.svd(rows)
         rank = int((sizes > 1e-8 * max(float(sizes[0]), 1e-12)).sum()) if len(sizes) else 0
         ways.append(free @ V[rank:].T)

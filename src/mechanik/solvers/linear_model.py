@@ -24,6 +24,7 @@ from mechanik.kernels.problem import (
     BLOCK_INTS,
     DISTANCE,
     FIRST_ROW,
+    HEIGHT,
     KIND,
     MASK,
     MASS,
@@ -228,7 +229,9 @@ def _effectors(problem: Problem, D_max: float, D_max_angle: float) -> tuple[Tabl
         lengths = 0
         if kind in (POSE, AXIS):
             lengths = (block[MASK] & 7).bit_count()
-        elif kind in (DISTANCE, MASS) or (kind == VALUE and not skeleton.rotates[skeleton.v_of_x[block[X_INDEX]]]):
+        elif kind in (DISTANCE, MASS, HEIGHT) or (
+            kind == VALUE and not skeleton.rotates[skeleton.v_of_x[block[X_INDEX]]]
+        ):
             lengths = height
         for start, end, most in ((first, first + lengths, D_max), (first + lengths, first + height, D_max_angle)):
             if end > start:

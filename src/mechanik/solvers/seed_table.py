@@ -17,6 +17,7 @@ from mechanik.kernels.solver_state import SUCCESS
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.configuration import ConfigurationSpace
 from mechanik.objectives.closures import closure_relations
+from mechanik.objectives.laws import law_relation, law_sums
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.options import Options
@@ -61,6 +62,10 @@ class SeedTable:
         mechanism, program = problem.mechanism, problem.program
         self.has_loops = problem.closures > 0
         for number in sorted({-1 - owner for owner in problem.part.owners if owner < 0}):
+            if number >= len(program.closures):
+                law = list(program.laws.values())[number - len(program.closures)]
+                self.gaps += (law_sums(mechanism, law_relation(mechanism, law), self.starts) / law.scale) ** 2
+                continue
             for relation in closure_relations(mechanism, program.closures[number]):
                 if relation.kind in KNOWN and not _is_carried(relation):
                     weights = np.where(relation.in_metres, 1.0 / program.size, 1.0)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mechanik.solvers.singular import Singular
 
 AT_LIMIT = 1e-9
+KEPT = 1e-9
+"""A law is kept if it is off by no more than this share of its largest factor."""
 
 
 class Solution:
@@ -79,7 +81,7 @@ class Solution:
 
     @property
     def success(self) -> bool:
-        """Whether every required objective is within its tolerance, every loop shut, and the caller has no objection.
+        """Whether every required objective is within its tolerance, all loops and laws hold, and the caller agrees.
 
         Every value that may move is within its limits, with success or without.
         """
@@ -113,6 +115,8 @@ class Solution:
         else:
             unmet = self.unmet
             text = self.status.value
+            if broken := self.broken_laws:
+                text += f"; not kept: {', '.join(f'law {name} (off by {off:.3g})' for name, off in broken.items())}"
             if unmet:
                 text += f"; not met: {', '.join(f'{name} ({self.errors[name]})' for name in unmet)}"
             if self.active_limits:
@@ -210,6 +214,20 @@ class Solution:
                 rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
             open_by[name] = Error(position, rotation)
         return open_by
+
+    @property
+    def law_errors(self) -> Mapping[str, float]:
+        """How far each law is off, by name: its terms less its constant, in its own unit."""
+        from mechanik.objectives.laws import law_relations, law_sums
+
+        relations = law_relations(self.mechanism)
+        return {name: float(law_sums(self.mechanism, relation, self.q)) for name, relation in relations.items()}
+
+    @property
+    def broken_laws(self) -> Mapping[str, float]:
+        """Those of `law_errors` that are not kept."""
+        laws = self.mechanism.laws
+        return {name: off for name, off in self.law_errors.items() if abs(off) > KEPT * laws[name].scale}
 
     @property
     def active_limits(self) -> Mapping[str, str]:
@@ -311,16 +329,17 @@ def report(solver: Prepared, k: int, out: Array, seconds: float) -> ChainReport:
     """What the kernel says of a part, for people."""
     program = solver._program
     part = program.parts[k]
-    owners = dict.fromkeys(part.owners)
+    owners, closures, laws = dict.fromkeys(part.owners), len(program.closures), tuple(program.laws)
     missed = [out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST] for s, wish in enumerate(part.wishes) if not wish]
     codes = [int(out[STAGES_OUT + STAGE_NUMBERS * s]) for s, wish in enumerate(part.wishes) if not wish]
     residual = next((cost for cost, code in zip(missed, codes, strict=True) if code), 0.0)
     return ChainReport(
         objectives=tuple(owner for owner in owners if owner >= 0),
-        closures=tuple(program.closures[-1 - owner].name for owner in owners if owner < 0),
+        closures=tuple(program.closures[-1 - owner].name for owner in owners if -closures <= owner < 0),
         joints=tuple(name for name, moves in zip(solver.mechanism.space.v_names, part.moving, strict=True) if moves),
         status=BY_CODE[int(out[STATUS])],
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
         iterations=int(out[ITERATIONS_OUT]),
         seconds=seconds,
+        laws=tuple(laws[-1 - owner - closures] for owner in owners if owner < -closures),
     )

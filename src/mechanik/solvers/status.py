@@ -13,7 +13,7 @@ class Status(Enum):
     CLOSEST = "out of reach; this is as close as it comes from where it started"
     STALLED = "no step helped any more before it was clear that nothing closer can be reached"
     TIMEOUT = "the iterations or the seconds were used up on the way"
-    OPEN = "its loops could not be shut"
+    OPEN = "its loops could not be shut, or its laws not kept"
     STOPPED = "the caller stopped it on the way"
     DIVERGED = "the error is not a finite number"
     BAD_TARGET = "the target of this row is not finite, or nothing that can be a target"
@@ -45,6 +45,7 @@ class ChainReport:
             sizes of the mechanism.
         iterations: steps tried.
         seconds: taken by this chain.
+        laws: names.
     """
 
     objectives: tuple[int, ...]
@@ -54,3 +55,4 @@ class ChainReport:
     residual: float
     iterations: int
     seconds: float
+    laws: tuple[str, ...] = ()

@@ -1,0 +1,250 @@
+"""Solvers keep laws as they keep loops shut: whatever goals want, and where they cannot, they say so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import mechanik as mk
+from mechanik.solvers.methods import METHODS, find_method
+from mechanik.solvers.status import Status
+
+
+def two_arms():
+    """Two planar arms of two joints each, side by side."""
+    builder = mk.Builder("two arms")
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        builder.revolute(f"{side} shoulder", "body", f"{side} upper", at=(0, y, 0))
+        builder.revolute(f"{side} elbow", f"{side} upper", f"{side} lower", at=(1, 0, 0))
+        builder.fixed(f"{side} wrist", f"{side} lower", f"{side} hand", at=(1, 0, 0))
+    return builder
+
+
+def four_bars(count):
+    """Four-bars side by side, elbow up, each with its crank at 0.6 rad, and shut."""
+    builder = mk.Builder("four-bars")
+    tip = 0.5 * np.exp(0.6j)
+    diagonal = 2.0 - tip
+    angle = np.angle(diagonal) + math.acos((1.8**2 + abs(diagonal) ** 2 - 1.2**2) / (2 * 1.8 * abs(diagonal)))
+    rocker = float(np.angle(tip + 1.8 * np.exp(1j * angle) - 2.0))
+    for k in range(count):
+        builder.revolute(f"crank{k}", "ground", f"crank link{k}", at=(0, 0, 1.0 * k), value=0.6)
+        builder.revolute(f"knee{k}", f"crank link{k}", f"coupler{k}", at=(0.5, 0, 0), value=float(angle - 0.6))
+        builder.revolute(f"rocker{k}", "ground", f"rocker link{k}", at=(2.0, 0, 1.0 * k), value=rocker)
+        builder.close(f"pin{k}", f"coupler{k}", f"rocker link{k}", "ball", at=(1.8, 0, 0), onto=(1.2, 0, 0))
+    return builder
+
+
+# ---- kept ---------------------------------------------------------------------------------------
+
+
+def test_a_law_holds_while_a_goal_is_followed():
+    builder = two_arms()
+    builder.law("cam", {"left shoulder": [1.0, 0.3, -0.2, 0.05], "right shoulder": -1.5}, 0.2)
+    mechanism = builder.build()
+    solver = mk.Solver(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    q = mechanism.q
+    for t in np.linspace(0, 2 * math.pi, 60):
+        solution = solver.solve((1.2 + 0.3 * math.cos(t), 1.3 + 0.4 * math.sin(t), 0), q)
+        assert solution.success, solution
+        a, b = solution["left shoulder"], solution["right shoulder"]
+        off = a + 0.3 * a**2 - 0.2 * a**3 + 0.05 * a**4 - 1.5 * b - 0.2
+        assert abs(off) < 1.5e-10
+        assert solution.law_errors["cam"] == pytest.approx(off, abs=1e-14)
+        q = solution.q
+
+
+def test_a_law_binds_what_would_else_be_solved_apart():
+    builder = two_arms()
+    mechanism = builder.build()
+    goals = [mk.Point("left hand", (1.2, 1.5, 0)), mk.Point("right hand", (1.2, -1.5, 0))]
+    assert len(mk.solve(mechanism, goals).chains) == 2
+    builder.law("mirror", {"left shoulder": 1.0, "right shoulder": 1.0})
+    solution = mk.solve(mechanism, goals)
+    assert solution.success
+    (chain,) = solution.chains
+    assert chain.laws == ("mirror",)
+    assert solution["left shoulder"] == pytest.approx(-solution["right shoulder"], abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_out_of_reach_the_law_holds_and_what_is_closest_is_found(seed):
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.uniform(-1, 1, 3)
+    builder = two_arms()
+    builder.law("cam", {"left shoulder": [1.0, a], "left elbow": [b, 0.3], "right shoulder": 0.8}, c)
+    builder.law("mirror", {"left elbow": 1.0, "right elbow": 1.0})
+    mechanism = builder.build()
+    targets = rng.uniform(-3, 3, 2), rng.uniform(-3, 3, 2)
+    goals = [mk.Point(f"{side} hand", (*target, 0)) for side, target in zip(("left", "right"), targets, strict=True)]
+    solution = mk.solve(mechanism, goals, q0=np.zeros(4), restarts=0)
+    assert not solution.success
+    assert max(map(abs, solution.law_errors.values())) < 1e-9
+
+    def cost(q):
+        hands = [mechanism.pose(f"{side} hand", q)[:2, 3] for side in ("left", "right")]
+        return sum(float(np.sum((hand - target) ** 2)) for hand, target in zip(hands, targets, strict=True))
+
+    sides, joints, names = ("left", "right"), ("shoulder", "elbow"), mechanism.space.q_names
+    left, left_elbow, right, right_elbow = (names.index(f"{side} {joint}") for side in sides for joint in joints)
+    laws = [
+        lambda q: q[left] + a * q[left] ** 2 + b * q[left_elbow] + 0.3 * q[left_elbow] ** 2 + 0.8 * q[right] - c,
+        lambda q: q[left_elbow] + q[right_elbow],
+    ]
+    best = minimize(
+        cost, solution.q, method="SLSQP", constraints=[{"type": "eq", "fun": one} for one in laws],
+        options={"ftol": 1e-14, "maxiter": 300},
+    )  # fmt: skip
+    assert cost(solution.q) <= best.fun + 1e-7
+
+
+def test_a_law_holds_the_loops_that_it_binds_together():
+    builder = four_bars(2)
+    builder.law("phase", {"crank0": 1.0, "crank1": -2.0}, -0.6)
+    mechanism = builder.build()
+    assert mk.mobility(mechanism).dof == 1
+    solver = mk.Solver(mechanism, mk.JointValues({"crank1": 0.6}, turns="exact"))
+    q = mechanism.q
+    for crank in 0.6 + 0.05 * np.arange(1, 80):
+        solution = solver.solve({"crank1": crank}, q)
+        assert solution.success, solution
+        assert solution["crank0"] == pytest.approx(2 * crank - 0.6, abs=1e-9)
+        assert max(max(error.position, error.rotation) for error in solution.closure_errors.values()) < 1e-9
+        q = solution.q
+
+
+def test_gears_and_racks_keep_their_ratios_while_a_loop_is_solved():
+    builder = four_bars(2)
+    builder.gear("crank1", "crank0", teeth=(12, 36), offset=0.6 + 0.2)
+    builder.prismatic("rack", "ground", "rack link", axis="x")
+    builder.rack("rack", "crank0", radius=0.02)
+    builder.revolute("idler", "ground", "idler link")
+    builder.gear("idler", "crank1", teeth=(36, 24), inside=True)
+    mechanism = builder.build()
+    solver = mk.Solver(mechanism, mk.JointValues({"crank0": 0.6}, turns="exact"))
+    q = mechanism.q
+    for crank in 0.6 + 0.05 * np.arange(1, 80):
+        solution = solver.solve({"crank0": crank}, q)
+        assert solution.success, solution
+        turned = solution["crank0"]
+        assert abs(solution["crank1"] - (0.8 - turned / 3)) < 1e-12
+        assert abs(solution["rack"] - 0.02 * turned) < 1e-12
+        assert abs(solution["idler"] - 1.5 * (0.8 - turned / 3)) < 1e-12
+        assert max(error.position for error in solution.closure_errors.values()) < 1e-9
+        q = solution.q
+
+
+@pytest.mark.parametrize("radius", [0.02, 5.0])
+@pytest.mark.parametrize("factor", [1.0, 1e-3, 1e4])
+def test_in_whatever_units_a_law_is_written_it_holds_as_well(radius, factor):
+    builder = two_arms()
+    builder.prismatic("rack", "body", "cart")
+    builder.law("rack", {"left shoulder": -radius * factor, "rack": factor})
+    mechanism = builder.build()
+    solution = mk.solve(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    assert solution.success
+    assert solution["rack"] == pytest.approx(radius * solution["left shoulder"], abs=2e-10 * max(radius, 1.0))
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).takes_loops])
+def test_every_method_that_shuts_loops_keeps_laws(method):
+    builder = two_arms()
+    builder.law("cam", {"left shoulder": [1.0, 0.3], "left elbow": 1.0, "right shoulder": 1.0}, 0.2)
+    mechanism = builder.build()
+    solver = mk.Solver(mechanism, mk.Point("left hand", (1.2, 1.5, 0)), solver=method)
+    solution = solver.solve(q0=np.full(4, 0.3))
+    assert solution.success, solution
+    assert abs(solution.law_errors["cam"]) < 1e-9
+
+
+def test_laws_hold_with_locked_joints_and_within_limits():
+    builder = two_arms()
+    builder.law("sum", {"left shoulder": 1.0, "left elbow": 1.0, "right shoulder": 1.0}, 1.0)
+    mechanism = builder.build()
+    mechanism.joint("right shoulder").set_limits(-0.2, 0.2)
+    q0 = mechanism.configuration({"left shoulder": 0.4})
+    solution = mk.solve(mechanism, mk.Point("left hand", (0.0, 3.0, 0)), q0=q0, lock=["left shoulder"])
+    assert solution["left shoulder"] == 0.4
+    assert abs(solution.law_errors["sum"]) < 1e-9
+    assert abs(solution["right shoulder"]) <= 0.2 + 1e-12
+    assert solution["left elbow"] == pytest.approx(0.8, abs=1e-8)  # as far as limit and law let it
+
+
+# ---- not kept -----------------------------------------------------------------------------------
+
+
+def test_a_law_that_cannot_be_kept_leaves_the_answer_open_and_is_named():
+    builder = two_arms()
+    builder.law("impossible", {"left shoulder": [0.0, 1.0], "left elbow": [0.0, 1.0]}, -1.0)
+    builder.law("fine", {"left shoulder": 1.0, "right shoulder": 1.0})
+    solution = mk.solve(builder.build(), mk.Point("left hand", (1.2, 1.5, 0)))
+    assert not solution.success
+    assert solution.status is Status.OPEN
+    assert "law impossible (off by 1" in solution.message
+    assert "law fine" not in solution.message
+    with pytest.raises(mk.errors.NotSolved, match="law impossible"):
+        solution.require()
+
+
+def test_laws_that_limits_forbid_are_named_too():
+    builder = two_arms()
+    builder.law("far", {"left shoulder": 1.0}, 2.0)
+    mechanism = builder.build()
+    mechanism.joint("left shoulder").set_limits(-1, 1)
+    solution = mk.solve(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    assert solution.status is Status.OPEN
+    assert "law far (off by -1)" in solution.message
+
+
+@pytest.mark.parametrize(("offset", "holds"), [(0.7, True), (0.8, False)])
+def test_a_law_that_a_coupling_makes_true_or_false_is_judged_so(offset, holds):
+    builder = two_arms()
+    builder.couple("right shoulder", "left shoulder", -0.3, offset)
+    builder.law("same", {"right shoulder": 1.0, "left shoulder": 0.3}, 0.7)
+    solution = mk.solve(builder.build(), mk.Point("left hand", (1.2, 1.5, 0)))
+    assert solution.success == holds
+    assert holds or "law same (off by 0.1)" in solution.message
+
+
+# ---- changed ------------------------------------------------------------------------------------
+
+
+def test_a_solver_notices_new_laws_and_undone_ones():
+    mechanism = two_arms().build()
+    solver = mk.Solver(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    assert solver.solve(q0=np.zeros(4)).success
+    law = mk.Law({mechanism.joint("left elbow"): 1.0}, 0.0, name="stiff")
+    solution = solver.solve(q0=np.full(4, 0.1), restarts=0)
+    assert not solution.success  # a stretched arm cannot be there
+    assert abs(solution["left elbow"]) < 1e-9
+    law.undo()
+    assert solver.solve(q0=np.full(4, 0.1)).success
+
+
+def test_joints_that_nothing_asks_for_are_brought_to_their_law():
+    builder = two_arms()
+    builder.law("mirror", {"left shoulder": 1.0, "right shoulder": 1.0}, 0.5)
+    mechanism = builder.build()
+    solution = mk.solve(mechanism, None)
+    assert solution.success
+    assert solution["left shoulder"] + solution["right shoulder"] == pytest.approx(0.5, abs=1e-10)
+
+
+def test_all_solutions_and_batches_keep_laws():
+    builder = two_arms()
+    builder.law("mirror", {"left elbow": 1.0, "right elbow": 1.0})
+    mechanism = builder.build()
+    goals = [mk.Point("left hand", (1.2, 1.5, 0)), mk.Point("right hand", (1.2, -1.5, 0))]
+    found = mk.Solver(mechanism, goals).solve_all(rng=np.random.default_rng(0))
+    assert len(found) == 2  # each arm alone has two, and the elbows mirror each other
+    both = [mechanism.space.q_names.index(f"{side} elbow") for side in ("left", "right")]
+    for q in found:
+        assert abs(q[both].sum()) < 1e-9
+        assert abs(q[both[0]]) > 0.1
+    targets = np.array([[1.2, 1.5, 0], [1.0, 1.8, 0], [0.5, 0.2, 0]])
+    result = mk.Solver(mechanism, goals[:1]).solve_batch(targets)
+    assert result.success.all()
+    np.testing.assert_allclose(result.q[:, both].sum(axis=1), 0, atol=1e-9)
