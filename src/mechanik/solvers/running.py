@@ -64,7 +64,7 @@ def set_options(
     """Tell the kernel how to go about it."""
     at = part.packed.at["options"]
     most = options.max_iterations if max_iterations is None else max_iterations
-    # the kernel looks at rows, one by one; a block counts as shut by the norm of its three places, or of its three turns
+    # the kernel looks at rows one by one; a block counts as shut by the norm of its three places, or of its turns
     at[SHUT] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / size), 1e-13)
     at[MAX_ITERATIONS], at[FIRST_MU] = method.usual_iterations if most is None else most, FIRST_DAMPING
     at[SMALLEST_GRADIENT], at[KICK], at[PATIENCE] = options.smallest_gradient, method.kick, PATIENCE_WITH_ATTEMPTS
