@@ -11,6 +11,9 @@ import mechanik as mk
 
 NAMES = [
     "METHODS",
+    "Assembly",
+    "AssemblyModes",
+    "AssemblyPath",
     "Axis",
     "BatchResult",
     "Box",
@@ -18,6 +21,7 @@ NAMES = [
     "Capsule",
     "CentreOfMass",
     "Chain",
+    "ClosedJacobian",
     "Closure",
     "Coupling",
     "Custom",
@@ -49,6 +53,7 @@ NAMES = [
     "Objective",
     "OnLine",
     "OnPlane",
+    "OnTerrain",
     "Options",
     "Orientation",
     "PlacedShape",
@@ -63,7 +68,9 @@ NAMES = [
     "Solver",
     "Sphere",
     "Status",
+    "Structure",
     "Surface",
+    "Terrain",
     "UnknownName",
     "__version__",
     "arm_2d",
@@ -87,6 +94,7 @@ NAMES = [
     "save_rest_pose",
     "solve",
     "spatial",
+    "structure",
     "trim",
     "warm_up",
 ]

@@ -16,6 +16,7 @@ from mechanik.mechanism import (
     Builder,
     Capsule,
     Chain,
+    ClosedJacobian,
     Closure,
     Coupling,
     Cylinder,
@@ -33,10 +34,12 @@ from mechanik.mechanism import (
     Mobility,
     PlacedShape,
     Sphere,
+    Structure,
     find_roots,
     independent_chains,
     mobility,
     save_rest_pose,
+    structure,
     trim,
 )
 from mechanik.spatial import Pose
@@ -44,6 +47,7 @@ from mechanik.version import __version__
 
 if TYPE_CHECKING:
     from mechanik import comparison, formats, gallery, objectives
+    from mechanik.assembly import Assembly, AssemblyModes, AssemblyPath
     from mechanik.batch import BatchResult, Interrupted
     from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
@@ -63,12 +67,14 @@ if TYPE_CHECKING:
         Objective,
         OnLine,
         OnPlane,
+        OnTerrain,
         Orientation,
         Placement,
         Point,
         PoseGoal,
         RestPose,
         Surface,
+        Terrain,
         from_points,
     )
     from mechanik.reach import ReachMap, reachability
@@ -77,6 +83,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
+    "Assembly",
+    "AssemblyModes",
+    "AssemblyPath",
     "Axis",
     "BatchResult",
     "Box",
@@ -84,6 +93,7 @@ __all__ = [
     "Capsule",
     "CentreOfMass",
     "Chain",
+    "ClosedJacobian",
     "Closure",
     "Coupling",
     "Custom",
@@ -115,6 +125,7 @@ __all__ = [
     "Objective",
     "OnLine",
     "OnPlane",
+    "OnTerrain",
     "Options",
     "Orientation",
     "PlacedShape",
@@ -129,7 +140,9 @@ __all__ = [
     "Solver",
     "Sphere",
     "Status",
+    "Structure",
     "Surface",
+    "Terrain",
     "UnknownName",
     "__version__",
     "arm_2d",
@@ -153,6 +166,7 @@ __all__ = [
     "save_rest_pose",
     "solve",
     "spatial",
+    "structure",
     "trim",
     "warm_up",
 ]
@@ -164,6 +178,7 @@ _LATER = {
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
     **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solvers"),
     **dict.fromkeys(("Solver", "solve"), "mechanik.ik"),
+    **dict.fromkeys(("Assembly", "AssemblyModes", "AssemblyPath"), "mechanik.assembly"),
     **dict.fromkeys(("ReachMap", "reachability"), "mechanik.reach"),
     **dict.fromkeys(("BatchResult", "Interrupted"), "mechanik.batch"),
     **dict.fromkeys(
@@ -182,12 +197,14 @@ _LATER = {
             "Objective",
             "OnLine",
             "OnPlane",
+            "OnTerrain",
             "Orientation",
             "Placement",
             "Point",
             "PoseGoal",
             "RestPose",
             "Surface",
+            "Terrain",
             "from_points",
         ),
         "mechanik.objectives",

@@ -127,6 +127,14 @@ def test_beyond_its_swing_the_rocker_stands_at_its_dead_point(wanted: float, str
         there.require()
 
 
+@pytest.mark.parametrize("short_of", [0.0, 1e-13, 1e-12, 1e-10, 1e-8, 1e-4])
+def test_a_drive_can_be_taken_to_the_dead_point_itself(short_of: float) -> None:
+    dead = float(FOUR_BAR.assemble({"rocker": 4.0}).q[2])
+    there = FOUR_BAR.assemble({"rocker": dead - short_of})
+    assert there.success
+    assert widest(there) < 1e-9
+
+
 def test_from_a_dead_point_it_comes_back() -> None:
     dead = FOUR_BAR.assemble({"rocker": 4.0})
     back = FOUR_BAR.assemble({"rocker": 2.3}, dead)
@@ -289,6 +297,23 @@ def test_it_can_start_anywhere_even_open(q0: list[float], angle: float) -> None:
     assert widest(there) < 1e-9
     ways = [rocker_of(*LENGTHS, angle, is_crossed) for is_crossed in (False, True)]
     assert min(turned_off(there.q[2], one) for one in ways) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("robot", "drives"),
+    [
+        (mk.gallery.planar_3rrr(), ["arm1_joint", "arm2_joint", "arm3_joint"]),
+        (mk.gallery.stewart_platform(), [f"leg{k}_slide" for k in range(1, 7)]),
+    ],
+    ids=["three legs", "six legs"],
+)
+def test_platforms_too_can_start_anywhere(robot: mk.Mechanism, drives: list[str]) -> None:
+    rng = np.random.default_rng(3)
+    for q0 in robot.random(rng, 5):
+        there = robot.assemble({name: robot.joint(name).values for name in drives}, q0)
+        assert there.success
+        assert widest(there) < 1e-9
+        assert robot.space.within_limits(there.q, 1e-9)
 
 
 def test_loops_that_cannot_be_shut_say_so() -> None:

@@ -83,6 +83,39 @@ def test_points_and_poses_and_what_stays_mix():
     assert (solver.solve(targets, q).q == short.q).all()
 
 
+def test_goals_that_are_not_named_have_their_own_targets_again():
+    body, goals = mk.gallery.humanoid(), body_goals()
+    solver, q = mk.Solver(body, goals), body.q
+    home = [body.pose(link) for link in FEET_AND_HANDS]
+    hand = make(home[2][:3, :3], home[2][:3, 3] + np.array([0.05, 0.02, 0.1]))
+    assert solver.solve(moved(home, np.random.default_rng(0)), q).success
+    for given in ({"left_hand": hand}, [None, None, hand, None]):
+        if isinstance(given, dict):
+            assert is_short(solver, given, q)
+        found = solver.solve(given, q)
+        assert (found.q == solver.solve([home[0], home[1], hand, home[3]], q).q).all()
+        assert found.success
+    with pytest.raises(MechanikError, match="left_hnad"):
+        solver.solve({"left_hnad": hand}, q)
+
+
+@pytest.mark.parametrize("dof", ["X Y EZ", "X Y Z EX EY", "Z EX", "EX EY EZ", "X Y Z"])
+@pytest.mark.parametrize("axes", ["goal", "world"])
+def test_poses_of_which_some_directions_are_wanted_are_solved_as_on_the_long_way(dof, axes):
+    body, rng = mk.gallery.humanoid(), np.random.default_rng(5)
+    feet = [mk.PoseGoal(link, body.pose(link)) for link in FEET_AND_HANDS[:2]]
+    turned = make(rotation.exp(np.array([0.2, -0.3, 0.4])), body.pose("left_hand")[:3, 3])
+    hand = mk.PoseGoal("left_hand", turned, dof=dof.split(), axes=axes)
+    solver, q = mk.Solver(body, [*feet, hand]), body.q
+    for _ in range(5):
+        targets = moved([body.pose("left_foot"), body.pose("right_foot"), turned], rng, 0.02)
+        short, long = solver.solve(targets, q), solver.solve(targets, q, history=True)
+        assert short.success == long.success
+        assert np.abs(short.q - long.q).max() < 1e-6
+        assert short.errors["PoseGoal 2"].position == pytest.approx(long.errors["PoseGoal 2"].position, abs=1e-6)
+    assert (solver._several is not None) == (axes == "goal")
+
+
 def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_problem_of_its_own():
     chain = driven_chain(5)
     solver, q = mk.Solver(chain, mk.JointValues({f"crank{k}": 1.0 for k in range(5)})), chain.q

@@ -217,10 +217,10 @@ def test_a_chain_that_a_law_binds_has_no_closed_form():
 
 def test_gears_turn_by_their_teeth_outside_against_and_inside_along():
     builder = pair()
-    coupling = builder.gear("right", "left", teeth=(20, 60), offset=0.1)
+    coupling = builder.gear("right", "left", teeth=(60, 20), offset=0.1)  # the larger wheel turns less
     assert (coupling.ratio, coupling.offset) == (-20 / 60, 0.1)
     coupling.undo()
-    assert builder.gear("right", "left", teeth=(20, 60), inside=True).ratio == 20 / 60
+    assert builder.gear("right", "left", teeth=(60, 20), inside=True).ratio == 20 / 60
 
 
 def test_a_rack_slides_by_the_radius_of_its_pinion():

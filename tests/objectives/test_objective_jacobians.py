@@ -30,6 +30,7 @@ from mechanik.objectives import (
     Objective,
     OnLine,
     OnPlane,
+    OnTerrain,
     Orientation,
     Placement,
     Planar,
@@ -38,6 +39,7 @@ from mechanik.objectives import (
     RestPose,
     Square,
     Surface,
+    Terrain,
     from_points,
 )
 from mechanik.objectives.evaluate import evaluate
@@ -68,6 +70,9 @@ def two_parts(mechanism, q):
     return np.array([np.sin(X[:3, 3] @ Y[:3, 3]) + X[0, 0] * Y[0, 0], np.trace(X[:3, :3].T @ Y[:3, :3])])
 
 
+# so large that all is well inside: there its third derivatives have no jumps
+BOWL = Terrain(0.01 * np.outer(np.arange(-100, 101), np.arange(-100, 101)), 1.0, (-100, -100))
+
 # each takes a generator, a mechanism, a link of it, and another one or None for the world
 OBJECTIVES = {
     "point": lambda rng, m, link, other: Point(link, point(rng), point(rng), relative_to=other),
@@ -86,6 +91,7 @@ OBJECTIVES = {
     ),
     "on a line": lambda rng, m, link, other: OnLine(link, point(rng), way(rng), point(rng), relative_to=other),
     "on a plane": lambda rng, m, link, other: OnPlane(link, point(rng), way(rng), point(rng), relative_to=other),
+    "on ground": lambda rng, m, link, other: OnTerrain(link, BOWL, point(rng), relative_to=other),
     "axis": lambda rng, m, link, other: Axis(link, way(rng), way(rng), relative_to=other),
     "orientation": lambda rng, m, link, other: Orientation(link, random_turn(rng), relative_to=other),
     "placement by rules": lambda rng, m, link, other: Placement(

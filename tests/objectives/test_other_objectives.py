@@ -35,8 +35,10 @@ from mechanik.objectives.in_cone import InCone
 from mechanik.objectives.joint_values import JointValues
 from mechanik.objectives.look_at import LookAt
 from mechanik.objectives.manipulability import Manipulability
+from mechanik.objectives.on_terrain import OnTerrain
 from mechanik.objectives.relation import Kind
 from mechanik.objectives.rest_pose import RestPose
+from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import euler, quaternion
 
 TURN = 2 * math.pi
@@ -659,6 +661,7 @@ WISHES = [
     (InCone("hand", (1, 0, 0), (0, 1, 0), 0.3), (1, 0, 0)),
     (InBand("hand", "y", 0.2), (0, 1, 0)),
     (Manipulability("hand", ("X", "Y")), None),
+    (OnTerrain("hand", Terrain([[0.0, 1.0], [2.0, 3.0]], 0.5), (0.1, 0, 0), radius=0.2), None),
     (Custom(position), None),
 ]
 
@@ -718,6 +721,7 @@ def test_an_objective_is_closed_once_made(wish, target):
         lambda **wish: InCone("hand", (1, 0, 0), (1, 0, 0), 1, **wish),
         lambda **wish: InBand("hand", "x", 0, **wish),
         lambda **wish: Manipulability("hand", "X", **wish),
+        lambda **wish: OnTerrain("hand", Terrain(np.zeros((2, 2)), 1.0), **wish),
         lambda **wish: Custom(height, **wish),
         lambda **wish: RestPose({"elbow": 0.3}, **wish),
     ],
@@ -743,6 +747,7 @@ def test_every_objective_takes_weight_level_and_tolerances(make):
         InCone("hnd", (1, 0, 0), (1, 0, 0), 1),
         InBand("hnd", "x", 0),
         Manipulability("hnd", "X"),
+        OnTerrain("hnd", Terrain(np.zeros((2, 2)), 1.0)),
         CentreOfMass((0, 0, 0), relative_to="hnd"),
     ],
     ids=lambda wish: type(wish).__name__,

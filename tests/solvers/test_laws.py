@@ -118,11 +118,11 @@ def test_a_law_holds_the_loops_that_it_binds_together():
 
 def test_gears_and_racks_keep_their_ratios_while_a_loop_is_solved():
     builder = four_bars(2)
-    builder.gear("crank1", "crank0", teeth=(12, 36), offset=0.6 + 0.2)
+    builder.gear("crank1", "crank0", teeth=(36, 12), offset=0.6 + 0.2)
     builder.prismatic("rack", "ground", "rack link", axis="x")
     builder.rack("rack", "crank0", radius=0.02)
     builder.revolute("idler", "ground", "idler link")
-    builder.gear("idler", "crank1", teeth=(36, 24), inside=True)
+    builder.gear("idler", "crank1", teeth=(24, 36), inside=True)
     mechanism = builder.build()
     solver = mk.Solver(mechanism, mk.JointValues({"crank0": 0.6}, turns="exact"))
     q = mechanism.q

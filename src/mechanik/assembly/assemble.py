@@ -28,6 +28,8 @@ from mechanik.spatial.array import Array, ArrayLike
 
 MET = 1e-9
 """m and rad; loops and drives that are off by less are met."""
+OPEN = 0.01
+"""Rows (rad, sizes) above this at the start: it was open, and on no branch."""
 BLURRED = 1e-3
 """A goal at which a singular value (as a share) is below this is reached from both sides."""
 
@@ -73,8 +75,28 @@ def go(loops: Loops, values: Mapping[str, Array], q0: Array, heading: Array, ste
     drives = Drives(loops, values, q0)
     course = Course(loops, drives)
     q = shut(course, q0)
-    if q is None:
-        return _open(loops, drives, q0)
+    found = _open(loops, drives, q0) if q is None else _follow(course, q, q0, heading, steps)
+    if not found.success and values and float(np.abs(loops.rows(q0)[0]).max(initial=0.0)) > OPEN:
+        return _afresh(loops, values, q0) or found  # there was no branch to keep
+    return found
+
+
+def _afresh(loops: Loops, values: Mapping[str, Array], q0: Array) -> Assembly | None:
+    """With the drives put to their values at once, as near to q0 as the loops can be shut then; None if they cannot."""
+    drives = Drives(loops, values, q0)
+    goal = drives.put(q0, drives.far)
+    course = Course(loops, drives)
+    q = shut(course, goal)
+    if q is None or float(np.abs(q - drives.put(q, drives.far)).max(initial=0.0)) > MET:
+        return None
+    drives.begin(q)
+    found = _follow(course, q, goal, np.zeros(loops.n), 1)
+    return found if found.success else None
+
+
+def _follow(course: Course, q: Array, q0: Array, heading: Array, steps: int) -> Assembly:
+    """From q, where the loops are shut, which is near to q0."""
+    loops, drives, values = course.loops, course.drives, course.drives.values
     drives.begin(q)
     if drives.far < SHUT:
         place = course.place(q, 0.0)
@@ -118,7 +140,9 @@ def _answer(course: Course, walk: Walk, place: Place, heading: Array) -> Assembl
     is_shut = float(np.abs(loops.rows(q)[0]).max(initial=0.0)) < MET
     passed = tuple(Passed("change point", one.q) for one in walk.crossed)
     met = sum(error < MET for error in errors.values())
-    text = f"{met} of {counted(len(errors), 'drive')} met, {counted(len(loops.mechanism.closures), 'loop')} shut"
+    text = f"{counted(len(loops.mechanism.closures), 'loop')} shut"
+    if errors:
+        text = f"{met} of {counted(len(errors), 'drive')} met, {text}"
     if passed:
         text += f"; on the way it passed {counted(len(passed), 'change point')}"
     status = Status.CONVERGED

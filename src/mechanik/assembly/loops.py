@@ -55,7 +55,7 @@ class Loops:
         space = mechanism.space
         program = compile_program(mechanism, (), (), Settings([True] * space.nv, {}, [1.0] * space.nv))
         self.size = program.size
-        ease = as_weights(mechanism, (), dict(weights or {}))[1]
+        ease = np.clip(as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3)  # else ranks could not be told
         self.unit = np.where(space.rotates, 1.0, self.size) * ease
         self.lower, self.upper = space.lower, space.upper
         self.columns = np.full(space.nv, -1)

@@ -168,3 +168,14 @@ def shortest(M: Array, r: Array) -> Array:
     if m <= n:
         return M.T @ np.linalg.solve(M @ M.T + TINY * np.eye(m), r)
     return np.asarray(np.linalg.solve(M.T @ M + TINY * np.eye(n), M.T @ r), dtype=np.float64)
+
+
+def same_side(a: Place, ta: Array, b: Place, tb: Array) -> bool:
+    """Whether rows grow to the same side of the curve at a and b: the sign of a determinant."""
+    both = a.A.T @ b.A + np.outer(ta, tb)
+    return bool(np.linalg.slogdet(both)[0] > 0.0)
+
+
+def cubic(x: float, chord: Array, a: Array, b: Array) -> Array:
+    """At x in 0 to 1 on the curve from 0 to `chord` that leaves with a and comes in with b."""
+    return (x**3 - 2 * x**2 + x) * a + (3 * x**2 - 2 * x**3) * chord + (x**3 - x**2) * b

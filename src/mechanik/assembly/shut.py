@@ -10,6 +10,7 @@ from mechanik.ik import Solver
 from mechanik.objectives import RestPose
 from mechanik.spatial.array import Array
 
+RESTARTS = 30
 FAR = 0.3
 """Rows (rad, sizes) above this are not shut by Newton's method, which could lead anywhere from there."""
 
@@ -23,19 +24,17 @@ def shut(course: Course, q: Array) -> Array | None:
     q = loops.mechanism.clamp(q)
     if not loops.relations or _is_shut(loops, q):
         return q
-    stay = np.zeros((len(course.drives.columns()) + 1, course.n + 1))
-    stay[-1, -1] = 1.0
-    stay[np.arange(len(stay) - 1), course.drives.columns()] = 1.0
+    driven, nothing = course.drives.columns(), list[int]()
+    ways = (driven, nothing) if driven else (nothing,)
     if float(np.abs(loops.rows(q)[0]).max()) < FAR:
-        for across in (stay, stay[-1:]):
-            there = shut_by_newton(loops, q, across[:-1, :-1])
+        for stay in ways:
+            there = shut_by_newton(loops, q, np.eye(loops.n)[stay])
             if there is not None:
                 return there
-    held = [loops.mechanism.space.v_names[v] for v in course.drives.columns()]
-    for lock in (held, None) if held else (None,):
-        solver = Solver(loops.mechanism, RestPose(q), lock=lock, restarts=30)
-        found = solver.solve(q0=q)
-        there = shut_by_newton(loops, found.q, stay[:-1, :-1] if lock else np.zeros((0, course.n)))
+    for stay in ways:
+        lock = [loops.mechanism.space.v_names[v] for v in stay] or None
+        found = Solver(loops.mechanism, RestPose(q), lock=lock, restarts=RESTARTS).solve(q0=q)
+        there = shut_by_newton(loops, found.q, np.eye(loops.n)[stay])
         if there is not None:
             return there
     return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mechanik.assembly.place import SHUT, Course, Place, shortest
+from mechanik.assembly.place import SHUT, Course, Place, cubic, same_side, shortest
 from mechanik.spatial.array import Array
 
 LONGEST, SHORTEST = 0.25, 1e-5
@@ -25,6 +25,8 @@ SMOOTH = 0.97
 """Cosine of the angle between the directions at both ends of a step, at least."""
 ASIDE = 0.3
 """How far, as a share of a step, the curve may lie aside of where the step leads."""
+AWAY = 0.02
+"""The first step (rad, sizes) away from a change point, at least."""
 TOO_NEAR = 1e-4
 """Singular values, as shares: no step ends so near to a change point that directions are blurred there."""
 DEAD = 1e-9
@@ -81,7 +83,7 @@ class Walk:
         """Walk until s is `goal` or beyond, or something stops it; `arrive` ends exactly there."""
         self.stride = min(self.stride, longest)
         for _ in range(MOST_STEPS):
-            if self.stopped or self.sign * (self.here.s - goal) >= 0.0:
+            if self.stopped or self.sign * (self.here.s - goal) >= -SHUT:
                 return
             self._advance(goal, longest)
         self.stopped = "stuck"
@@ -90,7 +92,8 @@ class Walk:
         """The place on the trail at which s has a value that the trail has passed; its error tells if there is none."""
         if len(self.trail) == 1:
             return self.course.settle_at(self.here.q, s)
-        k = next(k for k in range(1, len(self.trail)) if self.sign * (self.trail[k].s - s) >= 0.0)
+        last = len(self.trail) - 1
+        k = next((k for k in range(1, last) if self.sign * (self.trail[k].s - s) >= 0.0), last)
         before, after, t = self.trail[k - 1], self.trail[k], self.headings[k - 1]
         far = float(np.linalg.norm(self.course.apart(before, after)))
         guess = self._between(k, s)
@@ -111,22 +114,23 @@ class Walk:
         low, high = 0.0, 1.0
         for _ in range(40):
             x = 0.5 * (low + high)
-            if self.sign * (a.s + float(_cubic(x, chord, *ends)[-1]) - s) < 0.0:
+            if self.sign * (a.s + float(cubic(x, chord, *ends)[-1]) - s) < 0.0:
                 low = x
             else:
                 high = x
-        return self.course.step(a.q, a.s, _cubic(low, chord, *ends))[0]
+        return self.course.step(a.q, a.s, cubic(low, chord, *ends))[0]
 
     # ---- one step ---------------------------------------------------------------------------
 
     def _advance(self, goal: float, longest: float) -> None:
         here, t = self.here, self.heading
         ahead = self.sign * (goal - here.s) / max(self.sign * float(t[-1]), 1e-3)
-        made = self._step(min(self.stride, longest, 1.02 * ahead + 1e-6), longest)
+        least = AWAY if self.is_blurred else 0.0  # past the goal if need be, so that directions are clear
+        made = self._step(max(min(self.stride, longest, 1.02 * ahead + 1e-6), least), longest)
         if made is None:
             return
         there, turned, h = made
-        limit = None if self.is_free else self._first_limit(here, t, there, h)
+        limit = None if self.is_free else self._first_limit(here, t, there, h, goal)
         if limit is not None:
             there, turned = limit
         elif not self.spare and self.sign * float(turned[-1]) < 0.0:
@@ -176,7 +180,7 @@ class Walk:
                 if beyond[2] and beyond[0].size(self.rank) >= TOO_NEAR:
                     h, (there, turned, fine) = 1.37 * h, beyond
             crossing: Place | None = None
-            if fine and not self.is_blurred and not self.spare and not _same_side(here, t, there, turned):
+            if fine and not self.is_blurred and not self.spare and not same_side(here, t, there, turned):
                 crossing = self._crossing(here, t, h)
                 fine = crossing is not None
             if fine:
@@ -220,7 +224,7 @@ class Walk:
             middle, turned, fine = self._try(here, t, 0.5 * (low + high))
             if not fine:
                 return None
-            if _same_side(here, t, middle, turned):
+            if same_side(here, t, middle, turned):
                 low = 0.5 * (low + high)
             else:
                 high = 0.5 * (low + high)
@@ -252,13 +256,15 @@ class Walk:
 
     # ---- limits -----------------------------------------------------------------------------
 
-    def _first_limit(self, here: Place, t: Array, there: Place, h: float) -> tuple[Place, Array] | None:
+    def _first_limit(self, here: Place, t: Array, there: Place, h: float, goal: float) -> tuple[Place, Array] | None:
         """Where the step first comes to a limit, if it leaves one; what stands there is held, or the walk ends."""
         course, loops = self.course, self.course.loops
         worst, name = course.beyond(there.q)
         if worst <= ON_LIMIT or course.beyond(here.q)[0] >= worst:
             return None
         at = self._seek(here, t, h, lambda place, _: course.beyond(place.q)[0] - 0.5 * ON_LIMIT, halves=True)
+        if self.sign * (at.s - goal) >= 0.0:
+            return None
         name = course.beyond(at.q)[1] or name
         space = loops.mechanism.space
         k = space.q_names.index(name) if name in space.q_names else -1
@@ -290,14 +296,3 @@ class Walk:
             here = course.place(q, self.here.s)
             self.trail[-1], self.rank = here, here.rank
             self.headings[-1] = self._direction(here, course.end)
-
-
-def _same_side(a: Place, ta: Array, b: Place, tb: Array) -> bool:
-    """Whether rows grow to the same side of the curve at a and b: the sign of a determinant."""
-    both = a.A.T @ b.A + np.outer(ta, tb)
-    return bool(np.linalg.slogdet(both)[0] > 0.0)
-
-
-def _cubic(x: float, chord: Array, a: Array, b: Array) -> Array:
-    """At x in 0 to 1 on the curve from 0 to `chord` that leaves with a and comes in with b."""
-    return (x**3 - 2 * x**2 + x) * a + (3 * x**2 - 2 * x**3) * chord + (x**3 - x**2) * b

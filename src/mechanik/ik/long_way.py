@@ -84,6 +84,10 @@ class Careful(Quick):
         q = np.array(mechanism.q if q0 is None else mechanism._one(q0))
         for k in mechanism.space.balls_q:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+        locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
+        if any(locked[v : v + 3].any() for part in self._program.parts for v in part.read_off):
+            self._may_read_off = False  # from now on they are columns, which can be held
+            self._compile(self._objectives)
         objectives = aimed(self._objectives, targets)
         self._rewrite(objectives, q, options.rest_factor)
         lower, upper = self._bounds if limits is None else as_bounds(mechanism, {**(self._limits or {}), **limits})
@@ -112,7 +116,6 @@ class Careful(Quick):
             else:  # on from there, to the closest pose
                 options = replace(options, restarts=0)
                 q = tried.q if q0 is None else q
-        locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_mask(mechanism, lock, False)
         watch = Watch(begun + options.max_seconds, history, callback)
         call = Call(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
         outs: list[Array] = []

@@ -40,8 +40,6 @@ from mechanik.spatial.array import Array
 SHORTEST = 2e-3
 """Seconds: the chain kernel does not look at the clock, and takes up to one millisecond."""
 NO_STARTS = np.zeros((0, 0))
-NEARLY_NO_TURN = 1e-6
-"""Of the square of a ball's four numbers: what is less has to be looked at closely."""
 
 
 class Quick(Prepared):
@@ -53,7 +51,7 @@ class Quick(Prepared):
 
     def _compiled(self) -> None:
         """The short way to the kernel, if there is one; what the method cannot do is refused here."""
-        self._shape, self._balls = (self.mechanism.nq,), tuple(self.mechanism.space.balls_q)
+        self._shape = (self.mechanism.nq,)
         self._tables: dict[int, Array] = {}
         self._takes_lanes: bool | None = None
         self._batch_kept: dict[str, str] = {}
@@ -73,7 +71,7 @@ class Quick(Prepared):
         self._several: SeveralTargets | None = None
         self._own_rows: list[tuple[Relation, ...]] = self._rows
         if self._shortcut is None and self._may_take_several():
-            self._several = find_several(self._program, self._objectives, self._rows, self._bounds)
+            self._several = find_several(self.mechanism, self._program, self._objectives, self._rows, self._bounds)
         self._chain = self._find_chain()
         has_time = self.options.max_seconds == math.inf
         self._by_chain = None if self._chain is None or not has_time else chain_way(self, self._chain, self._rows[0])
@@ -154,9 +152,6 @@ class Quick(Prepared):
     ) -> Array | None:
         """Straight to the kernel, or to the method's loop; None if something has to be looked at closely first."""
         assert self._shortcut is not None
-        for k in self._balls:
-            if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
-                return None
         target = self._shortcut(targets, q0)
         if target is None:
             return None
@@ -184,9 +179,6 @@ class Quick(Prepared):
         """Straight to the kernel with new targets for all goals that take one, part by part."""
         several = self._several
         assert several is not None
-        for k in self._balls:
-            if not q0[k : k + 4] @ q0[k : k + 4] > NEARLY_NO_TURN:
-                return None
         numbers = several.numbers(targets)
         if numbers is None or q0.dtype != np.float64 or not several.put(numbers, q0):
             return None

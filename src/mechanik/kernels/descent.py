@@ -10,6 +10,7 @@ from mechanik.kernels.attempts import aim, begin, next_attempt
 from mechanik.kernels.bounded_step import advance, bounded_step
 from mechanik.kernels.compiler import kernel
 from mechanik.kernels.problem import *
+from mechanik.kernels.read_off import read_off
 from mechanik.kernels.rows import evaluate
 from mechanik.kernels.solver_state import *
 from mechanik.kernels.stages import consider, judge, next_stage
@@ -31,7 +32,7 @@ def search(I, F, target, q0, starts, q):
         if not begin(I, F, S, options, out, q0, starts.shape[0]):
             return BAD_START
     S[RESUMED] = 1.0
-    begun = S[ITERATIONS]
+    begun, code = S[ITERATIONS], I[ZERO] + DONE
     while True:
         stage, current = int(S[STAGE]), int(S[CURRENT])
         if S[EVALUATED] == 0.0:
@@ -69,8 +70,12 @@ def search(I, F, target, q0, starts, q):
             S[PHASE] = FIRST
         advance(I, F, trial if action == NEWTON else x, trial)
         if S[ITERATIONS] - begun >= options[BUDGET]:
-            return PAUSED
-    S[RESUMED] = 0.0
-    for k in range(q.shape[0]):
-        q[k] = F[x + k]
-    return DONE
+            code = I[ZERO] + PAUSED
+            break
+    if I[N_READ_OFF] > 0:
+        read_off(I, F, x)
+    if code == DONE:
+        S[RESUMED] = 0.0
+        for k in range(q.shape[0]):
+            q[k] = F[x + k]
+    return code

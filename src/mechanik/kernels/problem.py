@@ -47,6 +47,11 @@ STAGE_INTS = 5
 # what is known of a column: free, on its upper or lower bound for this step, or not to be moved at all
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
 
+# a ball that is read off: the node that carries it and the one that it is welded to (-1: the world), where it is in x, its
+# own axes in the first node, and in the second where the weld wants them (9 numbers each)
+R_CARRIER, R_OTHER, R_X, R_FIXED, R_WANTED = 0, 1, 2, 3, 12
+READ_OFF_FLOATS = 21
+
 MASS_FLOATS = 5  # node, share of the whole mass, place in the node's frame
 
 # the numbers of a law: for each of its MASSES terms where the freedom stands in x, its column within the block (-1 if
@@ -59,17 +64,18 @@ FIELD_COLUMNS, FIELD_ROWS, CELL, FIELD_X, FIELD_Y, HEIGHTS = range(6)
 SIZES = (
     "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns",
     "widest", "q",
-    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain", "numbers",
+    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain", "numbers", "read_off",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_BALLS, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS, WIDEST,
  N_Q, N_FUNCTIONS, TARGET, ZERO, N_HARD, N_WIDE, N_SQUARE, N_MATRIX, N_FOLLOW,
- N_CHAIN, N_NUMBERS) = range(23)  # fmt: skip
+ N_CHAIN, N_NUMBERS, N_READ_OFF) = range(24)  # fmt: skip
 """ZERO is always 0, and the compiler does not know it: for a known number it compiles functions twice. N_HARD is how
 many rows are hard at most, N_WIDE how many rows a wide stage has at most (`wide.py`). The next three are lengths of
 tables: of a matrix over all columns, if there is need of one; of the largest matrix that is solved; of what dependent
 columns follow. N_CHAIN is how many joints the chain has of which all second derivatives are known
-(`chain_curvature.py`), N_NUMBERS how many numbers laws and height fields have."""
-OFFSETS = 23
+(`chain_curvature.py`), N_NUMBERS how many numbers laws and height fields have, N_READ_OFF how many balls are turned in
+the end, as what they are welded to wants it (`read_off.py`)."""
+OFFSETS = 24
 
 INT_TABLES = {
     "blocks": "blocks * 16",
@@ -103,6 +109,7 @@ FLOAT_TABLES = {
     "term_factor": "terms",  # how far a unit of the column moves the node: scale, and the ratio of couplings
     "masses": "masses * 5",
     "numbers": "numbers",  # what laws and height fields are made of
+    "read_off": "read_off * 21",  # the balls that are turned in the end
     "weight": "rows",
     "scale": "columns",
     "lower": "columns",
@@ -155,7 +162,7 @@ FLOAT_TABLES = {
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
  AT_BAN, AT_DEPENDENT, AT_PLACE, AT_INDEPENDENT, AT_FIRST, AT_LOCAL, AT_LISTED, AT_RELEASED, AT_Z_COUNT,
  AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES,
- AT_NUMBERS, AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_NUMBERS, AT_READ_OFF, AT_WEIGHT, AT_SCALE, AT_LOWER,
  AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X,
  AT_TRIAL,
  AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0,

@@ -37,17 +37,17 @@ class Bonds:
     def gear(
         self, follower: str, leader: str, *, teeth: tuple[float, float], inside: bool = False, offset: float = 0.0
     ) -> Coupling:
-        """Let a turn drive another by gears: follower = -teeth[0] / teeth[1] * leader + offset.
+        """Let a turn drive another by gears: follower = -teeth[1] / teeth[0] * leader + offset.
 
         Args:
-            teeth: of the leader's wheel, and of the follower's.
+            teeth: of the follower's wheel and of the leader's, as the names stand.
             inside: whether one wheel runs inside the other, so that both turn the same way.
             offset: rad.
         """
-        one, other = as_vector(teeth, 2, f"teeth of {leader!r} and {follower!r}").tolist()
-        if not min(one, other) > 0.0:
-            raise ShapeError(f"teeth of {leader!r} and {follower!r} are two numbers above zero, not {teeth!r}")
-        ratio = one / other if inside else -one / other
+        own, leading = as_vector(teeth, 2, f"teeth of {follower!r} and {leader!r}").tolist()
+        if not min(own, leading) > 0.0:
+            raise ShapeError(f"teeth of {follower!r} and {leader!r} are two numbers above zero, not {teeth!r}")
+        ratio = leading / own if inside else -leading / own
         return self._single(follower, turns=True).follow(self._single(leader, turns=True), ratio, offset)
 
     def rack(self, rack: str, pinion: str, *, radius: float, offset: float = 0.0) -> Coupling:

@@ -364,11 +364,9 @@ class Mechanism:
             limit: how many are given, the nearest; None: all that are found.
             tries: starts, at most; None: until nothing new has been found for long.
             max_seconds: after which no further start is tried.
-            rng: for the starts; without it they follow Halton's sequence, the same each time.
+            rng: for the starts; without it they are the same each time.
         """
-        return upstairs("assembly_modes")(
-            self, drive, q0, limit=limit, tries=tries, max_seconds=max_seconds, rng=rng
-        )
+        return upstairs("assembly_modes")(self, drive, q0, limit=limit, tries=tries, max_seconds=max_seconds, rng=rng)
 
     def closed_jacobian(
         self,

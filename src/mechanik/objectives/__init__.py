@@ -20,6 +20,7 @@ from mechanik.objectives.objective import Error, Objective, jacobian, residual
 from mechanik.objectives.objective_json import load_objectives, save_objectives
 from mechanik.objectives.on_line import OnLine
 from mechanik.objectives.on_plane import OnPlane
+from mechanik.objectives.on_terrain import OnTerrain
 from mechanik.objectives.orientation import Orientation
 from mechanik.objectives.placement import Placement
 from mechanik.objectives.point import Point
@@ -29,6 +30,7 @@ from mechanik.objectives.relation import Kind, Relation
 from mechanik.objectives.rest_pose import RestPose
 from mechanik.objectives.rotation_rules import Aligned, FixedRotation, Square
 from mechanik.objectives.surface import Surface
+from mechanik.objectives.terrain import Terrain
 
 __all__ = [
     "Aligned",
@@ -51,6 +53,7 @@ __all__ = [
     "Objective",
     "OnLine",
     "OnPlane",
+    "OnTerrain",
     "Orientation",
     "Placement",
     "Planar",
@@ -60,6 +63,7 @@ __all__ = [
     "RestPose",
     "Square",
     "Surface",
+    "Terrain",
     "from_points",
     "jacobian",
     "load_objectives",

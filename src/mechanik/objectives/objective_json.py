@@ -1,4 +1,4 @@
-"""Placements as plain data and as JSON files, and back; every number survives to the bit."""
+"""Placements and goals on ground as plain data and as JSON files, and back; every number survives to the bit."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from mechanik.objectives.hinge import Hinge
 from mechanik.objectives.objective import Objective, as_objectives
 from mechanik.objectives.on_line import OnLine
 from mechanik.objectives.on_plane import OnPlane
+from mechanik.objectives.on_terrain import OnTerrain
 from mechanik.objectives.orientation import Orientation
 from mechanik.objectives.placement import Placement
 from mechanik.objectives.point import Point
@@ -27,6 +28,8 @@ from mechanik.objectives.pose_goal import PoseGoal
 from mechanik.objectives.position_rules import Fixed, Linear, Planar
 from mechanik.objectives.rotation_rules import Aligned, FixedRotation, Square
 from mechanik.objectives.surface import Surface
+from mechanik.objectives.terrain import Terrain
+from mechanik.objectives.terrain_json import OWN, on_terrain_data, on_terrain_from, shared_terrains, terrain_from
 from mechanik.spatial import make
 
 FORMAT = "mechanik objectives"
@@ -54,8 +57,13 @@ KEYS = ("kind", "link", "relative_to", "position", "rotation", *SHARED)
 
 def to_data(objective: Objective) -> dict[str, Any]:
     """An objective as strings, numbers, lists and dicts, which `json` can write."""
+    if isinstance(objective, OnTerrain):
+        shared = {key: getattr(objective, key) for key in SHARED}
+        return {"kind": "OnTerrain", **on_terrain_data(objective), **shared}
     if not isinstance(objective, Placement):
-        raise ObjectiveError(f"{objective!r} cannot be saved; placements of links, such as Point and PoseGoal, can")
+        raise ObjectiveError(
+            f"{objective!r} cannot be saved; placements of links, such as Point and PoseGoal, and OnTerrain can"
+        )
     data: dict[str, Any] = {"kind": type(objective).__name__}
     for key in KEYS[1:]:
         value = getattr(objective, key)
@@ -65,17 +73,20 @@ def to_data(objective: Objective) -> dict[str, Any]:
     return data
 
 
-def from_data(data: object, where: str = "objective") -> Placement:
+def from_data(data: object, where: str = "objective", terrains: Sequence[Terrain] = ()) -> Placement | OnTerrain:
     """What `to_data` made, as an objective; what does not fit is named with the place where it stands."""
     table = _table(data, where)
     kind = table.get("kind")
-    if not isinstance(kind, str) or (kind != "Placement" and kind not in KINDS):
-        raise JsonError(f"{where}: {UnknownName('kind of objective', kind, ['Placement', *KINDS])}")
-    _check_keys(table, (*KEYS, "dof", "axes") if kind == "PoseGoal" else KEYS, where)
+    if not isinstance(kind, str) or kind not in ("Placement", "OnTerrain", *KINDS):
+        raise JsonError(f"{where}: {UnknownName('kind of objective', kind, ['Placement', 'OnTerrain', *KINDS])}")
+    extra = {"PoseGoal": (*KEYS, "dof", "axes"), "OnTerrain": ("kind", *OWN, *SHARED)}
+    _check_keys(table, extra.get(kind, KEYS), where)
     if "link" not in table:
         raise JsonError(f"{where}: the key 'link' is missing")
-    rules = [_rule(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
     wish = {key: table[key] for key in SHARED if key in table}
+    if kind == "OnTerrain":
+        return on_terrain_from(table, wish, terrains, where)
+    rules = [_rule(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
     ends: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
     try:
         if kind == "Placement":
@@ -100,7 +111,11 @@ def from_data(data: object, where: str = "objective") -> Placement:
 
 def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.PathLike[str]) -> None:
     """Write objectives to a JSON file: beside its place first, so that an older one is replaced as a whole or stays."""
-    data = {"format": FORMAT, "version": VERSION, "objectives": [to_data(one) for one in as_objectives(objectives)]}
+    several = as_objectives(objectives)
+    items = [to_data(one) for one in several]
+    terrains = shared_terrains(items, [one.terrain if isinstance(one, OnTerrain) else None for one in several])
+    ground = {"terrains": terrains} if terrains else {}
+    data = {"format": FORMAT, "version": VERSION, **ground, "objectives": items}
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
     try:
         target = Path(path).expanduser().resolve()  # a symbolic link stays one
@@ -121,7 +136,7 @@ def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.
         raise CannotSave(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
-def load_objectives(path: str | os.PathLike[str]) -> list[Placement]:
+def load_objectives(path: str | os.PathLike[str]) -> list[Placement | OnTerrain]:
     """The objectives of a file that `save_objectives` wrote."""
     try:
         file = Path(path).expanduser()
@@ -139,11 +154,13 @@ def load_objectives(path: str | os.PathLike[str]) -> list[Placement]:
         raise JsonError(f"{file.name}: format is {table.get('format')!r}, and that of objectives is {FORMAT!r}")
     if table.get("version") != VERSION:
         raise JsonError(f"{file.name}: version is {table.get('version')!r}, and this Mechanik reads {VERSION}")
-    _check_keys(table, ("format", "version", "objectives"), file.name)
-    items = table.get("objectives")
-    if not isinstance(items, list):
-        raise JsonError(f"{file.name}: objectives must be a list")
-    return [from_data(one, f"objectives[{k}]") for k, one in enumerate(cast("list[object]", items))]
+    _check_keys(table, ("format", "version", "terrains", "objectives"), file.name)
+    items, grounds = table.get("objectives"), table.get("terrains", [])
+    for key, found in (("objectives", items), ("terrains", grounds)):
+        if not isinstance(found, list):
+            raise JsonError(f"{file.name}: {key} must be a list")
+    terrains = [terrain_from(one, f"terrains[{k}]") for k, one in enumerate(cast("list[object]", grounds))]
+    return [from_data(one, f"objectives[{k}]", terrains) for k, one in enumerate(cast("list[object]", items))]
 
 
 def _rule_data(rule: Any) -> dict[str, Any]:

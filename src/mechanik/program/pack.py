@@ -14,6 +14,7 @@ from mechanik.kernels.layout import PARENT, RATIO
 from mechanik.mechanism.configuration import Indices
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program.numbers import count_numbers, field_numbers, largest_factor, law_numbers
+from mechanik.program.read_off import ReadOff
 from mechanik.program.skeleton import Skeleton
 from mechanik.spatial.array import Array
 
@@ -60,7 +61,12 @@ class Packed:
 
 
 def pack(
-    skeleton: Skeleton, drafts: Sequence[Draft], wishes: Sequence[bool], size: float, ease: Sequence[float]
+    skeleton: Skeleton,
+    drafts: Sequence[Draft],
+    wishes: Sequence[bool],
+    size: float,
+    ease: Sequence[float],
+    balls: Sequence[ReadOff] = (),
 ) -> Packed:
     """
     Args:
@@ -68,6 +74,7 @@ def pack(
         wishes: for each stage, whether it is one on which success does not depend.
         size: what counts as one unit of length.
         ease: for each number of v how readily it moves.
+        balls: those that are turned in the end.
     """
     used = sorted({v for draft in drafts for v in draft.columns})
     column_of = {v: k for k, v in enumerate(used)}
@@ -98,7 +105,7 @@ def pack(
         "hard": hard, "wide": wide, "square": square, "matrix": max(square, wide * wide),
         "follow": min(c * c // 4, hard * c) + c,
         "chain": max([0, *[len(drafts[one.chain].terms) for one in shapes if one.chain >= 0]]),
-        "numbers": count_numbers(draft.relation for draft in drafts),
+        "numbers": count_numbers(draft.relation for draft in drafts), "read_off": len(balls),
     }  # fmt: skip
     packed = _room(sizes, np.array([*used, *[-1] * len(banded)], dtype=np.int64))
     at = packed.at
@@ -108,6 +115,9 @@ def pack(
     nodes[:, PARENT] = [node_of[int(node)] for node in nodes[:, PARENT]]
     _fill_columns(packed, skeleton, used, drafts, banded, size, ease)
     at["order"][:] = order
+    for row, ball in zip(at["read_off"].reshape(-1, problem.READ_OFF_FLOATS), balls, strict=True):
+        row[: problem.R_FIXED] = node_of[ball.carrier], node_of[ball.other], ball.x
+        row[problem.R_FIXED :] = *ball.R_carrier_ball.ravel(), *ball.R_other_ball.ravel()
     for s in range(stages):
         start, end = (sum(draft.stage < limit for draft in drafts) for limit in (s, s + 1))
         at["stages"].reshape(-1, problem.STAGE_INTS)[s] = start, end, wishes[s], shapes[s].is_wide, shapes[s].chain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mechanik.objectives.closures import closure_limits, closure_relations
 from mechanik.objectives.laws import law_relations
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program.pack import SHUT, Block, Draft, Packed, pack
+from mechanik.program.read_off import ReadOff, find_read_off, with_frames
 from mechanik.program.skeleton import Skeleton, build_skeleton
 from mechanik.spatial.array import Array
 
@@ -35,6 +36,7 @@ class Part:
         levels: for each stage the level of its objectives; -1 for closures and laws.
         wishes: for each stage whether success does not depend on it.
         moving: (nv,) which freedoms it may move.
+        read_off: where balls begin in v that have no columns, since a weld turns them.
     """
 
     packed: Packed
@@ -43,6 +45,7 @@ class Part:
     levels: tuple[int, ...]
     wishes: tuple[bool, ...]
     moving: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    read_off: tuple[int, ...] = ()
 
     def moves(self, freedoms: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """For each column of the problem whether it moves one of some freedoms, (nv,) of the mechanism."""
@@ -79,6 +82,7 @@ class Settings:
         objective_weights: by the number of the objective.
         ease: (nv,) how readily each freedom moves; 1 is usual, 0.1 is reluctant.
         position_weight, rotation_weight: multiply all rows of their kind.
+        reads_off: whether balls that a weld turns are turned in the end, and are no columns; for the default solver.
     """
 
     active: Sequence[bool]
@@ -86,6 +90,7 @@ class Settings:
     ease: Sequence[float]
     position_weight: float = 1.0
     rotation_weight: float = 1.0
+    reads_off: bool = False
 
 
 def compile_program(
@@ -114,6 +119,14 @@ def compile_program(
     active = [*settings.active, *[True] * (len(skeleton.rotates) - skeleton.nv)]
     ease = [*settings.ease, *[1.0] * (len(skeleton.rotates) - skeleton.nv)]
     weights = settings.position_weight, settings.rotation_weight
+    balls: dict[int, ReadOff] = {}
+    if settings.reads_off:
+        rows = [one[4].relation for one in blocks]
+        welds = {k: rows[k] for k, one in enumerate(blocks) if one[2] < 0}
+        balls = find_read_off(skeleton, welds, rows, [a and e == 1.0 for a, e in zip(active, ease, strict=True)])
+        skeleton = with_frames(skeleton, balls)
+        for k, ball in balls.items():
+            blocks[k] = (*blocks[k][:4], replace(blocks[k][4], relation=ball.relation))
     # loops are shut, and laws kept, in metres and radians, whatever goals weigh
     drafts = [Draft(skeleton, one[4], active, size, weights if one[2] >= 0 else (1.0, 1.0)) for one in blocks]
     parts: list[Part] = []
@@ -122,9 +135,12 @@ def compile_program(
         chosen = sorted(group, key=lambda k: (*blocks[k][:2], k))
         for k in chosen:
             drafts[k].stage = stages.index(blocks[k][:2])
-        packed = pack(skeleton, [drafts[k] for k in chosen], [wish for _, wish in stages], size, ease)
+        mine = [balls[k] for k in chosen if k in balls]
+        packed = pack(skeleton, [drafts[k] for k in chosen], [wish for _, wish in stages], size, ease, mine)
         moving = np.zeros(skeleton.nv, dtype=np.bool_)
         moving[[v for v in packed.columns if 0 <= v < skeleton.nv]] = True
+        for ball in mine:
+            moving[ball.v : ball.v + 3] = True
         parts.append(
             Part(
                 packed=packed,
@@ -133,6 +149,7 @@ def compile_program(
                 levels=tuple(level for level, _ in stages),
                 wishes=tuple(wish for _, wish in stages),
                 moving=moving,
+                read_off=tuple(ball.v for ball in mine),
             )
         )
     extra = [value for closure in with_nodes for value in _values_in_order(closure)]

@@ -67,6 +67,7 @@ class Prepared:
             )
         self._active, self._lock, self._limits, self._rest = active, lock, limits, rest
         self._weights = dict(weights or {})
+        self._may_read_off = True
         self._objectives: tuple[Objective, ...] = ()
         self.why = f"{self.method.title}, as asked"
         self._compile(self._wanted())
@@ -114,8 +115,9 @@ class Prepared:
         self._rows: list[tuple[Relation, ...]] = self._relations(objectives, None) if relations is None else relations
         factors, ease = as_weights(mechanism, objectives, self._weights)
         self._settings = Settings(
-            active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight
-        )
+            active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight,
+            isinstance(self.method, LevenbergMarquardt) and self._may_read_off,
+        )  # fmt: skip
         self._program = compile_program(mechanism, objectives, self._rows, self._settings)
         self._moving = np.zeros(mechanism.nv, dtype=np.bool_)
         for part in self._program.parts:

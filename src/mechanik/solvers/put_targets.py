@@ -19,8 +19,8 @@ TURN = 2.0 * math.pi
 
 
 @part
-def put_pose(F: Array, to: int, numbers: Array, k: int) -> bool:
-    """A pose, row by row from numbers[k] on, as a rotation and a place; False if it is none."""
+def put_pose(F: Array, to: int, turns: Array, i: int, numbers: Array, k: int) -> bool:
+    """A pose, row by row from numbers[k] on, turned by the i-th of `turns`; False if it is none."""
     off = 0.0
     for c in range(3):
         dot, square = 0.0, 0.0
@@ -38,17 +38,22 @@ def put_pose(F: Array, to: int, numbers: Array, k: int) -> bool:
     for r in range(3):
         F[to + 9 + r] = numbers[k + 4 * r + 3]
         for c in range(3):
-            F[to + 3 * r + c] = numbers[k + 4 * r + c]
+            F[to + 3 * r + c] = (
+                numbers[k + 4 * r] * turns[i, c]
+                + numbers[k + 4 * r + 1] * turns[i, 3 + c]
+                + numbers[k + 4 * r + 2] * turns[i, 6 + c]
+            )
     return True
 
 
-@kernel("b1(f8[::1], i8[:,::1], f8[::1], f8[::1])")
-def put_targets(F: Array, plan: np.ndarray[Any, np.dtype[np.int64]], numbers: Array, q0: Array) -> bool:
+@kernel("b1(f8[::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
+def put_targets(F: Array, plan: np.ndarray[Any, np.dtype[np.int64]], turns: Array, numbers: Array, q0: Array) -> bool:
     """
     Args:
         F: the numbers of a problem.
         plan: (k, 4) of each target its kind, where it goes, where its numbers begin, and which number of q0 an angle
             shall be near to by full turns (NEVER: by none).
+        turns: (k, 9) by which a pose is turned before it is put in.
         numbers: of all targets.
     Returns:
         False if a number is not finite or a pose is none; then some targets may have been put in and others not.
@@ -61,7 +66,7 @@ def put_targets(F: Array, plan: np.ndarray[Any, np.dtype[np.int64]], numbers: Ar
     for i in range(plan.shape[0]):
         to, k = plan[i, 1], plan[i, 2]
         if plan[i, 0] == POSE:
-            if not put_pose(F, to, numbers, k):
+            if not put_pose(F, to, turns, i, numbers, k):
                 return False
         elif plan[i, 0] == PLACE:
             for r in range(3):

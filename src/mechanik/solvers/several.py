@@ -5,7 +5,6 @@ Goals of the common kinds (a pose, a point, values of joints) take new targets; 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +13,22 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.kernels import problem
+from mechanik.mechanism import Mechanism
 from mechanik.objectives import JointValues, Objective, Point, PoseGoal
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.program import Program
+from mechanik.program import Program, same_shape
 from mechanik.solvers.put_targets import NEVER, PLACE, POSE, VALUE
+from mechanik.spatial import inverse, make, rotation
 from mechanik.spatial.array import Array
 
 aiming = kernels.Lazy("mechanik.solvers.put_targets", "put_targets")
 
-SHAPES = {POSE: (4, 4), PLACE: (3,)}
 STAYS = -1
+SHAPES = {POSE: (4, 4), PLACE: (3,)}
+SIZES = {POSE: 16, PLACE: 3, VALUE: 1, STAYS: 0}
+EYE = np.eye(3)
+ELSEWHERE = make(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,25 +39,25 @@ class SeveralTargets:
         kinds: of each objective's target; STAYS where it has none.
         names: of each objective; for a single one that wants joint values, theirs.
         plans: for each part of the program its numbers and what goes where, as `put_targets` takes it.
-        size: how many numbers there are.
+        own: (size,) the numbers of the targets that the objectives were made with.
     """
 
     kinds: tuple[int, ...]
     names: tuple[str, ...]
-    plans: tuple[tuple[Array, np.ndarray[Any, np.dtype[np.int64]]], ...]
-    size: int
+    plans: tuple[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array], ...]
+    own: Array
 
     def numbers(self, targets: Any) -> Array | None:
         """All targets of a call, one behind the other, (size,); None if they have to be looked at closely."""
         try:
             if isinstance(targets, Mapping):
                 if len(targets) != len(self.names):  # type: ignore[arg-type]
-                    return None
+                    return self._some(targets)  # type: ignore[arg-type]
                 targets = [targets[name] for name in self.names]  # type: ignore[index]
             found = np.array(targets) if self._are_alike else self._one_by_one(targets)
         except (KeyError, TypeError, ValueError):
             return None
-        if found is None or found.dtype != np.float64 or found.size != self.size:
+        if found is None or found.dtype != np.float64 or found.size != self.own.size:
             return None
         if self._are_alike and found.shape[1:] != SHAPES.get(self.kinds[0], ()):
             return None
@@ -61,7 +65,7 @@ class SeveralTargets:
 
     def put(self, numbers: Array, q0: Array) -> bool:
         """Put them into all parts; False if one is not what it should be, and then none of them is to be relied on."""
-        return all(aiming.put_targets(floats, plan, numbers, q0) for floats, plan in self.plans)
+        return all(aiming.put_targets(*plan, numbers, q0) for plan in self.plans)
 
     def objectives(self, given: Sequence[Objective], numbers: Array) -> tuple[Objective, ...]:
         """What such a call asked for."""
@@ -73,7 +77,7 @@ class SeveralTargets:
             if kind == STAYS:
                 found.append(one)
                 continue
-            size = math.prod(SHAPES[kind])
+            size = SIZES[kind]
             found.append(one.at(numbers[first : first + size].reshape(SHAPES[kind])))
             first += size
         return tuple(found)
@@ -85,17 +89,29 @@ class SeveralTargets:
     def _one_by_one(self, targets: Any) -> Array | None:
         if len(targets) != len(self.kinds):
             return None
-        parts: list[Array] = []
+        found, first = self.own.copy(), 0
         for target, kind in zip(targets, self.kinds, strict=True):
-            if kind == STAYS and target is None:
-                continue
-            if kind == STAYS or type(target) is not np.ndarray or target.shape != SHAPES[kind]:
-                return None
-            parts.append(target.ravel())
-        return np.concatenate(parts)
+            size = SIZES[kind]
+            if target is not None:
+                if kind == STAYS or type(target) is not np.ndarray or target.shape != SHAPES[kind]:
+                    return None
+                found[first : first + size] = target.ravel()
+            first += size
+        return found
+
+    def _some(self, targets: Mapping[str, Any]) -> Array | None:
+        """Targets by name for some of the objectives."""
+        places = {name: k for k, name in enumerate(self.names) if name}
+        if len(places) != len([name for name in self.names if name]) or self.kinds[0] == VALUE:
+            return None
+        listed: list[Any] = [None] * len(self.names)
+        for name, target in targets.items():
+            listed[places[name]] = target
+        return self._one_by_one(listed)
 
 
 def find_several(
+    mechanism: Mechanism,
     program: Program,
     objectives: Sequence[Objective],
     rows: Sequence[Sequence[Relation]],
@@ -104,7 +120,7 @@ def find_several(
     """The short way for what is asked, if there is one; a goal by itself may have a shorter one (`shortcut.py`)."""
     if any(part.packed.sizes["functions"] for part in program.parts):
         return None
-    wanted = [_kind(objective, some) for objective, some in zip(objectives, rows, strict=True)]
+    wanted = [_kind(mechanism, objective, some) for objective, some in zip(objectives, rows, strict=True)]
     if None in wanted or all(kind == STAYS for kind in wanted) or (VALUE in wanted and len(wanted) > 1):
         return None
     kinds = tuple(kind for kind in wanted if kind is not None)
@@ -114,10 +130,11 @@ def find_several(
         kinds = (VALUE,) * len(names)
         if not isinstance(objectives[0], JointValues) or set(names) != set(objectives[0].values):
             return None
-    plans: list[tuple[Array, np.ndarray[Any, np.dtype[np.int64]]]] = []
-    first = np.concatenate([[0], np.cumsum([math.prod(SHAPES.get(kind, (kind == VALUE,))) for kind in kinds])])
+    plans: list[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array]] = []
+    first = np.concatenate([[0], np.cumsum([SIZES[kind] for kind in kinds])])
     for part in program.parts:
         plan: list[tuple[int, int, int, int]] = []
+        turns: list[Array] = []
         data = int(part.packed.ints[problem.AT_DATA])
         for block, (owner, number) in enumerate(zip(part.owners, part.numbers, strict=True)):
             if owner < 0 or wanted[owner] == STAYS:
@@ -126,24 +143,51 @@ def find_several(
             turn = _turn(program, objectives[owner], rows[owner][number], bounds)
             if turn is None:
                 return None
+            objective, row = objectives[owner], rows[owner][number]
+            turns.append(
+                _rounded(objective.target[:3, :3].T @ row.X_a[:3, :3]) if isinstance(objective, PoseGoal) else EYE
+            )
             plan.append((kinds[k], data + problem.BLOCK_FLOATS * block + problem.FRAME_A, int(first[k]), turn))
-        plans.append((part.packed.floats, np.array(plan, dtype=np.int64).reshape(-1, 4)))
-    return SeveralTargets(kinds, names, tuple(plans), int(first[-1]))
+        what = np.array(plan, dtype=np.int64).reshape(-1, 4)
+        plans.append((part.packed.floats, what, np.array(turns, dtype=np.float64).reshape(-1, 9)))
+    own = [_own(one, some) for one, some, kind in zip(objectives, rows, wanted, strict=True) if kind != STAYS]
+    return SeveralTargets(kinds, names, tuple(plans), np.concatenate(own))
 
 
-def _kind(objective: Objective, rows: Sequence[Relation]) -> int | None:
+def _rounded(R: Array) -> Array:
+    """A turn that only changes the names of axes, without what rounding added to it."""
+    return np.rint(R) if np.abs(R - np.rint(R)).max() < 1e-9 else R
+
+
+def _own(objective: Objective, rows: Sequence[Relation]) -> Array:
+    """The target that an objective was made with, as numbers."""
+    if isinstance(objective, PoseGoal):
+        return objective.target.ravel()
+    return np.concatenate([row.target if row.kind is Kind.VALUE else row.X_a[:3, 3] for row in rows])
+
+
+def _kind(mechanism: Mechanism, objective: Objective, rows: Sequence[Relation]) -> int | None:
     """Of the objective's target; None if there is no short way to put it in."""
-    row = rows[0] if len(rows) == 1 else None
-    still = row is not None and row.kind is Kind.POSE and row.a is None and row.world_axes is None
     if type(objective) is PoseGoal:
-        whole = still and row is not None and row.rows == (0, 1, 2, 3, 4, 5)
-        return POSE if whole and np.array_equal(row.X_a, objective.target) else None  # type: ignore[union-attr]
+        # another target has to mean that X_a of all its rows moves along, and nothing else
+        others = objective.at(ELSEWHERE).relations(mechanism)
+        moved = [_is_moved(row, other, objective.target) for row, other in zip(rows, others, strict=True)]
+        return POSE if rows and all(moved) else None
     if type(objective) is Point:
+        row = rows[0]
+        still = len(rows) == 1 and row.kind is Kind.POSE and row.a is None and row.world_axes is None
         return PLACE if still else None
     if type(objective) is JointValues:
         return VALUE if all(one.kind is Kind.VALUE for one in rows) else None
     # what depends on where one comes from has to be looked at each time
     return None if isinstance(objective, Aimed) else STAYS
+
+
+def _is_moved(row: Relation, other: Relation, target: Array) -> bool:
+    same = row.a is other.a is None and row.world_axes is other.world_axes is None and same_shape(row, other)
+    fixed = inverse(target) @ row.X_a
+    along = np.abs(inverse(ELSEWHERE) @ other.X_a - fixed).max() < 1e-9 and np.abs(fixed[:3, 3]).max() < 1e-12
+    return same and bool(along) and np.array_equal(row.X_b, other.X_b)
 
 
 def _turn(program: Program, objective: Objective, row: Relation, bounds: tuple[Array, Array]) -> int | None:
