@@ -88,8 +88,9 @@ def pack(
     order = _order(c, members)
     place = np.argsort(order)
     members = [sorted(some, key=lambda k: place[k]) for some in members]
-    needed = sorted({node for draft in drafts for node in draft.nodes})
-    node_of = {node: k for k, node in enumerate(needed)} | {-1: -1}
+    base = _base(skeleton, drafts)
+    needed = sorted({node for draft in drafts for node in draft.nodes} - set(_above(skeleton, base)))
+    node_of = {node: k for k, node in enumerate(needed)} | {base: -1, -1: -1}
     heights = [draft.height for draft in drafts]
     stages = len(wishes)
     shapes = [_shape(s, drafts, members, place.tolist()) for s in range(stages)]
@@ -237,6 +238,32 @@ class Draft:
             sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
             radians *= max(sine, self.block.radians)
         return metres**2, radians**2
+
+
+def _base(skeleton: Skeleton, drafts: Sequence[Draft]) -> int:
+    """The last node that carries all frames of all rows, so that nobody has to know where it stands; -1: the world."""
+    ways: list[list[int]] = []
+    for draft in drafts:
+        relation = draft.relation
+        if relation.kind in (Kind.VALUE, Kind.TURN, Kind.LAW):
+            continue
+        if relation.kind > Kind.DISTANCE or relation.world_axes is not None:
+            return -1
+        ways += [skeleton.path(relation.a), skeleton.path(relation.b)]
+    base = -1
+    for nodes in zip(*ways):  # noqa: B905: the shortest way decides
+        if len(set(nodes)) > 1:
+            break
+        base = nodes[0]
+    return base
+
+
+def _above(skeleton: Skeleton, node: int) -> list[int]:
+    found: list[int] = []
+    while node >= 0:
+        found.append(node)
+        node = int(skeleton.nodes[node, PARENT])
+    return found
 
 
 def _fixed(skeleton: Skeleton, link: str | None, X: Array) -> tuple[int, Array]:
