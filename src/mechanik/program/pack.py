@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,37 +9,20 @@ from typing import Any
 import numpy as np
 
 from mechanik.kernels import problem
-from mechanik.kernels.layout import PARENT, RATIO
+from mechanik.kernels.layout import PARENT
 from mechanik.mechanism.configuration import Indices
-from mechanik.objectives.relation import Kind, Relation
-from mechanik.program.numbers import count_numbers, field_numbers, largest_factor, law_numbers
+from mechanik.objectives.relation import Kind
+from mechanik.program.draft import Draft
+from mechanik.program.numbers import count_numbers, field_numbers, law_numbers
 from mechanik.program.read_off import ReadOff
 from mechanik.program.skeleton import Skeleton
+from mechanik.program.stage_shapes import stage_shape
 from mechanik.spatial.array import Array
 
 SHUT = 1e-10
 """How far (m and rad) what is hard may be from zero."""
-
-WIDE, FEWEST = 2, 12
-"""A stage is wide if it has this many times as many columns as rows, and so many at least: from there on the step costs
-less so. Measured on arms of 7 to 30 joints."""
 LARGEST_SQUARE = 128
 """Up to so many columns there is room for a matrix of second derivatives, even if no step needs a matrix so large."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A relation with what the solver has to know besides.
-
-    Attributes:
-        metres, radians: tolerances.
-        weight: multiplies that of the relation.
-    """
-
-    relation: Relation
-    metres: float
-    radians: float
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +75,7 @@ def pack(
     node_of = {node: k for k, node in enumerate(needed)} | {base: -1, -1: -1}
     heights = [draft.height for draft in drafts]
     stages = len(wishes)
-    shapes = [_shape(s, drafts, members, place.tolist()) for s in range(stages)]
+    shapes = [stage_shape(s, drafts, members, place.tolist()) for s in range(stages)]
     hard, wide = (max(0, *found) for found in zip(*[(one.hard, one.is_wide * one.rows) for one in shapes], strict=True))
     square = c * c if c <= LARGEST_SQUARE or any(one.is_narrow for one in shapes) else 0
     sizes = {
@@ -128,118 +110,6 @@ def pack(
     return packed
 
 
-class Draft:
-    """One block, with the nodes that move it, before columns have numbers.
-
-    Args:
-        active: for each number of v whether it may move.
-        weights: of lengths and of angles.
-    """
-
-    def __init__(
-        self,
-        skeleton: Skeleton,
-        block: Block,
-        active: Sequence[bool],
-        size: float,
-        weights: tuple[float, float] = (1.0, 1.0),
-    ) -> None:
-        relation = block.relation
-        self.block, self.relation, self.height = block, relation, len(relation.rows)
-        self.stage = 0
-        self.node_a, self.X_a = _fixed(skeleton, relation.a, relation.X_a)
-        self.node_b, self.X_b = _fixed(skeleton, relation.b, relation.X_b)
-        self.masses = [(*_mass(skeleton, link, place), mass) for link, mass, place in relation.masses]
-        self.x_index = 0
-        direct: set[int] = set()  # numbers of v that the rows know without any node
-        in_a, in_b = set(skeleton.path(relation.a)), set(skeleton.path(relation.b))
-        match relation.kind:
-            case Kind.VALUE | Kind.TURN:
-                self.x_index = skeleton.x_of[relation.freedom]
-                is_ball = relation.kind is Kind.TURN
-                first = dict(skeleton.balls)[self.x_index] if is_ball else int(skeleton.v_of_x[self.x_index])
-                direct = {v for v in range(first, first + (3 if is_ball else 1)) if active[v]}
-            case Kind.LAW:
-                some = {int(skeleton.v_of_x[skeleton.x_of[freedom]]) for freedom, _ in relation.polynomials}
-                direct = {v for v in some if active[v]}
-            case Kind.FUNCTION:
-                direct = {v for v in range(skeleton.nv) if active[v]}
-            case Kind.MASS:
-                in_b = {node for link, _, _ in relation.masses for node in skeleton.path(link)}
-            case _:
-                pass
-        self.nodes = in_a | in_b
-        both_count = relation.world_axes is not None or relation.kind is Kind.MASS
-        moving = in_a | in_b if both_count else in_a ^ in_b
-        self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, turns, side, ratio
-        for node in sorted(moving):
-            side = problem.MOVES_A * (node in in_a) + problem.MOVES_B * (node in in_b)
-            for v, axis, turns in skeleton.columns_of(skeleton.nodes[node]):
-                if active[v]:
-                    self.terms.append((v, node, axis, turns, side, float(skeleton.nodes[node, RATIO])))
-        self.columns = _whole_balls(skeleton, direct | {v for v, *_ in self.terms})
-        self.has_balls = any(v in self.columns for _, v in skeleton.balls)
-        self.lengths = relation.in_metres
-        if relation.kind is Kind.VALUE:
-            self.lengths = (not skeleton.rotates[skeleton.v_of_x[self.x_index]],)
-        self.size = size
-        self.length_weight, self.angle_weight = (weight * block.weight * relation.weight for weight in weights)
-        self.weights = [self.length_weight / size if length else self.angle_weight for length in self.lengths]
-        if relation.kind is Kind.LAW:
-            self.weights = [
-                self.angle_weight / largest_factor(relation, lambda one: 1.0 if skeleton.turns(one) else size)
-            ]
-
-    @property
-    def is_chain(self) -> bool:
-        """Whether it is a goal that stands still, for the end of a chain of single freedoms, each moved by itself."""
-        relation = self.relation
-        turns = sum(row >= 3 for row in relation.rows)
-        moves = {(v, side) for v, _, _, _, side, _ in self.terms}
-        return (
-            relation.kind is Kind.POSE
-            and relation.world_axes is None
-            and turns in (0, 3)
-            and not self.is_banded(0)
-            and not self.has_balls
-            and moves == {(v, problem.MOVES_B) for v in self.columns}
-            and len(moves) == len(self.terms)
-        )
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether it looks at a freedom itself, and at no frame."""
-        return self.relation.kind in (Kind.VALUE, Kind.TURN)
-
-    def is_banded(self, row: int) -> bool:
-        return self.relation.lower is not None or self.relation.upper is not None
-
-    def band(self, row: int) -> tuple[float, float]:
-        lower, upper = self.relation.lower, self.relation.upper
-        return (-math.inf if lower is None else float(lower[row])), (math.inf if upper is None else float(upper[row]))
-
-    @property
-    def mask(self) -> int:
-        if self.relation.kind is Kind.FUNCTION:
-            return 0
-        shift = 3 if self.relation.kind is Kind.COSINE else 0
-        return sum(1 << (row + shift) for row in self.relation.rows)
-
-    def tolerances(self) -> tuple[float, float]:
-        """Of the first three of six rows and of the others, squared, in the rows' own units."""
-        relation = self.relation
-        metres = self.block.metres * self.length_weight / self.size
-        radians = self.block.radians * self.angle_weight
-        if relation.kind is Kind.LAW:  # in its own unit, so that a unit of its largest factor is off by so much
-            metres = self.block.radians * largest_factor(relation) * self.weights[0]
-        if relation.kind in (Kind.LOOK, Kind.TURN) or (relation.kind is Kind.VALUE and not self.lengths[0]):
-            metres = radians
-        if relation.kind is Kind.COSINE and relation.lower is not None:  # an angle's cosine changes with its sine
-            sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
-            radians *= max(sine, self.block.radians)
-        return metres**2, radians**2
-
-
 def _base(skeleton: Skeleton, drafts: Sequence[Draft]) -> int:
     """The last node that carries all frames of all rows, so that nobody has to know where it stands; -1: the world."""
     ways: list[list[int]] = []
@@ -251,7 +121,7 @@ def _base(skeleton: Skeleton, drafts: Sequence[Draft]) -> int:
             return -1
         ways += [skeleton.path(relation.a), skeleton.path(relation.b)]
     base = -1
-    for nodes in zip(*ways):  # noqa: B905: the shortest way decides
+    for nodes in zip(*ways, strict=False):  # the shortest way decides
         if len(set(nodes)) > 1:
             break
         base = nodes[0]
@@ -266,25 +136,6 @@ def _above(skeleton: Skeleton, node: int) -> list[int]:
     return found
 
 
-def _fixed(skeleton: Skeleton, link: str | None, X: Array) -> tuple[int, Array]:
-    node, X_node_link = skeleton.frames[link]
-    return node, X_node_link @ X
-
-
-def _mass(skeleton: Skeleton, link: str, place: Array) -> tuple[int, Array]:
-    node, X_node_link = skeleton.frames[link]
-    return node, X_node_link[:3, :3] @ place + X_node_link[:3, 3]
-
-
-def _whole_balls(skeleton: Skeleton, used: set[int]) -> list[int]:
-    """A ball turns about all three of its axes, or not at all."""
-    whole = set(used)
-    for _, v in skeleton.balls:
-        if used & {v, v + 1, v + 2}:
-            whole |= {v, v + 1, v + 2}
-    return sorted(whole)
-
-
 def _order(columns: int, members: Sequence[Sequence[int]]) -> list[int]:
     """Columns that few blocks know come first, so that the envelope of H stays narrow."""
     uses, first = [0] * columns, [len(members)] * columns
@@ -293,50 +144,6 @@ def _order(columns: int, members: Sequence[Sequence[int]]) -> list[int]:
             uses[k] += 1
             first[k] = min(first[k], b)
     return sorted(range(columns), key=lambda k: (uses[k], first[k], k))
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Of a stage.
-
-    Attributes:
-        hard: how many rows are hard.
-        rows: how many rows a wide step would keep: those that know several columns, and one for each dependent column.
-        is_wide, is_narrow: whether it takes the wide step or the other one; neither, if nothing is asked of it.
-        chain: the block of a wide stage that is a chain of which all second derivatives are known; -1 if there is none.
-    """
-
-    hard: int
-    rows: int
-    is_wide: bool
-    is_narrow: bool
-    chain: int
-
-
-def _shape(stage: int, drafts: Sequence[Draft], members: Sequence[Sequence[int]], place: Sequence[int]) -> Shape:
-    columns = len(place)
-    hard = sum(draft.height for draft in drafts if draft.stage < stage)
-    soft = [b for b, draft in enumerate(drafts) if draft.stage == stage]
-    several = [b for b in soft if (drafts[b].height, len(members[b])) != (1, 1)]
-    rows = sum(drafts[b].height for b in several) + min(hard, columns)
-    is_wide = bool(soft) and columns >= max(WIDE * rows, FEWEST)
-    if is_wide and hard == 0:  # legs that share but a body leave most of the matrix empty
-        is_wide = rows * rows * columns < _work_over_columns(several, drafts, members, place)
-    chain = several[0] if is_wide and hard == 0 and len(several) == 1 and drafts[several[0]].is_chain else -1
-    return Shape(hard, rows, is_wide, bool(soft) and not is_wide, chain)
-
-
-def _work_over_columns(
-    blocks: Sequence[int], drafts: Sequence[Draft], members: Sequence[Sequence[int]], place: Sequence[int]
-) -> int:
-    """About how many products it takes to add up the matrix of some blocks and to solve with it, times two."""
-    first = list(range(len(place)))  # of each row of the matrix, in the order of elimination
-    for b in blocks:
-        nearest = min((place[k] for k in members[b]), default=0)
-        for k in members[b]:
-            first[place[k]] = min(first[place[k]], nearest)
-    sums = sum(drafts[b].height * len(members[b]) ** 2 for b in blocks)
-    return sums + sum((row - start) ** 2 for row, start in enumerate(first))
 
 
 def _room(sizes: Mapping[str, int], columns: Indices) -> Packed:

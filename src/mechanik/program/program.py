@@ -13,7 +13,8 @@ from mechanik.objectives import Objective
 from mechanik.objectives.closures import closure_limits, closure_relations
 from mechanik.objectives.laws import law_relations
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.program.pack import SHUT, Block, Draft, Packed, pack
+from mechanik.program.draft import Block, Draft
+from mechanik.program.pack import SHUT, Packed, pack
 from mechanik.program.read_off import ReadOff, find_read_off, with_frames
 from mechanik.program.skeleton import Skeleton, build_skeleton
 from mechanik.spatial.array import Array
