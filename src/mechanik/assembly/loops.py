@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mechanik.mechanism import Mechanism
 from mechanik.objectives.closures import closure_limits, closure_relations
+from mechanik.objectives.cones import cone_relations
 from mechanik.objectives.evaluate import evaluate, outside
 from mechanik.objectives.laws import law_relations
 from mechanik.objectives.objective import lengths
@@ -65,6 +66,7 @@ class Loops:
         self.relations += law_relations(mechanism).values()
         self._parts = _parts(mechanism, program)
         self.bands = [(one.name, relation) for one in closures for relation in closure_limits(mechanism, one)]
+        self.bands += [(name, relation) for name, some in cone_relations(mechanism).items() for relation in some]
 
     @property
     def n(self) -> int:

@@ -143,6 +143,7 @@ def _mechanism(mechanism: Mechanism) -> object:
         poses,
         closures,
         law_relations(mechanism),
+        {name: joint.cone and (joint.cone.angle, joint.cone.axes) for name, joint in mechanism.joints.items()},
     )
 
 

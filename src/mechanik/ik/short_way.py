@@ -94,7 +94,7 @@ class Quick(Prepared):
         plain = plain and options.max_seconds >= SHORTEST
         if not plain or self._moves_joints or self._given is None or len(program.parts) != 1:
             return None
-        if self.mechanism.closures or self.mechanism.laws:
+        if self.mechanism.closures or self.mechanism.laws or program.cones:
             return None
         if len(self._objectives) != 1 or not self._objectives[0].required:
             return None

@@ -19,7 +19,7 @@ from mechanik.mechanism.shapes import Inertial, PlacedShape
 from mechanik.spatial import Pose, inverse
 from mechanik.spatial.array import ArrayLike
 
-Kind = Literal["weld", "pin", "ball", "slider", "universal", "cylindrical", "planar"]
+Kind = Literal["weld", "pin", "ball", "slider", "universal", "cylindrical", "planar", "point_on_line", "point_on_plane"]
 
 CLOSURES: dict[str, tuple[DoF, ...]] = {
     "weld": (),
@@ -29,8 +29,10 @@ CLOSURES: dict[str, tuple[DoF, ...]] = {
     "universal": (DoF.EX, DoF.EY),
     "cylindrical": (DoF.Z, DoF.EZ),
     "planar": (DoF.X, DoF.Y, DoF.EZ),
+    "point_on_line": (DoF.Z, *ROTATIONS),
+    "point_on_plane": (DoF.X, DoF.Y, *ROTATIONS),
 }
-"""The freedoms that each kind of closure leaves, with `axis` as z."""
+"""The freedoms that each kind of closure leaves, with `axis` as z: of a line its direction, of a plane its normal."""
 
 
 class JointOptions(TypedDict, total=False):

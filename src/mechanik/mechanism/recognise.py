@@ -142,6 +142,9 @@ def recognise(mechanism: Mechanism, link: str, base: str | None = None) -> Recog
         bound = {mechanism.name_of(joint) for joint, _ in law.resolved()[0]}
         if shared := [name for name in axes.names if name.split(".")[0] in bound]:
             return Recognition(None, (f"joint {shared[0]!r} is bound by the law {name!r}",), axes)
+    for name, joint in mechanism.joints.items():
+        if joint.cone is not None and any(one.startswith(f"{name}.") for one in axes.names):
+            return Recognition(None, (f"joint {name!r} may tilt within a cone only",), axes)
     return recognise_axes(axes)
 
 

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from mechanik.errors import DoFError
-from mechanik.mechanism import Closure, Joint, Link, Mechanism
+from mechanik.mechanism import Closure, Joint, Mechanism
 from mechanik.mechanism.dof import ROTATIONS, TRANSLATIONS, DoF
 from mechanik.mechanism.door import read_only
 from mechanik.mechanism.kinematics import ONTO
+from mechanik.objectives.cones import cone_relations, cone_rows, joint_start
+from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.partial import partial_relations
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.spatial import euler, make, quaternion, rotation, translation
+from mechanik.spatial import euler, make, rotation, translation
 from mechanik.spatial.array import Array
 
 
@@ -28,8 +30,8 @@ def closure_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.
 def closure_limits(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
     """The limits of the joint that closes a loop, as rows that lie in bands; they count once it is shut.
 
-    Those of every shift, and of a turn that is the only free one. How far each of two or three turns has gone, no
-    kind of row can say.
+    Those of every shift, of a turn that is the only free one, and a cone. How far each of two or three turns has gone,
+    no kind of row can say.
     """
     joint = closure.joint
     if not isinstance(joint, Joint):
@@ -55,7 +57,25 @@ def closure_limits(mechanism: Mechanism, closure: Closure, weight: float = 1.0) 
             middle = make(rotation.exp(0.5 * (low + high) * np.eye(3)[k]), np.zeros(3))
             half = 0.5 * (high - low)
             add((5,), X_a @ middle @ ONTO[k], X_b @ ONTO[k], [-half], [half])
-    return tuple(found)
+    return (*found, *closure_cone(mechanism, closure, weight))
+
+
+def closure_cone(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
+    """The cone of the joint that closes a loop, if it has one: rows that lie in bands."""
+    joint = closure.joint
+    if not isinstance(joint, Joint) or joint.cone is None:
+        return ()
+    return cone_rows(joint.cone, *_ends(mechanism, closure), weight)
+
+
+def tilts(mechanism: Mechanism, q: Array) -> dict[str, float]:
+    """How far each joint that has a cone tilts at q, by name: the largest angle (rad) among the axes that count."""
+    rows = {**cone_relations(mechanism)}
+    for name, closure in mechanism.closures.items():
+        if some := closure_cone(mechanism, closure):
+            rows[name] = some
+    cosines = {name: min(float(evaluate(mechanism, one, q)[0][0]) for one in some) for name, some in rows.items()}
+    return {name: math.acos(min(max(cosine, -1.0), 1.0)) for name, cosine in cosines.items()}
 
 
 def closure_values(
@@ -87,9 +107,5 @@ def closure_values(
 
 def _ends(mechanism: Mechanism, closure: Closure) -> tuple[str | None, Array, str, Array]:
     """Where the closing joint hangs and where it ends: link and frame each, the frames turned to its axes of motion."""
-    X_a, above = closure.joint.matrix, closure.joint.parent
-    while above is not None and not isinstance(above, Link):
-        X_a, above = above.matrix @ X_a, above.parent
-    turn = make(quaternion.to_matrix(closure.joint.axes_wxyz), np.zeros(3))
-    a = None if above is None else mechanism.name_of(above)
-    return a, X_a @ turn, mechanism.name_of(closure.link), closure.at.matrix @ turn
+    a, X_a, turn = joint_start(mechanism, closure.joint)
+    return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ turn

@@ -1,8 +1,8 @@
 """The surface on which the centre of a ball rolls over ground: where it is highest of all places that touch.
 
 The centre stands above (x, y) at the largest h(x + a, y + b) + sqrt(r^2 - a^2 - b^2) of all shifts (a, b) that are not
-longer than the radius. The best shift is looked for on a lattice, and then found by Newton's method. Where two shifts are
-so nearly as good that the lattice cannot tell, the other may be taken, with a height that is that little lower.
+longer than the radius. The best shift is looked for on a lattice, and then found by Newton's method. Where two are so
+nearly as good that the lattice cannot tell, the other may be taken, with a height that is that little lower.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ def _rolling_surface(ground: Terrain, radius: float, finer: int) -> Terrain:
     """Kept, since the wheels of a rover ask for the same one, and solvers then keep its heights once."""
     beyond = math.ceil(radius / ground.cell) + 1  # farther out the ground is flat for as far as the ball feels
     counts = [finer * (count - 1 + 2 * beyond) + 1 for count in ground.heights.shape]
-    cell, origin = ground.cell / finer, ground.origin - beyond * ground.cell
-    x, y = (first + cell * np.arange(count) for first, count in zip(origin, reversed(counts), strict=True))
+    cell = ground.cell / finer
+    origin: Array = ground.origin - beyond * ground.cell
+    x: Array = origin[0] + cell * np.arange(counts[1])
+    y: Array = origin[1] + cell * np.arange(counts[0])
     shift, spacing = _best_on_lattice(ground, radius, finer, origin, (counts[0], counts[1]))
-    places = np.stack(np.meshgrid(x, y), axis=-1)
+    places: Array = np.stack(np.meshgrid(x, y), axis=-1)
     heights, touched = _climb(ground, radius, places.reshape(-1, 2), shift, spacing)
     heights, touched = heights.reshape(counts), touched.reshape(places.shape)
     for axis, way in ((0, 1), (0, -1), (1, 1), (1, -1)):  # where the ball touches next door it may touch here too
@@ -71,10 +73,8 @@ def _best_on_lattice(
     step = ground.cell / finer / along
     apart = max(1, math.ceil(radius / step / SHIFTS[1]))
     reach = int(radius / step) // apart * apart
-    x, y = (
-        first + step * np.arange(-reach, along * (count - 1) + reach + 1)
-        for first, count in zip(origin, reversed(counts), strict=True)
-    )
+    x: Array = origin[0] + step * np.arange(-reach, along * (counts[1] - 1) + reach + 1)
+    y: Array = origin[1] + step * np.arange(-reach, along * (counts[0] - 1) + reach + 1)
     lattice = ground.heights_on_lattice(x, y)
     tried = [(i, j) for i in range(-reach, reach + 1, apart) for j in range(-reach, reach + 1, apart)]
     tried = [(i, j) for i, j in tried if math.hypot(i, j) * step <= radius]
@@ -130,5 +130,6 @@ def _uphill(gradient: Array, bend: Array, trust: Array) -> Array:
     area = np.where(round_hill, area, 1.0)
     newton = np.stack([b * gradient[:, 1] - c * gradient[:, 0], b * gradient[:, 0] - a * gradient[:, 1]], axis=-1)
     step = np.where(round_hill[:, None], newton / area[:, None], gradient)
-    stretch = trust / np.maximum(np.linalg.norm(step, axis=-1), 1e-300)
-    return step * np.where(round_hill, np.minimum(1.0, stretch), stretch)[:, None]
+    stretch: Array = trust / np.maximum(np.linalg.norm(step, axis=-1), 1e-300)
+    stretch = np.where(round_hill, np.minimum(1.0, stretch), stretch)
+    return step * stretch[:, None]

@@ -10,7 +10,8 @@ import numpy as np
 from mechanik.mechanism import Closure, Joint, Law, Mechanism
 from mechanik.mechanism.dof import ROTATIONS
 from mechanik.objectives import Objective
-from mechanik.objectives.closures import closure_limits, closure_relations
+from mechanik.objectives.closures import closure_cone, closure_limits, closure_relations
+from mechanik.objectives.cones import cone_relations
 from mechanik.objectives.laws import law_relations
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program.draft import Block, Draft
@@ -32,9 +33,9 @@ class Part:
     Attributes:
         packed: the problem, for the kernel.
         owners: for each block the objective's number in the program; closures are -1 - their number, and laws are
-            counted on behind them.
+            counted on behind them, and cones of joints behind those.
         numbers: for each block which of its owner's relations it is.
-        levels: for each stage the level of its objectives; -1 for closures and laws.
+        levels: for each stage the level of its objectives; -1 for closures, laws and cones.
         wishes: for each stage whether success does not depend on it.
         moving: (nv,) which freedoms it may move.
         read_off: where balls begin in v that have no columns, since a weld turns them.
@@ -60,6 +61,7 @@ class Program:
     """
     Attributes:
         objectives, closures, laws: what it was made of, in order; laws by name.
+        cones: joints in the tree whose tilt is limited.
         parts: solved apart.
         size: unit of length, m.
         extra: (numbers of x behind q,) what closing joints with nodes of their own start from.
@@ -72,6 +74,7 @@ class Program:
     size: float
     extra: Array
     laws: Mapping[str, Law]
+    cones: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,10 @@ def compile_program(
             blocks.append((-1, False, -1 - number, i, Block(relation, max(SHUT, ROUNDING * size), SHUT)))
     for number, relation in enumerate(law_relations(mechanism).values(), start=len(closures)):
         blocks.append((-1, False, -1 - number, 0, Block(relation, SHUT, SHUT)))
+    cones = cone_relations(mechanism)
+    for number, some in enumerate(cones.values(), start=len(closures) + len(mechanism.laws)):
+        for i, relation in enumerate(some):
+            blocks.append((-1, False, -1 - number, i, Block(relation, SHUT, SHUT)))
     for number, (objective, rows) in enumerate(zip(objectives, relations, strict=True)):
         factor = settings.objective_weights.get(number, 1.0)
         for i, relation in enumerate(rows):
@@ -153,10 +160,9 @@ def compile_program(
                 read_off=tuple(ball.v for ball in mine),
             )
         )
-    extra = [value for closure in with_nodes for value in _values_in_order(closure)]
-    return Program(
-        tuple(objectives), closures, tuple(parts), skeleton, size, np.array(extra, dtype=np.float64), mechanism.laws
-    )
+    numbers = np.array([value for closure in with_nodes for value in _values_in_order(closure)], dtype=np.float64)
+    laws = mechanism.laws
+    return Program(tuple(objectives), closures, tuple(parts), skeleton, size, numbers, laws, tuple(cones))
 
 
 def _needs_nodes(closure: Closure) -> bool:
@@ -172,7 +178,8 @@ def _closure_rows(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tu
     if not has_nodes:
         return (*closure_relations(mechanism, closure), *closure_limits(mechanism, closure))
     end = f"closing {mechanism.name_of(closure.joint)}"
-    return (Relation(Kind.POSE, tuple(range(6)), end, mechanism.name_of(closure.link), X_b=closure.at.matrix),)
+    weld = Relation(Kind.POSE, tuple(range(6)), end, mechanism.name_of(closure.link), X_b=closure.at.matrix)
+    return (weld, *closure_cone(mechanism, closure))
 
 
 def _values_in_order(closure: Closure) -> list[float]:

@@ -15,6 +15,7 @@ from mechanik.objectives import Objective
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.closures import closure_limits, closure_relations
 from mechanik.objectives.evaluate import counts, evaluate, outside
+from mechanik.objectives.cones import cone_relations
 from mechanik.objectives.laws import law_relations
 from mechanik.objectives.objective import lengths
 from mechanik.objectives.relation import Kind, Relation
@@ -77,6 +78,7 @@ class Conditions:
             for relation in (*closure_relations(mechanism, closure), *closure_limits(mechanism, closure))
         ]
         self._shut += law_relations(mechanism).values()
+        self._shut += [relation for some in cone_relations(mechanism).values() for relation in some]
         self._pose = self._only_pose()
         self._X_a_world = np.eye(4) if self._pose is None else inverse(self._pose.X_a)
         self._has_balls = bool((self.columns < 0).any())

@@ -158,7 +158,8 @@ def _form(solver: Prepared, conditions: Conditions, kept: dict[str, Any]) -> tup
     each = zip(solver._objectives, solver._rows, strict=True)
     rows = [relation for one, relations in each if one.required for relation in relations]
     none = None, np.eye(4)
-    if len(rows) != 1 or solver.mechanism.closures or solver.mechanism.laws or not _is_for_formulas(rows[0]):
+    program = solver._program
+    if len(rows) != 1 or program.closures or program.laws or program.cones or not _is_for_formulas(rows[0]):
         return none
     relation = rows[0]
     name = relation.b or ""

@@ -62,6 +62,8 @@ class SeedTable:
         mechanism, program = problem.mechanism, problem.program
         self.has_loops = problem.closures > 0
         for number in sorted({-1 - owner for owner in problem.part.owners if owner < 0}):
+            if number >= len(program.closures) + len(program.laws):
+                continue  # a cone, which is easily entered
             if number >= len(program.closures):
                 law = list(program.laws.values())[number - len(program.closures)]
                 self.gaps += (law_sums(mechanism, law_relation(mechanism, law), self.starts) / law.scale) ** 2

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mechanik.solvers.singular import Singular
 
 AT_LIMIT = 1e-9
+AT_EDGE = 1e-8
+"""Rad; an axis that is so near to the edge of its cone stands there."""
 KEPT = 1e-9
 """A law is kept if it is off by no more than this share of its largest factor."""
 
@@ -231,7 +233,7 @@ class Solution:
 
     @property
     def active_limits(self) -> Mapping[str, str]:
-        """Freedoms that stand at a limit: "lower" or "upper", by name."""
+        """Freedoms that stand at a limit: "lower" or "upper", by name; and joints at the edge of their cone: "cone"."""
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
         at: dict[str, str] = {}
@@ -240,6 +242,8 @@ class Solution:
                 at[name] = "lower"
             elif low < high and value >= high - AT_LIMIT:
                 at[name] = "upper"
+        if any(joint.cone is not None for joint in self.mechanism.joints.values()):
+            at |= self._at_cones()
         return at
 
     @property
@@ -294,6 +298,14 @@ class Solution:
 
         return singular_at(self.mechanism, self.objectives, self.q, self._solver._moving)
 
+    def _at_cones(self) -> dict[str, str]:
+        """Joints at the edge of their cone."""
+        from mechanik.objectives.closures import tilts
+
+        angles = {name: joint.cone.angle for name, joint in self.mechanism.joints.items() if joint.cone is not None}
+        found = tilts(self.mechanism, self.q)
+        return {name: "cone" for name, tilt in found.items() if tilt >= angles[name] - AT_EDGE}
+
     def _closing_value(self, joint: str) -> float | Array:
         """Read off the links, as they stand at q."""
         mechanism = self.mechanism
@@ -341,5 +353,5 @@ def report(solver: Prepared, k: int, out: Array, seconds: float) -> ChainReport:
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
         iterations=int(out[ITERATIONS_OUT]),
         seconds=seconds,
-        laws=tuple(laws[-1 - owner - closures] for owner in owners if owner < -closures),
+        laws=tuple(laws[-1 - owner - closures] for owner in owners if -closures - len(laws) <= owner < -closures),
     )
