@@ -15,11 +15,19 @@ from mechanik.objectives.relation import Relation
 from mechanik.search.chain_search import ChainSearch, Tried
 from mechanik.solvers.solution import Solution
 from mechanik.spatial import make, rotation
+from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
     from mechanik.ik.short_way import Quick
 
 ELSEWHERE = make(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
+
+
+def new_point() -> tuple[Array, Array]:
+    """A pose, not turned, and its place as a view."""
+    X = np.eye(4)
+    return X, X[:3, 3]
+
 
 ChainWay = Callable[[Any, Any], Solution | Tried | None]
 """(target, q0) -> the solution, or how far it came, or None: something has to be looked at closely first."""
@@ -40,18 +48,19 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
     elif not is_point:
         return None
     usual_pool, has_held, nq = chain.pool, chain.has_held, mechanism.nq
+    points: list[tuple[Array, Array]] = []  # poses for points, each used by one call at a time, and their places
     array, empty, solve_one = np.ndarray, np.empty, kernels.load("chain").solve_one
 
     def solve(target: Any, q0: Any) -> Solution | Tried | None:
         begun = perf_counter()
         if type(target) is not array:
             return None
-        X, mode = target, FROM_SEED
+        X, mode, place = target, FROM_SEED, None
         if is_point:
-            if X.shape != (3,):
+            if X.shape != (3,) or X.dtype != np.float64:
                 return None
-            X = np.eye(4)
-            X[:3, 3] = target
+            X, place = points.pop() if points else new_point()
+            place[:] = target
         if q0 is None:
             q0, mode = home if home is not None else np.array(mechanism.q), FROM_TABLE
         elif type(q0) is not array:
@@ -73,6 +82,8 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
             pool.append(work)
             return tried
         pool.append(work)
+        if place is not None:
+            points.append((X, place))
         return Solution(solver, target.copy(), q, code, perf_counter() - begun, bounds)
 
     return solve
