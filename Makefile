@@ -11,7 +11,7 @@ endif
 RUN := $(BIN)/python -m
 WORKERS ?= auto
 
-.PHONY: demo test lint types layers unit benchmark bench clean
+.PHONY: demo test lint types layers unit benchmark bench loops clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mechanik demo
@@ -37,10 +37,16 @@ benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/long_arm.py
 	$(BIN)/python benchmarks/chains.py
+	$(BIN)/python benchmarks/big_loops.py
+	$(BIN)/python benchmarks/rough_hands.py
 
 # against other libraries, each in an environment of its own below .bench (about 3 GB)
 bench: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/peers/run.py --out .bench/report.md
+
+# closed chains against closed-chain-ik in Node, placo and Klampt
+loops: $(VENV)/.test-installed
+	$(BIN)/python benchmarks/loops/run.py --out docs/loops.md
 
 $(VENV)/.created:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Mechanik needs Python 3.11 or newer; this is ' + sys.version)"

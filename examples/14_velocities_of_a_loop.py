@@ -3,11 +3,10 @@
 import numpy as np
 
 import mechanik as mk
-from mechanik.mechanism import structure
 
 # which joints drive and which follow, found from the geometry
 robot = mk.gallery.stewart_platform()
-found = structure(robot)
+found = mk.structure(robot)
 print("mobility", found.mobility.dof, "- driven by", ", ".join(found.drives))
 
 # leg velocities to the platform's velocity (linear, angular): raise all legs by 1 mm/s
