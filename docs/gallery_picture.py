@@ -14,8 +14,13 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import mechanik as mk
 
-SHOWN = ["panda", "ur10", "humanoid", "grippy10", "stewart_platform", "delta_robot", "four_bar", "five_bar"]
-FLAT = {"four_bar", "five_bar"}
+SHOWN = (
+    *("panda", "humanoid", "stewart_platform", "delta_robot", "walker"),
+    *("rover", "excavator", "biped", "gripper", "two_arms"),
+    *("jansen_leg", "peaucellier", "four_bar", "bennett", "planar_3rrr"),
+)
+FLAT = {"four_bar", "peaucellier", "planar_3rrr"}
+FROM_THE_SIDE = {"jansen_leg", "excavator"}
 LIGHT = np.array([0.4, -0.5, 0.77])
 AROUND = 24
 
@@ -68,11 +73,13 @@ def draw(axes: plt.Axes, mechanism: mk.Mechanism) -> None:
 
 
 def main() -> None:
-    figure = plt.figure(figsize=(12, 6.4))
+    figure = plt.figure(figsize=(13, 8.4))
     for i, name in enumerate(SHOWN):
-        axes = figure.add_subplot(2, 4, i + 1, projection="3d")
+        axes = figure.add_subplot(3, 5, i + 1, projection="3d")
         draw(axes, mk.gallery.make(name))
-        axes.view_init(elev=75 if name in FLAT else 18, azim=-90 if name in FLAT else -50)
+        axes.view_init(
+            elev=75 if name in FLAT else 18, azim=-90 if name in FLAT else -75 if name in FROM_THE_SIDE else -50
+        )
         axes.set_title(name.replace("_", " "), y=-0.02, fontsize=11, color="0.35")
     figure.subplots_adjust(left=0, right=1, bottom=0.02, top=1, wspace=0, hspace=0)
     figure.savefig(Path(__file__).with_name("gallery.png"), dpi=100, facecolor="white")
