@@ -78,7 +78,7 @@ FILES: dict[str, tuple[bytes, type[Exception], str]] = {
             *(f'<joint name="{p}" type="fixed"><parent link="{p}"/><child link="arm"/></joint>' for p in ("base", "c")),
         ),
         e.UrdfError,
-        "closure",
+        "NAME.closures.json beside the file",
     ),
     "a link joined to itself": (joint(ends='<parent link="arm"/><child link="arm"/>'), e.UrdfError, "itself"),
     "an unknown link": (
@@ -191,6 +191,17 @@ CALLS = {
         e.UnknownName,
         "glue",
     ),
+    "a kind of closure that is a number": (
+        lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.close("c", "x", "y", 3)),
+        e.WrongKind,
+        "pin, ball.*not 3",
+    ),
+    "a closure without a name": (
+        lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.close("", "x", "y", "pin")),
+        e.StructureError,
+        "needs a name",
+    ),
+    "a joint without a name": (lambda: mk.Builder().revolute("", "x", "y"), e.StructureError, "needs a name"),
     "a builder with nothing": (lambda: mk.Builder().build(), e.StructureError, "nothing"),
     "two joints of one name": (
         lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.fixed("f", "x", "z")),

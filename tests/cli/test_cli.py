@@ -141,6 +141,27 @@ def test_info_shows_how_a_follower_follows_and_that_it_is_not_in_q(capsys):
     assert re.search(r"panda_finger_joint2 +prismatic .* = panda_finger_joint1", out)
 
 
+def test_info_shows_laws_and_cones(capsys, tmp_path):
+    builder = mk.Builder("bound")
+    builder.revolute("left", "body", "left arm")
+    builder.prismatic("slide", "body", "cart")
+    builder.ball("neck", "body", "head")
+    builder.law("cam", {"left": [1.0, 0.5], "slide": -2.0}, 0.3)
+    mechanism = builder.build()
+    mechanism.joint("neck").set_cone(0.75)
+    file = tmp_path / "bound.json"
+    save(mechanism, file)
+    out = run(capsys, "info", str(file))[1]
+    assert "3 joints, 1 law;" in out
+    assert re.search(r"neck +2:6 +ball, cone 0\.75", out)
+    assert re.search(r"cam +-0\.3 +1 left\.EZ \+ 0\.5 left\.EZ\^2 \+ -2 slide\.Z = 0\.3000", out)
+    told = data(capsys, "info", str(file))
+    assert told["laws"][0]["joints"] == ["left", "slide"]
+    assert told["laws"][0]["error"] == -0.3
+    assert told["joints"][2]["cone"] == {"angle": 0.75, "axes": "z"}
+    assert "cam binds joints" in run(capsys, "explain", str(file))[1]
+
+
 def test_info_shows_the_quaternion_of_a_ball_as_a_range_of_q(capsys):
     out = run(capsys, "info", "gallery:stewart_platform")[1]
     assert re.search(r"platform_joint +0 +floating +X .*\n +1 +Y .*\n +2 +Z .*\n +3:7 +EX .*\n +EY .*\n +EZ", out)
@@ -438,6 +459,12 @@ def test_every_command_has_help_with_an_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
     assert code == 0
     assert f"mechanik {command}" in out.split("For example:", 1)[1]
+
+
+@pytest.mark.parametrize("command", [[], ["info"], ["check"], ["solve"], ["assemble"], ["convert"]])
+def test_help_names_every_kind_of_file_that_is_read(capsys, command):
+    _, out, _ = run(capsys, *command, "--help")
+    assert "URDF, MJCF, SDF or JSON file" in " ".join(re.sub("[│|]", " ", out).split())
 
 
 def test_without_a_command_help_is_shown(capsys):

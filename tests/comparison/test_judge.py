@@ -12,6 +12,7 @@ from comparison_exercises import SIZES, exercise
 
 from mechanik.comparison.judge import judge
 from mechanik.comparison.robots import ROBOTS
+from mechanik.mechanism import Law
 from mechanik.spatial import rotation
 
 
@@ -90,6 +91,21 @@ def test_an_open_loop_is_no_success_wherever_the_end_is():
     assert verdict.position < 1e-9
     assert verdict.gap == pytest.approx(1e-3, rel=1e-3)
     assert not verdict.success
+
+
+def test_a_broken_law_is_no_success_wherever_the_end_is():
+    one = exercise("7r", "pose")
+    mechanism = copy.deepcopy(one.robot.mechanism)
+    first, second = [joint for joint in mechanism.joints.values() if joint.dof][:2]
+    q, names = one.made_from[0], mechanism.space.q_names
+    a, b = (q[names.index(mechanism.name_of(joint))] for joint in (first, second))
+    bound = replace(one, robot=replace(one.robot, mechanism=mechanism))
+    for off, holds in ((0.0, True), (1e-2, False)):
+        law = Law({first: 2.0, second: -1.0}, 2.0 * a - b + off)
+        verdict = judge(bound, SIZES, 0, q)
+        assert verdict.gap == pytest.approx(off / 2, abs=1e-12)
+        assert verdict.success is verdict.holds is holds
+        law.undo()
 
 
 def test_what_is_not_finite_is_lost():

@@ -140,6 +140,33 @@ def test_a_gap_that_is_only_rounding_is_told_as_zero():
     assert (amount(1e-17), amount(-3e-7), amount(0.25)) == ("0", "-3e-07", "0.25")
 
 
+def test_a_law_that_is_broken_is_an_error_and_one_that_says_nothing_new_is_a_note():
+    builder = arm()
+    law = builder.law("cam", {"shoulder": 1.0, "elbow": [1.0, 0.5]}, 0.3)
+    mechanism = builder.build()
+    (found,) = check(mechanism)
+    assert (found.severity, found.code, found.where) == ("error", "broken-law", "law 'cam'")
+    assert "off by -0.3" in found.message
+    mechanism.joint("shoulder").set_values(0.3)
+    assert check(mechanism) == []
+    law.undo()
+    builder.couple("elbow", "shoulder", 0.5)
+    builder.law("same", {"elbow": 2.0, "shoulder": -1.0})
+    assert codes(mechanism) == ["idle-law"]
+
+
+def test_a_joint_outside_its_cone_is_an_error():
+    builder = mk.Builder("ball")
+    builder.ball("neck", "body", "head")
+    mechanism = builder.build()
+    mechanism.joint("neck").set_cone(0.5)
+    assert check(mechanism) == []
+    mechanism.joint("neck").set_values(0.8, 0, 0)
+    (found,) = check(mechanism)
+    assert (found.severity, found.code) == ("error", "outside-cone")
+    assert "tilts by 0.8 rad" in found.message
+
+
 def test_links_that_nothing_leads_to_are_found():
     second, joint = mk.Link("island"), mk.Joint("bridge", dof="EZ", lower=-1, upper=1)
     second.add_child(joint)

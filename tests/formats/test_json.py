@@ -31,6 +31,7 @@ def two_link_arm():
     builder.fixed("wrist", "fore", "tool", at=(0.5, 0, 0))
     builder.couple("elbow", "shoulder", 0.5)
     builder.goal("there", "tool", dof=["X", "Y"])
+    builder.law("stop", {"shoulder": [1, 0.5]}, 0.345)
     builder.link("upper", visuals=[mk.PlacedShape(mk.Box((1, 0.1, 0.1)))], inertial=mk.Inertial(2.0))
     return builder.build()
 
@@ -277,6 +278,13 @@ STRUCTURAL = [
     (("goals", 0, "at", "xyz"), [0, 0, 0], r"goals\[0\]\.at\.xyz: there is no key 'xyz' here"),
     (("couplings", 0, "ratio"), "1", r"couplings\[0\]\.ratio: expected a number"),
     (("couplings", 0, "leader"), None, r"couplings\[0\]\.leader: expected a string, found null"),
+    (("laws", 0, "constant"), "none", r"laws\[0\]\.constant: expected a number"),
+    (("laws", 0, "terms"), {"shoulder": 1}, r"laws\[0\]\.terms: expected a list of terms, found an object"),
+    (("laws", 0, "terms", 0, "factors"), 1, r"laws\[0\]\.terms\[0\]\.factors: expected a list of numbers"),
+    (("laws", 0, "terms", 0, "dof"), "Q", r"laws\[0\]\.terms\[0\]: .*no degree of freedom"),
+    (("joints", 1, "cone"), {"angle": 0}, r"joints\[1\]\.cone: "),
+    (("joints", 1, "cone"), 0.5, r"joints\[1\]\.cone: expected an object, found 0.5"),
+    (("joints", 1, "cone"), {"angle": 1, "axis": "z"}, r"joints\[1\]\.cone\.axis: there is no key 'axis' here"),
     (("closures",), [{"joint": "elbow"}], r"closures\[0\]: the key 'link' is missing"),
     (("configurations",), [[0]], r"configurations: expected an object"),
     (("configurations",), {"home": ["x"]}, r"configurations\.home\[0\]: expected a number"),
@@ -316,6 +324,15 @@ MEANING = [
     (("couplings", 0, "leader_dof"), "X", r"couplings\[0\]: X of <joint 'shoulder'> is not free"),
     (("couplings", 0, "leader"), "wrist", r"couplings\[0\]: "),
     (("couplings", 0, "follower"), "nobody", r"couplings\[0\]\.follower: no joint is called 'nobody'"),
+    (("laws", 0, "terms", 0, "joint"), "shuolder", r"laws\[0\]\.terms\[0\]\.joint: no joint .*'shoulder'"),
+    (("laws", 0, "terms", 0, "dof"), "X", r"laws\[0\]\.terms\[0\]: X of <joint 'shoulder'> is not free"),
+    (("laws", 0, "terms", 0, "factors"), [0.0], r"laws\[0\]: <law 'stop'> binds nothing"),
+    (
+        ("laws", 0, "terms"),
+        [{"joint": "shoulder", "factors": [1]}] * 2,
+        r"laws\[0\]\.terms\[1\]: EZ of 'shoulder' stands",
+    ),
+    (("joints", 1, "cone"), {"angle": 1}, r"joints\[1\]\.cone: .*use set_limits"),
     (("closures",), [{"joint": "elbow", "link": "base"}], r"closures\[0\]: .*holds <link 'fore'>"),
     (("closures",), [{"joint": "nothing", "link": "base"}], r"closures\[0\]\.joint: no joint is called 'nothing'"),
     (("goals", 0, "link"), "hand", r"goals\[0\]\.link: no link is called 'hand'"),

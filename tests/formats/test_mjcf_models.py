@@ -179,7 +179,6 @@ def test_json_keeps_what_was_read(name):
     np.testing.assert_array_equal(to_qpos(again, q), to_qpos(mechanism, q))
 
 
-@pytest.mark.xfail(strict=True, reason="JSON has no place for laws yet")
 @pytest.mark.parametrize("name", ["tendon_hand", "cam"])
 def test_json_keeps_the_laws(name):
     mechanism, _ = both(name)

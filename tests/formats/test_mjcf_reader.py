@@ -89,6 +89,8 @@ def test_what_becomes_of_the_range_of_a_ball_is_said():
     assert any("ball 'wrist_ball'" in text and "1.0472 rad" in text for text in ZOO.warnings)
     assert not any("'pole'" in text for text in ZOO.warnings)
     assert ZOO.joint("wrist_ball").is_ball
+    assert ZOO.joint("wrist_ball").cone.axes == "xyz"
+    assert ZOO.joint("wrist_ball").cone.angle == pytest.approx(np.pi / 3, abs=1e-12)
 
 
 def test_a_free_joint_is_xyz_and_wxyz():

@@ -164,7 +164,7 @@ WRONG = {
     '<values joint="j" values="0" wxyz="1 0 0 0"/>': r"has a wxyz, which only a joint has that turns freely",
     '<values joint="body" values="0 0 0 0 0 0" wxyz="0 0 0 0"/>': r"a quaternion of length 1 is needed",
     '<values joint="k" values="1"/>': r"puts joint 'k' at 1; it follows 'j', which puts it at 0",
-    '<value joint="j" values="1"/>': r"it holds <base>, <closure> and <values>",
+    '<value joint="j" values="1"/>': r"it holds <base>, <closure>, <values>",
 }
 
 

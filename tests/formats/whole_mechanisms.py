@@ -60,12 +60,14 @@ def joints(draw, name):
     if joint.is_ball and draw(st.booleans()):
         joint.turn_wxyz = draw(TURNS)
     joint.track_turns = draw(st.booleans())
+    if sum(dof.is_rotation for dof in joint.dof) > 1 and draw(st.booleans()):
+        joint.set_cone(draw(st.floats(1e-3, 3.1)), draw(st.sampled_from(["x", "z", "yz", "xyz"])))
     return joint
 
 
 @st.composite
 def mechanisms(draw):
-    """Trees with joints of every kind, closures, goals, couplings, shapes, masses, named configurations."""
+    """Trees with joints of every kind, closures, goals, couplings, laws, shapes, masses, named configurations."""
     inertials = st.none() | st.builds(mk.Inertial, st.floats(0, 1e3), poses(), st.tuples(*[st.floats(-1e3, 1e3)] * 6))
     count = draw(st.integers(1, 6))
     unnamed = draw(st.booleans())
@@ -111,6 +113,7 @@ def mechanisms(draw):
             if draw(st.booleans()):
                 goal.make_closure(links[draw(st.integers(0, count - 1))], draw(poses()))
     couple(draw, made)
+    bind(draw, made)
     if draw(st.booleans()):
         mk.save_rest_pose(links[0])
     world = [mk.Frame("world", position=draw(VECTORS))] if draw(st.booleans()) else []
@@ -133,3 +136,12 @@ def couple(draw, joints):
         follower, leader = draw(st.sampled_from(moving)), draw(st.sampled_from(moving))
         with contextlib.suppress(CouplingError):  # of itself, of a ball, or a second time
             follower[0].follow(leader[0], draw(RATIOS), draw(NUMBERS), dof=follower[1], leader_dof=leader[1])
+
+
+def bind(draw, joints):
+    single = [(joint, dof) for joint in joints for dof in joint.dof]
+    single = [one for one in single if not (one[1].is_rotation and sum(d.is_rotation for d in one[0].dof) == 3)]
+    for k in range(draw(st.integers(0, 2)) if single else 0):
+        chosen = draw(st.lists(st.sampled_from(single), unique=True, min_size=1, max_size=3))
+        factors = st.lists(RATIOS, max_size=3).map(lambda some: [*some, 1.5])
+        mk.Law({one: draw(factors) for one in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"law of {k}"])))

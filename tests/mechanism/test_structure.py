@@ -73,7 +73,10 @@ def test_without_its_redundant_rows_a_mechanism_moves_no_more(make):
 def test_in_a_tree_everything_drives(seed):
     mechanism = random_mechanism(seed, 6)
     found = structure(mechanism)
-    assert set(found.drives) == set(mechanism.space.v_names)
+    balls = {name for name, joint in mechanism.joints.items() if joint.is_ball}
+    others = {name for name in mechanism.space.v_names if name.rpartition(".")[0] not in balls}
+    assert set(found.drives) == balls | others
+    assert len(found.drives) == len(balls) + len(others)
     assert (found.followers, found.still, found.idle, found.loops) == ((), (), (), ())
 
 
@@ -227,8 +230,45 @@ def test_a_broken_law_is_an_open_loop():
     builder.law("mirror", {"left": 1.0, "right": 1.0})
     mechanism = builder.build()
     assert mk.mobility(mechanism).dof is None
-    with pytest.raises(StructureError, match="'mirror' stands open"):
+    with pytest.raises(StructureError, match="law 'mirror' is off by 0.6"):
         structure(mechanism)
+    mechanism.apply(mechanism.assemble())
+    assert len(structure(mechanism).drives) == 1
+
+
+@pytest.mark.parametrize("kind", ["weld", "pin", "universal", "planar", "ball", "point_on_plane"])
+def test_a_refused_loop_is_open_by_as_much_as_its_gap_says_and_what_is_advised_shuts_it(kind):
+    # it once gave the largest row without a unit, and advised what leaves the mechanism where it is
+    builder = mk.Builder()
+    builder.free("float", "ground", "body")
+    builder.close("end", "body", "ground", kind, at=(0.1, 0.2, 0.3))
+    mechanism = builder.build()
+    mechanism.joint("float").set_values(0.4, -0.5, 0.2, 0.3, 0.1, -0.6)
+    gap = mechanism.closure("end").gap()
+    more = f"{gap.distance:.3g} m" if gap.distance >= gap.angle else f"{gap.angle:.3g} rad"
+    with pytest.raises(StructureError, match=rf"loop 'end' stands open by {more}, .*apply\(mechanism.assemble\(\)\)"):
+        structure(mechanism)
+    mechanism.apply(mechanism.assemble())
+    assert structure(mechanism).loops[0].closures == ("end",)
+
+
+def test_a_ball_that_drives_as_a_whole_is_named_by_its_joint():
+    builder = mk.Builder()
+    builder.free("base", "ground", "body")
+    builder.ball("shoulder", "body", "arm")
+    builder.planar("pad", "ground", "table")
+    assert structure(builder.build()).drives == ("pad.X", "pad.Y", "pad.EZ", "shoulder", "base")
+
+
+def test_of_a_ball_that_drives_in_part_turns_about_its_own_axes_are_named():
+    builder = mk.Builder()
+    builder.ball("shoulder", "ground", "arm")
+    builder.close("wrist", "arm", "ground", "point_on_plane", at=(0.5, 0, 0))
+    mechanism = builder.build()
+    found = structure(mechanism)
+    assert len(found.drives) == found.generic_dof == 2
+    assert set(found.drives) < set(mechanism.space.v_names)
+    assert mechanism.closed_jacobian("arm", found.drives).dependent == ()
 
 
 def test_a_gap_within_the_tolerance_does_not_hide_what_is_redundant():

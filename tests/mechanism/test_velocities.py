@@ -9,7 +9,7 @@ import pytest
 from special_loops import bennett, parallelogram, sarrus, six_sps
 
 import mechanik as mk
-from mechanik.errors import DoFError, StructureError, UnknownName
+from mechanik.errors import DoFError, StructureError, UnknownName, WrongKind
 from mechanik.mechanism.motions import motions
 from mechanik.spatial import inverse, make, rotation
 
@@ -298,6 +298,9 @@ def test_names_are_checked():
         mechanism.closed_jacobian("platform", "leg1_ball")
     with pytest.raises(DoFError, match="fixed"):
         mk.gallery.five_bar().closed_jacobian("tool", "tool_joint")
+    for nameless in (3, [3], [mechanism.joint("leg1_slide")]):
+        with pytest.raises(WrongKind, match="by name|by the name"):
+            mechanism.closed_jacobian("platform", nameless)
 
 
 def test_nothing_is_moved():

@@ -122,6 +122,8 @@ def test_heights_above_it_change_with_the_joints_as_differences_say(mechanism, s
         ([1.0, 2.0], 1.0, (0, 0), ShapeError, r"shape \(2,\)"),
         ([[1.0], [2.0]], 1.0, (0, 0), ShapeError, "two or more each way"),
         ([["high", 1], [2, 3]], 1.0, (0, 0), ShapeError, "numbers"),
+        ([["1", "2"], ["3", "4"]], 1.0, (0, 0), ShapeError, "numbers"),
+        (np.full((2, 2), 1 + 1j), 1.0, (0, 0), ShapeError, "numbers"),
         ([[1.0, np.nan], [2, 3]], 1.0, (0, 0), ObjectiveError, r"heights\[0, 1\] .* is nan"),
         (np.zeros((2, 2)), 0.0, (0, 0), ObjectiveError, "cell of a terrain is 0.0"),
         (np.zeros((2, 2)), np.inf, (0, 0), NotFinite, "cell"),
@@ -131,3 +133,21 @@ def test_heights_above_it_change_with_the_joints_as_differences_say(mechanism, s
 def test_what_is_no_terrain_is_refused_with_the_reason(heights, cell, origin, error, text):
     with pytest.raises(error, match=text):
         Terrain(heights, cell, origin)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error", "text"),
+    [
+        ("here", 0.0, ShapeError, "numbers in m; not 'here'"),
+        (0.0, "1", ShapeError, "numbers in m; not '1'"),
+        (1j, 0.0, ShapeError, "numbers in m"),
+        (np.nan, 0.0, NotFinite, "x of a place on a terrain is nan"),
+        (None, 0.0, NotFinite, "x of a place on a terrain is nan"),
+        ([0.0, 1.0], [0.0, np.inf], NotFinite, "y of a place on a terrain is inf"),
+        ([0.0, 1.0], [0.0, 1.0, 2.0], ShapeError, r"\(2,\) and \(3,\)"),
+    ],
+)
+@pytest.mark.parametrize("ask", [Terrain.height, Terrain.normal])
+def test_what_is_no_place_is_refused_with_the_reason(ask, x, y, error, text):
+    with pytest.raises(error, match=text):
+        ask(Terrain(np.zeros((3, 3)), 1.0), x, y)

@@ -1,4 +1,4 @@
-"""Edits of a mechanism with loops, at random: goals, closures, links, freedoms, limits, couplings, laws."""
+"""Edits of a mechanism with loops, at random: goals, closures, links, freedoms, limits, cones, couplings, laws."""
 
 from __future__ import annotations
 
@@ -232,6 +232,19 @@ class Workshop:
         if law is not None:
             law.undo()
 
+    def narrow(self) -> None:
+        """A cone for a joint that turns about several axes, in the tree or closing a loop."""
+        turning = [j for j in self.mechanism.joints.values() if sum(dof.is_rotation for dof in j.dof) > 1]
+        joint = self.pick(turning)
+        if joint is not None:
+            dof, before = joint.dof, joint.cone
+            joint.set_cone(self.rng.uniform(0.5, 2.0), self.pick(["z", "xyz"]))
+            self.regrets.append(lambda: self.widen(joint, dof, before))
+
+    def widen(self, joint: mk.Joint, dof, cone) -> None:
+        if joint.dof == dof:
+            joint.set_cone(None if cone is None else cone.angle, "z" if cone is None else cone.axes)
+
     def rename(self) -> None:
         joint = self.joint(moving=False)
         joint.name = self.name("joint")
@@ -240,6 +253,6 @@ class Workshop:
 KINDS = [
     *["add_goal", "add_goal", "remove_goal", "move_goal", "move_goal", "change_goal"],
     *["close", "open", "reclose", "grow", "grow", "cut", "cut", "refit", "shift"],
-    *["bind", "bind", "unbind"],
+    *["bind", "bind", "unbind", "narrow"],
     *["lock", "unlock", "unlock", "bound", "aim", "rest", "forget", "couple", "uncouple", "rename"],
 ]

@@ -10,8 +10,10 @@ import numpy as np
 from mechanik.assembly.assembly import Assembly, Passed
 from mechanik.assembly.conflicts import independent
 from mechanik.assembly.drives import Drives
+from mechanik.assembly.kept import loops_of
 from mechanik.assembly.landing import land
 from mechanik.assembly.loops import Loops
+from mechanik.assembly.one_step import one_step
 from mechanik.assembly.place import SHUT, Course, Place
 from mechanik.assembly.relax import relax
 from mechanik.assembly.setting_out import begin
@@ -47,7 +49,8 @@ def assemble(
     if steps is not None and (isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1):
         raise LimitsError(f"steps must be a whole number of 1 or more, not {steps!r}")
     start, heading = start_of(mechanism, q0)
-    return go(Loops(mechanism, as_weights(weights)), values, start, heading, steps or 1)
+    with loops_of(mechanism, as_weights(weights)) as loops:
+        return go(loops, values, start, heading, steps or 1)
 
 
 def as_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
@@ -72,6 +75,13 @@ def start_of(mechanism: Mechanism, q0: ArrayLike | Assembly | None) -> tuple[Arr
 
 def go(loops: Loops, values: Mapping[str, Array], q0: Array, heading: Array, steps: int = 1) -> Assembly:
     """From q0 (nq,), with a heading (nv,) that is zero if it is not known, to where the drives have their values."""
+    small = one_step(loops, values) if steps == 1 else None
+    there = None if small is None else small.go(values, q0, heading)
+    return walk_to(loops, values, q0, heading, steps) if there is None else there
+
+
+def walk_to(loops: Loops, values: Mapping[str, Array], q0: Array, heading: Array, steps: int = 1) -> Assembly:
+    """The same along the branch, whatever is on the way."""
     drives = Drives(loops, values, q0)
     course = Course(loops, drives)
     q = shut(course, q0)

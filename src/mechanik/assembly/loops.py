@@ -49,6 +49,8 @@ class Loops:
         size: the unit of length, m.
         lower, upper: (nq,) limits.
         columns: (nv,) where each number of a step stands in q; -1 for those of balls.
+        parts: loops that share freedoms; None if closing joints have numbers of their own, which no step has.
+        kept: what is worked out for drives of some names, to be found again.
     """
 
     def __init__(self, mechanism: Mechanism, weights: Mapping[str, float] | None = None) -> None:
@@ -64,7 +66,8 @@ class Loops:
         closures = list(mechanism.closures.values())
         self.relations = [relation for one in closures for relation in closure_relations(mechanism, one)]
         self.relations += law_relations(mechanism).values()
-        self._parts = _parts(mechanism, program)
+        self.parts = _parts(mechanism, program)
+        self.kept: dict[tuple[str, ...], object] = {}
         self.bands = [(one.name, relation) for one in closures for relation in closure_limits(mechanism, one)]
         self.bands += [(name, relation) for name, some in cone_relations(mechanism).items() for relation in some]
 
@@ -87,10 +90,10 @@ class Loops:
 
     def rows(self, q: Array) -> tuple[Array, Array]:
         """The rows (m,) at q, zero where all loops are shut, and their derivatives by u (m, nv)."""
-        if self._parts is None:
+        if self.parts is None:
             return self.evaluate(self.relations, q)
         values, slopes = [np.zeros(0)], [np.zeros((0, self.n))]
-        for part in self._parts:
+        for part in self.parts:
             part.problem.place(q)
             J = np.zeros((len(part.rows), self.n))
             J[:, part.v] = part.problem.jacobian[part.rows] * (self.unit[part.v] / part.problem.scale)

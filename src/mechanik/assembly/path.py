@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mechanik.assembly.assemble import as_weights, go, start_of
 from mechanik.assembly.assembly import Assembly
-from mechanik.assembly.loops import Loops
+from mechanik.assembly.kept import loops_of
 from mechanik.errors import NotFinite, ShapeError
 from mechanik.mechanism import Mechanism
 from mechanik.spatial.array import Array, ArrayLike
@@ -59,12 +59,12 @@ def assembly_path(
     """See `Mechanism.assembly_path`."""
     values = _as_paths(drive)
     q, heading = start_of(mechanism, q0)
-    loops = Loops(mechanism, as_weights(weights))
     found: list[Assembly] = []
-    for k in range(len(next(iter(values.values())))):
-        one = go(loops, {name: row[k] for name, row in values.items()}, q, heading)
-        q, heading = one.q, one.heading
-        found.append(one)
+    with loops_of(mechanism, as_weights(weights)) as loops:
+        for k in range(len(next(iter(values.values())))):
+            one = go(loops, {name: row[k] for name, row in values.items()}, q, heading)
+            q, heading = one.q, one.heading
+            found.append(one)
     return AssemblyPath(tuple(found))
 
 

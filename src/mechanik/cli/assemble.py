@@ -51,7 +51,7 @@ def assemble(
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     drive
         Joint values as NAME=VALUE; NAME=V1,V2,... for a joint of several freedoms, or NAME.X=VALUE for one of them.
         If not given, the loops are shut and that is all.

@@ -32,7 +32,7 @@ def check(
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     strict
         Let warnings fail the check, too.
     json

@@ -56,7 +56,7 @@ def compare(
     Parameters
     ----------
     files
-        Mechanisms of your own: URDF or JSON files, or `gallery:NAME`.
+        Mechanisms of your own: URDF, MJCF, SDF or JSON files, or `gallery:NAME`.
     solvers
         Names of methods; all if not given.
     robots

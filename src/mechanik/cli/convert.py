@@ -38,7 +38,7 @@ def convert(
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     out
         The file to write, ending in .json or .urdf.
     base

@@ -17,7 +17,7 @@ def explain(file: str, /, *, link: str | None = None) -> None:
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     link
         The end of the chain to explain; every end if it is not given.
     """

@@ -45,7 +45,7 @@ def fk(
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     values
         Joint values as NAME=VALUE; NAME=V1,V2,... for a joint of several freedoms, or NAME.X=VALUE for one of them.
     q

@@ -9,7 +9,7 @@ from mechanik.cli.joint_types import law_of, places_in_q, type_of
 from mechanik.cli.opening import open_mechanism
 from mechanik.cli.output import aside, number, row, say, say_json, show, table, vector
 from mechanik.formats.check_motion import amount
-from mechanik.mechanism import Mechanism, mobility, structure
+from mechanik.mechanism import Joint, Mechanism, mobility, structure
 from mechanik.mechanism.explain import structure_sentences
 
 
@@ -18,7 +18,8 @@ def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
 
     A joint's freedoms are X Y Z, slides along its axes in m, and EX EY EZ, turns about them in rad, which move
     its child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q says which number of q a freedom is; the three
-    angles of a ball are one quaternion wxyz there, such as 3:7. A loop's gap is how far it stands open now.
+    angles of a ball are one quaternion wxyz there, such as 3:7. A loop's gap is how far it stands open now, and what a
+    law is off by how far its terms are from its constant. A ball's cone is how far its axes may tilt, in rad.
 
     For example:
 
@@ -29,7 +30,7 @@ def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     all
         List fixed joints, too.
     json
@@ -53,8 +54,8 @@ def print_info(mechanism: Mechanism, lists_fixed: bool) -> None:
         for sentence in structure_sentences(structure(mechanism)):
             say(sentence)
     say()
-    joints = _joint_table(mechanism, lists_fixed)
-    for filled in (joints, _link_table(mechanism), _loop_table(mechanism), _goal_table(mechanism)):
+    joints, links = _joint_table(mechanism, lists_fixed), _link_table(mechanism)
+    for filled in (joints, links, _loop_table(mechanism), _law_table(mechanism), _goal_table(mechanism)):
         if filled.row_count:
             show(filled)
             say()
@@ -74,7 +75,7 @@ def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
     for column in ("unit", *follows):
         made.add_column(column, no_wrap=True)
     for name, joint in joints.items():
-        places, label, kind = places_in_q(mechanism, joint), name, type_of(joint)
+        places, label, kind = places_in_q(mechanism, joint), name, type_of(joint) + _cone_text(joint)
         for dof in joint.dof:
             place = places.get(dof, range(0))
             index = f"{place.start}:{place.stop}" if len(place) > 1 else "".join(map(str, place))
@@ -108,9 +109,20 @@ def _loop_table(mechanism: Mechanism) -> Table:
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
         free = " ".join(dof.name for dof in closure.free) or "none"
+        if isinstance(closure.joint, Joint):
+            free += _cone_text(closure.joint)
         ends = [parent_of(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
         style = "" if gap.is_shut(1e-6) else "red"
         row(made, [name, amount(gap.distance), amount(gap.angle), free, *ends], style=style)
+    return made
+
+
+def _law_table(mechanism: Mechanism) -> Table:
+    made = table(["law"], ["off by"], ["says"])
+    for name, law in mechanism.laws.items():
+        off = law.error()
+        style = "" if abs(off) <= 1e-6 * law.scale else "red"
+        row(made, [name, amount(off), f"{law.formula} = {number(law.constant)}"], style=style)
     return made
 
 
@@ -120,6 +132,10 @@ def _goal_table(mechanism: Mechanism) -> Table:
         dof = " ".join(one.name for one in goal.goal_dof)
         row(made, [name, dof, mechanism.name_of(goal.child) if goal.child else "none"])
     return made
+
+
+def _cone_text(joint: Joint) -> str:
+    return "" if joint.cone is None else f", cone {joint.cone.angle:g}"
 
 
 def _mass_text(mechanism: Mechanism) -> str:

@@ -47,6 +47,7 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
                 "values": joint.values.tolist(),
                 "q": [k for place in places_in_q(mechanism, joint).values() for k in place],
                 "follows": [mechanism.name_of(one.leader) for one in joint.couplings],
+                "cone": None if joint.cone is None else {"angle": joint.cone.angle, "axes": joint.cone.axes},
             }
             for name, joint in mechanism.joints.items()
         ],
@@ -58,6 +59,15 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
                 "gap": {"distance": closure.gap().distance, "angle": closure.gap().angle},
             }
             for name, closure in mechanism.closures.items()
+        ],
+        "laws": [
+            {
+                "name": name,
+                "joints": [mechanism.name_of(joint) for joint in law.joints],
+                "says": f"{law.formula} = {law.constant:g}",
+                "error": law.error(),
+            }
+            for name, law in mechanism.laws.items()
         ],
         "goals": [
             {
@@ -98,6 +108,7 @@ def size_of(mechanism: Mechanism) -> str:
     fixed = sum(not joint.dof for joint in joints)
     parts = [count(len(mechanism.links), "link"), count(len(joints), "joint") + (f" ({fixed} fixed)" if fixed else "")]
     parts += [count(len(mechanism.closures), "loop")] if mechanism.closures else []
+    parts += [count(len(mechanism.laws), "law")] if mechanism.laws else []
     parts += [count(len(mechanism.goals), "goal")] if mechanism.goals else []
     return ", ".join(parts)
 

@@ -61,7 +61,7 @@ def _standard_input() -> str:
     try:
         text = sys.stdin.read()
         if "\0" in text[:4096]:
-            raise UnknownFormat("standard input is binary, not the text of a URDF or JSON mechanism")
+            raise UnknownFormat("standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism")
     except UnicodeDecodeError:
         raise FormatError("standard input is no UTF-8; save it as UTF-8") from None
     except OSError as error:

@@ -50,7 +50,7 @@ def reach(
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     link
         The link; else the one that looks like the end of an arm.
     resolution

@@ -36,7 +36,8 @@ from mechanik.version import __version__
 ABOUT = """Kinematics for any mechanism: look at, check and convert it, compute its poses, and solve for
 joint values.
 
-FILE is a URDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for standard input.
+FILE is a URDF, MJCF, SDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for
+standard input.
 """
 CLOSING = """Exit codes: 0 fine, 1 the answer is no or FILE is no mechanism, 2 wrong use or no such file, 130 Ctrl-C.
 

@@ -53,7 +53,7 @@ def solve(
     Parameters
     ----------
     file
-        A URDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     link
         The link to place; not needed where only one is at the end of a chain.
     position

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanik.comparison.tasks import Exercise, Sizes
-from mechanik.objectives.closures import closure_relations
+from mechanik.objectives.closures import closure_relations, tilts
 from mechanik.objectives.evaluate import evaluate
+from mechanik.objectives.laws import law_relations, law_sums
 from mechanik.spatial import rotation
 from mechanik.spatial.array import Array
 
@@ -26,9 +27,10 @@ class Verdict:
         position, rotation: of the end that is farthest off; m and rad. Not a number where
             the task does not care for the second.
         distance: root of the sum of squares over the ends; m.
-        gap: of the loop that stands open farthest; m or rad.
-        violation: how far outside its limits the worst joint is; m or rad.
-        holds: whether limits are kept and loops shut.
+        gap: of the loop that stands open farthest, or of the law that is broken most; m or rad, or a share of the
+            law's largest factor.
+        violation: how far outside its limits, or its cone, the worst joint is; m or rad.
+        holds: whether limits and laws are kept and loops shut.
         success: whether the ends are there, too.
     """
 
@@ -59,6 +61,9 @@ def judge(exercise: Exercise, sizes: Sizes, number: int, q: Array) -> Verdict:
         is_, should = X[:, :3, :3] @ exercise.direction, wanted[:, :3, :3] @ exercise.direction
         angle = np.arctan2(np.linalg.norm(np.cross(is_, should), axis=-1), np.sum(is_ * should, axis=-1))
     violation = float(max(0.0, np.max(exercise.lower - q, initial=0.0), np.max(q - exercise.upper, initial=0.0)))
+    for name, tilt in tilts(robot.mechanism, q).items():
+        cone = robot.mechanism.joint(name).cone
+        violation = max(violation, 0.0 if cone is None else tilt - cone.angle)
     gap, shut = _loops(exercise, sizes, q)
     slack = 1 + ROUNDING
     there = off.max() <= sizes.tolerance * slack and not angle.max() > sizes.angle_tolerance * slack
@@ -69,7 +74,7 @@ def judge(exercise: Exercise, sizes: Sizes, number: int, q: Array) -> Verdict:
 
 
 def _loops(exercise: Exercise, sizes: Sizes, q: Array) -> tuple[float, bool]:
-    """How far the worst loop stands open, and whether all are shut to the tolerances of the goals."""
+    """How far the worst loop stands open or law is broken, and whether all hold to the tolerances of the goals."""
     mechanism, worst, shut = exercise.robot.mechanism, 0.0, True
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
@@ -77,4 +82,8 @@ def _loops(exercise: Exercise, sizes: Sizes, q: Array) -> tuple[float, bool]:
             apart, turned = float(np.linalg.norm(rows[metres])), float(np.linalg.norm(rows[~metres]))
             worst = max(worst, apart, turned)
             shut &= apart <= sizes.tolerance and turned <= sizes.angle_tolerance
+    for name, relation in law_relations(mechanism).items():
+        off = abs(float(law_sums(mechanism, relation, q))) / mechanism.law(name).scale
+        worst = max(worst, off)
+        shut &= off <= min(sizes.tolerance, sizes.angle_tolerance)
     return worst, shut

@@ -119,6 +119,8 @@ RULES: tuple[Callable[[Mechanism], Iterator[Finding]], ...] = (
     check_motion.limits,
     check_motion.couplings,
     check_motion.loops,
+    check_motion.laws,
+    check_motion.cones,
     check_motion.goals,
     check_body.meshes,
     check_body.shapes,

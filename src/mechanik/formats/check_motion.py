@@ -87,6 +87,25 @@ def loops(mechanism: Mechanism) -> Iterator[Finding]:
             yield Finding("error", "open-loop", f"closure {name!r}", text)
 
 
+def laws(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, law in mechanism.laws.items():
+        off, where = law.error(), f"law {name!r}"
+        if abs(off) > SHUT * law.scale:
+            yield Finding("error", "broken-law", where, f"is off by {amount(off)} where the joints are now")
+        elif not law.resolved()[0]:
+            yield Finding("note", "idle-law", where, "says no more than the couplings of its joints do")
+
+
+def cones(mechanism: Mechanism) -> Iterator[Finding]:
+    from mechanik.objectives.closures import tilts
+
+    for name, tilt in tilts(mechanism, mechanism.q).items():
+        cone = mechanism.joint(name).cone
+        if cone is not None and tilt > cone.angle + SHUT:
+            text = f"tilts by {amount(tilt)} rad where it is now, and its cone leaves it {amount(cone.angle)} rad"
+            yield Finding("error", "outside-cone", f"joint {name!r}", text)
+
+
 def goals(mechanism: Mechanism) -> Iterator[Finding]:
     for name, goal in mechanism.goals.items():
         if goal.closure is None:

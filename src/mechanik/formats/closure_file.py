@@ -2,29 +2,27 @@
 
 They come from a small file `NAME.closures.json` (or `.yaml`, `.yml`) beside `NAME.urdf`, from the block
 <mechanik> in the URDF, and from links that are named in pairs, `closing_NAME_1` and `closing_NAME_2`, which
-exporters from CAD leave behind and whose origins shall meet (a ball). The file holds a list, or {"closures": list}, of
+exporters from CAD leave behind and whose origins shall meet (a ball). The file holds a list, or {"closures": list} with
+what `bonds_file.py` knows beside it, of
 
     {"name": "loop", "kind": "pin", "link": "coupler", "at": {"xyz": [1.8, 0, 0]},
      "onto_link": "rocker", "onto": {"xyz": [1.2, 0, 0], "rpy": [0, 0, 0]}, "axis": "z"}
 
 with `free`, a list of freedoms, in place of `kind` where no kind fits, and without `onto` where the loop is shut as it
 stands. The other keys are `axes_wxyz`, the turn to the closure's axes where `axis` does not say it all,
-and `lower` and `upper`, limits of its freedoms.
+`lower` and `upper`, limits of its freedoms, and `cone` and `cone_axes`, how far which of its axes may tilt.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from mechanik.errors import ClosureError, FileMissing, MechanikError, MissingExtra, UnknownName
-from mechanik.formats.source import open_source
+from mechanik.errors import ClosureError, MechanikError, UnknownName
+from mechanik.formats.beside_urdf import Beside, ClosureSpec
 from mechanik.formats.urdf_shapes import read_place, wxyz_of_rpy
 from mechanik.formats.xml_text import Node
 from mechanik.mechanism.builder import CLOSURES
@@ -37,90 +35,19 @@ from mechanik.mechanism.placing import as_axes
 from mechanik.spatial import Pose, inverse, quaternion
 from mechanik.spatial.array import Array
 
-ENDINGS = (".closures.json", ".closures.yaml", ".closures.yml")
 KEYS = ("name", "kind", "free", "link", "at", "onto_link", "onto", "axis", "axes_wxyz", "lower", "upper")
+CONE = ("cone", "cone_axes")
 PAIR = re.compile(r"closing_(.+)_([12])")
-
-Given = str | Path | Mapping[str, Any] | Sequence[Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class ClosureSpec:
-    """A closure as it is written, and where, for messages."""
-
-    where: str
-    said: Mapping[str, Any]
 
 
 # ---- the three places -------------------------------------------------------------------------
 
 
-def closures_beside(
-    path: Path | None, robot: Node, links: Mapping[str, Link], given: Given = None
-) -> list[ClosureSpec]:
-    """All closures of a URDF. `given` is a file, or its content, and takes the place of the one beside `path`."""
-    if given is None and path is not None:
-        there = [one for one in (path.with_name(path.stem + ending) for ending in ENDINGS) if one.is_file()]
-        given = there[0] if there else None
-        for other in there[1:]:
-            robot.document.warnings.append(f"{other.name} is left out, since there is {there[0].name}.")
-    specs = [] if given is None else read_closures(given)
+def closures_of(said: Beside, robot: Node, links: Mapping[str, Link]) -> list[ClosureSpec]:
+    """All closures of a URDF: those beside it, those in its blocks, and those that links are named for."""
+    specs = said.items("closures")
     specs += [_from_node(node) for block in robot.all("mechanik") for node in block.all("closure")]
     return specs + _pairs(robot, links, {str(spec.said.get("name")) for spec in specs})
-
-
-def read_closures(given: str | Path | Mapping[str, Any] | Sequence[Any]) -> list[ClosureSpec]:
-    """The closures in a JSON or YAML file, or in what such a file would hold."""
-    if isinstance(given, str | Path):
-        where, content = Path(given).name, _content(Path(given))
-    else:
-        where, content = "closures", given
-    if isinstance(content, Mapping):
-        content = cast("Mapping[Any, Any]", content)
-        unknown = [key for key in content if key not in ("closures", "version")]
-        if unknown or "closures" not in content:
-            raise ClosureError(
-                f"{where}: a list of closures is needed, or {{'closures': [...]}}, not {list(content)!r}"
-            )
-        content = content["closures"]
-    if not isinstance(content, list | tuple):
-        raise ClosureError(f"{where}: a list of closures is needed, not {type(content).__name__}")
-    specs: list[ClosureSpec] = []
-    for number, said in enumerate(cast("Sequence[Any]", content), 1):
-        if not isinstance(said, Mapping):
-            raise ClosureError(f"{where}: closure {number} is {said!r}, where names with values are needed")
-        said = cast("Mapping[str, Any]", said)
-        label = f"closure {said['name']!r}" if said.get("name") else f"closure {number}"
-        specs.append(ClosureSpec(f"{where}: {label}", said))
-    return specs
-
-
-def _content(path: Path) -> Any:
-    try:
-        text = open_source(path).text()
-    except FileMissing:
-        raise
-    except MechanikError as error:
-        raise ClosureError(str(error)) from None
-    try:
-        if path.suffix.lower() in (".yaml", ".yml"):
-            return _yaml(text, path.name)
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ClosureError(f"{path.name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except RecursionError:
-        raise ClosureError(f"{path.name}: lists are nested too deeply") from None
-
-
-def _yaml(text: str, name: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtra(f"reading {name}", "yaml") from None
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ClosureError(f"{name}: {' '.join(str(error).split())}") from None
 
 
 def _from_node(node: Node) -> ClosureSpec:
@@ -178,8 +105,8 @@ def close_loops(specs: Sequence[ClosureSpec], links: Mapping[str, Link], joint_n
 
 def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
     for key in said:
-        if key not in KEYS:
-            raise UnknownName("key of a closure", key, KEYS)
+        if key not in (*KEYS, *CONE):
+            raise UnknownName("key of a closure", key, (*KEYS, *CONE))
     name = said.get("name")
     if not isinstance(name, str) or not name:
         raise ClosureError("it has no name")
@@ -203,6 +130,10 @@ def _close(said: Mapping[str, Any], links: Mapping[str, Link]) -> Closure:
     joint.set_limits(
         _limits(said.get("lower"), -np.inf, len(joint.dof)), _limits(said.get("upper"), np.inf, len(joint.dof))
     )
+    if said.get("cone") is not None:
+        joint.set_cone(_number(said["cone"], "cone"), said.get("cone_axes", "z"))
+    elif "cone_axes" in said:
+        raise ClosureError("it has cone_axes and no cone")
     parent.add_child(joint)
     try:
         if said.get("onto") is None:
@@ -246,6 +177,13 @@ def _place(given: Any, what: str) -> tuple[Array, Array]:
     return position, pose.wxyz
 
 
+def _number(given: Any, what: str) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise ClosureError(f"its {what} is {given!r}, where a number is needed") from None
+
+
 def _limits(given: Any, missing: float, size: int) -> list[float]:
     if given is None:
         return [missing] * size
@@ -287,4 +225,6 @@ def describe_closures(
         for side, limits in (("lower", joint.lower), ("upper", joint.upper)):
             if np.isfinite(limits).any():
                 said[side] = [value if np.isfinite(value) else None for value in limits.tolist()]
+        if joint.cone is not None:
+            said["cone"], said["cone_axes"] = joint.cone.angle, joint.cone.axes
         yield said

@@ -19,16 +19,17 @@ from mechanik.formats.json_value import Record, Value, parse
 from mechanik.formats.json_writer import VERSION
 from mechanik.formats.packages import Packages
 from mechanik.formats.source import Source, open_source
-from mechanik.mechanism import DoF, Frame, Goal, Joint, Link, Mechanism
+from mechanik.mechanism import DoF, Frame, Goal, Joint, Law, Link, Mechanism
 from mechanik.mechanism.dof import ALL, as_dofs
+from mechanik.mechanism.law import Freedom
 from mechanik.spatial import Pose
 
 F = TypeVar("F", bound=Frame)
 
-PARTS = ("frames", "links", "joints", "closures", "goals", "couplings", "configurations", "extras")
+PARTS = ("frames", "links", "joints", "closures", "goals", "couplings", "laws", "configurations", "extras")
 PLACE = ("in_frame", "position", "wxyz")
 LINK = (*PLACE, "visuals", "collisions", "inertial")
-STATE = ("lower", "upper", "values", "turn_wxyz", "targets", "rest_pose", "track_turns")
+STATE = ("lower", "upper", "values", "turn_wxyz", "targets", "rest_pose", "track_turns", "cone")
 JOINT = (*PLACE, "parent", "child", "dof", "axes_wxyz", *STATE)
 GOAL = (*PLACE, "on", "dof", "axes", "link", "at")
 
@@ -108,6 +109,8 @@ class _Reader:
             self.want(record)
         for value in top.list("couplings"):
             self.couple(value)
+        for value in top.list("laws"):
+            self.bind(value)
         self.set_states([record for _, record in joints])
         everything = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
         if not everything and not top.has("links"):
@@ -171,6 +174,21 @@ class _Reader:
                 leader_dof=record.get("leader_dof", Value.text, None),
             )
 
+    def bind(self, value: Value) -> None:
+        record = value.object(("terms",), ("name", "constant"))
+        terms: dict[Freedom, list[float]] = {}
+        for one in record["terms"].items(of="terms"):
+            term = one.object(("joint", "factors"), ("dof",))
+            joint = self.joint(term["joint"])
+            with one.blamed():
+                which = term.get("dof", Value.text, None)
+                dof = joint._only_dof("dof") if which is None else joint._free(which)
+            if (joint, dof) in terms:
+                raise JsonError(f"{one.path}: {dof.name} of {joint.name!r} stands in another term already")
+            terms[joint, dof] = term["factors"].numbers()
+        with value.blamed():
+            Law(terms, record.get("constant", Value.number, 0.0), name=record.get("name", Value.text, ""))
+
     def set_states(self, records: list[Record]) -> None:
         """Once all limits and couplings stand, so that nothing moves what was read."""
         joints = list(zip(self.joints.values(), records, strict=True))
@@ -208,6 +226,10 @@ def _joint(record: Record) -> Joint:
     if record.has("lower") or record.has("upper"):
         with record["lower" if record.has("lower") else "upper"].blamed():
             joint.set_limits(*sides)
+    if record.has("cone") and record["cone"].data is not None:
+        cone = record["cone"].object(("angle",), ("axes",))
+        with record["cone"].blamed():
+            joint.set_cone(cone["angle"].number(), cone.get("axes", Value.text, "z"))
     return joint
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from mechanik.errors import JsonError
 from mechanik.formats.json_value import Value
-from mechanik.mechanism import Closure, Frame, Goal, Inertial, Joint, Link, Mechanism, PlacedShape
+from mechanik.mechanism import Closure, Frame, Goal, Inertial, Joint, Law, Link, Mechanism, PlacedShape
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, Sphere
 from mechanik.spatial import Pose
 
@@ -27,6 +27,7 @@ _DEFAULTS: dict[str, Any] = {
     "axes": "goal",
     "ratio": 1.0,
     "offset": 0.0,
+    "constant": 0.0,
 }
 
 Plain = dict[str, Any]
@@ -50,6 +51,7 @@ def describe(mechanism: Mechanism) -> Plain:
         "closures": [_closure(mechanism, closure) for closure in mechanism.closures.values()],
         "goals": [_goal(mechanism, goal) for goal in mechanism.goals.values()],
         "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
+        "laws": [_law(mechanism, name, law) for name, law in mechanism.laws.items()],
         "configurations": _configurations(mechanism),
         "extras": Value(mechanism.extras, "extras").plain(),
     }
@@ -61,7 +63,7 @@ def write_json(mechanism: Mechanism) -> str:
     lean: Plain = {"mechanik": plain["mechanik"], "name": plain["name"]}
     closing = {record["joint"] for record in plain["closures"]}
     is_empty = not (plain["frames"] or plain["joints"] or plain["goals"])
-    for part in ("frames", "links", "joints", "closures", "goals", "couplings"):
+    for part in ("frames", "links", "joints", "closures", "goals", "couplings", "laws"):
         if plain[part] or (part == "links" and is_empty):
             lean[part] = [_lean(record, is_closing=record.get("name") in closing) for record in plain[part]]
     for part in ("configurations", "extras"):
@@ -115,6 +117,7 @@ def _joint(mechanism: Mechanism, joint: Joint) -> Plain:
         "targets": list(joint.targets),
         "rest_pose": list(joint.rest_pose),
         "track_turns": bool(joint.track_turns),
+        "cone": None if joint.cone is None else {"angle": joint.cone.angle, "axes": joint.cone.axes},
     }
 
 
@@ -148,6 +151,14 @@ def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> Plain:
         "ratio": float(coupling.ratio),
         "offset": float(coupling.offset),
     }
+
+
+def _law(mechanism: Mechanism, name: str, law: Law) -> Plain:
+    terms = [
+        {"joint": mechanism.name_of(term.joint), "dof": term.dof.name, "factors": list(term.factors)}
+        for term in law.terms
+    ]
+    return {"name": name, "terms": terms, "constant": law.constant}
 
 
 def _configurations(mechanism: Mechanism) -> Plain:

@@ -14,7 +14,7 @@ from mechanik.mechanism.mechanism import Mechanism
 def urdf_losses(mechanism: Mechanism) -> list[str]:
     """A sentence for each kind of thing that `write_urdf` leaves out or has to say otherwise; none if nothing is lost.
 
-    Values, closures and a free base are not lost: they stand in the block <mechanik>.
+    Values, closures, laws and a free base are not lost: they stand in the block <mechanik>.
     """
     joints, split = mechanism.joints, split_joints(mechanism)
     left_out = {
@@ -23,6 +23,7 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
         "targets of joints": _with(joints, "targets"),
         "rest poses of joints": _with(joints, "rest_pose"),
         "the counting of turns of joints": [name for name, joint in joints.items() if joint.track_turns],
+        "cones of joints": [name for name, one in joints.items() if one.cone is not None and not one.is_closure],
         "extras": list(extras_left_out(mechanism.extras, _with_extras(joints, split))),
     }
     texts = [f"a URDF has no place for {what}: {listed(names)}" for what, names in left_out.items() if names]

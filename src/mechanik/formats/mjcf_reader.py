@@ -6,7 +6,6 @@ Sites are links that are fixed to their body. Loops and couplings come from <equ
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +152,13 @@ class _Tree:
         return joint
 
     def _limit_ball(self, joint: Joint, angle: float) -> None:
-        """MuJoCo bounds the whole turn; a cone and a twist of the same angle are the closest that a joint can have."""
-        if angle >= np.pi:
+        """MuJoCo bounds the whole turn; cones of the same angle for all three axes are the closest that a joint has."""
+        if not 0.0 < angle < np.pi:
             return
-        set_cone: Callable[..., object] | None = getattr(joint, "set_cone", None)
-        if set_cone is None:
-            self.model.warn(f"the range of ball {joint.name!r}, {angle:g} rad, is left out; here a ball has no limits")
-            return
-        set_cone(angle, twist=(-angle, angle))
+        joint.set_cone(angle, "xyz")
         self.model.warn(
-            f"ball {joint.name!r} may turn by {angle:g} rad in all; here its axis may tilt by that "
-            "and it may twist by that, which together lets it go a little further"
+            f"ball {joint.name!r} may turn by {angle:g} rad in all; here each of its axes may tilt by that, "
+            "which together lets it go a little further"
         )
 
     def _fix(self, link: Link, above: Link, X_above_link: Array) -> None:

@@ -90,7 +90,7 @@ def _read(path: Path) -> bytes:
     if not data.strip():
         raise FormatError(f"{path} is empty")
     if b"\0" in data[:4096] and not data.startswith(_BOMS):
-        raise UnknownFormat(f"{path} is a binary file, not the text of a URDF or JSON mechanism")
+        raise UnknownFormat(f"{path} is a binary file, not the text of a URDF, MJCF, SDF or JSON mechanism")
     return data
 
 

@@ -94,5 +94,5 @@ def closure_element(said: Mapping[str, Any]) -> Element:
         elif key == "free":
             element.set(key, " ".join(value))
         else:
-            element.set(key, value if isinstance(value, str) else row(value))
+            element.set(key, value if isinstance(value, str) else text_of(value) if key == "cone" else row(value))
     return element

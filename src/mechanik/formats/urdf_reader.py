@@ -7,6 +7,8 @@ Beyond the format's own elements a file may hold a block of ours, which other to
       <closure name="loop" kind="pin" link="coupler" onto_link="rocker" axis="0 0 1"> <at xyz="1 0 0"/> </closure>
       <values joint="crank" values="0.6"/>
     </mechanik>
+
+with gears, racks and laws as `bonds_file.py` says.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from typing import Any, Literal
 import numpy as np
 
 from mechanik.errors import UrdfError
-from mechanik.formats.closure_file import ClosureSpec, close_loops, closures_beside
+from mechanik.formats.beside_urdf import ClosureSpec, beside
+from mechanik.formats.bonds_file import bonds_of, make_bonds
+from mechanik.formats.closure_file import close_loops, closures_of
 from mechanik.formats.packages import Packages
 from mechanik.formats.source import Source, open_source
 from mechanik.formats.urdf_extras import keep_extras
@@ -37,6 +41,7 @@ from mechanik.mechanism.placing import as_axes
 from mechanik.mechanism.trim import trim as cut_off
 from mechanik.spatial.array import Array
 
+BLOCK = ("closure", "values", "gear", "rack", "law")
 UNLIMITED = 1e30
 """A limit from here on means none: files say so where the format demands a number."""
 
@@ -59,8 +64,8 @@ def read_urdf(
         mimic: whether joints that mimic others follow them, or move by themselves.
         trim: whether branches without a moving joint are cut off.
         packages: package name to folder, for `package://` and `model://`.
-        closures: loops to close: a JSON or YAML file, or its content. If it is not given, the file
-            NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if there is one.
+        closures: loops to close, and gears, racks and laws: a JSON or YAML file, or its content. If it is not given,
+            the file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if there is one.
     Returns:
         A mechanism whose `warnings` say what was odd, and whose `extras` keep what only simulators and
         controllers use: by subject ("limits", "safety", "dynamics", "calibration") and joint name.
@@ -96,7 +101,11 @@ def read_urdf(
     if mimic:
         couple(specs, joints)
     joints |= floating
-    _stand_and_close(robot, joints, links, closures_beside(opened.path, robot, links, closures))
+    said = beside(opened.path, robot, closures)
+    bonds = bonds_of(said, robot)
+    make_bonds(bonds, joints, ("gear", "rack"))
+    _stand_and_close(robot, joints, links, closures_of(said, robot, links))
+    make_bonds(bonds, joints, ("law",))
 
     name = robot.attributes.get("name", "").strip() or (opened.path.stem if opened.path is not None else "")
     mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)
@@ -128,8 +137,9 @@ def _free_base(robot: Node, base: str | None, specs: Sequence[JointSpec]) -> str
         for child in block.children:
             if child.tag == "base":
                 base, name = base or "free", child.need("free")
-            elif child.tag not in ("closure", "values"):
-                raise child.fault("is unknown in the block <mechanik>; it holds <base>, <closure> and <values>")
+            elif child.tag not in BLOCK:
+                known = ", ".join(f"<{tag}>" for tag in ("base", *BLOCK))
+                raise child.fault(f"is unknown in the block <mechanik>; it holds {known}")
     if base != "free":
         return None
     taken = {spec.name for spec in specs}

@@ -78,7 +78,8 @@ def joint_specs(robot: Node, links: Mapping[str, Node]) -> list[JointSpec]:
         if child in holders:
             raise node.fault(
                 f"holds the link {child!r}, which joint {holders[child]!r} holds already; "
-                "a loop is closed with a closure, not with a second parent"
+                "a loop is closed with a closure, not with a second parent: leave this joint out and write it as a "
+                '"closure" into NAME.closures.json beside the file, or as <closure> into a block <mechanik> in it'
             )
         holders[child] = name
         specs.append(JointSpec(node, name, kind, parent, child))

@@ -5,8 +5,8 @@
   but the last. So the values are called as before. A ball becomes three turns.
 - Where a link's frame or a joint's axes are turned in a way that URDF cannot say, a fixed joint NAME.end follows.
 - Roots that do not stand at the origin of the world, or more than one, hang on a link `world`.
-- Closures, a free base, and values other than those that reading gives anyway go into the block <mechanik>, which other
-  tools ignore.
+- Closures, laws, a free base, and values other than those that reading gives anyway go into the block <mechanik>, which
+  other tools ignore.
 - An rpy that would not give back the orientation to the last bit is accompanied by its quaternion `wxyz`.
 
 `urdf_losses` says what has no place in a URDF: goals, targets, rest poses and some more.
@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from mechanik.errors import UrdfError
+from mechanik.formats.bonds_file import law_element
 from mechanik.formats.closure_file import describe_closures
 from mechanik.formats.urdf_elements import add_origin, closure_element, link_element, material_element, shared_materials
 from mechanik.formats.urdf_extras import SUBJECTS, extra_attributes
@@ -105,6 +106,8 @@ class _Writer:
         self.links += self._between
         names = {link: name for name, link in mechanism.links.items()}
         self.block += [closure_element(said) for said in describe_closures(mechanism.closures, names, world)]
+        whole = {joint: name for name, joint in mechanism.joints.items() if not self._parts_of(joint)}
+        self.block += [law_element(law, name, self._parts, whole) for name, law in mechanism.laws.items()]
         for name, joint in mechanism.joints.items():
             self.block += values_elements(name, joint, self._parts_of(joint))
 

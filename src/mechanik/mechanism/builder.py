@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypedDict, Unpack
 
-from mechanik.errors import DuplicateName, StructureError, UnknownName
+from mechanik.errors import DuplicateName, StructureError, UnknownName, WrongKind
 from mechanik.mechanism.bonds import Bonds
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.dof import ALL, ROTATIONS, DoF, DoFLike, as_dofs
@@ -177,8 +177,13 @@ class Builder(Bonds):
             if kind not in CLOSURES:
                 raise UnknownName("kind of closure", kind, CLOSURES)
             free = CLOSURES[kind]
-        else:
+        elif isinstance(kind, Iterable):
             free = as_dofs(kind)
+        else:  # a single freedom is too easily something else
+            raise WrongKind(
+                f"the kind of closure {name!r} is one of {', '.join(CLOSURES)}, "
+                f'or a list of the freedoms that stay, as ["Z", "EZ"], not {kind!r}'
+            )
         for link in (a, b):
             if link not in self._links:
                 raise UnknownName("link", link, self._links)
@@ -228,6 +233,8 @@ class Builder(Bonds):
         return Mechanism([link.root for link in self._links.values()], name=self.name)
 
     def _check_new(self, name: str, parent: str) -> None:
+        if name == "":
+            raise StructureError("a joint, a closure or a goal of a builder needs a name, and '' is none")
         if name in self._joints:
             raise DuplicateName(f"two joints are called {name!r}; names must be unique")
         if parent not in self._links and self._links:

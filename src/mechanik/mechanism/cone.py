@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mechanik.errors import LimitsError, WrongKind
+from mechanik.errors import DoFError, LimitsError, WrongKind
+from mechanik.mechanism.dof import DoFLike
 from mechanik.mechanism.door import as_number
+from mechanik.mechanism.freedoms import Freedoms
 
 LETTERS = "xyz"
 
@@ -15,8 +18,8 @@ LETTERS = "xyz"
 class Cone:
     """Some axes of motion of a joint stay within `angle` of where they stand at zero.
 
-    With z alone it may twist about z as it likes. With all three the whole turn is bounded too: it is at most `angle`
-    about any one of the axes, and at most 1.23 times that about an axis between them, if the angle is below 1 rad.
+    With z alone it may twist about z as it likes. With all three the whole turn is bounded too: by `angle` about each
+    of them, and by a quarter more about an axis between them (for angles up to 0.9 rad).
 
     Attributes:
         angle: rad, above 0 and below pi; half of the opening.
@@ -40,3 +43,40 @@ class Cone:
     def directions(self) -> tuple[int, ...]:
         """Which axes: 0, 1, 2."""
         return tuple(LETTERS.index(one) for one in self.axes)
+
+
+class Tilting(Freedoms):
+    """Freedoms of which several may be turns, and which may have a cone."""
+
+    _cone: Cone | None
+
+    def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        """Choose the freedoms anew: values, limits and cone are reset."""
+        super().set_dof(dof)
+        self._cone = None
+
+    @property
+    def cone(self) -> Cone | None:
+        """How far its axes may tilt; None if that is not limited."""
+        return self._cone
+
+    def set_cone(self, angle: float | None, axes: str = "z") -> None:
+        """Limit how far a ball or a universal joint may tilt, in the tree or closing a loop; None takes it away.
+
+        Solvers keep it as they keep loops shut. A joint that is moved by hand may leave it, as it may open a loop.
+
+        Args:
+            angle: rad, above 0 and below pi.
+            axes: which of its axes of motion stay within `angle` of where they stand at zero. With "z" it may twist
+                as it likes; with "xyz" it may turn by `angle` about each of them, and by little more in all.
+        """
+        if angle is None:
+            self._cone = None
+        else:
+            turns = sum(dof.is_rotation for dof in self._dof)
+            if turns < 2:
+                raise DoFError(
+                    f"{self} turns by {turns} of its freedoms, and a cone is for two or three; use set_limits"
+                )
+            self._cone = Cone(angle, axes)
+        self._touch()

@@ -6,7 +6,10 @@ Following parents and children would nest as deep as an arm has joints, and Pyth
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
+
+import numpy as np
 
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.coupling import Coupling
@@ -52,7 +55,10 @@ def restore(flat: dict[str, Any]) -> list[Frame]:
     frames: list[Frame] = []
     for kind, fields in flat["frames"]:
         fresh: Frame = kind()
-        vars(fresh).update(fields)
+        # shapes and masses cannot change and are shared; what a copy may write into is its own
+        vars(fresh).update(
+            {k: deepcopy(v) if isinstance(v, np.ndarray | dict | list) else v for k, v in fields.items()}
+        )
         for key in FROZEN & vars(fresh).keys():  # pickling forgets that arrays are read-only
             read_only(vars(fresh)[key])
         frames.append(fresh)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mechanik.errors import CouplingError, DoFError, StructureError, WrongKind
-from mechanik.mechanism.cone import Cone
+from mechanik.errors import CouplingError, StructureError, WrongKind
+from mechanik.mechanism.cone import Tilting
 from mechanik.mechanism.dof import DoF, DoFLike
 from mechanik.mechanism.door import as_number
 from mechanik.mechanism.frame import Frame
-from mechanik.mechanism.freedoms import Freedoms
 from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from mechanik.mechanism.link import Link
 
 
-class Joint(Freedoms):
+class Joint(Tilting):
     """Hangs on a link and holds one link, or is closed onto one.
 
     Args:
@@ -59,7 +58,6 @@ class Joint(Freedoms):
         self._couplings: dict[DoF, Coupling] = {}
         self._followers: list[Coupling] = []
         self._laws: list[Law] = []
-        self._cone: Cone | None = None
         super().__init__(name, dof, position, wxyz, axes_wxyz)
         if axis is not None:
             self.axis = axis
@@ -79,7 +77,6 @@ class Joint(Freedoms):
     def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
         """Choose the freedoms anew: values, limits, cone, targets, rest pose, couplings and laws are reset."""
         super().set_dof(dof)
-        self._cone = None
         for coupling in {*self._couplings.values(), *self._followers}:  # one with itself stands in both
             coupling.undo()
         for law in tuple(self._laws):
@@ -137,34 +134,6 @@ class Joint(Freedoms):
     def nearest_rest_value(self, dof: DoFLike) -> float | None:
         """The rest value as it should be approached from the present value: see `track_turns`."""
         return self._nearest(self._free(dof), self._rest_pose)
-
-    # ---- cone -------------------------------------------------------------------------------
-
-    @property
-    def cone(self) -> Cone | None:
-        """How far its axes may tilt; None if that is not limited."""
-        return self._cone
-
-    def set_cone(self, angle: float | None, axes: str = "z") -> None:
-        """Limit how far a ball or a universal joint may tilt, in the tree or closing a loop; None takes it away.
-
-        Solvers keep it as they keep loops shut. A joint that is moved by hand may leave it, as it may open a loop.
-
-        Args:
-            angle: rad, above 0 and below pi.
-            axes: which of its axes of motion stay within `angle` of where they stand at zero. With "z" it may twist
-                as it likes; with "xyz" it may turn by `angle` about each of them, and by little more in all.
-        """
-        if angle is None:
-            self._cone = None
-        else:
-            turns = sum(dof.is_rotation for dof in self._dof)
-            if turns < 2:
-                raise DoFError(
-                    f"{self} turns by {turns} of its freedoms, and a cone is for two or three; use set_limits"
-                )
-            self._cone = Cone(angle, axes)
-        self._touch()
 
     # ---- child and closure ------------------------------------------------------------------
 

@@ -77,13 +77,7 @@ class Law:
         return f"<law {self._name!r}>" if self._name else "<unnamed law>"
 
     def __repr__(self) -> str:
-        texts = [
-            f"{factor:g} {term.joint.name}.{term.dof.name}{f'^{power}' if power > 1 else ''}"
-            for term in self._terms
-            for power, factor in enumerate(term.factors, start=1)
-            if factor
-        ]
-        return f"<law {self._name!r}: {' + '.join(texts)} = {self._constant:g}, off by {self.error():.3g}>"
+        return f"<law {self._name!r}: {self.formula} = {self._constant:g}, off by {self.error():.3g}>"
 
     @property
     def name(self) -> str:
@@ -96,6 +90,16 @@ class Law:
     @property
     def constant(self) -> float:
         return self._constant
+
+    @property
+    def formula(self) -> str:
+        """Its terms, for people: `1 left.EZ + 0.5 left.EZ^2 + -2 slide.Z`."""
+        return " + ".join(
+            f"{factor:g} {term.joint.name}.{term.dof.name}{f'^{power}' if power > 1 else ''}"
+            for term in self._terms
+            for power, factor in enumerate(term.factors, start=1)
+            if factor
+        )
 
     @property
     def joints(self) -> tuple[Joint, ...]:

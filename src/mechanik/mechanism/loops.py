@@ -35,8 +35,9 @@ class Loops:
         itself does not move: `mechanism.apply(assembly)` does that.
 
         Args:
-            drive: by joint (`crank_joint`) or freedom (`base.X`); m, and rad that count full turns. A joint that closes
-                a loop may drive too. None: the loops are shut, and that is all.
+            drive: by joint (`crank_joint`) or freedom (`base.X`); m, and rad that count full turns. A joint with a
+                ball drives as a whole (`base`). A joint that closes a loop may drive too. None: the loops are shut, and
+                that is all.
             q0: (nq,) where it is, even with loops open, or the assembly before this one, which also knows which way it
                 was going; where the mechanism stands if not given.
             steps: at least so many.
@@ -91,8 +92,8 @@ class Loops:
         needed; refused while a loop stands open.
 
         Args:
-            drive: joints (`crank_joint`) or freedoms (`base.X`); a joint that closes a loop may be among them. None:
-                those that `mk.structure` chooses.
+            drive: joints (`crank_joint`) or freedoms (`base.X`, and of a ball the turns about its own axes, `base.EX`);
+                a joint that closes a loop may be among them. None: those that `mk.structure` chooses.
             q: (nq,), with all loops shut; the present configuration if it is not given.
             point: (3,), in the link's frame; its origin if not given.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -302,6 +303,10 @@ class Mechanism(Loops):
             pass
         return self.kinematics.jacobian(self._link_name(link), self.q if q is None else q, p_link)
 
+    def copy(self) -> Mechanism:
+        """Another mechanism that is like this one as it stands, and goes its own ways."""
+        return deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: the graph and what people gave it, nothing that is computed."""
         kept = {name: dict(values) for name, values in self.configurations._kept.items()}
@@ -310,7 +315,7 @@ class Mechanism(Loops):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(restore(state["flat"]), name=state["name"], warnings=state["warnings"])
-        self.extras = state["extras"]
+        self.extras = deepcopy(state["extras"])
         self.configurations._kept.update(state["kept"])
 
     # ---- inside -----------------------------------------------------------------------------
@@ -346,6 +351,7 @@ class Mechanism(Loops):
         self._kinematics: Kinematics | None = None
         self._paths: Mapping[Any, Array] = {}
         self._nv = 0
+        self._kept: dict[str, object] = {}  # what was worked out from the graph as it is now
         self._seen = tuple(root._revision for root in self._roots)
         self._edits = Frame.edits
 

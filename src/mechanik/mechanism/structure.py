@@ -45,7 +45,9 @@ class Structure:
             ways. Zero also where the freedoms at q lead nowhere, so that it can only shake.
         drives: freedoms that determine all others but the idle motions; joints of one freedom before those of several,
             bodies that float last, near the root before far from it, and then in order. Chosen beside q, where nothing
-            is special.
+            is special. `closed_jacobian` and `assemble` take them as they are named: a joint with a ball that drives
+            as a whole by its name (`base`), since no angle of a ball has a value of its own. Of a ball that drives in
+            part the turns about its own axes are named (`base.EX`), which have velocities and no values.
         followers: freedoms that the drives move.
         still: freedoms that loops or limits hold where they are.
         idle: motions of a part that move nothing else, each by the joints that move in it.
@@ -94,7 +96,7 @@ class Analysis:
 
     def spins(self, at: Motions) -> Array:
         """The idle motions at a place close by, (nv, k)."""
-        return np.array([one.at(at) for one in self.idle]).reshape(-1, at.A.shape[1]).T
+        return np.array([one.at(at) for one in self.idle]).reshape(len(self.idle), at.A.shape[1]).T
 
 
 def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
@@ -109,16 +111,17 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
     here, beside, names = seen.here, seen.beside, mechanism.space.v_names
     spins = seen.spins(beside)
     ways = without(beside.basis(), spins) if seen.drives else spins[:, :0]
+    called = _called(mechanism, seen.drives)
     moving, spinning = (set(np.flatnonzero(np.abs(some).max(axis=1, initial=0.0) > WEAK)) for some in (ways, spins))
     return Structure(
         mobility=counted_in(here),
         generic_dof=int(beside.can_move.sum()) - seen.rank,
-        drives=tuple(names[k] for k in seen.drives),
+        drives=tuple(dict.fromkeys(called.values())),
         followers=tuple(names[k] for k in sorted(moving - set(seen.drives))),
         still=tuple(name for k, name in enumerate(names) if k not in moving | spinning),
         idle=tuple(one.joints for one in seen.idle),
         redundant_rows=tuple(_redundant(here)),
-        loops=tuple(_loops(mechanism, here, seen.drives)),
+        loops=tuple(_loops(mechanism, here, called)),
     )
 
 
@@ -130,7 +133,7 @@ def analyse(mechanism: Mechanism, q: Array, active: Mask | None = None, tool: st
         tool: a link whose motion is never idle.
     """
     here = shut_motions(mechanism, q, active)
-    refuse_open(here)
+    refuse_open(mechanism, here)
     around = neighbours(mechanism, here)
     beside = max(around, key=lambda one: one.rank, default=here)
     rank = max(here.rank, beside.rank)
@@ -141,15 +144,33 @@ def analyse(mechanism: Mechanism, q: Array, active: Mask | None = None, tool: st
     return Analysis(here, beside, tuple(around), rank, idle, drives)
 
 
-def refuse_open(here: Motions, tolerance: float = 1e-6) -> None:
-    """Raise if a loop stands open (m and rad)."""
+def refuse_open(mechanism: Mechanism, here: Motions, tolerance: float = 1e-6) -> None:
+    """Raise if a loop stands open (m and rad), or a law is broken (in shares of its largest factor)."""
     for one in here.constraints:
-        gap = float(np.abs(one.gap).max(initial=0.0))
-        if gap > tolerance:
-            raise StructureError(
-                f"{one.name!r} stands open by {gap:.3g}, and only a shut loop has velocities and a structure; "
-                "shut it first, with mechanism.assemble()"
-            )
+        if np.abs(one.gap).max(initial=0.0) <= tolerance:
+            continue
+        if one.kind == "law":
+            off = float(one.gap[0]) * mechanism.law(one.name).scale
+            wrong, mended = f"law {one.name!r} is off by {off:.3g}", "have it kept"
+        else:
+            metres, radians = (float(np.linalg.norm(one.gap[some])) for some in (one.in_metres, ~one.in_metres))
+            gap = f"{metres:.3g} m" if metres >= radians else f"{radians:.3g} rad"
+            wrong, mended = f"loop {one.name!r} stands open by {gap}", "shut it"
+        raise StructureError(
+            f"{wrong}, and only where all loops are shut and all laws kept are there velocities and a structure; "
+            f"{mended} first: mechanism.apply(mechanism.assemble())"
+        )
+
+
+def _called(mechanism: Mechanism, drives: list[int]) -> dict[int, str]:
+    """What each drive is called: freedoms of a joint with a ball, if all of them drive, by the joint."""
+    called = {k: mechanism.space.v_names[k] for k in drives}
+    for joint, slot in mechanism.kinematics.slots.items():
+        if slot.ball_v is not None:
+            own = [*slot.v.values(), *range(slot.ball_v, slot.ball_v + 3)]
+            if called.keys() >= set(own):
+                called |= dict.fromkeys(own, mechanism.name_of(joint))
+    return called
 
 
 def _drives(mechanism: Mechanism, at: Motions, idle: list[Idle]) -> list[int]:
@@ -185,7 +206,7 @@ def _redundant(here: Motions) -> list[tuple[str, str]]:
     return [label for k, label in enumerate(labels) if k not in new]
 
 
-def _loops(mechanism: Mechanism, here: Motions, drives: list[int]) -> list[Loop]:
+def _loops(mechanism: Mechanism, here: Motions, drives: dict[int, str]) -> list[Loop]:
     groups: list[tuple[list[Constraint], set[int]]] = []
     for one in here.constraints:
         mine, moves = [one], set(one.moves)
@@ -197,14 +218,14 @@ def _loops(mechanism: Mechanism, here: Motions, drives: list[int]) -> list[Loop]
     for mine, moves in groups:
         members = here.can_move & np.isin(np.arange(mechanism.nv), list(moves))
         counts = counted_in(gathered(mechanism, here.q, mine, members))
-        freedoms, own = sorted(moves), [k for k in drives if k in moves]
+        freedoms, own = sorted(moves), [name for k, name in drives.items() if k in moves]
         loops.append(
             Loop(
                 closures=tuple(one.name for one in mine if one.kind == "closure"),
                 laws=tuple(one.name for one in mine if one.kind == "law"),
                 freedoms=tuple(names[k] for k in freedoms),
                 mobility=counts,
-                drives=tuple(names[k] for k in own),
+                drives=tuple(dict.fromkeys(own)),
             )
         )
     return loops

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.errors import DoFError, StructureError
+from mechanik.errors import DoFError, StructureError, WrongKind
 from mechanik.mechanism.by_name import _named as joint_and_freedoms
 from mechanik.mechanism.closure import Closure
 from mechanik.mechanism.constraints import closure_axes
@@ -64,7 +64,7 @@ class ClosedJacobian:
     _scaled: Array
 
     def __repr__(self) -> str:
-        text = f"{', '.join(self.drives)} to {self.link!r}, condition {self.condition:.3g}"
+        text = f"{', '.join(self.drives) or 'no drive'} to {self.link!r}, condition {self.condition:.3g}"
         for what, names in (("dependent", self.dependent), ("undetermined", self.undetermined)):
             text += f"; {what}: {', '.join(names)}" if names else ""
         return f"<closed Jacobian: {text}>"
@@ -99,7 +99,7 @@ def closed_jacobian(
     """See `Mechanism.closed_jacobian`."""
     p_link = np.zeros(3) if point is None else as_vector(point, 3, "point")
     here = shut_motions(mechanism, mechanism.q if q is None else mechanism._one(q))
-    refuse_open(here)
+    refuse_open(mechanism, here)
     placed = Placed(mechanism.kinematics, here.q)
     tool = placed.carried(link)
     J_tree = tool.at(apply(tool.X, p_link))
@@ -110,7 +110,7 @@ def closed_jacobian(
         rows, units = np.eye(mechanism.nv)[seen.drives], here.unit[seen.drives]
         ways = without(ways, seen.spins(here))
     else:
-        names, rows, units = _drive_rows(mechanism, placed, [drive] if isinstance(drive, str) else list(drive), here)
+        names, rows, units = _drive_rows(mechanism, placed, _as_names(drive), here)
     driven = rows * here.unit / units[:, None] @ ways
     rest = null_space(driven, _strong(driven))
     if drive is not None and rest.shape[1]:  # what stays undetermined may be idle only
@@ -164,6 +164,17 @@ def _drive_rows(
     if not rows:
         raise StructureError("no drive is named; leave `drive` out to have drives chosen")
     return names, np.array(rows), np.array(units)
+
+
+def _as_names(drive: Iterable[str] | str) -> list[str]:
+    """Drives by name."""
+    if not isinstance(drive, Iterable):
+        raise WrongKind(f"drives are given by name, as 'crank_joint' or ['left', 'base.X'], not as {drive!r}")
+    names: list[str] = [drive] if isinstance(drive, str) else list(drive)
+    for name in names:
+        if not isinstance(name, str):
+            raise WrongKind(f"a drive is given by the name of a joint or freedom, not as {name!r}")
+    return names
 
 
 def _column(joint: Joint, dof: DoF, mechanism: Mechanism) -> tuple[int, float]:

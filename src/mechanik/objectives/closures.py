@@ -33,22 +33,32 @@ def closure_limits(mechanism: Mechanism, closure: Closure, weight: float = 1.0) 
     Those of every shift, of a turn that is the only free one, and a cone. How far each of two or three turns has gone,
     no kind of row can say.
     """
+    found = [relation for _, relation in closing_limits(mechanism, closure, weight)]
+    return (*found, *closure_cone(mechanism, closure, weight))
+
+
+def closing_limits(
+    mechanism: Mechanism, closure: Closure, weight: float = 1.0
+) -> list[tuple[tuple[DoF, ...], Relation]]:
+    """Of `closure_limits` all but the cone, with the freedom that each row measures (a turn from its middle)."""
     joint = closure.joint
     if not isinstance(joint, Joint):
-        return ()
+        return []
     a, X_a, b, X_b = _ends(mechanism, closure)
     limits = {dof: joint.limits(dof) for dof in joint.dof if np.isfinite(joint.limits(dof)).any()}
-    found: list[Relation] = []
+    found: list[tuple[tuple[DoF, ...], Relation]] = []
 
-    def add(rows: tuple[int, ...], X_a: Array, X_b: Array, lower: list[float], upper: list[float]) -> None:
+    def add(
+        dofs: list[DoF], rows: tuple[int, ...], X_a: Array, X_b: Array, lower: list[float], upper: list[float]
+    ) -> None:
         low, high = read_only(np.array(lower)), read_only(np.array(upper))
         ends = read_only(X_a), read_only(X_b)
-        found.append(Relation(Kind.POSE, rows, a, b, *ends, lower=low, upper=high, weight=weight))
+        found.append((tuple(dofs), Relation(Kind.POSE, rows, a, b, *ends, lower=low, upper=high, weight=weight)))
 
     shifts = [dof for dof in TRANSLATIONS if dof in limits]
     if shifts:
         low, high = zip(*(limits[dof] for dof in shifts), strict=True)
-        add(tuple(dof.direction for dof in shifts), X_a.copy(), X_b.copy(), list(low), list(high))
+        add(shifts, tuple(dof.direction for dof in shifts), X_a.copy(), X_b.copy(), list(low), list(high))
     turns = [dof for dof in ROTATIONS if dof in joint.dof]
     if len(turns) == 1 and turns[0] in limits:
         k, (low, high) = turns[0].direction, limits[turns[0]]
@@ -56,8 +66,8 @@ def closure_limits(mechanism: Mechanism, closure: Closure, weight: float = 1.0) 
             # a rotation vector knows angles up to half a turn only, so it is measured from the middle
             middle = make(rotation.exp(0.5 * (low + high) * np.eye(3)[k]), np.zeros(3))
             half = 0.5 * (high - low)
-            add((5,), X_a @ middle @ ONTO[k], X_b @ ONTO[k], [-half], [half])
-    return (*found, *closure_cone(mechanism, closure, weight))
+            add(turns, (5,), X_a @ middle @ ONTO[k], X_b @ ONTO[k], [-half], [half])
+    return found
 
 
 def closure_cone(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:

@@ -27,9 +27,7 @@ def cone_relations(mechanism: Mechanism) -> dict[str, tuple[Relation, ...]]:
     return found
 
 
-def cone_rows(
-    cone: Cone, a: str | None, X_a: Array, b: str, X_b: Array, weight: float = 1.0
-) -> tuple[Relation, ...]:
+def cone_rows(cone: Cone, a: str | None, X_a: Array, b: str, X_b: Array, weight: float = 1.0) -> tuple[Relation, ...]:
     """One row for each axis: z of frame A, and z of frame B, which stand alike where the joint is at zero.
 
     Args:
@@ -47,7 +45,7 @@ def cone_rows(
 
 
 def joint_start(mechanism: Mechanism, joint: Joint | Goal) -> tuple[str | None, Array, Array]:
-    """The link on which a joint hangs (None: the world), its axes of motion there, and the turn to them, (4, 4) each."""
+    """The link on which a joint hangs (None: the world), its axes of motion there, and the turn to them; (4, 4)."""
     X_a, above = joint.matrix, joint.parent
     while above is not None and not isinstance(above, Link):
         X_a, above = above.matrix @ X_a, above.parent

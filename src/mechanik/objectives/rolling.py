@@ -49,10 +49,9 @@ def _rolling_surface(ground: Terrain, radius: float, finer: int) -> Terrain:
     counts = [finer * (count - 1 + 2 * beyond) + 1 for count in ground.heights.shape]
     cell = ground.cell / finer
     origin: Array = ground.origin - beyond * ground.cell
-    x: Array = origin[0] + cell * np.arange(counts[1])
-    y: Array = origin[1] + cell * np.arange(counts[0])
     shift, spacing = _best_on_lattice(ground, radius, finer, origin, (counts[0], counts[1]))
-    places: Array = np.stack(np.meshgrid(x, y), axis=-1)
+    rows, columns = np.indices(counts, dtype=np.float64)
+    places = origin + cell * np.stack([columns, rows], axis=-1)
     heights, touched = _climb(ground, radius, places.reshape(-1, 2), shift, spacing)
     heights, touched = heights.reshape(counts), touched.reshape(places.shape)
     for axis, way in ((0, 1), (0, -1), (1, 1), (1, -1)):  # where the ball touches next door it may touch here too

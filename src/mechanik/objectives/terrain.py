@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.errors import ObjectiveError, ShapeError
+from mechanik.errors import NotFinite, ObjectiveError, ShapeError
 from mechanik.mechanism.door import as_number, as_vector, read_only
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -31,10 +31,7 @@ class Terrain:
     origin: Array
 
     def __init__(self, heights: ArrayLike, cell: float, origin: ArrayLike = (0.0, 0.0)) -> None:
-        try:
-            field = np.array(heights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ShapeError("heights of a terrain are numbers, (ny, nx)") from None
+        field = _numbers(heights, "heights of a terrain are numbers, (ny, nx)")
         if field.ndim != 2 or min(field.shape) < 2:
             raise ShapeError(f"heights of a terrain are (ny, nx), two or more each way, not of shape {field.shape}")
         if not np.isfinite(field).all():
@@ -54,11 +51,11 @@ class Terrain:
 
     def height(self, x: ArrayLike, y: ArrayLike) -> Array:
         """(...), m, at x and y (...), m."""
-        return self.height_and_slope(x, y)[0]
+        return self.height_and_slope(*_places(x, y))[0]
 
     def normal(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Unit vectors (..., 3) that stand upright on the ground at x and y (...)."""
-        _, by_x, by_y = self.height_and_slope(x, y)
+        _, by_x, by_y = self.height_and_slope(*_places(x, y))
         up = np.stack([-by_x, -by_y, np.ones_like(by_x)], axis=-1)
         return up / np.linalg.norm(up, axis=-1, keepdims=True)
 
@@ -115,3 +112,27 @@ class Terrain:
         one, none = np.ones_like(t), np.zeros_like(t)
         powers = [[one, t, t**2, t**3], [none, one, 2 * t, 3 * t**2], [none, none, 2 * one, 6 * t]]
         return which, np.stack([np.stack(some, axis=-1) for some in powers], axis=-2) @ CATMULL_ROM.T
+
+
+def _numbers(given: ArrayLike, what: str) -> Array:
+    """float64, copied; text and complex numbers are refused, which NumPy would read or cut."""
+    try:
+        found = np.asarray(given)
+        if found.dtype.kind in "USc":
+            raise ShapeError(what)
+        return np.array(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(what) from None
+
+
+def _places(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """x and y as arrays of one shape, finite."""
+    px, py = (_numbers(one, f"a place on a terrain is x and y, numbers in m; not {one!r}") for one in (x, y))
+    for name, one in (("x", px), ("y", py)):
+        if not np.isfinite(one).all():
+            raise NotFinite(f"{name} of a place on a terrain is {one[~np.isfinite(one)].flat[0]}; it must be finite")
+    try:
+        bx, by = np.broadcast_arrays(px, py)
+    except ValueError:
+        raise ShapeError(f"x and y of places on a terrain do not go together: {px.shape} and {py.shape}") from None
+    return bx, by

@@ -14,8 +14,8 @@ from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.closures import closure_limits, closure_relations
-from mechanik.objectives.evaluate import counts, evaluate, outside
 from mechanik.objectives.cones import cone_relations
+from mechanik.objectives.evaluate import counts, evaluate, outside
 from mechanik.objectives.laws import law_relations
 from mechanik.objectives.objective import lengths
 from mechanik.objectives.relation import Kind, Relation

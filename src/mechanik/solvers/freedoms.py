@@ -78,7 +78,7 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
             raise LimitsError(f"limits of {name!r} are {low:g} and {high:g}; the lower must not be above the upper")
         q, v = places(mechanism, name)
         if len(q) != len(v):
-            raise LimitsError(f"joint {name!r} is a ball, which has no limits; use InCone for one")
+            raise LimitsError(f"joint {name!r} is a ball, which has no limits; Joint.set_cone gives it one")
         lower[q], upper[q] = low, high
     return lower, upper
 

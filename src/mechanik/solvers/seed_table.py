@@ -178,7 +178,7 @@ def shut_all(problem: Problem, starts: Array, options: Options, watch: Watch) ->
     finally:
         packed.ints[N_STAGES] = stages
         packed.at["x"][nq:] = beyond_q
-    return np.array(found).reshape(-1, nq), np.array(is_shut, dtype=np.bool_)
+    return np.array(found).reshape(len(found), nq), np.array(is_shut, dtype=np.bool_)
 
 
 def moving_numbers(problem: Problem, locked: Mask) -> Mask:

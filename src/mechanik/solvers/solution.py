@@ -19,6 +19,7 @@ from mechanik.kernels.solver_state import (
     SUCCESS,
 )
 from mechanik.mechanism import Mechanism
+from mechanik.mechanism.motions import motions
 from mechanik.objectives import Error, Objective
 from mechanik.solvers.status import BY_CODE, ChainReport, Status
 from mechanik.spatial.array import Array
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 AT_LIMIT = 1e-9
 AT_EDGE = 1e-8
-"""Rad; an axis that is so near to the edge of its cone stands there."""
+"""Rad, and m; an axis so near to the edge of its cone, or a closing joint so near to its limit, stands there."""
 KEPT = 1e-9
 """A law is kept if it is off by no more than this share of its largest factor."""
 
@@ -233,7 +234,11 @@ class Solution:
 
     @property
     def active_limits(self) -> Mapping[str, str]:
-        """Freedoms that stand at a limit: "lower" or "upper", by name; and joints at the edge of their cone: "cone"."""
+        """Freedoms that stand at a limit: "lower" or "upper", by name; and joints at the edge of their cone: "cone".
+
+        Freedoms of joints that close a loop are among them. Of one that turns in several ways only shifts and the cone
+        have limits that solvers keep.
+        """
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
         at: dict[str, str] = {}
@@ -242,6 +247,7 @@ class Solution:
                 at[name] = "lower"
             elif low < high and value >= high - AT_LIMIT:
                 at[name] = "upper"
+        at |= self._at_closing_limits()
         if any(joint.cone is not None for joint in self.mechanism.joints.values()):
             at |= self._at_cones()
         return at
@@ -260,12 +266,16 @@ class Solution:
 
     @property
     def conflicts(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of objectives of which the first is not met, and could be followed but for the second."""
+        """Pairs of objectives of which the first is not met, and could be followed but for the second.
+
+        What loops and laws forbid is left out of what objectives pull at.
+        """
         unmet = set(self.unmet)
         if not unmet:
             return ()
+        ways = self._ways()
         pulls = {
-            name: one.jacobian(self.mechanism, self.q).T @ one.residual(self.mechanism, self.q)
+            name: ways.T @ (one.jacobian(self.mechanism, self.q).T @ one.residual(self.mechanism, self.q))
             for name, one in zip(self.names, self.objectives, strict=True)
         }
         found: list[tuple[str, str]] = []
@@ -297,6 +307,32 @@ class Solution:
         from mechanik.solvers.singular import singular_at
 
         return singular_at(self.mechanism, self.objectives, self.q, self._solver._moving)
+
+    def _ways(self) -> Array:
+        """Motions (nv, k) that loops and laws allow, lengths in sizes of the mechanism; all where there are none."""
+        mechanism = self.mechanism
+        if not mechanism.closures and not mechanism.laws:
+            return np.eye(mechanism.nv)
+        here = motions(mechanism, self.q, self._solver._moving)
+        return here.unit[:, None] * here.basis()
+
+    def _at_closing_limits(self) -> dict[str, str]:
+        """Freedoms at a limit of joints that close a loop; cones are left out."""
+        from mechanik.objectives.closures import closing_limits
+        from mechanik.objectives.evaluate import evaluate
+
+        at: dict[str, str] = {}
+        for name, closure in self.mechanism.closures.items():
+            for dofs, relation in closing_limits(self.mechanism, closure):
+                rows, lower, upper = evaluate(self.mechanism, relation, self.q)[0], relation.lower, relation.upper
+                bands = [] if lower is None or upper is None else zip(dofs, rows, lower, upper, strict=True)
+                for dof, value, low, high in bands:
+                    label = name if len(closure.free) == 1 else f"{name}.{dof.name}"
+                    if low < high and value <= low + AT_EDGE:
+                        at[label] = "lower"
+                    elif low < high and value >= high - AT_EDGE:
+                        at[label] = "upper"
+        return at
 
     def _at_cones(self) -> dict[str, str]:
         """Joints at the edge of their cone."""

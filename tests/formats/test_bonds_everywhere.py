@@ -1,0 +1,273 @@
+"""Every kind of closure, gears, racks and laws: by the builder, in the graph and from files they say the same."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import ClosureError, FormatError
+from mechanik.formats.losses import urdf_losses
+from mechanik.formats.mechanism_json import describe, read_json, write_json
+from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf_writer import write_urdf
+from mechanik.mechanism.builder import CLOSURES
+from mechanik.mechanism.placing import as_axes
+from mechanik.objectives.closures import closure_relations, tilts
+from mechanik.objectives.evaluate import evaluate
+from mechanik.objectives.laws import law_relations
+from mechanik.spatial import Pose
+
+AT, ONTO = Pose((0.3, -0.2, 0.1), (0.8, 0.0, 0.6, 0.0)), Pose((-0.1, 0.4, 0.2), (0.6, 0.8, 0.0, 0.0))
+AXIS = (1.0, 2.0, -2.0)
+TAKEN = {
+    "weld": 6, "pin": 5, "ball": 3, "slider": 5, "universal": 4, "cylindrical": 4, "planar": 3, "point_on_line": 2,
+    "point_on_plane": 1,
+}  # fmt: skip
+
+
+def two_branches():
+    """A left branch that ends in link `a`, a right one that ends in `b`; turns and slides about odd axes."""
+    builder = mk.Builder("branches")
+    builder.revolute("left", "ground", "upper", at=(0, 1, 0), axis=(1, 1, 0))
+    builder.revolute("elbow", "upper", "a", at=(0.5, 0, 0.1), axis="y")
+    builder.prismatic("slide", "ground", "cart", at=(0, -1, 0), axis=(0, 1, 1))
+    builder.revolute("right", "cart", "b", at=(0.2, 0, 0.3), axis=(1, 0, 2))
+    return builder
+
+
+def by_the_builder(kind, **options):
+    builder = two_branches()
+    builder.close("loop", "a", "b", kind, at=AT, onto=ONTO, axis=AXIS)
+    return builder.build()
+
+
+def in_the_graph(kind):
+    mechanism = two_branches().build()
+    joint = mk.Joint("loop", dof=CLOSURES[kind], position=AT.position, wxyz=AT.wxyz, axes_wxyz=as_axes(AXIS, "loop"))
+    mechanism.link("a").add_child(joint)
+    joint.make_closure(mechanism.link("b"), ONTO)
+    return mechanism
+
+
+def from_our_json(kind):
+    data = describe(two_branches().build())
+    place = {"position": AT.position.tolist(), "wxyz": AT.wxyz.tolist(), "axes_wxyz": as_axes(AXIS, "loop").tolist()}
+    free = [dof.name for dof in CLOSURES[kind]]
+    data["joints"].append({"name": "loop", "parent": "a", "dof": free, **place})
+    end = {"position": ONTO.position.tolist(), "wxyz": ONTO.wxyz.tolist()}
+    data["closures"].append({"joint": "loop", "link": "b", "at": end})
+    return read_json(data)
+
+
+def from_a_file_beside(kind, tmp_path):
+    (tmp_path / "branches.urdf").write_text(write_urdf(two_branches().build()))
+    ends = {
+        key: {"position": pose.position.tolist(), "wxyz": pose.wxyz.tolist()}
+        for key, pose in (("at", AT), ("onto", ONTO))
+    }
+    said = {"name": "loop", "kind": kind, "link": "a", "onto_link": "b", "axis": AXIS, **ends}
+    (tmp_path / "branches.closures.json").write_text(json.dumps({"closures": [said]}))
+    return read_urdf(tmp_path / "branches.urdf")
+
+
+def from_a_block(kind):
+    def numbers(some):
+        return " ".join(map(repr, map(float, some)))
+
+    at, onto = (f'xyz="{numbers(one.position)}" wxyz="{numbers(one.wxyz)}"' for one in (AT, ONTO))
+    ends = f'link="a" onto_link="b" axis="{numbers(AXIS)}"'
+    block = f'<mechanik><closure name="loop" kind="{kind}" {ends}><at {at}/><onto {onto}/></closure></mechanik>'
+    return read_urdf(write_urdf(two_branches().build()).replace("</robot>", f"{block}</robot>"))
+
+
+def rows(mechanism, q):
+    relations = closure_relations(mechanism, mechanism.closure("loop"))
+    found = [evaluate(mechanism, relation, q) for relation in relations]
+    return np.concatenate([one for one, _ in found]), np.concatenate([J for _, J in found])
+
+
+@pytest.mark.parametrize("kind", CLOSURES)
+def test_a_kind_of_closure_is_the_same_rows_wherever_it_is_said(kind, tmp_path):
+    first = by_the_builder(kind)
+    others = {
+        "graph": in_the_graph(kind),
+        "JSON": from_our_json(kind),
+        "JSON again": read_json(write_json(first)),
+        "file beside": from_a_file_beside(kind, tmp_path),
+        "block": from_a_block(kind),
+        "URDF again": read_urdf(write_urdf(first)),
+    }
+    rng = np.random.default_rng(0)
+    assert first.closure("loop").free == CLOSURES[kind]
+    for _ in range(5):
+        q = first.random(rng)
+        value, J = rows(first, q)
+        assert len(value) == TAKEN[kind]
+        for where, other in others.items():
+            assert other.space.q_names == first.space.q_names, where
+            again, J_again = rows(other, q)
+            np.testing.assert_allclose(again, value, rtol=0, atol=1e-12, err_msg=where)
+            np.testing.assert_allclose(J_again, J, rtol=0, atol=1e-12, err_msg=where)
+
+
+def test_a_point_on_a_line_is_off_by_its_way_to_the_line_and_on_a_plane_by_its_height():
+    builder = mk.Builder()
+    builder.free("base", "ground", "a")
+    builder.fixed("rail", "ground", "b")
+    builder.close("loop", "b", "a", "point_on_line", at=(1, 0, 0), onto=(0, 0, 0), axis="x")
+    line = builder.build()
+    q = line.configuration({"base": (7.0, 0.3, -0.4, 0.5, 0.2, 1.0)})
+    assert np.linalg.norm(rows(line, q)[0]) == pytest.approx(0.5, abs=1e-14)
+    builder = mk.Builder()
+    builder.free("base", "ground", "a")
+    builder.fixed("rail", "ground", "b")
+    builder.close("loop", "b", "a", "point_on_plane", at=(1, 0, 0), onto=(0, 0, 0), axis="y")
+    plane = builder.build()
+    np.testing.assert_allclose(np.abs(rows(plane, q)[0]), [0.3], atol=1e-14)
+    solution = mk.solve(plane, mk.Point("a", (5.0, 2.0, 1.0)))
+    np.testing.assert_allclose(plane.pose("a", solution.q)[:3, 3], (5, 0, 1), atol=1e-6)
+
+
+# ---- gears, racks and laws ----------------------------------------------------------------------
+
+LAW = {"left": [1.0, 0.3, -0.2], "slide": -2.0}
+BESIDE = {
+    "gears": [{"follower": "right", "leader": "elbow", "teeth": [60, 20], "offset": 0.1}],
+    "laws": [{"name": "cam", "terms": LAW, "constant": 0.25}],
+}
+BLOCK = (
+    '<mechanik><gear follower="right" leader="elbow" teeth="60 20" inside="false" offset="0.1"/>'
+    '<law name="cam" constant="0.25"><term joint="left" factors="1 0.3 -0.2"/>'
+    '<term joint="slide" dof="Z" factors="-2"/></law></mechanik>'
+)
+
+
+def bound_by_the_builder():
+    builder = two_branches()
+    builder.gear("right", "elbow", teeth=(60, 20), offset=0.1)
+    builder.law("cam", LAW, 0.25)
+    return builder.build()
+
+
+def bound_in_the_graph():
+    mechanism = two_branches().build()
+    joint = mechanism.joint
+    joint("right").follow(joint("elbow"), -1 / 3, 0.1)
+    mk.Law({joint("left"): [1.0, 0.3, -0.2], (joint("slide"), "Z"): -2.0}, 0.25, name="cam")
+    return mechanism
+
+
+def test_gears_and_laws_bind_the_same_wherever_they_are_said(tmp_path):
+    first, text = bound_by_the_builder(), write_urdf(two_branches().build())
+    (tmp_path / "branches.urdf").write_text(text)
+    (tmp_path / "branches.closures.json").write_text(json.dumps(BESIDE))
+    others = {
+        "graph": bound_in_the_graph(),
+        "JSON again": read_json(write_json(first)),
+        "file beside": read_urdf(tmp_path / "branches.urdf"),
+        "block": read_urdf(text.replace("</robot>", f"{BLOCK}</robot>")),
+        "URDF again": read_urdf(write_urdf(first)),
+    }
+    rng = np.random.default_rng(1)
+    assert first.nq == 3
+    for _ in range(5):
+        q = first.random(rng)
+        value, J = evaluate(first, law_relations(first)["cam"], q)
+        for where, other in others.items():
+            assert other.space.q_names == first.space.q_names, where
+            again, J_again = evaluate(other, law_relations(other)["cam"], q)
+            np.testing.assert_allclose(again, value, rtol=0, atol=1e-12, err_msg=where)
+            np.testing.assert_allclose(J_again, J, rtol=0, atol=1e-12, err_msg=where)
+            np.testing.assert_allclose(other.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12, err_msg=where)
+
+
+def test_a_rack_slides_the_same_wherever_it_is_said():
+    builder = two_branches()
+    builder.rack("slide", "elbow", radius=0.02, offset=0.3)
+    first, text = builder.build(), write_urdf(two_branches().build())
+    block = '<mechanik><rack rack="slide" pinion="elbow" radius="0.02" offset="0.3"/></mechanik>'
+    beside = {"racks": [{"rack": "slide", "pinion": "elbow", "radius": 0.02, "offset": 0.3}]}
+    q = first.random(np.random.default_rng(2))
+    for other in (
+        read_json(write_json(first)),
+        read_urdf(write_urdf(first)),
+        read_urdf(text, closures=beside),
+        read_urdf(text.replace("</robot>", f"{block}</robot>")),
+    ):
+        np.testing.assert_allclose(other.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12)
+
+
+def test_a_law_of_one_freedom_of_several_comes_back_from_a_urdf_under_the_names_of_the_file():
+    builder = mk.Builder("base")
+    builder.planar("base", "ground", "body")
+    builder.joint("arm", "body", "hand", ("X", "EY"), at=(0, 0, 1))
+    builder.law("cam", {"base.X": [1.0, 2.0], "arm.EY": -1.0}, 0.5)
+    first = builder.build()
+    again = read_urdf(write_urdf(first))
+    assert write_urdf(again) == write_urdf(first)
+    q = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    by_name = dict(zip(first.space.q_names, q, strict=True))
+    there = np.array([by_name[name] for name in again.space.q_names])
+    one, other = (evaluate(m, law_relations(m)["cam"], at)[0] for m, at in ((first, q), (again, there)))
+    np.testing.assert_allclose(other, one, rtol=0, atol=1e-14)
+    assert not any("law" in text for text in urdf_losses(first))
+
+
+def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lost():
+    builder = two_branches()
+    closure = builder.close("loop", "a", "b", "ball", at=AT, onto=ONTO)
+    builder.ball("neck", "a", "head")
+    closure.joint.set_cone(0.7, "xz")
+    first = builder.build()
+    again = read_urdf(write_urdf(first))
+    assert again.joint("loop").cone == closure.joint.cone
+    q = first.random(np.random.default_rng(0))
+    first.joint("neck").set_cone(0.4)
+    assert tilts(read_json(write_json(first)), q) == pytest.approx(tilts(first, q), abs=1e-12)
+    assert any("cones of joints: neck" in text for text in urdf_losses(first))
+    said = {"name": "loop", "kind": "ball", "link": "a", "onto_link": "b", "cone": 0.7, "cone_axes": "xz"}
+    text = write_urdf(two_branches().build())
+    assert read_urdf(text, closures=[said]).joint("loop").cone == closure.joint.cone
+
+
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [
+        ({"gears": [{"follower": "right", "leader": "elbow"}]}, "gear 1: it does not say its teeth"),
+        ({"gears": [{"follower": "rihgt", "leader": "elbow", "teeth": [1, 2]}]}, "gear 1: .*Did you mean 'right'"),
+        ({"gears": [{"follower": "slide", "leader": "elbow", "teeth": [1, 2]}]}, "shall turn"),
+        ({"gears": [{"follower": "right", "leader": "elbow", "teeth": [1, 2], "inside": 1}]}, "true or false"),
+        ({"gears": ["right"]}, "gear 1 is 'right', where names with values are needed"),
+        ({"gears": {}}, "a list of gears is needed, not dict"),
+        ({"racks": [{"rack": "slide", "pinion": "elbow", "radius": 0.0}]}, "rack 1: .*would stand still"),
+        ({"laws": [{"name": "cam", "terms": {"lefft": 1}}]}, "law 'cam': .*Did you mean 'left'"),
+        ({"laws": [{"name": "cam", "terms": {"left": 1}, "cnstant": 1}]}, "Did you mean 'constant'"),
+        ({"laws": [{"name": "cam", "terms": {"left": 1}}] * 2}, "two laws are called 'cam'"),
+        ({"gear": []}, r"not \['gear'\]; there may be closures, laws, gears, racks"),
+    ],
+)
+def test_what_is_wrong_in_a_file_beside_is_named_with_its_place(beside, says):
+    with pytest.raises(ClosureError, match=says):
+        read_urdf(write_urdf(two_branches().build()), closures=beside)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ('<law name="cam"><turm joint="left"/></law>', "line .*: <turm>.* is unknown in a law"),
+        ('<law name="cam"><term joint="left" factors="1 x"/></law>', "where numbers are needed"),
+        ('<law name="cam"><term factors="1"/></law>', "joint"),
+        ('<law name="cam"><term joint="left" factors="1"/><term joint="left" factors="1"/></law>', "a second time"),
+        ('<law name="cam"></law>', "binds nothing"),
+        ('<gear follower="right" leader="elbow" teeth="1"/>', "teeth"),
+        ('<gear follower="right" leader="elbow" teeth="1 2" inside="yes"/>', "true or false, not 'yes'"),
+        ("<cam/>", "it holds <base>, <closure>, <values>, <gear>, <rack>, <law>"),
+    ],
+)
+def test_what_is_wrong_in_a_block_is_named_with_its_line(block, says):
+    text = write_urdf(two_branches().build()).replace("</robot>", f"<mechanik>{block}</mechanik></robot>")
+    with pytest.raises((ClosureError, FormatError), match=says):
+        read_urdf(text)
