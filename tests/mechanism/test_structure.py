@@ -230,7 +230,7 @@ def test_a_broken_law_is_an_open_loop():
     builder.law("mirror", {"left": 1.0, "right": 1.0})
     mechanism = builder.build()
     assert mk.mobility(mechanism).dof is None
-    with pytest.raises(StructureError, match="law 'mirror' is off by 0.6"):
+    with pytest.raises(StructureError, match=r"law 'mirror' is off by 0\.6"):
         structure(mechanism)
     mechanism.apply(mechanism.assemble())
     assert len(structure(mechanism).drives) == 1

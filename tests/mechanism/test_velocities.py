@@ -299,7 +299,7 @@ def test_names_are_checked():
     with pytest.raises(DoFError, match="fixed"):
         mk.gallery.five_bar().closed_jacobian("tool", "tool_joint")
     for nameless in (3, [3], [mechanism.joint("leg1_slide")]):
-        with pytest.raises(WrongKind, match="by name|by the name"):
+        with pytest.raises(WrongKind, match=r"by name|by the name"):
             mechanism.closed_jacobian("platform", nameless)
 
 

@@ -251,7 +251,7 @@ def test_what_it_cannot_do_is_refused_with_the_name_of_a_method_that_can():
     refused = {
         "points and whole poses": [mk.Axis(hand, (0, 0, -1))],
         "nothing else": [mk.OnPlane(hand, (0, 0, 0.4), (0, 0, 1))],
-        "carried by a joint": [mk.Point(hand, (0.1, 0, 0), relative_to="panda_link3")],
+        "carried by a joint": [mk.Point("panda_link3", (0.1, 0, 0), relative_to=hand)],
         "knows no levels": [point, mk.Point("panda_link4", (0, 0.2, 0.5), level=2)],
         "knows no wishes": [point, mk.RestPose(panda.q)],
     }
@@ -271,3 +271,16 @@ def test_coupled_joints_are_refused():
     robot.couple("two", "one", ratio=0.5)
     with pytest.raises(Refused, match="coupled"):
         mk.Solver(robot.build(), mk.Point("b", (1, 1, 0), (1, 0, 0)), solver="fabrik")
+
+
+def test_a_target_on_what_carries_the_whole_chain_stands_still_for_it():
+    panda, hand = mk.gallery.panda(), "panda_hand_tcp"
+    X_third_hand = np.linalg.inv(panda.pose("panda_link3")) @ panda.pose(hand)
+    q0 = panda.q + 0.1
+    found = mk.Solver(panda, mk.Point(hand, X_third_hand[:3, 3], relative_to="panda_link3"), solver="fabrik").solve(
+        q0=q0
+    )
+    assert found.success
+    apart = (np.linalg.inv(panda.pose("panda_link3", found.q)) @ panda.pose(hand, found.q))[:3, 3] - X_third_hand[:3, 3]
+    assert np.abs(apart).max() < 1e-5
+    assert (found.q[:3] == q0[:3]).all()
