@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mechanik.assembly.assembly import Assembly
 from mechanik.assembly.loops import Loops, Part
 from mechanik.assembly.place import EXACT, SHUT
+from mechanik.kernels.problem import BLOCK_INTS, COLUMNS
 from mechanik.mechanism.door import counted
 from mechanik.objectives.aims import aims_by_name
 from mechanik.objectives.relation import Kind
@@ -43,7 +44,10 @@ MOST_PIECES = 16
 
 
 class _TooLongError(Exception):
-    """What is not certain for a step may be for a shorter one."""
+    """What is not certain for a step may be for a shorter one: about so many times."""
+
+    def __init__(self, times: float) -> None:
+        self.times = times
 
 
 class OneStep:
@@ -80,10 +84,11 @@ class OneStep:
             there = wanted if done + 1 == pieces else start + (done + 1) / pieces * (wanted - start)
             try:
                 made = self._piece(q, there, way / pieces)
-            except _TooLongError:
-                pieces, done = 2 * pieces, 2 * done
-                if pieces > MOST_PIECES:
+            except _TooLongError as why:
+                if not pieces * why.times <= MOST_PIECES:
                     return None
+                finer = 1 << max(1, math.ceil(math.log2(why.times)))
+                pieces, done = finer * pieces, finer * done
                 continue
             if made is None:
                 return None
@@ -138,7 +143,7 @@ class _PartStep:
         for first, v in zip(space.balls_q.tolist(), space.balls_v.tolist(), strict=True):
             numbers += range(first, first + 4) if v in mine else ()
         self._numbers = np.array(numbers, dtype=np.int64)
-        self._curves, self._levers = _curving(loops, len(mine))
+        self._curves, self._levers = _curving(loops, part)
         self._at: bytes | None = None
         self._by_drives, self._by_followers = np.zeros((0, 0)), np.zeros((0, 0))
         self._inverse: Array | None = None
@@ -175,7 +180,7 @@ class _PartStep:
         if not _size(left) <= FITS * _size(push):
             return None
         if not far < FARTHEST:
-            raise _TooLongError
+            raise _TooLongError(far / FARTHEST)
         self._x[:] = end
         problem.step.fill(0.0)
         problem.step[f] = ahead
@@ -183,11 +188,11 @@ class _PartStep:
         by_drives, by_followers = self._derivatives()
         B = _inverse(by_followers)
         if B is None:
-            raise _TooLongError
+            raise _TooLongError(2.0)
         size, inverse = math.hypot(_size(by_followers), _size(by_drives)), _size(B)
         bend, aside, error = _size(B.dot(by_followers - self._by_followers)), 0.0, math.inf
         if not (bend < SURE and size * inverse < SOUND):
-            raise _TooLongError
+            raise _TooLongError(max(2.0, bend / SURE))
         for _ in range(MOST):
             e = self._errors()
             last, error = error, _size(e)
@@ -197,15 +202,16 @@ class _PartStep:
             aside += _size(u)
             problem.step[f] = -u
             problem.advance()
-        # along the way J' bends away from the straight line, and around it the loops may be shut where it was not looked
-        around = self._curves * (size + self._levers) * (2.0 * aside + far * far / 8.0)
-        if not (error < SHUT and bend + inverse * around < SURE):
-            raise _TooLongError
+        # between, J' may bend away from the straight line; around, the loops may be shut where it was not looked at
+        around = inverse * self._curves * (size + self._levers) * (2.0 * aside + far * far / 8.0)
+        if not (error < SHUT and bend + around < SURE):
+            times = (bend + math.sqrt(bend * bend + 4.0 * SURE * around)) / (2.0 * SURE)  # around falls as a square
+            raise _TooLongError(max(1.0, times))
         end[self._numbers] = self._x[self._numbers]
         self._learn(end)
         self._inverse = B = _inverse(self._by_followers)
         if B is None:
-            raise _TooLongError
+            raise _TooLongError(2.0)
         along[self._v] = -B.dot(self._by_drives.dot(way)) * self._unit
         return aside * self._longest
 
@@ -223,16 +229,17 @@ class _PartStep:
         return self._problem.rows if self._rows is None else self._problem.rows[self._rows]
 
 
-def _curving(loops: Loops, n: int) -> tuple[float, float]:
+def _curving(loops: Loops, part: Part) -> tuple[float, float]:
     """How much J can change for a step of 1: a factor, of J and of levers that it does not show.
 
     A second derivative is the turn of a column, as long as that column at most, and a step of 1 turns it by the root of
-    n at most. Rows leave some directions out, and columns of coupled joints may cancel, so the levers of all joints
-    (sizes) are added; gears make them longer.
+    how many freedoms its loop has. Rows leave some directions out, and columns of coupled joints may cancel, so the
+    levers of all joints (sizes) are added; gears make them longer.
     """
+    blocks = part.problem.part.packed.at["blocks"].reshape(-1, BLOCK_INTS)
     ratios = [abs(one.ratio) for joint in loops.mechanism.joints.values() for one in joint.couplings]
     gear = max(1.0, *ratios) if ratios else 1.0
-    return 2.0 * gear * math.sqrt(n), gear * math.sqrt(n) / SIZE_OF_REACH
+    return 2.0 * gear * math.sqrt(blocks[:, COLUMNS].max(initial=1)), gear * math.sqrt(len(part.v)) / SIZE_OF_REACH
 
 
 def one_step(loops: Loops, values: Mapping[str, Array]) -> OneStep | None:

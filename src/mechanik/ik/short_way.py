@@ -40,6 +40,8 @@ from mechanik.spatial.array import Array
 SHORTEST = 2e-3
 """Seconds: the chain kernel does not look at the clock, and takes up to one millisecond."""
 NO_STARTS = np.zeros((0, 0))
+HARDLY_A_TURN = 1e-6
+"""Of the square of a ball's four numbers, as in the kernel: what is less has to be looked at closely."""
 
 
 class Quick(Prepared):
@@ -216,6 +218,8 @@ class Quick(Prepared):
                 return None
             deadline = begun + seconds
         if q0.dtype != np.float64 or target.dtype != np.float64 or not math.isfinite(float(q0.sum())):
+            return None
+        if any(not q0[k : k + 4] @ q0[k : k + 4] > HARDLY_A_TURN for k in self.mechanism.space.balls_q):
             return None
         if not (rng is None or isinstance(rng, np.random.Generator)):
             return None

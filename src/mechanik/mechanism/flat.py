@@ -20,6 +20,7 @@ from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.law import Law
 
 FROZEN = {"_position", "_wxyz", "_X_parent", "_axes", "_turn"}
+OWN: tuple[type, ...] = (np.ndarray, dict, list)
 REFERENCES = {"_parent", "_children", "_closure", "_closures", "_couplings", "_followers", "_laws"} | {
     "_X_world",
     "_serial",
@@ -56,9 +57,7 @@ def restore(flat: dict[str, Any]) -> list[Frame]:
     for kind, fields in flat["frames"]:
         fresh: Frame = kind()
         # shapes and masses cannot change and are shared; what a copy may write into is its own
-        vars(fresh).update(
-            {k: deepcopy(v) if isinstance(v, np.ndarray | dict | list) else v for k, v in fields.items()}
-        )
+        vars(fresh).update({k: deepcopy(v) if isinstance(v, OWN) else v for k, v in fields.items()})
         for key in FROZEN & vars(fresh).keys():  # pickling forgets that arrays are read-only
             read_only(vars(fresh)[key])
         frames.append(fresh)

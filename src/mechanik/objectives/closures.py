@@ -70,6 +70,23 @@ def closing_limits(
     return found
 
 
+def limits_reached(mechanism: Mechanism, q: Array, within: float) -> dict[str, str]:
+    """Freedoms of joints that close a loop which are within m or rad of a limit at q: "lower" or "upper", by name."""
+    at: dict[str, str] = {}
+    for name, closure in mechanism.closures.items():
+        for dofs, relation in closing_limits(mechanism, closure):
+            rows, lower, upper = evaluate(mechanism, relation, q)[0], relation.lower, relation.upper
+            assert lower is not None
+            assert upper is not None
+            for dof, value, low, high in zip(dofs, rows, lower, upper, strict=True):
+                label = name if len(closure.free) == 1 else f"{name}.{dof.name}"
+                if low < high and value <= low + within:
+                    at[label] = "lower"
+                elif low < high and value >= high - within:
+                    at[label] = "upper"
+    return at
+
+
 def closure_cone(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
     """The cone of the joint that closes a loop, if it has one: rows that lie in bands."""
     joint = closure.joint

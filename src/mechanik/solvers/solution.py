@@ -247,7 +247,8 @@ class Solution:
                 at[name] = "lower"
             elif low < high and value >= high - AT_LIMIT:
                 at[name] = "upper"
-        at |= self._at_closing_limits()
+        if self.mechanism.closures:
+            at |= self._at_closing_limits()
         if any(joint.cone is not None for joint in self.mechanism.joints.values()):
             at |= self._at_cones()
         return at
@@ -317,22 +318,9 @@ class Solution:
         return here.unit[:, None] * here.basis()
 
     def _at_closing_limits(self) -> dict[str, str]:
-        """Freedoms at a limit of joints that close a loop; cones are left out."""
-        from mechanik.objectives.closures import closing_limits
-        from mechanik.objectives.evaluate import evaluate
+        from mechanik.objectives.closures import limits_reached
 
-        at: dict[str, str] = {}
-        for name, closure in self.mechanism.closures.items():
-            for dofs, relation in closing_limits(self.mechanism, closure):
-                rows, lower, upper = evaluate(self.mechanism, relation, self.q)[0], relation.lower, relation.upper
-                bands = [] if lower is None or upper is None else zip(dofs, rows, lower, upper, strict=True)
-                for dof, value, low, high in bands:
-                    label = name if len(closure.free) == 1 else f"{name}.{dof.name}"
-                    if low < high and value <= low + AT_EDGE:
-                        at[label] = "lower"
-                    elif low < high and value >= high - AT_EDGE:
-                        at[label] = "upper"
-        return at
+        return limits_reached(self.mechanism, self.q, AT_EDGE)
 
     def _at_cones(self) -> dict[str, str]:
         """Joints at the edge of their cone."""
