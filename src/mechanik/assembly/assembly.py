@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -42,14 +43,17 @@ class Assembly:
         mechanism: which does not move.
         drive: by name, the values that were asked for.
         q: (nq,) the loops shut, and the drives where they should be, or as near as they come on this branch.
-        success: whether both hold: loops to 1e-9, drives to 1e-9.
-        status: CONVERGED; CLOSEST where the drives cannot be met; OPEN where the loops cannot be shut; STALLED where
-            the branch was lost.
+        success: whether both hold: loops to 1e-9, drives to 2e-8 (at dead points no more digits can be told).
+        status: CONVERGED; CLOSEST where the drives cannot be met; OPEN where the loops cannot be shut, with the least
+            gap that was found; STALLED where the branch was lost; TIMEOUT where the way was too long, and goes on from
+            here.
         message: why, in a sentence.
-        drive_errors: by the names of the drives, how far each is from its value; m or rad.
+        drive_errors: by the names of the drives, how far each is from its value; m or rad, full turns included.
         passed: singular poses on the way, in order.
         heading: (nv,) which way it was going when it came here, m and rad for one unit of the drives' way; zero if it
             did not move. A walk that goes on from a change point needs it.
+        turned: by the names of drives that close a loop and turn about one axis, how far they have turned, rad. They
+            have no number in q, so this is what counts their full turns.
     """
 
     mechanism: Mechanism
@@ -61,6 +65,7 @@ class Assembly:
     drive_errors: Mapping[str, float]
     passed: tuple[Passed, ...]
     heading: Array
+    turned: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __repr__(self) -> str:
         verdict = "assembled" if self.success else f"not assembled, {self.status.name}"
@@ -81,6 +86,8 @@ class Assembly:
             measured = self.mechanism.closure(joint).measure()
         finally:
             self.mechanism.q = before
+        if joint in self.turned:
+            measured = np.append(measured[:-1], self.turned[joint])
         return float(measured[0]) if len(measured) == 1 else measured
 
     @property
@@ -110,10 +117,21 @@ class Assembly:
     @property
     def singular(self) -> Singular:
         """Whether it stands at a singular pose: which kind, how near, and which joints move there without effect."""
-        from mechanik.solvers.singular import singular_at
+        from mechanik.solvers.singular import SingularPart, singular_at
 
         asked = (JointValues(self.drive, turns="exact"),) if self.drive else ()
-        return singular_at(self.mechanism, asked, self.q, np.ones(self.mechanism.nv, dtype=np.bool_))
+        found = singular_at(self.mechanism, asked, self.q, np.ones(self.mechanism.nv, dtype=np.bool_))
+        if not self.is_at_dead_point or "dead point" in found.kinds:
+            return found
+        # where loops lose rank too, drives determine nothing anyway; but the way here has shown that they are stuck
+        motion = dict(zip(self.mechanism.space.v_names, self.heading.tolist(), strict=True))
+        others = tuple(part for part in found.parts if part.kind != "dead point")
+        return replace(found, parts=(*others, SingularPart("dead point", 0.0, MappingProxyType(motion))))
+
+    @property
+    def is_at_dead_point(self) -> bool:
+        """Whether it stands where its way ended at a dead point."""
+        return bool(self.passed) and self.passed[-1].kind == "dead point" and np.array_equal(self.passed[-1].q, self.q)
 
     def require(self) -> Assembly:
         """This assembly, or an exception that says why it is none."""

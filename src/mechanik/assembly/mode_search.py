@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mechanik.assembly.drives import Drives
+from mechanik.assembly.drives import Drives, without_turns
 from mechanik.assembly.loops import Loops
 from mechanik.assembly.place import Course
 from mechanik.assembly.setting_out import begin
@@ -42,6 +42,7 @@ class ModeSearch:
     def __init__(self, question: Question, loops: Loops, values: Mapping[str, Array], deadline: float) -> None:
         self.question, self.loops, self.values, self.deadline = question, loops, values, deadline
         self.findings = Findings(question.conditions)
+        self._turned = without_turns(loops.mechanism, values)
         self.hits: list[int] = []
         self.tries = self.descents = self.curves = 0
 
@@ -106,7 +107,7 @@ class ModeSearch:
     def _around(self, q: Array, name: str) -> Array:
         """(K, nq) modes along the curve through q on which the drive `name` is free."""
         values = {**self.values, name: self.values[name] + 1.0}
-        course = Course(self.loops, Drives(self.loops, values, q, is_free=True))
+        course = Course(self.loops, Drives(self.loops, values, q, is_free=True, turned=self._turned))
         found: list[Array] = []
         for sign in (1.0, -1.0):
             walk = begin(course, q)

@@ -10,15 +10,15 @@ from numbers import Integral
 import numpy as np
 
 from mechanik.assembly.assemble import start_of
+from mechanik.assembly.door import as_drive
 from mechanik.assembly.drives import Drives
 from mechanik.assembly.loops import Loops
 from mechanik.assembly.mode_search import ModeSearch
 from mechanik.errors import LimitsError, StructureError
 from mechanik.ik import Solver
-from mechanik.mechanism import Mechanism
+from mechanik.mechanism import Joint, Mechanism
 from mechanik.mechanism.door import as_number, counted
 from mechanik.objectives import JointValues, RestPose
-from mechanik.objectives.aims import as_values
 from mechanik.objectives.door import as_generator
 from mechanik.search.all_solutions import _given
 from mechanik.search.question import asked
@@ -73,7 +73,7 @@ class AssemblyModes:
 
 def assembly_modes(
     mechanism: Mechanism,
-    drive: Mapping[str, ArrayLike] | None = None,
+    drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike] | None = None,
     q0: ArrayLike | None = None,
     *,
     limit: int | None = None,
@@ -93,9 +93,9 @@ def assembly_modes(
         deadline = time.perf_counter() + seconds
     if not mechanism.closures and not mechanism.laws:
         raise StructureError("there is no loop to put together; give the joints their values")
-    values = as_values({} if drive is None else drive, "drive")
+    values = as_drive(mechanism, drive)
     generator = np.random.default_rng(0) if rng is None else as_generator(rng)
-    start, _ = start_of(mechanism, q0)
+    start = start_of(mechanism, q0).q
     loops = Loops(mechanism)
     drives = Drives(loops, values, start)
     if drives.clamped:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.assembly.assemble import as_weights, go, start_of
+from mechanik.assembly.assemble import Start, go, start_of
 from mechanik.assembly.assembly import Assembly
+from mechanik.assembly.door import as_weights, named
 from mechanik.assembly.kept import loops_of
 from mechanik.errors import NotFinite, ShapeError
-from mechanik.mechanism import Mechanism
+from mechanik.mechanism import Joint, Mechanism
 from mechanik.spatial.array import Array, ArrayLike
 
 
@@ -51,31 +52,30 @@ class AssemblyPath:
 
 def assembly_path(
     mechanism: Mechanism,
-    drive: Mapping[str, ArrayLike],
+    drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike],
     q0: ArrayLike | Assembly | None = None,
     *,
     weights: Mapping[str, float] | None = None,
 ) -> AssemblyPath:
     """See `Mechanism.assembly_path`."""
-    values = _as_paths(drive)
-    q, heading = start_of(mechanism, q0)
+    values = _as_paths(mechanism, drive)
+    start = start_of(mechanism, q0)
     found: list[Assembly] = []
     with loops_of(mechanism, as_weights(weights)) as loops:
         for k in range(len(next(iter(values.values())))):
-            one = go(loops, {name: row[k] for name, row in values.items()}, q, heading)
-            q, heading = one.q, one.heading
-            found.append(one)
+            found.append(go(loops, {name: row[k] for name, row in values.items()}, start))
+            start = Start(found[-1].q, found[-1].heading, found[-1].turned)
     return AssemblyPath(tuple(found))
 
 
-def _as_paths(drive: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _as_paths(mechanism: Mechanism, drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike]) -> dict[str, Array]:
     """(T, n) for each name, all of the same length, finite."""
     if not isinstance(drive, Mapping) or not drive:
         raise ShapeError(
             f"drive is given by name, as in {{'crank_joint': angles}} with angles of shape (T,), not {drive!r}"
         )
     values: dict[str, Array] = {}
-    for name, given in drive.items():
+    for name, given in named(mechanism, drive).items():
         try:
             numbers = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
@@ -84,7 +84,7 @@ def _as_paths(drive: Mapping[str, ArrayLike]) -> dict[str, Array]:
             raise ShapeError(f"drive {name!r} is of shape (T,), or (T, n) for n freedoms, not {numbers.shape}")
         if not np.isfinite(numbers).all():
             raise NotFinite(f"drive {name!r} is not finite in row {int(np.argwhere(~np.isfinite(numbers))[0][0])}")
-        values[str(name)] = numbers[:, None] if numbers.ndim == 1 else numbers
+        values[name] = numbers[:, None] if numbers.ndim == 1 else numbers
     sizes = {name: len(rows) for name, rows in values.items()}
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"drives have different numbers of rows: {', '.join(f'{k!r} {v}' for k, v in sizes.items())}")

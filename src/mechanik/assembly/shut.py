@@ -15,29 +15,39 @@ FAR = 0.3
 """Rows (rad, sizes) above this are not shut by Newton's method, which could lead anywhere from there."""
 
 
-def shut(course: Course, q: Array) -> Array | None:
-    """A configuration (nq,) near q inside the limits whose loops are shut; None if none was found.
+def shut(course: Course, q: Array) -> tuple[Array, bool]:
+    """A configuration (nq,) near q inside the limits whose loops are shut; else the least open one that was found.
 
     Drives stay where they are if that can be.
+
+    Returns:
+        q, and whether the loops are shut there.
     """
     loops = course.loops
     q = loops.mechanism.clamp(q)
     if not loops.relations or _is_shut(loops, q):
-        return q
+        return q, True
     driven, nothing = course.drives.columns(), list[int]()
     ways = (driven, nothing) if driven else (nothing,)
     if float(np.abs(loops.rows(q)[0]).max()) < FAR:
         for stay in ways:
             there = shut_by_newton(loops, q, np.eye(loops.n)[stay])
             if there is not None:
-                return there
+                return there, True
+    least = q
     for stay in ways:
         lock = [loops.mechanism.space.v_names[v] for v in stay] or None
         found = Solver(loops.mechanism, RestPose(q), lock=lock, restarts=RESTARTS).solve(q0=q)
         there = shut_by_newton(loops, found.q, np.eye(loops.n)[stay])
         if there is not None:
-            return there
-    return None
+            return there, True
+        least = min((least, found.q), key=lambda one: _gap(loops, one))
+    return least, False
+
+
+def _gap(loops: Loops, q: Array) -> float:
+    """How far all loops and laws are off, rad and sizes; limits count as much."""
+    return float(np.linalg.norm(loops.rows(q)[0])) + loops.beyond(q)[0]
 
 
 def _is_shut(loops: Loops, q: Array) -> bool:

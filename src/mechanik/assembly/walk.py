@@ -33,7 +33,10 @@ DEAD = 1e-9
 """Shares of a direction that lead the drives on below this are none."""
 ON_LIMIT = 1e-11
 """How far (rad, sizes) a walk may lead over a limit."""
-MOST_STEPS = 3000
+MOST_STEPS = 20_000
+"""About 400 turns of a four-bar's crank, which take some seconds; a longer way is gone in several."""
+KEPT = 200
+"""Places of a trail that are kept: the last ones, besides the first."""
 HOLDS = 1e-10
 
 
@@ -46,7 +49,8 @@ class Walk:
         headings: the direction (n + 1,) of the curve at each.
         rank: of A, but for change points.
         crossed: places next to change points that were passed.
-        stopped: why it could not go on: "dead point", "limit", "stuck" or "conflict"; empty if it could.
+        stopped: why it could not go on: "dead point", "limit", "stuck", "conflict" or "steps", of which it has
+            taken all that it may; empty if it could.
         limit: the freedom that stands at its limit then.
         is_blurred: whether it stands on a change point, so that only its heading says where it goes.
         stride: how long the next step may be.
@@ -79,14 +83,20 @@ class Walk:
         """How many freedoms the drives leave."""
         return self.course.n + 1 - int(self.course.held.sum()) - self.rank - 1
 
-    def go(self, goal: float, longest: float = LONGEST) -> None:
-        """Walk until s is `goal` or beyond, or something stops it; `arrive` ends exactly there."""
+    def go(self, goal: float, longest: float = LONGEST, most: int = MOST_STEPS) -> None:
+        """Walk until s is `goal` or beyond, or something stops it, after `most` steps at the latest.
+
+        `at` tells what is exactly there.
+        """
         self.stride = min(self.stride, longest)
-        for _ in range(MOST_STEPS):
+        for _ in range(most):
             if self.stopped or self.sign * (self.here.s - goal) >= -SHUT:
                 return
             self._advance(goal, longest)
-        self.stopped = "stuck"
+            if len(self.trail) > 2 * KEPT:
+                del self.trail[1:-KEPT], self.headings[1:-KEPT]
+        if self.sign * (self.here.s - goal) < -SHUT:
+            self.stopped = self.stopped or "steps"
 
     def at(self, s: float) -> Place:
         """The place on the trail at which s has a value that the trail has passed; its error tells if there is none."""

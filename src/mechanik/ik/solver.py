@@ -69,6 +69,8 @@ class Solver(Careful):
         super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
         for name in ("descent",) if isinstance(self.method, LevenbergMarquardt) else ("descent", "look"):
             kernels.load(name)  # now, so that the first solve is as fast as any
+        if self._several is not None:
+            kernels.load("put_targets")
 
     def __repr__(self) -> str:
         asked = f"{len(self._objectives)} objectives in {len(self._program.parts)} chains"

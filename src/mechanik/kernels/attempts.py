@@ -70,9 +70,14 @@ def begin_attempt(I, F, S, options, out):
     for v in range(I[N_COLUMNS]):
         k = I[column_x + v]
         if I[ban + v] != LOCKED:
-            I[ban + v] = 0
+            I[ban + v] = FREE
             if k >= 0:
                 F[x + k] = min(max(F[x + k], F[lower + v]), F[upper + v])
+                # where it begins on a bound, it is likely to stay: the first step lets go of what leads inside
+                if F[x + k] == F[upper + v]:
+                    I[ban + v] = ON_UPPER
+                elif F[x + k] == F[lower + v]:
+                    I[ban + v] = ON_LOWER
     for s in range(I[N_STAGES]):
         out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_STATUS] = NOT_TRIED
         out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST] = np.inf

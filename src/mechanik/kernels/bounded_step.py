@@ -13,130 +13,59 @@ from __future__ import annotations
 
 import math
 
+from mechanik.kernels.bounds import (
+    count_bans,
+    let_go,
+    most_eager,
+    put_on_bounds,
+    settle_bans,
+    shorten,
+    stand_still,
+    steepest_free,
+    steepest_slope,
+    stop_at_bounds,
+)
 from mechanik.kernels.chain_curvature import bend_chain
 from mechanik.kernels.compiler import part
 from mechanik.kernels.curvature import remember
 from mechanik.kernels.elimination import NONE, eliminate
 from mechanik.kernels.least_squares import assemble, model, solve_free, spread
+from mechanik.kernels.probes import MOST, are_known, begin_probes, find_forces
 from mechanik.kernels.problem import *
 
-PASSES = 12
-INSIDE, STANDS = 1e-13, 1e-9
-"""How far beyond a bound, and how far from it, still counts as on it."""
+PASSES, CAREFUL_PASSES = 12, 24
+SLOW = 0.5
+"""Where three steps leave more than this of the cost, or the first says that it will, second derivatives are looked
+at."""
+STUCK = 1e-9
+"""A step that is shortened to this share of it goes nowhere."""
+CALM = 1e-3
+"""By how much less a step is damped that knows all second derivatives, as long as none has been refused."""
+UNKNOWN, ASKS = 2.0, 3.0
+"""In the place of a curvature: nothing is known of it; or probes are wanted before there is a step."""
 
 
 @part
-def settle_bans(I, F, x):
-    """Forget bans of columns that have left their bound; returns how many stand."""
-    column_x, ban, released, lower = I[AT_COLUMN_X], I[AT_BAN], I[AT_RELEASED], I[AT_LOWER]
-    upper = I[AT_UPPER]
-    banned = 0
-    for v in range(I[N_COLUMNS]):
-        now = I[ban + v]
-        I[released + v] = 0
-        if now == FREE:
-            continue
-        if now != LOCKED:
-            at = F[x + I[column_x + v]]
-            if (now == ON_UPPER and at < F[upper + v] - 1e-9) or (now == ON_LOWER and at > F[lower + v] + 1e-9):
-                I[ban + v] = FREE
-                continue
-        banned += 1
-    return banned
-
-
-@part
-def put_on_bounds(I, F, x):
-    """Ban the columns that the step takes over a bound; returns how many, and whether one of them is dependent."""
-    column_x, ban, dependent, scale = I[AT_COLUMN_X], I[AT_BAN], I[AT_DEPENDENT], I[AT_SCALE]
-    lower, upper, step = I[AT_LOWER], I[AT_UPPER], I[AT_STEP]
-    over, follower = 0, 0
-    for v in range(I[N_COLUMNS]):
-        k = I[column_x + v]
-        if k >= 0 and I[ban + v] == FREE:
-            there = F[x + k] + F[scale + v] * F[step + v]
-            if there > F[upper + v] + INSIDE or there < F[lower + v] - INSIDE:
-                I[ban + v] = ON_UPPER if there > F[upper + v] else ON_LOWER
-                over += 1
-                if I[dependent + v] != NONE:
-                    follower = 1
-    return over, follower
-
-
-@part
-def stop_at_bounds(I, F, x, n):
-    """Each column that the step takes over a bound ends on it."""
-    column_x, independent, scale, line = I[AT_COLUMN_X], I[AT_INDEPENDENT], I[AT_SCALE], I[AT_LINE]
-    for i in range(n):
-        v = I[independent + i]
-        k = I[column_x + v]
-        if k >= 0:
-            there = min(max(F[x + k] + F[scale + v] * F[line + i], F[I[AT_LOWER] + v]), F[I[AT_UPPER] + v])
-            F[line + i] = (there - F[x + k]) / F[scale + v]
-            F[I[AT_STEP] + v] = F[line + i]
-
-
-@part
-def let_go(I, F, n):
-    """Lift the bans of independent columns which the slope of the model leads inside; returns how many."""
-    ban, independent, released, full = I[AT_BAN], I[AT_INDEPENDENT], I[AT_RELEASED], I[AT_FULL]
-    free = 0
-    for i in range(n):
-        v = I[independent + i]
-        now, slope = I[ban + v], F[full + i]
-        inside = (now == ON_UPPER and slope > 1e-12) or (now == ON_LOWER and slope < -1e-12)
-        if inside and I[released + v] == 0 and F[I[AT_LOWER] + v] < F[I[AT_UPPER] + v]:
-            I[ban + v] = FREE
-            I[released + v] = 1
-            free += 1
-    return free
-
-
-@part
-def may_move(I, F, x, v, slope):
-    """Whether a column can follow the slope: it is free, or not at its bound yet, or led away from it."""
-    now = I[I[AT_BAN] + v]
-    if now == FREE or now == LOCKED:
-        return now == FREE
-    at, lower, upper = F[x + I[I[AT_COLUMN_X] + v]], F[I[AT_LOWER] + v], F[I[AT_UPPER] + v]
-    if now == ON_UPPER:
-        return at < upper - STANDS or (slope < 0.0 and lower < upper)
-    return at > lower + STANDS or (slope > 0.0 and lower < upper)
-
-
-@part
-def shorten(I, F, x):
-    """The passes are used up: stay in the box along the step that there is. Returns which share of it that is."""
-    column_x, scale, lower, upper = I[AT_COLUMN_X], I[AT_SCALE], I[AT_LOWER], I[AT_UPPER]
-    step = I[AT_STEP]
-    share = 1.0
-    for v in range(I[N_COLUMNS]):
-        k, way = I[column_x + v], F[scale + v] * F[step + v]
-        if k >= 0 and abs(way) > 1e-15:
-            if F[x + k] + way > F[upper + v]:
-                share = min(share, (F[upper + v] - F[x + k]) / way)
-            elif F[x + k] + way < F[lower + v]:
-                share = min(share, (F[lower + v] - F[x + k]) / way)
-    share = max(share, 0.0)
-    for v in range(I[N_COLUMNS]):
-        F[step + v] *= share
-    return share
-
-
-@part
-def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved, placed):
+def bounded_step(
+    I, F, options, x, stage, buffer, damping, newton, curved, probes, wonders, eliminated, calm, moved, placed
+):
     """The step from x into `step`. With `newton`, only shut what is hard.
 
     Args:
         curved: whether second derivatives are estimated, as `curvature.py` does it.
+        probes: whether they may be asked for, as `probes.py` has them.
+        wonders: whether they are to be asked for as soon as it shows that progress will be slow.
+        eliminated: as many independent columns as there were when probes were asked for at this x; 0 if not.
+        calm: by how much less a step is damped that knows all second derivatives.
         moved: whether the step before was taken, so that something can be learned from it.
         placed: whether the poses that are there belong to x; else x is where it was at the step before.
     Returns:
-        the soft rows' sum of squares once what is hard is shut, by how much the model says that the step changes it,
-        and the largest reduced gradient of a column that is free to follow it.
+        the soft rows' sum of squares once what is hard is shut; by how much the model says that the step changes it;
+        the largest reduced gradient of a column that is free to follow it; and what is known of the curvature: ASKS,
+        UNKNOWN, or what `solve_free` says of it.
     """
-    stages, ban, independent = I[AT_STAGES], I[AT_BAN], I[AT_INDEPENDENT]
-    step, offset, gradient, line = I[AT_STEP], I[AT_OFFSET], I[AT_GRADIENT], I[AT_LINE]
+    stages, ban = I[AT_STAGES], I[AT_BAN]
+    step, offset, line = I[AT_STEP], I[AT_OFFSET], I[AT_LINE]
     hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
     c = I[N_COLUMNS]
     banned = settle_bans(I, F, x)
@@ -145,25 +74,72 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
     if chain >= 0 and placed == 1.0 and not newton:
         bend_chain(I, F, buffer, chain)
     wide = I[stages + STAGE_INTS * stage + IS_WIDE] == 1 and (chain >= 0 or not curved)
-    stale = True
-    for attempt in range(PASSES):
+    stale, known, asks, bend = True, False, False, UNKNOWN
+    careful, freed, side, left = False, I[ZERO] + NONE, I[ZERO], I[ZERO]
+    # what elimination does is kept where forces will be asked for
+    tracks = not newton and ((probes and I[I[AT_OLD_COLUMNS]] == NONE) or (wonders and banned > 0))
+    for attempt in range(PASSES + CAREFUL_PASSES):
         if stale:
-            n = eliminate(I, F, stage, buffer, hard)
+            if eliminated > 0 and attempt == 0:
+                n = eliminated
+            else:
+                n, left = eliminate(I, F, stage, buffer, hard, tracks, newton)
             if not newton:
-                learned = moved if attempt == 0 else 0.0
-                cost, kept = assemble(I, F, options, buffer, hard, soft, n, damping, curved, learned, wide)
+                if probes:
+                    known, free = are_known(I, n)
+                    asks = not known and free <= MOST and (attempt == 0 or asks)
+                    if asks and not tracks:
+                        tracks = True
+                        continue
+                    if asks:
+                        find_forces(I, F, buffer, hard, soft, left)
+                        begin_probes(I, F, n)
+                        return cost, change, steepest, ASKS
+                learned, damped = moved if attempt == 0 else 0.0, calm * damping if known else damping
+                bend = UNKNOWN
+                cost, kept = assemble(
+                    I, F, options, buffer, hard, soft, n, damped, damped == damping, curved, learned, wide
+                )
             stale = False
         if newton:
             for v in range(c):
                 F[step + v] = F[offset + v]
         else:
-            solve_free(I, F, options, x, n, banned, kept, chain)
+            found = solve_free(I, F, options, x, n, banned, kept, chain, curved and bend >= 0.0, damping)
+            bend = min(bend, found)
             spread(I, F, n)
+        if wonders and tracks and attempt == 0:
+            _, free = are_known(I, n)
+            if free <= MOST and cost + model(I, F, n, kept, chain) > SLOW * cost:
+                find_forces(I, F, buffer, hard, soft, left)
+                begin_probes(I, F, n)
+                return cost, change, steepest, ASKS
+        if careful:
+            # as simplex has it: one column at a time is let go, and held again if that leads out at once
+            share = shorten(I, F, x)
+            if freed != NONE and share < STUCK:
+                I[ban + freed] = side
+                stale = True
+            for i in range(n):
+                F[line + i] *= share
+            change = model(I, F, n, kept, chain)
+            if not stale:
+                if freed != NONE or attempt == PASSES + CAREFUL_PASSES - 1:
+                    break
+                freed = most_eager(I, F, n, steepest_free(I, F, n))
+                if freed == NONE:
+                    break
+                side, I[ban + freed], I[I[AT_RELEASED] + freed] = I[ban + freed], FREE, 1
+                banned = count_bans(I)
+            else:
+                freed = I[ZERO] + NONE
+                banned = count_bans(I)
+            continue
         over, follower = put_on_bounds(I, F, x)
         # as long as steps are taken, the way to the bounds is shortened, and the next step knows them: nearly as many
         # iterations as with a second pass, which costs a third of one
         stops = over > 0 and hard == 0 and moved == 1.0 and not curved
-        last = stops or attempt == PASSES - 1
+        last = stops or attempt >= PASSES - 1
         if stops:
             stop_at_bounds(I, F, x, n)
         elif over > 0 and last:
@@ -172,25 +148,24 @@ def bounded_step(I, F, options, x, stage, buffer, damping, newton, curved, moved
                 F[line + i] *= share
         if not newton and (over == 0 or last):
             change = model(I, F, n, kept, chain)
-        if last or (over == 0 and (newton or banned == 0 or let_go(I, F, n) == 0)):
-            break
-        stale = over > 0 and follower == 1  # a dependent column cannot be on its bound: choose others
-        banned = 0
-        for v in range(c):
-            if I[ban + v] != FREE:
-                banned += 1
+        settled = over == 0 and (newton or banned == 0 or let_go(I, F, n) == 0)
+        if last or settled:
+            if newton or stops or (settled and change < 0.0) or steepest_slope(I, F, x, n) == 0.0:
+                break
+            stand_still(I, F, x)  # bounds that push each other: begin again, with care
+            careful = True
+        stale = careful or (over > 0 and follower == 1)  # a dependent column cannot be on its bound: choose others
+        banned = count_bans(I)
     if not newton:
-        for i in range(n):
-            if may_move(I, F, x, I[independent + i], F[gradient + i]):
-                steepest = max(steepest, abs(F[gradient + i]))
+        steepest = steepest_slope(I, F, x, n)
         if curved and not wide:
             remember(I, F, n)
-    return cost, change, steepest
+    return cost, change, steepest, bend if known else UNKNOWN
 
 
 @part
-def advance(I, F, x, out):
-    """out = x moved by `step`: numbers within their bounds, balls on their sphere."""
+def advance(I, F, x, out, clamped):
+    """out = x moved by `step`: numbers within their bounds if they are clamped, balls on their sphere."""
     column_x, balls, scale, lower = I[AT_COLUMN_X], I[AT_BALLS], I[AT_SCALE], I[AT_LOWER]
     upper, step = I[AT_UPPER], I[AT_STEP]
     for k in range(I[N_X]):
@@ -198,7 +173,9 @@ def advance(I, F, x, out):
     for v in range(I[N_COLUMNS]):
         k = I[column_x + v]
         if k >= 0:
-            F[out + k] = min(max(F[x + k] + F[scale + v] * F[step + v], F[lower + v]), F[upper + v])
+            F[out + k] = F[x + k] + F[scale + v] * F[step + v]
+            if clamped:
+                F[out + k] = min(max(F[out + k], F[lower + v]), F[upper + v])
     for i in range(I[N_BALLS]):
         k, v = I[balls + 2 * i], I[balls + 2 * i + 1]
         a, b, c = F[step + v], F[step + v + 1], F[step + v + 2]

@@ -9,6 +9,7 @@ so S learns their curvature too. It is used only where progress has become slow.
 from __future__ import annotations
 
 from mechanik.kernels.compiler import part
+from mechanik.kernels.probes import take_what_was_seen
 from mechanik.kernels.problem import *
 
 
@@ -16,13 +17,18 @@ from mechanik.kernels.problem import *
 def bend_matrix(I, F, n, moved):
     """Learn from the last step, if it was taken in the same columns, and add S to H0."""
     S, H, independent, old = I[AT_S], I[AT_H0], I[AT_INDEPENDENT], I[AT_OLD_COLUMNS]
-    same = True
+    same, fresh = True, False
     for i in range(n):
         if I[old + i] != I[independent + i]:
             same = False
+        fresh |= I[I[AT_PROBED] + I[independent + i]] == 2
     if not same:
         for k in range(n * n):
             F[S + k] = 0.0
+        for v in range(I[N_COLUMNS]):
+            I[I[AT_PROBED] + v] = 0
+    elif fresh:
+        take_what_was_seen(I, F, n)
     elif moved == 1.0:
         learn(I, F, n)
     for i in range(n):

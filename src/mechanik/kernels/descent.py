@@ -7,13 +7,25 @@ instead of 84), and so that it can pause: for rows that are computed in Python, 
 from __future__ import annotations
 
 from mechanik.kernels.attempts import aim, begin, next_attempt
-from mechanik.kernels.bounded_step import advance, bounded_step
-from mechanik.kernels.compiler import kernel
+from mechanik.kernels.bounded_step import ASKS, CALM, advance, bounded_step
+from mechanik.kernels.compiler import kernel, part
+from mechanik.kernels.elimination import NONE
+from mechanik.kernels.probes import next_probe, see_probe
 from mechanik.kernels.problem import *
+from mechanik.kernels.prospects import can_probe, can_wonder, consider
 from mechanik.kernels.read_off import read_off
 from mechanik.kernels.rows import evaluate
 from mechanik.kernels.solver_state import *
-from mechanik.kernels.stages import consider, judge, next_stage
+from mechanik.kernels.stages import judge, next_stage
+
+
+@part
+def independent_columns(I):
+    n = I[ZERO]
+    for v in range(I[N_COLUMNS]):
+        if I[I[AT_DEPENDENT] + v] == NONE:
+            n += 1
+    return n
 
 
 @kernel("i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
@@ -44,31 +56,57 @@ def search(I, F, target, q0, starts, q):
                 S[EVALUATED] = 1.0
                 return NEEDS_FUNCTIONS
         S[EVALUATED] = 0.0
-        action = judge(I, F, S, options, out)
+        hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
+        if S[PHASE] == PROBING:
+            see_probe(I, F, 1 - current, hard, soft, int(S[PROBE]), int(S[MOTIONS]))
+            S[PROBE] += 1
+            action = PROBE_FIRST
+        else:
+            action = judge(I, F, S, options, out)
         if action == LOOK_AGAIN:
             continue
-        if action != STAGE_OVER:
+        eliminated = I[ZERO]
+        while True:
+            if action == PROBE_FIRST:
+                S[PROBE] = next_probe(I, F, int(S[PROBE]), int(S[MOTIONS]))
+                if S[PROBE] < S[MOTIONS]:
+                    break
+                action, eliminated = STEP, int(S[MOTIONS])
+            if action == STAGE_OVER:
+                break
             newton, current = action == NEWTON, int(S[CURRENT])
             damping = S[MU] * S[COST] + 1e-12
             if options[FIXED_DAMPING] > 0.0:
                 damping = options[FIXED_DAMPING] * S[MU] / options[FIRST_MU]
             base, buffer = (trial, 1 - current) if newton else (x, current)
             curved, moved, placed = S[CURVED] == 1.0, S[MOVED], S[PLACED]
-            cost, change, steepest = bounded_step(
-                I, F, options, base, stage, buffer, damping, newton, curved, moved, placed
-            )
-            if not newton:
-                S[MOVED], S[PLACED], S[PHASE] = 0.0, 0.0, TRIAL
-                action = consider(I, F, S, options, out, cost, change, steepest)
+            probes, wonders = curved and can_probe(I, S, options, stage), can_wonder(I, S, options)
+            calm = CALM if S[MU] <= options[FIRST_MU] else 1.0
+            cost, change, steepest, bend = bounded_step(
+                I, F, options, base, stage, buffer, damping, newton, curved, probes, wonders, eliminated, calm, moved,
+                placed,
+            )  # fmt: skip
+            if newton:
+                break
+            S[MOVED], S[PLACED] = 0.0, 0.0
+            if bend == ASKS:
+                action, S[PHASE], S[PROBE], S[MOTIONS] = PROBE_FIRST, PROBING, 0, independent_columns(I)
+                S[CURVED], S[FRESH] = 1.0, 1.0
+                continue
+            S[PHASE] = TRIAL
+            eliminated = I[ZERO]
+            action = consider(I, F, S, options, out, cost, change, steepest, bend)
+            if action != STEP_AGAIN:
                 S[IN_STAGE] += 1
                 S[ITERATIONS] += 1
+                break
         if action == STAGE_OVER:
             if not next_stage(I, F, S, options, out) and not next_attempt(I, F, S, options, out, starts):
                 break
             continue
         if action == LOOK_AGAIN:  # kicked: what comes of it counts as a beginning
             S[PHASE] = FIRST
-        advance(I, F, trial if action == NEWTON else x, trial)
+        advance(I, F, trial if action == NEWTON else x, trial, action != PROBE_FIRST)
         if S[ITERATIONS] - begun >= options[BUDGET]:
             code = I[ZERO] + PAUSED
             break

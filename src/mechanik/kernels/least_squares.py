@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from mechanik.kernels.chain_curvature import chain_times, solve_chain
 from mechanik.kernels.compiler import part
 from mechanik.kernels.curvature import bend_matrix
 from mechanik.kernels.elimination import NONE
+from mechanik.kernels.factors import cholesky, find_edge, solve_by_rotations
 from mechanik.kernels.problem import *
 from mechanik.kernels.wide import (
     add_alone,
@@ -27,6 +26,8 @@ from mechanik.kernels.wide import (
 )
 
 NARROW = -1
+FLOOR = 0.1
+"""The smallest pivot, as a share of the damping, where second derivatives are known."""
 
 
 @part
@@ -82,11 +83,12 @@ def add_column(I, F, J, width, m, i, z, A, n, local, listed, touched):
 
 
 @part
-def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved, wide):
+def assemble(I, F, options, buffer, hard, soft, n, damping, all_damped, curved, moved, wide):
     """All that is to be known of the soft rows; returns e'e, and how many rows are kept, or NARROW.
 
     The matrix H0 = A'A + damping (1 + Z'Z) and the gradient -A'e over the independent columns; of wide stages
-    the rows themselves, as `wide.py` has them, in place of H0.
+    the rows themselves, as `wide.py` has them, in place of H0. If not all columns are damped, the independent ones are,
+    which costs half as much where there are many loops.
     """
     blocks, dependent, first, local = I[AT_BLOCKS], I[AT_DEPENDENT], I[AT_FIRST], I[AT_LOCAL]
     listed, g, e, H = I[AT_LISTED], I[AT_GRADIENT], I[AT_E1], I[AT_H0]
@@ -158,7 +160,7 @@ def assemble(I, F, options, buffer, hard, soft, n, damping, curved, moved, wide)
     for i in range(n):
         F[H + i * n + i] += damping * F[I[AT_RELUCTANCE] + I[I[AT_INDEPENDENT] + i]]
         F[I[AT_PULL] + i] = F[g + i]
-    if hard > 0:
+    if hard > 0 and all_damped:
         for v in range(I[N_COLUMNS]):
             if I[dependent + v] != NONE:
                 damp_dependent(I, F, v, n, damping)
@@ -184,23 +186,46 @@ def damp_dependent(I, F, v, n, damping):
 
 
 @part
-def solve_free(I, F, options, x, n, banned, kept, chain):
-    """The independent columns' step into `line`; banned ones go to their bound."""
+def solve_free(I, F, options, x, n, banned, kept, chain, curved, damping):
+    """The independent columns' step into `line`; banned ones go to their bound.
+
+    Where second derivatives bend the sum of squares down in some direction, they are left out again, and more damping
+    is put in their place.
+
+    Returns:
+        the smallest pivot, as a share of the largest entry on the diagonal; or, if one is not positive, the curvature
+        along the direction that is then in `edge`, which is below zero.
+    """
     if chain >= 0:
         solve_chain(I, F, x, chain, n)
-        return
-    size = n
-    if kept == NARROW:
-        large_matrix(I, F, x, n, banned)
-    else:
-        small_matrix(I, F, x, n, kept)
-        size = kept
-    if options[SVD] == 1.0:
-        solve_by_rotations(I, F, I[AT_H], size, I[AT_FIRST], I[AT_LINE])
-    else:
-        cholesky(I, F, I[AT_H], size, I[AT_FIRST], I[AT_LINE])
+        return 0.0
+    size, bend, settled = n, 0.0, False
+    floor = FLOOR * damping if curved and kept == NARROW else 0.0
+    for again in range(3):
+        if kept == NARROW:
+            large_matrix(I, F, x, n, banned)
+        else:
+            small_matrix(I, F, x, n, kept)
+            size = kept
+        if settled:  # and wanted in another way
+            solve_by_rotations(I, F, I[AT_H], size, I[AT_FIRST], I[AT_LINE])
+            break
+        down, least, sunk = cholesky(I, F, I[AT_H], size, I[AT_FIRST], I[AT_LINE], floor)
+        if again == 0:
+            bend = least
+        if again == 1 or down == NONE or kept != NARROW or not curved:
+            settled = True
+            if options[SVD] == 1.0:
+                continue
+            break
+        bend = find_edge(I, F, n, down, sunk)
+        for i in range(n):
+            for k in range(i + 1):
+                F[I[AT_H0] + i * n + k] -= F[I[AT_S] + i * n + k]
+            F[I[AT_H0] + i * n + i] += damping
     if kept != NARROW:
         wide_line(I, F, n, kept)
+    return bend
 
 
 @part
@@ -226,94 +251,6 @@ def large_matrix(I, F, x, n, banned):
                         F[H + k * n + i] = 0.0
                 F[H + i * n + i] = 1.0
                 F[y + i] = way
-
-
-@part
-def cholesky(I, F, H, n, first, y):
-    """Solve H y = y in place by H = L D L', within the envelope of the lower triangle.
-
-    H then holds 1 / D and, below it, L D until a row is done and L from there on. A pivot that is not positive, which
-    second derivatives may bring about, counts as infinite: its column stays.
-    """
-    for i in range(n):
-        row, fi = H + i * n, I[first + i]
-        for j in range(fi + 1, i):
-            s = F[row + j]
-            for k in range(max(fi, I[first + j]), j):
-                s -= F[row + k] * F[H + j * n + k]
-            F[row + j] = s
-        s, t = F[row + i], F[y + i]
-        for k in range(fi, i):
-            d = F[row + k]
-            l = d * F[H + k * n + k]
-            F[row + k] = l
-            s -= d * l
-            t -= l * F[y + k]
-        F[row + i] = 1.0 / s if s > 1e-300 else 0.0
-        F[y + i] = t
-    for i in range(n):
-        F[y + i] *= F[H + i * n + i]
-    for i in range(n - 1, -1, -1):
-        s = F[y + i]
-        for k in range(I[first + i], i):
-            F[y + k] -= F[H + i * n + k] * s
-
-
-@part
-def solve_by_rotations(I, F, H, n, first, y):
-    """Solve H y = y by the eigenvalues of H, which Jacobi's rotations find; directions that H does not know stay."""
-    V = I[AT_V]
-    for i in range(n):
-        for k in range(n):
-            F[V + i * n + k] = 1.0 if i == k else 0.0
-        for k in range(i):
-            if k < I[first + i]:
-                F[H + i * n + k] = 0.0
-            F[H + k * n + i] = F[H + i * n + k]
-    for _ in range(30):
-        off, diagonal = 0.0, 0.0
-        for i in range(n):
-            diagonal += F[H + i * n + i] * F[H + i * n + i]
-            for k in range(i):
-                off += F[H + i * n + k] * F[H + i * n + k]
-        if off <= 1e-30 * diagonal:
-            break
-        for p in range(n - 1):
-            for q in range(p + 1, n):
-                a = F[H + p * n + q]
-                if a != 0.0:
-                    t = (F[H + q * n + q] - F[H + p * n + p]) / (2.0 * a)
-                    t = math.copysign(1.0, t) / (abs(t) + math.sqrt(t * t + 1.0))
-                    c = 1.0 / math.sqrt(t * t + 1.0)
-                    rotate(F, H, n, p, q, c, t * c)
-                    for k in range(n):
-                        u, v = F[V + k * n + p], F[V + k * n + q]
-                        F[V + k * n + p], F[V + k * n + q] = c * u - t * c * v, t * c * u + c * v
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, F[H + i * n + i])
-    for i in range(n):
-        s = 0.0
-        for k in range(n):
-            s += F[V + k * n + i] * F[y + k]
-        w = F[H + i * n + i]
-        F[I[AT_FULL] + i] = s / w if w > 1e-15 * largest else 0.0
-    for k in range(n):
-        s = 0.0
-        for i in range(n):
-            s += F[V + k * n + i] * F[I[AT_FULL] + i]
-        F[y + k] = s
-
-
-@part
-def rotate(F, H, n, p, q, c, s):
-    """H = G'HG for a rotation G in the plane of p and q."""
-    for k in range(n):
-        u, v = F[H + k * n + p], F[H + k * n + q]
-        F[H + k * n + p], F[H + k * n + q] = c * u - s * v, s * u + c * v
-    for k in range(n):
-        u, v = F[H + p * n + k], F[H + q * n + k]
-        F[H + p * n + k], F[H + q * n + k] = c * u - s * v, s * u + c * v
 
 
 @part

@@ -54,7 +54,7 @@ def look(I, F, doing, share, buffer, required, end, E, J):
     if doing & MOVE:
         for v in range(I[N_COLUMNS]):
             F[step + v] *= share
-        advance(I, F, trial, x)
+        advance(I, F, trial, x, True)
         if share != 0.0:
             for v in range(I[N_COLUMNS]):
                 F[step + v] /= share

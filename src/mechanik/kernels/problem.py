@@ -47,8 +47,8 @@ STAGE_INTS = 5
 # what is known of a column: free, on its upper or lower bound for this step, or not to be moved at all
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
 
-# a ball that is read off: the node that carries it and the one that it is welded to (-1: the world), where it is in x, its
-# own axes in the first node, and in the second where the weld wants them (9 numbers each)
+# a ball that is read off: the node that carries it and the one that it is welded to (-1: the world), where it is in x,
+# its own axes in the first node, and in the second where the weld wants them (9 numbers each)
 R_CARRIER, R_OTHER, R_X, R_FIXED, R_WANTED = 0, 1, 2, 3, 12
 READ_OFF_FLOATS = 21
 
@@ -102,6 +102,8 @@ INT_TABLES = {
     "pivot": "rows",
     "rest_column": "rows",
     "old_columns": "columns",  # which columns were independent at the step before
+    "probed": "columns",  # whether a column's second derivatives are known
+    "left_row": "rows",  # of each row that found no pivot in its own block, its number among all rows
 }
 FLOAT_TABLES = {
     "nodes": "nodes * 18",
@@ -116,7 +118,7 @@ FLOAT_TABLES = {
     "upper": "columns",
     "options": "24",
     # from here on room to work in
-    "state": "32",
+    "state": "48",
     "out": "8 + stages * 5",
     "best_cost": "stages",
     "poses": "nodes * 12",
@@ -156,17 +158,22 @@ FLOAT_TABLES = {
     "chain": "chain * 12",  # u and v of each joint of a chain
     "chain_w": "chain * 6",
     "sums": "42",
+    "undo": "rows * widest",  # of each block, which of its rows make up those that elimination has left
+    "force": "rows",  # what holds each hard row against the pull of the soft ones
+    "slope": "columns",  # of the soft rows' squares and of what the forces do, halved
+    "edge": "columns",  # a direction in which the soft rows' squares bend down
     "give": "columns",  # how far a column gives way to a unit of pull; 0 for those that are not free
 }
 (
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_BALLS, AT_STAGES, AT_PRIVATE, AT_ORDER,
  AT_BAN, AT_DEPENDENT, AT_PLACE, AT_INDEPENDENT, AT_FIRST, AT_LOCAL, AT_LISTED, AT_RELEASED, AT_Z_COUNT,
- AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_NODES, AT_DATA, AT_TERM_FACTOR, AT_MASSES,
- AT_NUMBERS, AT_READ_OFF, AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_Z_START, AT_Z_INDEX, AT_PIVOT, AT_REST_COLUMN, AT_OLD_COLUMNS, AT_PROBED, AT_LEFT_ROW, AT_NODES, AT_DATA,
+ AT_TERM_FACTOR, AT_MASSES, AT_NUMBERS, AT_READ_OFF, AT_WEIGHT, AT_SCALE, AT_LOWER,
  AT_UPPER, AT_OPTIONS, AT_STATE, AT_OUT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_ROWS, AT_HOLD, AT_X,
  AT_TRIAL,
  AT_LAST_SHUT, AT_KICKED, AT_BEST, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_FULL, AT_BLOCK_A, AT_E1, AT_H, AT_H0,
  AT_DENSE, AT_Z, AT_T,
  AT_RHS, AT_LINE, AT_S, AT_RELUCTANCE, AT_PULL, AT_OLD_GRADIENT, AT_OLD_STEP, AT_V,
- AT_B, AT_FAR, AT_LEFT, AT_DIAGONAL, AT_ALONE, AT_CHAIN, AT_CHAIN_W, AT_SUMS, AT_GIVE,
+ AT_B, AT_FAR, AT_LEFT, AT_DIAGONAL, AT_ALONE, AT_CHAIN, AT_CHAIN_W, AT_SUMS,
+ AT_UNDO, AT_FORCE, AT_SLOPE, AT_EDGE, AT_GIVE,
 ) = range(OFFSETS, OFFSETS + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

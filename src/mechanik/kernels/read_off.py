@@ -1,4 +1,4 @@
-"""Balls that are welded to something at once: they turn as the weld wants it, and it is enough to do that in the end."""
+"""Balls that are welded to something: they turn as the weld wants it, and it is enough to do that in the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def turn_by_fixed(F, poses, node, fixed):
 
 @part
 def read_off(I, F, x):
-    """Turn the balls that are read off, for all else as it is in x; of the two quaternions the one nearer to the last."""
+    """Turn the balls that are read off, for all else as it is in x, by the quaternion that is nearer to the last."""
     place_nodes(I, F, x)
     poses = I[AT_POSES]
     for i in range(I[N_READ_OFF]):

@@ -11,30 +11,33 @@ import math
 
 import numpy as np
 
+from mechanik.kernels.bounded_step import SLOW
 from mechanik.kernels.compiler import part
 from mechanik.kernels.curvature import forget
 from mechanik.kernels.problem import *
+from mechanik.kernels.prospects import SLOPE_OF_ROUNDING, can_curve, can_probe, copy, curve
 from mechanik.kernels.solver_state import *
 
 LARGEST_MU = 1e10
 ROUNDING = 1e-8
 ROUNDS = 3
 RELUCTANCE = 1e4
-HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 5e-7
 LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
 """A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
-SLOW = 0.5
-"""Where three steps leave more than this of the cost, second derivatives are looked at."""
+UNSURE_STEPS = 3
+"""Where all second derivatives are known, so many steps may leave loops open; what counts is the cost once they are
+shut."""
+TIGHT = 0.05
+"""The share of a step's gain that an open loop may pretend."""
+ROUNDED_OFF, LAST_SHUT = 1e-5, 0.1
+"""What is shut by so much more than it must be is shut as well as can be; and by how much more it is to be at the end,
+so that who goes on from there finds it shut."""
+FAITHFUL = 0.9
+"""Second derivatives are looked at anew where the gain was not this share of what they promised."""
 NEWTONS_FOR_TRIAL, NEWTONS_FOR_START = 8, 30
 ABANDONED_MU, ABANDONED_GAIN = 1e3, 0.5
 """An attempt of several is given up at this damping, or if its cost is above this share of what it was three
 iterations ago. Tuned on random targets of a Panda and a UR5."""
-
-
-@part
-def copy(I, F, x, out):
-    for k in range(I[N_X]):
-        F[out + k] = F[x + k]
 
 
 @part
@@ -184,22 +187,17 @@ def reject(I, F, S, options, out):
     trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
     if S[IS_SHUT] == 0.0:  # the cost of an open state may be one that no shut one has: from now on none is taken
         S[STRICT], S[PHASE] = 1.0, FIRST
+        S[UNSURE], S[KNOWN], S[FINE] = 0.0, 0.0, 0.0
         copy(I, F, last_shut, trial)
         return LOOK_AGAIN
+    flat = S[STEEPEST] < SLOPE_OF_ROUNDING * math.sqrt(S[COST])
+    if S[FINE] == 1.0 and flat:
+        S[FINAL] = CLOSEST
+        return STAGE_OVER
     S[MU] = min(S[MU] * 8.0, LARGEST_MU)
     if S[MU] >= LARGEST_MU:
-        return end_stage(I, F, S, options, out, STALLED, S[IS_SHUT] == 1.0)
+        return end_stage(I, F, S, options, out, CLOSEST if flat else STALLED, S[IS_SHUT] == 1.0)
     return tire(I, F, S, options, out, S[IS_SHUT] == 1.0)
-
-
-@part
-def can_curve(I, stage):
-    """Whether second derivatives are known of a chain, or are worth a matrix over all columns.
-
-    For wishes of a long arm they are not: a rest pose takes as many steps with them, each fifteen times as long.
-    """
-    at = I[AT_STAGES] + STAGE_INTS * stage
-    return I[at + CHAIN_BLOCK] >= 0 or (I[N_SQUARE] > 0 and (I[at + IS_WIDE] == 0 or I[at + IS_WISH] == 0))
 
 
 @part
@@ -212,9 +210,17 @@ def judge(I, F, S, options, out):
     fit_slacks(I, F, trial, 1 - current, hard, soft)
     cost, met = sum_of_squares(I, F, 1 - current, hard, soft)
     opened = how_open(I, F, S, options, out, 1 - current, stage)
-    shut = opened <= options[SHUT]
+    enough = options[SHUT]
+    if (phase == TRIAL or phase == RESTORED) and S[FINE] == 1.0:
+        enough *= LAST_SHUT
+    elif (phase == TRIAL or phase == RESTORED) and not 0.0 < S[UNMET] < stage:
+        # what is open pulls at the cost: a small gain is none unless the loops are shut the better
+        enough = min(enough, max(TIGHT * (S[COST] - S[PREDICTED]) / math.sqrt(S[COST]), ROUNDED_OFF * enough))
+    shut = opened <= enough or (phase == RESTORED and S[NEWTONS] > 1 and opened <= options[SHUT])
 
-    lazy = S[STRICT] == 0.0 and cost < LAZY_GAIN * S[COST] and opened < LAZY_OPEN
+    unsure = phase == TRIAL and not shut and S[KNOWN] == 1.0 and S[FINE] == 0.0 and S[UNSURE] < UNSURE_STEPS
+    lazy = S[STRICT] == 0.0 and opened < LAZY_OPEN and (cost < LAZY_GAIN * S[COST] or unsure)
+    unsure &= lazy
     if phase == TRIAL and not shut and not lazy:
         S[PHASE], S[NEWTONS], S[LAST_OPEN] = RESTORED, 1, opened
         return NEWTON
@@ -227,12 +233,14 @@ def judge(I, F, S, options, out):
         if phase == CLOSING:
             return go_back(I, F, S, options, out, STALLED)
         return reject(I, F, S, options, out)
-    if (phase == TRIAL or phase == RESTORED) and not cost < S[COST]:
+    before = max(S[COST], S[FAIR]) if S[UNSURE] == 0.0 else S[SHUT_COST]
+    if (phase == TRIAL or phase == RESTORED) and not cost < before and not unsure:
         return reject(I, F, S, options, out)
 
     # accepted
     if phase == TRIAL or phase == RESTORED:
-        gain = (S[COST] - cost) / max(S[COST] - S[PREDICTED], 1e-300)
+        sure = not unsure and S[UNSURE] == 0.0
+        gain = (before - cost) / max(before - S[PREDICTED], 1e-300) if sure else 1.0
         if options[FIXED_DAMPING] > 0.0:
             S[MU] = options[FIRST_MU]
         elif gain > 0.75:
@@ -240,13 +248,18 @@ def judge(I, F, S, options, out):
         elif gain < 0.25:
             S[MU] = min(S[MU] * 4.0, LARGEST_MU)
         S[BEFORE_3], S[BEFORE_2], S[BEFORE_1] = S[BEFORE_2], S[BEFORE_1], S[COST]
-        S[MOVED] = 1.0
+        S[MOVED] = 1.0 if sure else 0.0
+        S[UNSURE] = S[UNSURE] + 1.0 if unsure else 0.0
         if 0 < S[UNMET] < stage:
             S[MOVED_BELOW] = 1.0
         if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3] and can_curve(I, stage):
-            S[CURVED] = 1.0
+            curve(I, F, S)
+        elif (
+            S[CURVED] == 1.0 and abs(gain - 1.0) > 1.0 - FAITHFUL and S[FINE] == 0.0 and can_probe(I, S, options, stage)
+        ):
             forget(I, F)
     copy(I, F, trial, x)
+    S[ASKED], S[FRESH] = 0.0, 0.0
     S[COST], S[CURRENT], S[IS_SHUT], S[PLACED] = cost, 1 - current, 1.0 if shut else 0.0, 1.0
     if shut or (phase == FIRST and S[IN_STAGE] == 0):
         copy(I, F, x, last_shut)
@@ -262,49 +275,10 @@ def judge(I, F, S, options, out):
     if met:
         S[FINAL] = CONVERGED
         return STAGE_OVER
-    return tire(I, F, S, options, out, shut)
-
-
-@part
-def longest(I, F):
-    """The largest motion of a column in the step."""
-    largest = 0.0
-    for v in range(I[N_COLUMNS]):
-        largest = max(largest, abs(F[I[AT_STEP] + v]))
-    return largest
-
-
-@part
-def consider(I, F, S, options, out, cost, change, steepest):
-    """A step has been computed: is there anything to gain?"""
-    stages, x = I[AT_STAGES], I[AT_X]
-    kicked, step = I[AT_KICKED], I[AT_STEP]
-    if options[LARGEST_ERROR] < np.inf or options[LARGEST_ANGLE] < np.inf:
-        cost = S[COST]  # the model saw shortened errors
-    S[PREDICTED], S[STEEPEST] = cost + change, steepest
-    if S[IS_SHUT] == 0.0:
-        return STEP
-    # where nothing is left to gain that rounding would not hide, a small slope counts as none
-    hidden = -change < HIDDEN * S[COST] and steepest < SLOPE_OF_ROUNDING * math.sqrt(S[COST])
-    if steepest > options[SMALLEST_GRADIENT] * math.sqrt(S[COST]) and not hidden:
-        if options[SMALLEST_STEP] == 0.0 or longest(I, F) >= options[SMALLEST_STEP]:
-            return STEP
-        S[FINAL] = STALLED
+    if shut and S[FINE] == 1.0:
+        S[FINAL] = CLOSEST
         return STAGE_OVER
-    S[FINAL] = CLOSEST
-    if options[KICK] > 0.0 and S[KICKED] < options[KICKS] and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
-        # a straight arm that is asked to shorten has no slope either: try whether it lies on an edge
-        if S[KICKED] == 0.0 or S[COST] < S[COST_AT_KICK] * (1.0 - 1e-6):
-            S[COST_AT_KICK] = S[COST]
-            copy(I, F, x, kicked)
-        else:
-            copy(I, F, kicked, x)
-        S[KICKED] += 1.0
-        for v in range(I[N_COLUMNS]):
-            held = I[I[AT_BAN] + v] == LOCKED
-            F[step + v] = 0.0 if held else options[KICK] * (1.0 if (v + int(S[KICKED])) * 2654435761 & 4 else -0.7)
-        return LOOK_AGAIN
-    return STAGE_OVER
+    return tire(I, F, S, options, out, shut)
 
 
 @part
@@ -313,6 +287,7 @@ def begin_stage(I, F, S, options, out, stage):
     S[STAGE], S[PHASE], S[MU], S[COST] = stage, FIRST, options[FIRST_MU], np.inf
     S[KICKED], S[STEEPEST], S[CURVED], S[MOVED], S[STRICT] = 0.0, 0.0, 0.0, 0.0, 0.0
     S[BEFORE_1], S[BEFORE_2], S[BEFORE_3] = np.inf, np.inf, np.inf
+    S[ASKED], S[KNOWN], S[FINE], S[UNSURE], S[LAST_LENGTH], S[FAIR] = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
     copy(I, F, x, trial)
 
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.kernels import problem
+from mechanik.kernels.target_layout import NEVER, PLACE, POSE, VALUE
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import JointValues, Objective, Point, PoseGoal
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.relation import Kind, Relation
 from mechanik.program import Program, same_shape
-from mechanik.solvers.put_targets import NEVER, PLACE, POSE, VALUE
 from mechanik.spatial import inverse, make, rotation
 from mechanik.spatial.array import Array
 
-aiming = kernels.Lazy("mechanik.solvers.put_targets", "put_targets")
+aiming = kernels.Lazy("put_targets", "put_targets")
 
 STAYS = -1
 SHAPES = {POSE: (4, 4), PLACE: (3,)}

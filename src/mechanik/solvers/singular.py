@@ -70,10 +70,12 @@ class Singular:
     Attributes:
         parts: by kind; those that are not singular, too, for their nearness.
         tolerance: nearness below this is singular.
+        unknown: why nothing can be said of the pose, as of one whose loops stand open; empty where something can.
     """
 
     parts: tuple[SingularPart, ...] = ()
     tolerance: float = NEAR
+    unknown: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -93,6 +95,8 @@ class Singular:
         return next((part for part in self.parts if part.kind == kind), None)
 
     def __repr__(self) -> str:
+        if self.unknown:
+            return f"<neither singular nor regular: {self.unknown}>"
         if not self:
             return f"<regular, nearness {self.nearness:.2g}>"
         return f"<singular: {'; '.join(repr(part)[1:-1] for part in self.parts if part.kind in self.kinds)}>"
@@ -106,8 +110,10 @@ def singular_at(mechanism: Mechanism, objectives: Sequence[Objective], q: Array,
         active: (nv,), what may move.
     """
     here = shut_motions(mechanism, q, active)
-    if any(np.abs(one.gap).max(initial=0.0) > 1e-6 for one in here.constraints) or not here.can_move.any():
-        return Singular()  # an open loop has no motions
+    if any(np.abs(one.gap).max(initial=0.0) > 1e-6 for one in here.constraints):
+        return Singular(unknown="its loops stand open, or its laws do not hold")
+    if not here.can_move.any():
+        return Singular()
     seen = analyse(mechanism, here.q, active)
     required = [one for one in objectives if one.required]
     driving = [one for one in required if isinstance(one, JointValues)]

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from mechanik.kernels.compiler import kernel, part
-from mechanik.spatial.array import Array
+from mechanik.kernels.target_layout import PLACE, POSE
 
-POSE, PLACE, VALUE = range(3)
-"""Kinds of targets: 16 numbers, 3, and 1."""
-NEVER = -1
 NOT_A_ROTATION = 1e-6
 """How far the columns of a rotation may be from unit length and from right angles, in all."""
 TURN = 2.0 * math.pi
 
 
 @part
-def put_pose(F: Array, to: int, turns: Array, i: int, numbers: Array, k: int) -> bool:
+def put_pose(F, to, turns, i, numbers, k):
     """A pose, row by row from numbers[k] on, turned by the i-th of `turns`; False if it is none."""
     off = 0.0
     for c in range(3):
@@ -47,7 +43,7 @@ def put_pose(F: Array, to: int, turns: Array, i: int, numbers: Array, k: int) ->
 
 
 @kernel("b1(f8[::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def put_targets(F: Array, plan: np.ndarray[Any, np.dtype[np.int64]], turns: Array, numbers: Array, q0: Array) -> bool:
+def put_targets(F, plan, turns, numbers, q0):
     """
     Args:
         F: the numbers of a problem.
