@@ -173,3 +173,68 @@ def test_targets_may_be_changed_by_their_owner_after_the_call():
     solution = solver.solve(targets, body.q)
     targets[:, :3, 3] += 1.0
     assert all(error.position < 1e-5 for error in solution.errors.values())
+
+
+def limited_ball() -> mk.Mechanism:
+    """Two arms that hold each other by a ball whose turns are limited: its angles stand behind q."""
+    b = mk.Builder("held")
+    for side, x in (("left", -0.4), ("right", 0.4)):
+        above, at = "ground", (x, 0.0, 0.0)
+        for k, axis in enumerate("zyyx"):
+            b.revolute(f"{side}{k}", above, f"{side}_link{k}", at=at, axis=axis, value=0.3 if side == "left" else -0.3)
+            above, at = f"{side}_link{k}", (0.3, 0.0, 0.0)
+    b.close("grip", "left_link3", "right_link3", "ball", at=(0.3, 0.0, 0.0), onto=(0.3, 0.0, 0.0))
+    held = b.build()
+    held.joint("grip").set_limits([-2.5] * 3, [2.5] * 3)
+    return held
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_no_call_remembers_the_one_before(several):
+    """What stands behind q, angles of limited closing joints and slacks, was once left as the call before had it."""
+    held = limited_ball()
+    q = mk.solve(held, mk.Point("left_link3", (0.1, 0.5, 0.2)), restarts=20).q
+    goals = [mk.Point("left_link2", held.pose("left_link2", q)[:3, 3])]
+    if several:
+        goals.append(mk.InBox("right_link2", (-2, -2, -2), (2, 2, 2)))
+    solver, rng = mk.Solver(held, goals), np.random.default_rng(2)
+    places = held.pose("left_link2", q)[:3, 3] + 0.1 * rng.normal(size=(12, 3))
+    given = [[place, None] if several else place for place in places]
+    first = [solver.solve(one, q).q for one in given]
+    for one, before in zip(reversed(given), reversed(first), strict=True):
+        assert (solver.solve(one, q).q == before).all()
+
+
+def test_a_start_that_may_not_be_written_into_is_as_good_as_any():
+    body, goals = mk.gallery.humanoid(), body_goals()
+    solver, q = mk.Solver(body, goals), body.q
+    targets = [body.pose(link) for link in FEET_AND_HANDS]
+    frozen = q.copy()
+    frozen.setflags(write=False)
+    assert (solver.solve(targets, frozen).q == solver.solve(targets, q).q).all()
+    assert (solver.solve(targets, np.repeat(q, 2)[::2]).q == solver.solve(targets, q).q).all()
+
+
+def test_a_ball_that_nothing_moves_is_made_a_unit():
+    b = mk.Builder("two")
+    b.ball("idle", "ground", "arm")
+    for name, y in (("a", 0.0), ("b", 1.0)):
+        b.revolute(f"{name}1", "ground", f"{name}_upper", at=(0, y, 1))
+        b.revolute(f"{name}2", f"{name}_upper", f"{name}_lower", at=(0.5, 0, 0), value=0.5)
+    two = b.build()
+    goals = [mk.Point(f"{name}_lower", two.pose(f"{name}_lower")[:3, 3], at=(0, 0, 0), name=name) for name in "ab"]
+    q = two.q.copy()
+    q[:4] *= 3.0
+    targets = [two.pose("a_lower")[:3, 3], two.pose("b_lower")[:3, 3]]
+    assert np.linalg.norm(mk.Solver(two, goals).solve(targets, q).q[:4]) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_names_that_do_not_tell_goals_apart_are_refused_as_on_the_long_way():
+    body = mk.gallery.humanoid()
+    twice = [mk.PoseGoal(link, body.pose(link), name="a") for link in FEET_AND_HANDS[:2]]
+    X = body.pose("left_foot")
+    with pytest.raises(MechanikError):
+        mk.Solver(body, twice).solve({"a": X, "zz": X}, body.q)
+    joints = mk.Solver(body, mk.JointValues(dict.fromkeys(body.space.q_names[8:10], 0.1)))
+    with pytest.raises(MechanikError, match="by name"):
+        joints.solve([0.3, 0.4], body.q)

@@ -120,3 +120,20 @@ def test_who_looks_on_sees_the_balls_turned():
     assert solver.solve(X, robot.q, callback=look).success
     assert len(seen) > 0
     assert max(seen) < 1e-9
+
+
+def test_a_ball_that_carries_the_whole_loop_is_a_column():
+    """It was read off once, and the loop stood open by a tenth of a metre."""
+    b = mk.Builder("swinging four-bar")
+    b.ball("hip", "ground", "body", at=(0, 0, 1))
+    b.revolute("crank", "body", "c")
+    b.revolute("k2", "c", "d", at=(0.5, 0, 0))
+    b.revolute("k3", "d", "e", at=(1, 0, 0))
+    b.revolute("k4", "e", "f", at=(0.6, 0, 0))
+    b.close("shut", "body", "f", "weld", at=(0.9, 0, 0), onto=(0, 0, 0))
+    linkage = b.build()
+    solver = mk.Solver(linkage, mk.JointValues({"crank": 0.4}))
+    assert read_off(solver) == 0
+    found = solver.solve(0.7, linkage.q)
+    assert found.success
+    assert widest(found) < 1e-9

@@ -70,6 +70,7 @@ class Quick(Prepared):
         quick = isinstance(self.method, LevenbergMarquardt) or self.options.further_starts == 0
         if quick and not self._moves_joints and self.options.max_seconds == np.inf:
             self._shortcut = find_shortcut(self._program, self._objectives, self._rows, *self._bounds)
+        self._look_behind_q()
         self._several: SeveralTargets | None = None
         self._own_rows: list[tuple[Relation, ...]] = self._rows
         if self._shortcut is None and self._may_take_several():
@@ -155,7 +156,7 @@ class Quick(Prepared):
         """Straight to the kernel, or to the method's loop; None if something has to be looked at closely first."""
         assert self._shortcut is not None
         target = self._shortcut(targets, q0)
-        if target is None:
+        if target is None or not self._may_start(q0):
             return None
         if not self._is_compiled:
             return self._short_attempt(target, q0, rng, options, begun)
@@ -168,7 +169,31 @@ class Quick(Prepared):
         except TypeError:  # not a contiguous array of float64
             return None
         is_last_word = self._second is None and len(starts) == self.options.further_starts
+        self._straighten(q)
         return q if code == DONE and (is_last_word or self._out[SUCCESS] == 1.0) else None
+
+    def _look_behind_q(self) -> None:
+        """What the kernel keeps behind q, and the balls that it does not look at."""
+        nq, space = self.mechanism.nq, self.mechanism.space
+        self._behind = [
+            (part.packed.at["x"][nq:], part.packed.at["x"][nq:].copy())
+            for part in self._program.parts
+            if len(part.packed.at["x"]) > nq
+        ]
+        self._idle_balls = [
+            k for k, v in zip(space.balls_q.tolist(), space.balls_v.tolist(), strict=True) if not self._moving[v]
+        ]
+
+    def _may_start(self, q0: Array) -> bool:
+        """Make the kernel forget the call before; False if a ball that it does not look at is hardly a turn."""
+        for now, first in self._behind:
+            now[:] = first
+        return all(q0[k : k + 4] @ q0[k : k + 4] > HARDLY_A_TURN for k in self._idle_balls)
+
+    def _straighten(self, q: Array) -> None:
+        """Balls that nothing moves are unit quaternions all the same."""
+        for k in self._idle_balls:
+            q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
 
     def _may_take_several(self) -> bool:
         """Whether nothing but the targets changes from call to call, and they are those of the solver's own goals."""
@@ -182,7 +207,12 @@ class Quick(Prepared):
         several = self._several
         assert several is not None
         numbers = several.numbers(targets)
-        if numbers is None or q0.dtype != np.float64 or not several.put(numbers, q0):
+        if numbers is None or not self._may_start(q0):
+            return None
+        try:
+            if not several.put(numbers, q0):
+                return None
+        except TypeError:  # not an array of float64 that kernels take
             return None
         if self._rows is not self._own_rows:  # a longer way may have left other targets where none are given now
             for number, kind in enumerate(several.kinds):
@@ -204,6 +234,7 @@ class Quick(Prepared):
             outs.append(out.copy())
             q = found
         self._is_aimed = True
+        self._straighten(q)
         asked = partial(several.objectives, self._objectives, numbers)
         return Solution(self, asked, q, tuple(outs), perf_counter() - begun, self._bounds)
 

@@ -69,6 +69,8 @@ def find_read_off(
             node = skeleton.frames[relation.a if side == "a" else relation.b][0]
             if node < 0 or skeleton.nodes[node, KIND] != BALL or uses[node] != 1:
                 continue
+            if node in skeleton.path(relation.b if side == "a" else relation.a):
+                continue  # it carries the other end as well, and turns nothing against it
             x, v = int(skeleton.nodes[node, FIRST_Q]), int(skeleton.nodes[node, FIRST_V])
             if x not in asked and all(free[v : v + 3]):
                 found[number] = _read_off(skeleton, relation, side, node, x, v)

@@ -37,7 +37,7 @@ class SeveralTargets:
 
     Attributes:
         kinds: of each objective's target; STAYS where it has none.
-        names: of each objective; for a single one that wants joint values, theirs.
+        names: of each objective, none if not all have one of their own; for one that wants joint values, theirs.
         plans: for each part of the program its numbers and what goes where, as `put_targets` takes it.
         own: (size,) the numbers of the targets that the objectives were made with.
     """
@@ -51,9 +51,15 @@ class SeveralTargets:
         """All targets of a call, one behind the other, (size,); None if they have to be looked at closely."""
         try:
             if isinstance(targets, Mapping):
+                if not self.names:
+                    return None
                 if len(targets) != len(self.names):  # type: ignore[arg-type]
                     return self._some(targets)  # type: ignore[arg-type]
                 targets = [targets[name] for name in self.names]  # type: ignore[index]
+            elif self.kinds[0] == VALUE:
+                return None
+            elif len(self.kinds) == 1:
+                targets = [targets] if type(targets) is np.ndarray else None
             found = np.array(targets) if self._are_alike else self._one_by_one(targets)
         except (KeyError, TypeError, ValueError):
             return None
@@ -101,9 +107,9 @@ class SeveralTargets:
 
     def _some(self, targets: Mapping[str, Any]) -> Array | None:
         """Targets by name for some of the objectives."""
-        places = {name: k for k, name in enumerate(self.names) if name}
-        if len(places) != len([name for name in self.names if name]) or self.kinds[0] == VALUE:
+        if self.kinds[0] == VALUE:
             return None
+        places = {name: k for k, name in enumerate(self.names)}
         listed: list[Any] = [None] * len(self.names)
         for name, target in targets.items():
             listed[places[name]] = target
@@ -125,6 +131,8 @@ def find_several(
         return None
     kinds = tuple(kind for kind in wanted if kind is not None)
     names = tuple(one.name for one in objectives)
+    if "" in names or len(set(names)) < len(names):
+        names = ()
     if VALUE in kinds:
         names = tuple(row.freedom for row in rows[0])
         kinds = (VALUE,) * len(names)
