@@ -138,12 +138,9 @@ def test_on_limits_too(joints, kind, seed):
     assert (wide >= -room[0] - 1e-12).all()
     assert (wide <= room[1] + 1e-12).all()
     on_lower, on_upper = wide < -room[0] + 1e-12, wide > room[1] - 1e-12
-    E, J = rows_at(solver, q)
-    assert np.linalg.norm(E + J @ wide) < np.linalg.norm(E)
-    if (joints, kind, seed) == (12, "pose", 7):
-        return  # where columns on bounds push each other, the step is a short one, with one column on its bound
     assert joints / 8 < (on_lower | on_upper).sum() < joints
     fixed = [(k, wide[k]) for k in np.flatnonzero(on_lower | on_upper)]
+    E, J = rows_at(solver, q)
     np.testing.assert_allclose(wide, least_squares(E, J, 1e-3, fixed), rtol=0, atol=1e-9)
     narrow = first_step(make_narrow(solver), q)
     np.testing.assert_allclose(wide, narrow, rtol=0, atol=1e-9)

@@ -150,7 +150,8 @@ def bounded_step(
             change = model(I, F, n, kept, chain)
         settled = over == 0 and (newton or banned == 0 or let_go(I, F, n) == 0)
         if last or settled:
-            if newton or stops or (settled and change < 0.0) or steepest_slope(I, F, x, n) == 0.0:
+            done = newton or stops or options[FIXED_DAMPING] > 0.0
+            if done or (over == 0 and change < 0.0) or steepest_slope(I, F, x, n) == 0.0:
                 break
             stand_still(I, F, x)  # bounds that push each other: begin again, with care
             careful = True
