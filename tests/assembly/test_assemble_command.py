@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mechanik as mk
 from mechanik.cli.run import run
 
 
@@ -66,3 +69,33 @@ def test_without_drives_the_loops_are_shut(capsys: pytest.CaptureFixture[str]) -
 def test_wrong_words_are_wrong_use(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["assemble", "gallery:four_bar", *words]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+# ---- saving -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["json", "urdf"])
+def test_it_is_saved_as_it_stands_then(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / f"shut.{ending}"
+    words = ["assemble", "gallery:four_bar", "--drive", "crank_joint=1.2", "--out", str(out)]
+    assert run(words) == 0
+    assert f"wrote {out}" in capsys.readouterr().out.replace("\n", "")
+    saved = mk.load(out)
+    assert saved.values()["crank_joint"] == 1.2
+    assert all(np.abs(one.gap().position).max() < 1e-12 for one in saved.closures.values())
+    assert run(words) == 2
+    assert "--force" in capsys.readouterr().err
+    assert run([*words, "--force", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] == str(out)
+
+
+def test_what_is_not_assembled_is_not_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "kept.json"
+    mk.save(mk.gallery.four_bar(), out)
+    before = out.read_bytes()
+    assert run(["assemble", "gallery:four_bar", "--drive", "rocker_joint=3.1", "--out", str(out), "--force"]) == 1
+    assert "not written" in capsys.readouterr().err
+    assert out.read_bytes() == before
+    for words in (["--out", str(tmp_path / "shut.txt")], ["--out", str(tmp_path / "new.json"), "--all"]):
+        assert run(["assemble", "gallery:four_bar", *words]) == 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["kept.json"]

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.assemble import walk_to
+from mechanik.assembly.assemble import Start, walk_to
 from mechanik.assembly.kept import loops_of
 from mechanik.assembly.one_step import one_step
 from mechanik.spatial.array import Array
@@ -60,7 +60,7 @@ def test_a_small_step_ends_where_a_walk_does(name: str) -> None:
             values = moved(linkage, names, q, 10 ** rng.uniform(-5, -1), seed)
             step, still = one_step(loops, values), np.zeros(linkage.nv)
             assert step is not None
-            at_once, walked = step.go(values, q, still), walk_to(loops, values, q, still)
+            at_once, walked = step.go(values, q, still), walk_to(loops, values, Start(q, still))
             if at_once is not None:
                 assert walked.success
                 assert np.abs(at_once.q - walked.q).max() < 1e-12
@@ -97,7 +97,7 @@ def test_near_change_points_and_dead_points_it_is_the_walks_branch_too(
         assert step is not None
         at_once = step.go(values, linkage.q, np.zeros(3))
         if at_once is not None:
-            walked = walk_to(loops, values, linkage.q, np.zeros(3))
+            walked = walk_to(loops, values, Start(linkage.q, np.zeros(3)))
             assert np.abs(at_once.q - walked.q).max() < 1e-9
             assert (at_once.success, at_once.message) == (walked.success, walked.message)
 

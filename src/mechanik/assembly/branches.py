@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.assembly.place import Course, Place
+from mechanik.assembly.place import RANK, Course, Place
 from mechanik.spatial.array import Array
 
 PROBE = 1e-4
@@ -31,12 +31,14 @@ class Branches:
         is_crossing: whether A has a higher rank on the way than here.
         goes_on: whether the drives come nearer to their goal along the first.
         rank: of A along the first.
+        gain: how far (of s) the drives come along the first, over AHEAD.
     """
 
     directions: list[Array]
     is_crossing: bool
     goes_on: bool
     rank: int
+    gain: float = 0.0
 
 
 def branches(course: Course, here: Place) -> Branches:
@@ -56,7 +58,8 @@ def branches(course: Course, here: Place) -> Branches:
     highest = max(there.rank for _, there in found)
     found = [one for one in found if one[1].rank == highest]
     found.sort(key=lambda one: -one[1].s)
-    return Branches([way for way, _ in found], highest > rank, found[0][1].s > here.s, highest)
+    gain = found[0][1].s - here.s
+    return Branches([way for way, _ in found], highest > rank, gain > 0.0, highest, gain)
 
 
 def _candidates(course: Course, here: Place, null: Array) -> list[Array]:
@@ -64,11 +67,13 @@ def _candidates(course: Course, here: Place, null: Array) -> list[Array]:
     if len(null) < 2:
         return list(null)
     straight = null @ course.end
+    curves = np.array([[_second(course, here, a, b) for b in null] for a in null])  # (k, k, m)
     starts = np.random.default_rng(0).standard_normal((STARTS, len(null)))
+    starts = np.concatenate([_steepest(here, curves), starts])
     if float(np.linalg.norm(straight)) > 1e-9:
         starts = np.concatenate([straight[None], starts])
     left = np.linalg.svd(here.A)[0][:, here.rank :]
-    Q = np.array([[left.T @ _second(course, here, a, b) for b in null] for a in null])  # (k, k, rows)
+    Q = curves @ left  # (k, k, rows)
     Q = 0.5 * (Q + Q.transpose(1, 0, 2))
     ways: list[Array] = []
     for x in starts:
@@ -78,6 +83,15 @@ def _candidates(course: Course, here: Place, null: Array) -> list[Array]:
         if len(ways) == MOST_WAYS:
             break
     return [x @ null for x in ways]
+
+
+def _steepest(here: Place, curves: Array) -> Array:
+    """(k, k) unit directions, those first in which the drives are led on the most to second order.
+
+    At a dead point they are led on by no direction to first order, and other freedoms should not stir for it.
+    """
+    curving = np.einsum("r,ijr->ij", -np.linalg.pinv(here.A, rcond=RANK)[-1], curves)
+    return np.asarray(np.linalg.eigh(curving + curving.T)[1].T[::-1], dtype=np.float64)
 
 
 def _zero(Q: Array, x: Array) -> Array | None:

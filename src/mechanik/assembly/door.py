@@ -15,8 +15,9 @@ Given = Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike]
 
 def as_drive(mechanism: Mechanism, drive: Given | None) -> dict[str, Array]:
     """By name, the values (n,) that drives should have."""
-    given = {} if drive is None else drive
-    return as_values(named(mechanism, given) if isinstance(given, Mapping) else given, "drive")
+    if drive is None:
+        return {}
+    return as_values(named(mechanism, drive) if isinstance(drive, Mapping) else drive, "drive")
 
 
 def named(mechanism: Mechanism, given: Given) -> dict[str, ArrayLike]:
@@ -24,7 +25,7 @@ def named(mechanism: Mechanism, given: Given) -> dict[str, ArrayLike]:
     found: dict[str, ArrayLike] = {}
     for key, value in given.items():
         name = mechanism.name_of(key) if isinstance(key, Joint) else str(key)
-        if value is None:
+        if value is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise ShapeError(f"drive at {name!r}: None is given where a number is missing; leave it out, or say which")
         if name in found:
             raise ShapeError(f"drive at {name!r} is given twice: by its name, and as the joint itself")

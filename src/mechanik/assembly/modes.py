@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 
 from mechanik.assembly.assemble import start_of
-from mechanik.assembly.door import as_drive
+from mechanik.assembly.door import Given, as_drive
 from mechanik.assembly.drives import Drives
 from mechanik.assembly.loops import Loops
 from mechanik.assembly.mode_search import ModeSearch
 from mechanik.errors import LimitsError, StructureError
 from mechanik.ik import Solver
-from mechanik.mechanism import Joint, Mechanism
+from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import as_number, counted
 from mechanik.objectives import JointValues, RestPose
 from mechanik.objectives.door import as_generator
@@ -73,7 +73,7 @@ class AssemblyModes:
 
 def assembly_modes(
     mechanism: Mechanism,
-    drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike] | None = None,
+    drive: Given | None = None,
     q0: ArrayLike | None = None,
     *,
     limit: int | None = None,

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from mechanik.assembly.assemble import Start, go, start_of
 from mechanik.assembly.assembly import Assembly
-from mechanik.assembly.door import as_weights, named
+from mechanik.assembly.door import Given, as_weights, named
 from mechanik.assembly.kept import loops_of
 from mechanik.errors import NotFinite, ShapeError
-from mechanik.mechanism import Joint, Mechanism
+from mechanik.mechanism import Mechanism
 from mechanik.spatial.array import Array, ArrayLike
 
 
@@ -52,7 +52,7 @@ class AssemblyPath:
 
 def assembly_path(
     mechanism: Mechanism,
-    drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike],
+    drive: Given,
     q0: ArrayLike | Assembly | None = None,
     *,
     weights: Mapping[str, float] | None = None,
@@ -68,7 +68,7 @@ def assembly_path(
     return AssemblyPath(tuple(found))
 
 
-def _as_paths(mechanism: Mechanism, drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _as_paths(mechanism: Mechanism, drive: Given) -> dict[str, Array]:
     """(T, n) for each name, all of the same length, finite."""
     if not isinstance(drive, Mapping) or not drive:
         raise ShapeError(

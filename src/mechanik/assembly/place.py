@@ -179,3 +179,17 @@ def same_side(a: Place, ta: Array, b: Place, tb: Array) -> bool:
 def cubic(x: float, chord: Array, a: Array, b: Array) -> Array:
     """At x in 0 to 1 on the curve from 0 to `chord` that leaves with a and comes in with b."""
     return (x**3 - 2 * x**2 + x) * a + (3 * x**2 - 2 * x**3) * chord + (x**3 - x**2) * b
+
+
+def between(course: Course, a: Place, ta: Array, b: Place, tb: Array, s: float) -> Array:
+    """By a cubic through two places with their directions: about which q (nq,) the curve has at this s."""
+    chord = course.apart(a, b)
+    far, sign = float(np.linalg.norm(chord)), np.sign(b.s - a.s)
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        x = 0.5 * (low + high)
+        if sign * (a.s + float(cubic(x, chord, far * ta, far * tb)[-1]) - s) < 0.0:
+            low = x
+        else:
+            high = x
+    return course.step(a.q, a.s, cubic(low, chord, far * ta, far * tb))[0]

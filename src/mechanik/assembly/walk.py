@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mechanik.assembly.place import SHUT, Course, Place, cubic, same_side, shortest
+from mechanik.assembly.place import SHUT, Course, Place, between, same_side, shortest
 from mechanik.spatial.array import Array
 
 LONGEST, SHORTEST = 0.25, 1e-5
@@ -56,6 +56,7 @@ class Walk:
         stride: how long the next step may be.
         sign: -1 for a walk on which s falls.
         is_free: whether limits do not matter.
+        taken: how many steps it has taken.
     """
 
     course: Course
@@ -69,6 +70,7 @@ class Walk:
     stride: float = LONGEST
     sign: float = 1.0
     is_free: bool = False
+    taken: int = 0
 
     @property
     def here(self) -> Place:
@@ -84,15 +86,13 @@ class Walk:
         return self.course.n + 1 - int(self.course.held.sum()) - self.rank - 1
 
     def go(self, goal: float, longest: float = LONGEST, most: int = MOST_STEPS) -> None:
-        """Walk until s is `goal` or beyond, or something stops it, after `most` steps at the latest.
-
-        `at` tells what is exactly there.
-        """
+        """Walk until s is `goal` or beyond, or something stops it; `at` tells what is exactly there."""
         self.stride = min(self.stride, longest)
         for _ in range(most):
             if self.stopped or self.sign * (self.here.s - goal) >= -SHUT:
                 return
             self._advance(goal, longest)
+            self.taken += 1
             if len(self.trail) > 2 * KEPT:
                 del self.trail[1:-KEPT], self.headings[1:-KEPT]
         if self.sign * (self.here.s - goal) < -SHUT:
@@ -106,7 +106,7 @@ class Walk:
         k = next((k for k in range(1, last) if self.sign * (self.trail[k].s - s) >= 0.0), last)
         before, after, t = self.trail[k - 1], self.trail[k], self.headings[k - 1]
         far = float(np.linalg.norm(self.course.apart(before, after)))
-        guess = self._between(k, s)
+        guess = between(self.course, before, t, after, self.headings[k], s)
         there = self.course.settle_at(guess, s)
         if there.error < HOLDS and float(np.linalg.norm(self.course.loops.apart(guess, there.q))) < 0.1 * far + 1e-9:
             return there
@@ -114,21 +114,6 @@ class Walk:
         found = self._seek(before, t, far, lambda place, _: self.sign * (place.s - s))
         there = self.course.settle_at(found.q, s)
         return there if there.error < HOLDS else found
-
-    def _between(self, k: int, s: float) -> Array:
-        """By a cubic through two places with their directions: about which q the curve has at this s."""
-        a, b = self.trail[k - 1], self.trail[k]
-        chord = self.course.apart(a, b)
-        far = float(np.linalg.norm(chord))
-        ends = far * self.headings[k - 1], far * self.headings[k]
-        low, high = 0.0, 1.0
-        for _ in range(40):
-            x = 0.5 * (low + high)
-            if self.sign * (a.s + float(cubic(x, chord, *ends)[-1]) - s) < 0.0:
-                low = x
-            else:
-                high = x
-        return self.course.step(a.q, a.s, cubic(low, chord, *ends))[0]
 
     # ---- one step ---------------------------------------------------------------------------
 

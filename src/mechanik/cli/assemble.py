@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from cyclopts import Parameter
 
 from mechanik.cli import FINE, NO
 from mechanik.cli.asking import start_at
+from mechanik.cli.convert import _target
 from mechanik.cli.fk import _in_units, as_numbers
 from mechanik.cli.opening import open_mechanism
-from mechanik.cli.output import count, number, row, say, say_json, say_with, show, table
+from mechanik.cli.output import aside, count, number, row, say, say_json, say_with, show, table
 from mechanik.cli.solve_output import turning
 from mechanik.cli.usage import UsageError
 from mechanik.errors import MechanikError, UnknownName
+from mechanik.formats import save
 from mechanik.mechanism import Mechanism
 from mechanik.spatial.array import Array
 
@@ -35,6 +38,8 @@ def assemble(
     degrees: bool = False,
     all: bool = False,
     limit: int | None = None,
+    out: str | None = None,
+    force: bool = False,
     json: bool = False,
 ) -> int:
     """Put a mechanism with loops together: some joints drive, the loops are shut, and the rest follows.
@@ -47,6 +52,7 @@ def assemble(
         mechanik assemble gallery:four_bar --drive crank_joint=1.2
         mechanik assemble gallery:four_bar --drive crank_joint=40 --degrees --all
         mechanik assemble robot.json --drive leg1=0.31 leg2=0.29 --json
+        mechanik assemble open.json --out shut.json
 
     Parameters
     ----------
@@ -64,11 +70,18 @@ def assemble(
         Show all ways to put it together with these drives, nearest to the start first.
     limit
         With --all: show at most that many.
+    out
+        Save the mechanism as it stands then, to a .json or .urdf file; not if it is not assembled.
+    force
+        With --out: replace a file that exists.
     json
         Print JSON for programs, with every digit.
     """
     if limit is not None and (not all or limit < 1):
         raise UsageError("--limit goes with --all, and is at least 1")
+    if all and out is not None:
+        raise UsageError("--out saves one assembly: leave out --all, or --out")
+    target = None if out is None else _target(out, force)
     mechanism = open_mechanism(file)
     values = _drives(mechanism, drive or [], degrees)
     start = start_at(mechanism, q0, degrees)
@@ -82,7 +95,12 @@ def assemble(
         raise
     except MechanikError as error:
         raise UsageError(str(error)) from error
-    _tell(found, json)
+    saved = None if target is None or not found.success else _save(found, target)
+    _tell(found, json, None if saved is None else out)
+    if saved is None and out is not None:
+        aside(f"note: {out} is not written, since it is not assembled")
+    for text in saved or ():
+        aside(f"note: {text}")
     return FINE if found.success else NO
 
 
@@ -99,7 +117,16 @@ def _drives(mechanism: Mechanism, words: list[str], degrees: bool) -> dict[str, 
     return given
 
 
-def _tell(found: Assembly, json: bool) -> None:
+def _save(found: Assembly, target: Path) -> list[str]:
+    """Write the mechanism as it is assembled; returns what the file does not hold."""
+    mechanism = found.mechanism
+    mechanism.apply(found)
+    for closure in mechanism.closures.values():
+        closure.settle()
+    return save(mechanism, target)
+
+
+def _tell(found: Assembly, json: bool, out: str | None = None) -> None:
     mechanism = found.mechanism
     if json:
         say_json(
@@ -115,7 +142,8 @@ def _tell(found: Assembly, json: bool) -> None:
                     for name, error in found.closure_errors.items()
                 },
                 "passed": [{"kind": one.kind, "q": one.q.tolist()} for one in found.passed],
-                "singular": list(found.singular.kinds),
+                "singular": None if found.singular.unknown else list(found.singular.kinds),
+                **({} if out is None else {"out": out}),
             }
         )
         return
@@ -134,6 +162,8 @@ def _tell(found: Assembly, json: bool) -> None:
     worst = max((error.position for error in errors), default=0.0)
     angle = max((error.rotation for error in errors), default=0.0)
     say(f"{count(len(mechanism.closures), 'loop')}, open by {worst:.2g} m and {angle:.2g} rad at most")
+    if out is not None:
+        say(f"wrote {out}")
 
 
 def _tell_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None:

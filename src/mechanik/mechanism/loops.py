@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.upstairs import upstairs
 from mechanik.spatial.array import ArrayLike
@@ -22,7 +23,7 @@ class Loops:
 
     def assemble(
         self,
-        drive: Mapping[str, ArrayLike] | None = None,
+        drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike] | None = None,
         q0: ArrayLike | Assembly | None = None,
         *,
         steps: int | None = None,
@@ -36,8 +37,9 @@ class Loops:
 
         Args:
             drive: by joint (`crank_joint`) or freedom (`base.X`); m, and rad that count full turns. A joint with a
-                ball drives as a whole (`base`). A joint that closes a loop may drive too. None: the loops are shut, and
-                that is all.
+                ball drives as a whole (`base`). A joint that closes a loop may drive too; it has no number in q, so its
+                turns count from what `Closure.measure` reads at q0, or from where the assembly before has come. None:
+                the loops are shut, and that is all.
             q0: (nq,) where it is, even with loops open, or the assembly before this one, which also knows which way it
                 was going; where the mechanism stands if not given.
             steps: at least so many.
@@ -47,7 +49,7 @@ class Loops:
 
     def assembly_path(
         self,
-        drive: Mapping[str, ArrayLike],
+        drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike],
         q0: ArrayLike | Assembly | None = None,
         *,
         weights: Mapping[str, float] | None = None,
@@ -61,7 +63,7 @@ class Loops:
 
     def assembly_modes(
         self,
-        drive: Mapping[str, ArrayLike] | None = None,
+        drive: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike] | None = None,
         q0: ArrayLike | None = None,
         *,
         limit: int | None = None,

@@ -57,14 +57,20 @@ def aims_by_name(mechanism: Mechanism, values: Mapping[str, Array], weight: floa
     its three angles as well. A follower's value is asked of its leader.
     """
     found: dict[str, Aim] = {}
+    asking: dict[str, str] = {}
     for name, numbers in values.items():
         joint, dofs = joint_and_freedoms(name, mechanism.joints)
         if not dofs:
             raise DoFError(f"{joint} is fixed and takes no value")
         for freedom, aim in _aims(mechanism, joint, dofs, numbers, weight):
             if freedom in found and not _agree(found[freedom], aim):
-                raise ObjectiveError(f"{name!r} wants another value of {freedom!r} than a name before it does")
+                before, there, here = asking[freedom], found[freedom].relation.target, aim.relation.target
+                raise ObjectiveError(
+                    f"{before!r} and {name!r} contradict each other: they want {freedom!r} at {_text(there)} and at "
+                    f"{_text(here)}{_why(before, name, freedom)}"
+                )
             found[freedom] = aim
+            asking[freedom] = name
     return tuple(found.values())
 
 
@@ -168,3 +174,13 @@ def _as_many(numbers: Array, size: int, joint: Joint) -> Array:
 def _agree(one: Aim, other: Aim) -> bool:
     a, b = one.relation.target, other.relation.target
     return a.shape == b.shape and bool(np.abs(a - b).max() < 1e-9)
+
+
+def _text(numbers: Array) -> str:
+    return f"{float(numbers[0]):g}" if numbers.size == 1 else str(np.round(numbers, 4).tolist())
+
+
+def _why(before: str, name: str, freedom: str) -> str:
+    """Which of two names is that of a follower."""
+    followers = [repr(one) for one in (before, name) if one.split(".")[0] != freedom.split(".")[0]]
+    return f" ({' and '.join(followers)} {'follows' if len(followers) == 1 else 'follow'} it)" if followers else ""

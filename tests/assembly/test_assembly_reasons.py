@@ -1,0 +1,180 @@
+"""What an assembly says of itself is so: no failure where all is met, and the right reason where it is not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from driven_linkages import four_bar, rocker_of
+
+import mechanik as mk
+from mechanik.assembly.walk import MOST_STEPS
+from mechanik.errors import NotFinite, ObjectiveError, ShapeError, StructureError
+
+LENGTHS = 2.0, 0.5, 1.8, 1.2
+FOUR_BAR = four_bar(*LENGTHS, 0.6)
+
+# ---- dead points --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("idle", [0, 1, 3])
+def test_a_slider_leaves_its_dead_point_whatever_else_is_free(idle: int) -> None:
+    """One joint that has nothing to do with it was enough to report that the branch was lost."""
+    b = mk.Builder("engine")
+    b.revolute("crank", "ground", "crank_link")
+    b.revolute("rod", "crank_link", "rod_link", at=(0.3, 0, 0))
+    b.prismatic("slide", "ground", "piston", axis="x", value=1.3)
+    for k in range(idle):
+        b.revolute(f"idle{k}", "ground", f"wheel{k}", at=(0, 5, k))
+    b.close("pin", "rod_link", "piston", "pin", at=(1, 0, 0), onto=(0, 0, 0))
+    there = b.build().assemble({"slide": 1.2})
+    assert there.success
+    inner = math.acos((0.3**2 + 1.2**2 - 1.0) / (2 * 0.3 * 1.2))
+    assert abs(there.q[0]) == pytest.approx(inner, abs=1e-9)
+    assert np.abs(there.q[3:]).max(initial=0.0) < 1e-12
+
+
+@pytest.mark.parametrize("idle", [0, 1, 2])
+def test_a_square_leaves_zero_whatever_else_is_free(idle: int) -> None:
+    b = mk.Builder("square")
+    b.revolute("angle", "ground", "arm")
+    b.prismatic("slide", "ground", "piston")
+    for k in range(idle):
+        b.revolute(f"idle{k}", "ground", f"wheel{k}", at=(0, 5, k))
+    b.law("square", {"angle": [0.0, 1.0], "slide": -1.0})
+    robot = b.build()
+    there = robot.assemble({"slide": 0.25})
+    assert there.success
+    assert abs(there.q[0]) == pytest.approx(0.5, abs=1e-9)
+    assert "dead point" in robot.assemble({"slide": -0.25}).message
+
+
+def test_where_loops_lose_rank_at_a_dead_point_all_words_say_both() -> None:
+    """The message of a folded Peaucellier linkage spoke of a dead point, and `singular` only of a change point."""
+    linkage = mk.gallery.peaucellier()
+    there = linkage.assemble({"crank_joint": float(linkage.values()["crank_joint"]) + 4.0})
+    assert not there.success
+    assert [one.kind for one in there.passed] == ["dead point"]
+    assert "dead point, where loops lose rank too" in there.message
+    assert there.singular.kinds == ("change point", "dead point")
+    moves = there.singular.part("dead point").motion  # type: ignore[union-attr]
+    assert abs(moves["crank_joint"]) < 1e-3 * max(map(abs, moves.values()))
+
+
+# ---- loops that cannot be shut ------------------------------------------------------------------
+
+
+def test_an_open_loop_is_named_with_the_least_gap_that_was_found() -> None:
+    """Arms of 1 m on pivots 5 m apart come within 3 m; the untouched start was given instead."""
+    b = mk.Builder("too short")
+    b.revolute("a", "ground", "one", value=1.0)
+    b.revolute("b", "ground", "two", at=(5.0, 0, 0), value=1.0)
+    b.close("pin", "one", "two", "pin", at=(1.0, 0, 0), onto=(1.0, 0, 0))
+    there = b.build().assemble()
+    assert there.status is mk.Status.OPEN
+    assert there.closure_errors["pin"].position == pytest.approx(3.0, abs=1e-6)
+    assert "loop pin (open by 3 m)" in there.message
+    assert there.singular.unknown
+    assert repr(there.singular).startswith("<neither singular nor regular")
+
+
+def test_laws_that_contradict_each_other_are_named() -> None:
+    b = mk.Builder("two laws")
+    b.revolute("a", "ground", "one")
+    b.revolute("b", "ground", "two")
+    b.law("half", {"a": 1.0, "b": 1.0}, constant=0.5)
+    b.law("whole", {"a": 1.0, "b": 1.0}, constant=1.0)
+    there = b.build().assemble({"a": 0.3})
+    assert there.status is mk.Status.OPEN
+    for name in ("half", "whole"):
+        assert f"law {name} (off by {abs(there.law_errors[name]):.4g})" in there.message
+
+
+# ---- far ways and none --------------------------------------------------------------------------
+
+
+def test_a_hundred_turns_are_walked() -> None:
+    """After 425 rad it said that the rest is out of reach."""
+    there = FOUR_BAR.assemble({"crank": 0.6 + 200 * math.pi})
+    assert there.success
+    assert np.abs(there.q - FOUR_BAR.q - [200 * math.pi, -200 * math.pi, 0.0]).max() < 1e-8
+
+
+def test_what_is_too_far_for_one_walk_goes_on_from_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mechanik.assembly.assemble.MOST_STEPS", 50)
+    goal = 0.6 + 8 * math.pi
+    there = FOUR_BAR.assemble({"crank": goal})
+    assert there.status is mk.Status.TIMEOUT
+    assert "after 50 steps" in there.message
+    for _ in range(10):
+        before, there = there, FOUR_BAR.assemble({"crank": goal}, there)
+        assert there.drive_errors["crank"] < before.drive_errors["crank"]
+        if there.success:
+            break
+    assert there.success
+    assert rocker_of(*LENGTHS, 0.6) == pytest.approx(there.q[2], abs=1e-9)
+
+
+def test_more_steps_than_a_walk_may_take_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mechanik.assembly.assemble.MOST_STEPS", 50)
+    assert MOST_STEPS > 50
+    assert FOUR_BAR.assemble({"crank": 0.8}, steps=120).success
+
+
+@pytest.mark.parametrize("idle", [0, 1])
+@pytest.mark.parametrize("drive", [{"a": 0.3}, {"a": -0.3}, {"b": 0.3}])
+def test_what_can_only_shake_cannot_move(drive: dict[str, float], idle: int) -> None:
+    """Bars of 0.5 and 1.5 stretched over 2: a small step across them shows in no row, but leads nowhere."""
+    b = mk.Builder("stretched")
+    b.revolute("a", "ground", "short")
+    b.revolute("b", "short", "long", at=(0.5, 0, 0))
+    for k in range(idle):
+        b.revolute(f"idle{k}", "ground", f"wheel{k}", at=(0, 5, k))
+    b.close("pin", "ground", "long", "pin", at=(2, 0, 0), onto=(1.5, 0, 0))
+    robot = b.build()
+    asked = drive if not idle else {**drive, "idle0": 0.2}
+    there = robot.assemble(asked)
+    assert there.status is mk.Status.CLOSEST
+    assert f"{next(iter(drive))} cannot move (off by 0.3)" in there.message
+    assert "idle0" not in there.message
+    assert np.array_equal(there.q, robot.q)
+    if idle:
+        assert robot.assemble({"idle0": 0.2}).success
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("off", [0.0, 6.5e-9])
+def test_all_drives_that_were_given_are_counted(off: float) -> None:
+    there = FOUR_BAR.assemble({"crank": 1.0, "rocker": rocker_of(*LENGTHS, 1.0) + off})
+    assert there.success
+    assert there.message == "2 of 2 drives met, 1 loop shut"
+    assert there.drive_errors["rocker"] == pytest.approx(off, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_follower_that_contradicts_its_leader_is_named(order: int) -> None:
+    fingers = {"panda_finger_joint1": 0.01, "panda_finger_joint2": 0.02}
+    with pytest.raises(ObjectiveError, match=r"contradict each other: .* \('panda_finger_joint2' follows it\)"):
+        mk.gallery.panda().assemble(dict(list(fingers.items())[::order]))
+
+
+def test_a_joint_may_stand_in_for_its_name() -> None:
+    crank = FOUR_BAR.joint("crank")
+    assert np.array_equal(FOUR_BAR.assemble({crank: 1.0}).q, FOUR_BAR.assemble({"crank": 1.0}).q)
+    assert FOUR_BAR.assembly_path({crank: [1.0, 1.2]}).success.all()
+    assert len(FOUR_BAR.assembly_modes({crank: 1.0})) == 2
+    with pytest.raises(ShapeError, match="given twice"):
+        FOUR_BAR.assemble({crank: 1.0, "crank": 1.0})
+    with pytest.raises(StructureError):
+        FOUR_BAR.assemble({mk.gallery.four_bar().joint("crank_joint"): 1.0})
+
+
+def test_a_number_that_is_missing_is_missed() -> None:
+    for ask in (FOUR_BAR.assemble, FOUR_BAR.assembly_path, FOUR_BAR.assembly_modes):
+        with pytest.raises(ShapeError, match="'crank': None is given where a number is missing"):
+            ask({"crank": None})  # type: ignore[dict-item]
+    with pytest.raises(NotFinite):
+        FOUR_BAR.assemble({"crank": math.nan})
