@@ -75,6 +75,27 @@ def sarrus(bend=0.7, arm=0.5) -> mk.Mechanism:
     return builder.build()
 
 
+def slot_crank() -> mk.Mechanism:
+    """A slider-crank whose slide closes the loop, at the dead point: the rod is square to the slide."""
+    crank = math.asin(5 / 6)
+    builder = mk.Builder()
+    builder.revolute("crank", "ground", "arm", value=crank)
+    builder.revolute("elbow", "arm", "rod", at=(0.6, 0, 0), value=-crank - math.pi / 2)
+    builder.close("slot", "ground", "rod", ("X", "EZ"), onto=(0.5, 0, 0))
+    return builder.build()
+
+
+def quick_return(angle: float = 0.7) -> mk.Mechanism:
+    """A pin on a crank in the slot of a lever, which turns on a carriage that slides."""
+    builder = mk.Builder()
+    builder.revolute("crank", "ground", "arm", value=angle)
+    builder.prismatic("slide", "ground", "carriage", axis="x", value=-0.5)
+    x, y = 0.3 * math.cos(angle) + 0.5, 0.3 * math.sin(angle)
+    builder.revolute("pivot", "carriage", "lever", value=math.atan2(y, x))
+    builder.close("slot", "lever", "arm", ("X", "EZ"), onto=(0.3, 0, 0))
+    return builder.build()
+
+
 def six_sps(
     ends="closure", foot="ball", angles=(15.0, 45.0), pose=(0.02, -0.01, 0.30, 0.05, 0.1, -0.1)
 ) -> mk.Mechanism:

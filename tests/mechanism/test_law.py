@@ -26,6 +26,8 @@ from mechanik.mechanism.law_rows import law_row
 from mechanik.mechanism.recognise import recognise
 from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.laws import law_relation, law_sums
+from mechanik.program.numbers import largest_slope
+from mechanik.program.skeleton import build_skeleton
 
 
 def pair():
@@ -92,6 +94,56 @@ def test_its_jacobian_is_the_derivative_of_its_error(seed):
     off, rates = law_row(mechanism, law, q)
     assert off * law.scale == pytest.approx(law.error(), abs=1e-10 * (1 + np.abs(J).max()))
     np.testing.assert_allclose(rates * law.scale, J[0], atol=1e-12 * (1 + np.abs(J).max()))
+
+
+CAMS = [0.0, 1.0, 1e6, 1e8, 1e9, 1e10, 1e12]
+
+
+def cam(factor, limits=None):
+    """cam = 30 lift + factor lift^5, beside a four-bar."""
+    builder = mk.Builder()
+    builder.revolute("cam", "ground", "disc")
+    builder.prismatic("lift", "ground", "follower", axis="y", limits=limits)
+    builder.law("profile", {"cam": 1.0, "lift": [-30.0, 0, 0, 0, -factor]})
+    builder.revolute("crank", "ground", "arm", value=0.4)
+    builder.revolute("knee", "arm", "coupler", at=(0.3, 0, 0), value=0.9)
+    builder.revolute("rocker", "ground", "rocker", at=(0.8, 0.2, 0), value=1.2)
+    builder.close("pin", "coupler", "rocker", "pin", at=(0.5, 0, 0))
+    return builder.build()
+
+
+def test_factors_of_high_powers_are_measured_where_the_joint_can_be():
+    assert cam(1e9, (0.0, 0.02)).law("profile").scale < 161
+    assert cam(0.0).law("profile").scale == 30
+    assert cam(1.0).law("profile").scale == 30
+
+
+@pytest.mark.parametrize("limits", [None, (0.0, 0.02), (-1.0, 1.0)])
+@pytest.mark.parametrize("factor", CAMS)
+def test_the_factor_of_a_high_power_does_not_hide_the_others_from_the_structure(factor, limits):
+    mechanism = cam(factor, limits)
+    mechanism.q = mechanism.assemble().q
+    found = mk.structure(mechanism)
+    assert (found.mobility.dof, found.generic_dof, found.drives) == (2, 2, ("cam", "crank"))
+    lift = mechanism.joint("lift").values[0]
+    rate = mechanism.closed_jacobian("follower", ["cam"]).matrix[1, 0]
+    assert rate == pytest.approx(1 / (30 + 5 * factor * lift**4), rel=1e-9)
+
+
+def test_a_small_factor_is_kept_beside_a_large_one_of_another_power():
+    mechanism = cam(0.0)
+    lift = mechanism.joint("lift")
+    law = mk.Law({mechanism.joint("cam"): 1.0, lift: [1e-6, 0, 0, 0, 1e9]})
+    assert law.resolved()[0][lift, lift.dof[0]][0] == 1e-6
+
+
+@settings(max_examples=40)
+@given(seeds)
+def test_solvers_measure_a_law_as_it_does_itself(seed):
+    mechanism, law, _ = random_law(seed)
+    assume(law.resolved()[0])
+    skeleton = build_skeleton(mechanism)
+    assert largest_slope(law_relation(mechanism, law), skeleton.limits) == pytest.approx(law.scale, rel=1e-12)
 
 
 def test_a_law_that_says_what_a_coupling_says_binds_no_freedom():

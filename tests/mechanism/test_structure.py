@@ -7,11 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import random_mechanism
-from special_loops import bennett, parallelogram, planar_four_bar, sarrus, six_sps, stretched_truss
+from special_loops import (
+    bennett,
+    parallelogram,
+    planar_four_bar,
+    quick_return,
+    sarrus,
+    six_sps,
+    slot_crank,
+    stretched_truss,
+)
 
 import mechanik as mk
 from mechanik.errors import ShapeError, StructureError, WrongKind
 from mechanik.mechanism import structure
+from mechanik.mechanism.placed import Placed
+from mechanik.mechanism.structure import analyse
 
 LOOPS = [
     mk.gallery.four_bar,
@@ -26,6 +37,8 @@ LOOPS = [
     six_sps,
     lambda: six_sps("joint"),
     stretched_truss,
+    slot_crank,
+    quick_return,
 ]
 
 
@@ -58,6 +71,21 @@ def test_a_mechanism_whose_drives_are_locked_can_only_idle(make):
         joint.set_limits(joint.values, joint.values)
     held = structure(mechanism)
     assert (held.generic_dof, held.drives, held.idle) == (len(found.idle), (), found.idle)
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_an_idle_motion_moves_one_part_as_a_rigid_body_and_nothing_else(make):
+    mechanism = make()
+    seen = analyse(mechanism, mechanism.q)
+    for at in (seen.here, *seen.around):
+        placed = Placed(mechanism.kinematics, at.q)
+        for one, v in zip(seen.idle, seen.spins(at).T, strict=True):
+            assert np.abs(at.A @ v).max() < 1e-9
+            twists = {name: placed.carried(name).twist @ (v * at.unit) for name in mechanism.links}
+            still = [twist for name, twist in twists.items() if name not in one.links]
+            assert np.abs(still).max() < 1e-9
+            assert np.ptp([twists[name] for name in one.links], axis=0).max() < 1e-9
+            assert np.abs(twists[one.links[0]]).max() > 0.1
 
 
 @pytest.mark.parametrize("make", LOOPS)
@@ -136,6 +164,18 @@ def test_a_roller_in_two_bearings_is_idle():
     found = structure(builder.build())
     assert found.idle == (("knee", "bearing"),)
     assert found.drives == ("crank",)
+
+
+def test_a_crank_whose_rod_slides_on_the_ground_drives():
+    """The slide may be the joint that closes the loop: what stands below both turns, and moves all the same."""
+    found = structure(slot_crank())
+    assert (found.drives, found.followers, found.idle) == (("crank",), ("elbow",), ())
+
+
+def test_a_pin_in_the_slot_of_a_lever_is_not_idle():
+    """Crank and lever turn between two bodies that may stand still, but they do not turn as one."""
+    found = structure(quick_return())
+    assert (found.drives, found.followers, found.idle) == (("crank", "slide"), ("pivot",), ())
 
 
 def test_the_platform_of_a_delta_robot_does_not_turn():

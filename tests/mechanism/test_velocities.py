@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from special_loops import bennett, parallelogram, sarrus, six_sps
+from special_loops import bennett, parallelogram, quick_return, sarrus, six_sps, slot_crank
 
 import mechanik as mk
 from mechanik.errors import DoFError, StructureError, UnknownName, WrongKind
@@ -25,6 +25,7 @@ MECHANISMS = [
     (bennett, "second"),
     (sarrus, "plate"),
     (six_sps, "platform"),
+    (quick_return, "lever"),
 ]
 
 
@@ -204,6 +205,11 @@ def test_at_a_dead_point_it_says_which_drive_cannot_drive():
     assert mechanism.closed_jacobian("slider", "crank_joint").dependent == ()
 
 
+def test_a_dead_point_is_seen_where_the_slide_closes_the_loop():
+    found = slot_crank().closed_jacobian("rod")
+    assert (found.drives, found.dependent, found.undetermined) == (("crank",), ("crank",), ("elbow",))
+
+
 def test_of_too_many_drives_the_last_depend_on_the_first():
     mechanism = mk.gallery.five_bar()
     found = mechanism.closed_jacobian("tool", ["left_crank_joint", "right_crank_joint", "left_rod_joint"])
@@ -219,6 +225,17 @@ def test_of_too_few_drives_it_says_what_they_leave_open():
 def test_a_spinning_leg_is_not_undetermined():
     drives = [f"slide{k}" for k in range(6)]
     assert six_sps().closed_jacobian("platform", drives).undetermined == ()
+
+
+def test_the_spin_of_a_leg_can_be_driven():
+    """Also where the tool does not feel it, and other legs are left to spin."""
+    robot = six_sps()
+    names = [*(f"slide{k}" for k in range(6)), "foot2.EZ"]
+    found = robot.closed_jacobian("platform", names)
+    assert (found.dependent, found.undetermined) == ((), ())
+    spin = robot.space.v_names.index("foot2.EZ")
+    np.testing.assert_allclose(found.transmission[spin], np.eye(7)[6], atol=1e-9)
+    np.testing.assert_allclose(found.matrix[:, 6], 0, atol=1e-9)
 
 
 def test_a_tool_that_could_spin_idly_is_driven_to():

@@ -202,8 +202,9 @@ def random_polynomials(rng, mechanism):
 @given(mechanisms, seeds)
 def test_polynomials_of_joint_values_add_up_as_in_the_reference(mechanism, seed):
     rng = np.random.default_rng(seed)
-    q = np.clip(mechanism.random(rng), -2, 2)
+    q = mechanism.clamp(np.clip(mechanism.random(rng), -2, 2))
     assume(len(mechanism.space.scalars_q) > 0)
+    assume(np.abs(q).max() <= 2)  # limits may lie elsewhere, and fifth powers of that are large
     relations = [
         Relation(Kind.LAW, (0,), polynomials=random_polynomials(rng, mechanism), target=rng.uniform(-1, 1, 1))
         for _ in range(3)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 import mechanik as mk
 from mechanik.solvers.methods import METHODS, find_method
@@ -147,6 +147,25 @@ def test_in_whatever_units_a_law_is_written_it_holds_as_well(radius, factor):
     solution = mk.solve(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
     assert solution.success
     assert solution["rack"] == pytest.approx(radius * solution["left shoulder"], abs=2e-10 * max(radius, 1.0))
+
+
+@pytest.mark.parametrize("limits", [None, (0.0, 0.02)])
+@pytest.mark.parametrize("angle", [0.01, 0.1, 0.5, 2.0])
+def test_a_steep_cam_holds_as_well_as_a_gentle_one(angle, limits):
+    """Its fifth power has a factor of 1e9, for a lift of some mm: as shares of that it was off by 1e-4 rad."""
+    builder = mk.Builder()
+    builder.revolute("cam", "ground", "disc")
+    builder.prismatic("lift", "ground", "follower", axis="y", limits=limits)
+    builder.law("profile", {"cam": 1.0, "lift": [-30.0, 0, 0, 0, -1e9]})
+    mechanism = builder.build()
+    solved = mk.solve(mechanism, mk.JointValues({"cam": angle}, turns="exact"), q0=np.zeros(2))
+    for found in (solved, mechanism.assemble({"cam": angle}, q0=np.zeros(2))):
+        assert found.success
+        turned, lift = found.q
+        assert turned == pytest.approx(angle, abs=1e-6)  # a goal, to its tolerance
+        true = brentq(lambda x, turned=turned: 30 * x + 1e9 * x**5 - turned, 0.0, 0.05, xtol=1e-15)
+        assert lift == pytest.approx(true, rel=1e-14, abs=1e-9)
+        assert abs(turned - 30 * lift - 1e9 * lift**5) <= 1e-9 * mechanism.law("profile").scale < 2e-7
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).takes_loops])

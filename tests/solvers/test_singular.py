@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from graph_arms import planar_arm
-from special_loops import bennett, parallelogram, planar_platform, sarrus, six_sps, stretched_truss
+from special_loops import bennett, parallelogram, planar_platform, sarrus, six_sps, slot_crank, stretched_truss
 
 import mechanik as mk
 
@@ -136,6 +136,10 @@ def test_a_piston_cannot_start_its_crank_from_a_dead_point(angle):
     assert moved(found.part("dead point")) == {"crank_joint", "rod_joint"}
     assert not driven(mechanism, "crank_joint").singular
     assert not driven(mk.gallery.slider_crank(angle=angle + 0.5), "slider_joint").singular
+
+
+def test_the_dead_point_of_a_crank_is_seen_where_the_slide_closes_the_loop():
+    assert driven(slot_crank(), "crank").singular.kinds == ("dead point",)
 
 
 def test_a_rocker_cannot_start_its_crank_where_crank_and_coupler_are_in_line():

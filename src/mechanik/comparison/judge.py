@@ -28,7 +28,7 @@ class Verdict:
             the task does not care for the second.
         distance: root of the sum of squares over the ends; m.
         gap: of the loop that stands open farthest, or of the law that is broken most; m or rad, or a share of the
-            law's largest factor.
+            law's scale.
         violation: how far outside its limits, or its cone, the worst joint is; m or rad.
         holds: whether limits and laws are kept and loops shut.
         success: whether the ends are there, too.

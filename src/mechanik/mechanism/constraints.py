@@ -56,7 +56,7 @@ def constraints(mechanism: Mechanism, q: Array) -> list[Constraint]:
 
 
 def law_rows(mechanism: Mechanism, name: str, law: Law, q: Array) -> Constraint:
-    """The one row of a law, in shares of its largest factor; all zero where a coupling says the same."""
+    """The one row of a law, in shares of its scale; all zero where a coupling says the same."""
     slots = mechanism.kinematics.slots
     bound = [(slots[joint].v[dof], dof) for joint, dof in law.resolved()[0]]
     off, rates = law_row(mechanism, law, q)

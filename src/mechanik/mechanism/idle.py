@@ -12,7 +12,8 @@ from mechanik.mechanism.frame import Frame
 from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
-from mechanik.mechanism.motions import Motions, null_space, rank_of
+from mechanik.mechanism.motions import Motions, null_space
+from mechanik.mechanism.placed import Placed
 from mechanik.spatial.array import Array
 
 
@@ -25,18 +26,19 @@ class Idle:
         links: those that move.
         columns: the numbers of v of these joints.
         v: (nv,), one such motion, unit length in units of `Motions`.
+        ends: see `_as_one`.
     """
 
     joints: tuple[str, ...]
     links: tuple[str, ...]
     columns: tuple[int, ...]
     v: Array
+    ends: tuple[str | None, str | None]
 
-    def at(self, here: Motions) -> Array:
+    def at(self, here: Motions, placed: Placed) -> Array:
         """The same motion at a place close by, (nv,)."""
         columns = list(self.columns)
-        A = here.A[:, columns]
-        ways = null_space(A, rank_of(A, here.tolerance))
+        ways = _idle_ways(here, columns, placed, self.ends, _least(here))
         v = np.zeros(len(self.v))
         v[columns] = ways @ (ways.T @ self.v[columns])
         return v / max(float(np.linalg.norm(v)), 1e-12)
@@ -51,15 +53,17 @@ def idle_motions(mechanism: Mechanism, here: Motions) -> list[Idle]:
         return []
     held = _columns(mechanism, here)
     bodies = _bodies(mechanism, here)
+    placed, least = Placed(mechanism.kinematics, here.q), _least(here)
     found: list[Idle] = []
     known = np.zeros((0, here.A.shape[1]))
     together = [one.moves for one in here.constraints]
     pairs = (two for two in combinations(held, 2) if any(all(m & {*held[j]} for j in two) for m in together))
     for joints in [*((one,) for one in held), *pairs]:
         columns = [k for joint in joints for k in held[joint]]
-        A = here.A[:, columns]
-        A = A[np.abs(A).max(axis=1) > 0.0]
-        for part in null_space(A, rank_of(A, here.tolerance)).T:
+        if not _ways(here.A[:, columns], least).shape[1]:
+            continue
+        ends = _as_one(mechanism, joints)
+        for part in _idle_ways(here, columns, placed, ends, least).T:
             v = np.zeros(here.A.shape[1])
             v[columns] = part
             v -= known.T @ (known @ v)
@@ -69,8 +73,43 @@ def idle_motions(mechanism: Mechanism, here: Motions) -> list[Idle]:
             if links:
                 v /= np.linalg.norm(v)
                 known = np.vstack([known, v])
-                found.append(Idle(tuple(mechanism.name_of(joint) for joint in joints), links, tuple(columns), v))
+                names = tuple(mechanism.name_of(joint) for joint in joints)
+                found.append(Idle(names, links, tuple(columns), v, ends))
     return found
+
+
+def _as_one(mechanism: Mechanism, joints: tuple[Joint, ...]) -> tuple[str | None, str | None]:
+    """Two links (None is the world) that have the same velocity if what two joints move is one rigid part.
+
+    With one joint below the other that part ends above the lower one, and what this one carries stands still as the
+    world does; else each of them carries a piece of it. A closure that lets links slide does not see to either.
+    """
+    if len(joints) < 2:
+        return None, None
+    one, other = ({frame for frame in joint.traverse() if isinstance(frame, Link)} for joint in joints)
+    pieces = (one & other,) if one & other else (one, other)
+    first, *rest = (next(name for name, link in mechanism.links.items() if link in piece) for piece in pieces)
+    return first, rest[0] if rest else None
+
+
+def _idle_ways(
+    here: Motions, columns: list[int], placed: Placed, ends: tuple[str | None, str | None], least: float
+) -> Array:
+    """Motions (columns, k) of these columns that keep all constraints and move both ends alike."""
+    apart = placed.carried(ends[0]).twist - placed.carried(ends[1]).twist
+    lengths = np.array([here.size] * 3 + [1.0] * 3)
+    rows = (apart * here.unit * here.can_move / lengths[:, None])[:, columns]
+    return _ways(np.vstack([here.A[:, columns], rows]), least)
+
+
+def _least(here: Motions) -> float:
+    """Singular values up to this count as zero, also of a few columns, which may all be rounding."""
+    return here.tolerance * max(float(np.linalg.norm(here.A, 2)), 1e-12)
+
+
+def _ways(A: Array, least: float) -> Array:
+    """Motions (n, k) that A (m, n) takes to zero."""
+    return null_space(A, int((np.linalg.svd(A, compute_uv=False) > least).sum()))
 
 
 def _columns(mechanism: Mechanism, here: Motions) -> dict[Joint, list[int]]:
@@ -105,7 +144,7 @@ def _bodies(mechanism: Mechanism, here: Motions) -> dict[Link, Link]:
 def _between(mechanism: Mechanism, joints: tuple[Joint, ...], bodies: dict[Link, Link]) -> tuple[str, ...]:
     """The links that move when only these joints do, if two different bodies that stand still hold them; else none."""
     moved: set[Link] = set()
-    for joint in joints:  # what stands below one of two, or below neither, moves; below both it stands still
+    for joint in joints:  # of two, what stands below one of them moves; below both it stands still, as `_as_one` asks
         moved ^= {frame for frame in joint.traverse() if isinstance(frame, Link)}
     holders: set[Link | None] = set()
     for joint in joints:

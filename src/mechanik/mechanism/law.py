@@ -12,6 +12,7 @@ from mechanik.errors import CouplingError, ShapeError, WrongKind
 from mechanik.mechanism.dof import ROTATIONS, DoF, DoFLike
 from mechanik.mechanism.door import as_number
 from mechanik.mechanism.joint import Joint
+from mechanik.mechanism.slopes import slopes, sum_of_powers
 from mechanik.spatial.array import Array
 
 CANCELS = 1e-14
@@ -108,10 +109,13 @@ class Law:
 
     @property
     def scale(self) -> float:
-        """The largest factor, that of a follower as its leader has it: errors are large or small compared with it."""
-        factors, _ = self.resolved()
-        some = factors.values() if factors else [np.array(term.factors) for term in self._terms]
-        return float(max(np.abs(one).max() for one in some))
+        """The largest of `slopes`, those of followers as their leaders have them.
+
+        Errors are large or small compared with it.
+        """
+        factors, constant = self.resolved()
+        some = factors or {(term.joint, term.dof): np.array(term.factors) for term in self._terms}
+        return max(slopes([(one, joint.effective_limits(dof)) for (joint, dof), one in some.items()], constant))
 
     def error(self) -> float:
         """How far the terms are from the constant where the joints stand now; in the law's own unit, with its sign."""
@@ -132,7 +136,7 @@ class Law:
         Where a law says no more than a coupling does, no freedom is left.
         """
         added: dict[tuple[Joint, DoF], Array] = {}
-        largest: dict[tuple[Joint, DoF], float] = {}
+        sizes: dict[tuple[Joint, DoF], Array] = {}  # the same, with nothing that cancels
         constant = self._constant
         for term in self._terms:
             joint, dof, factors = term.joint, term.dof, np.array(term.factors)
@@ -143,13 +147,9 @@ class Law:
                 for k, factor in enumerate(factors, start=1):
                     powers[: k + 1] += factor * (line**k).coef
                 constant, factors = constant - float(powers[0]), powers[1:]
-            before = added.get((joint, dof), np.zeros(0))
-            total = np.zeros(max(len(before), len(factors)))
-            total[: len(before)] += before
-            total[: len(factors)] += factors
-            added[joint, dof] = total
-            largest[joint, dof] = max(largest.get((joint, dof), 0.0), float(np.abs(factors).max()))
-        kept = {key: np.where(np.abs(one) > CANCELS * largest[key], one, 0.0) for key, one in added.items()}
+            added[joint, dof] = sum_of_powers(added.get((joint, dof)), factors)
+            sizes[joint, dof] = sum_of_powers(sizes.get((joint, dof)), np.abs(factors))
+        kept = {key: np.where(np.abs(one) > CANCELS * sizes[key], one, 0.0) for key, one in added.items()}
         return {key: one for key, one in kept.items() if one.any()}, constant
 
     # ---- inside -----------------------------------------------------------------------------

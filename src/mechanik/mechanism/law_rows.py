@@ -10,7 +10,7 @@ from mechanik.spatial.array import Array
 
 
 def law_row(mechanism: Mechanism, law: Law, q: Array) -> tuple[float, Array]:
-    """How far a law is off at q (nq,), and how fast that changes (nv,); in shares of its largest factor."""
+    """How far a law is off at q (nq,), and how fast that changes (nv,); in shares of its scale."""
     factors, constant = law.resolved()
     slots, scale = mechanism.kinematics.slots, law.scale
     total, rates = -constant, np.zeros(mechanism.nv)

@@ -15,6 +15,7 @@ from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.mobility import Mobility, counted_in
 from mechanik.mechanism.motions import WEAK, Mask, Motions, gathered, independent, without
 from mechanik.mechanism.nearby import neighbours, shut_motions
+from mechanik.mechanism.placed import Placed
 from mechanik.spatial.array import Array, ArrayLike
 
 
@@ -79,6 +80,7 @@ class Analysis:
     """What a structure is read off.
 
     Attributes:
+        mechanism: whose it is.
         here: the constraints at q.
         beside: those at a place close to it where nothing is special; `here` if it has no such place.
         around: several such places.
@@ -87,6 +89,7 @@ class Analysis:
         drives: numbers of v.
     """
 
+    mechanism: Mechanism
     here: Motions
     beside: Motions
     around: tuple[Motions, ...]
@@ -96,7 +99,8 @@ class Analysis:
 
     def spins(self, at: Motions) -> Array:
         """The idle motions at a place close by, (nv, k)."""
-        return np.array([one.at(at) for one in self.idle]).reshape(len(self.idle), at.A.shape[1]).T
+        placed = Placed(self.mechanism.kinematics, at.q)
+        return np.array([one.at(at, placed) for one in self.idle]).reshape(len(self.idle), at.A.shape[1]).T
 
 
 def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
@@ -141,11 +145,11 @@ def analyse(mechanism: Mechanism, q: Array, active: Mask | None = None, tool: st
         rank = int(here.can_move.sum())  # all that seems free leads nowhere
     idle = [one for one in idle_motions(mechanism, beside) if tool not in one.links] if around else []
     drives = [] if not around and here.dof else _drives(mechanism, beside, idle)
-    return Analysis(here, beside, tuple(around), rank, idle, drives)
+    return Analysis(mechanism, here, beside, tuple(around), rank, idle, drives)
 
 
 def refuse_open(mechanism: Mechanism, here: Motions, tolerance: float = 1e-6) -> None:
-    """Raise if a loop stands open (m and rad), or a law is broken (in shares of its largest factor)."""
+    """Raise if a loop stands open (m and rad), or a law is broken (in shares of its scale)."""
     for one in here.constraints:
         if np.abs(one.gap).max(initial=0.0) <= tolerance:
             continue

@@ -114,7 +114,9 @@ def closed_jacobian(
     driven = rows * here.unit / units[:, None] @ ways
     rest = null_space(driven, _strong(driven))
     if drive is not None and rest.shape[1]:  # what stays undetermined may be idle only
-        ways = without(ways, analyse(mechanism, here.q, tool=link).spins(here))
+        spins = analyse(mechanism, here.q, tool=link).spins(here)
+        turned = rows * here.unit / units[:, None] @ spins  # an idle motion in which a drive takes part is driven
+        ways = without(ways, spins @ null_space(turned, _strong(turned)))
         driven = rows * here.unit / units[:, None] @ ways
         rest = null_space(driven, _strong(driven))
     free = np.abs(ways @ rest).max(axis=1, initial=0.0) > WEAK

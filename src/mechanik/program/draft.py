@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mechanik.kernels import problem
 from mechanik.kernels.layout import RATIO
 from mechanik.objectives.relation import Kind, Relation
-from mechanik.program.numbers import largest_factor
+from mechanik.program.numbers import largest_slope
 from mechanik.program.skeleton import Skeleton
 from mechanik.spatial.array import Array
 
@@ -52,6 +52,7 @@ class Draft:
         self.node_b, self.X_b = _fixed(skeleton, relation.b, relation.X_b)
         self.masses = [(*_mass(skeleton, link, place), mass) for link, mass, place in relation.masses]
         self.x_index = 0
+        self.slope = 1.0
         direct: set[int] = set()  # numbers of v that the rows know without any node
         in_a, in_b = set(skeleton.path(relation.a)), set(skeleton.path(relation.b))
         match relation.kind:
@@ -87,9 +88,9 @@ class Draft:
         self.length_weight, self.angle_weight = (weight * block.weight * relation.weight for weight in weights)
         self.weights = [self.length_weight / size if length else self.angle_weight for length in self.lengths]
         if relation.kind is Kind.LAW:
-            self.weights = [
-                self.angle_weight / largest_factor(relation, lambda one: 1.0 if skeleton.turns(one) else size)
-            ]
+            self.slope = largest_slope(relation, skeleton.limits)
+            steepest = largest_slope(relation, skeleton.limits, lambda one: 1.0 if skeleton.turns(one) else size)
+            self.weights = [self.angle_weight / steepest]
 
     @property
     def is_chain(self) -> bool:
@@ -131,8 +132,8 @@ class Draft:
         relation = self.relation
         metres = self.block.metres * self.length_weight / self.size
         radians = self.block.radians * self.angle_weight
-        if relation.kind is Kind.LAW:  # in its own unit, so that a unit of its largest factor is off by so much
-            metres = self.block.radians * largest_factor(relation) * self.weights[0]
+        if relation.kind is Kind.LAW:  # in its own unit, so that the freedom that counts most is off by so much
+            metres = self.block.radians * self.slope * self.weights[0]
         if relation.kind in (Kind.LOOK, Kind.TURN) or (relation.kind is Kind.VALUE and not self.lengths[0]):
             metres = radians
         if relation.kind is Kind.COSINE and relation.lower is not None:  # an angle's cosine changes with its sine

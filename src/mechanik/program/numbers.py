@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from mechanik.kernels import problem
+from mechanik.mechanism.slopes import slopes
 from mechanik.objectives.relation import Relation
 from mechanik.objectives.terrain import Terrain
 
@@ -38,7 +37,12 @@ def field_numbers(terrain: Terrain) -> list[float]:
     return [nx, ny, terrain.cell, *terrain.origin.tolist(), *terrain.heights.ravel().tolist()]
 
 
-def largest_factor(relation: Relation, unit: Callable[[str], float] = lambda freedom: 1.0) -> float:
-    """Of a law: how much a unit of the freedom that counts most changes the row, about."""
-    found = [unit(freedom) * float(np.abs(factors).max()) for freedom, factors in relation.polynomials]
-    return max([NO_FACTOR, *found])
+def largest_slope(
+    relation: Relation,
+    limits: Callable[[str], tuple[float, float]],
+    unit: Callable[[str], float] = lambda freedom: 1.0,
+) -> float:
+    """Of a law: how much a unit of the freedom that counts most changes the row, about; as `Law.scale`."""
+    some = relation.polynomials
+    steep = slopes([(factors, limits(freedom)) for freedom, factors in some], float(relation.target[0]))
+    return max([NO_FACTOR, *(unit(freedom) * one for (freedom, _), one in zip(some, steep, strict=True))])

@@ -73,6 +73,11 @@ class Skeleton:
         """Whether a single freedom turns; else it slides."""
         return bool(self.rotates[self.v_of_x[self.x_of[freedom]]])
 
+    def limits(self, freedom: str) -> tuple[float, float]:
+        """Of a single freedom."""
+        k = self.x_of[freedom]
+        return float(self.lower[k]), float(self.upper[k])
+
     def columns_of(self, node: Array) -> list[tuple[int, int, bool]]:
         """(number of v, axis of the node, whether it turns) for each column of a node."""
         kind, v = int(node[KIND]), int(node[FIRST_V])

@@ -32,7 +32,7 @@ AT_LIMIT = 1e-9
 AT_EDGE = 1e-8
 """Rad, and m; an axis so near to the edge of its cone, or a closing joint so near to its limit, stands there."""
 KEPT = 1e-9
-"""A law is kept if it is off by no more than this share of its largest factor."""
+"""A law is kept if it is off by no more than this share of its scale."""
 
 
 class Solution:
