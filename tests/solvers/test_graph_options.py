@@ -67,7 +67,10 @@ def test_singular_values_and_cholesky_take_the_same_steps(seed):
     point_goal(tip, position=rng.uniform(-1.5, 1.5, 3))
     mechanism = mk.Mechanism(root)
     q0 = mechanism.random(rng)
-    ends = [mk.Solver(mechanism, svd=svd).solve(q0=q0, max_iterations=3).q for svd in (False, True)]
+    # with a given damping there are no second derivatives, by which a few arms come to a nearly singular matrix,
+    # and rounding decides
+    solvers = [mk.Solver(mechanism, svd=svd, damping=1e-3) for svd in (False, True)]
+    ends = [solver.solve(q0=q0, max_iterations=3).q for solver in solvers]
     np.testing.assert_allclose(*ends, atol=1e-7)
 
 

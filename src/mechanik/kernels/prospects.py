@@ -118,6 +118,7 @@ def consider(I, F, S, options, out, cost, change, steepest, bend):
         rate = min(max(length / S[LAST_LENGTH], FASTEST), 1.0) if S[LAST_LENGTH] < np.inf else 1.0
         left = max(steepest * rate, left_over(I, F), length * length, shutting)
         calm = S[MU] <= options[FIRST_MU] and S[STAGE] > 0.0  # else damping shortens steps
+        calm &= options[KICKS] <= 1.0  # else the end of this descent is the beginning of another
         if calm and left < FINEST * options[SMALLEST_GRADIENT] * math.sqrt(S[COST]):
             S[FINE] = 1.0
         elif length > SLUGGISH * S[LAST_LENGTH] and S[FRESH] == 0.0:  # they belong to a place that is too far off

@@ -190,7 +190,7 @@ def test_a_joint_more_costs_two_multiplications_more_besides_the_pass_that_keeps
 @pytest.mark.parametrize(
     ("goals", "what"),
     [
-        (lambda: mk.Point("tool0", (0.1, 0, 0), relative_to="upper_arm_link"), "stand in the world"),
+        (lambda: mk.Point("upper_arm_link", (0.1, 0, 0), relative_to="tool0"), "stand in the world"),
         (lambda: mk.JointValues({"elbow_joint": 0.3}), "no joint values"),
         (lambda: mk.LookAt("tool0", (1.0, 0.0, 0.5)), "stand in the world"),
         (lambda: mk.InBox("tool0", (0.1, 0.1, 0.1), (0.2, 0.2, 0.2)), "no bands"),
