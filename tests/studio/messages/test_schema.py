@@ -1,0 +1,30 @@
+"""One schema for both sides."""
+
+import json
+
+import numpy as np
+
+from mechanik.studio.messages import events
+from mechanik.studio.messages.typescript import TARGET, typescript
+from mechanik.studio.messages.write import write_event
+
+
+def test_the_types_of_the_page_are_those_of_the_schema():
+    assert TARGET.read_text(encoding="utf-8") == typescript(), "run python -m mechanik.studio.messages.typescript"
+
+
+def test_every_event_has_its_type():
+    text = typescript()
+    for event in events.EVENTS:
+        assert f'is: "{event.__name__}";' in text
+
+
+def test_numbers_that_json_has_not_become_null():
+    event = events.Recording("ready", np.int64(3), np.float64("inf"), float("nan"))
+    assert json.loads(write_event(event)) == {
+        "is": "Recording",
+        "state": "ready",
+        "frames": 3,
+        "duration": None,
+        "time": None,
+    }
