@@ -11,10 +11,23 @@ endif
 RUN := $(BIN)/python -m
 WORKERS ?= auto
 
-.PHONY: demo test lint types layers unit benchmark bench loops clean
+WEB := src/mechanik/studio/web
+
+.PHONY: demo studio page dev test lint types layers unit browser benchmark bench loops clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mechanik demo
+
+studio: page
+	@$(BIN)/mechanik studio
+
+# the studio's page, built when its sources have changed
+page: $(VENV)/.installed
+	@$(BIN)/python $(WEB)/build_page.py
+
+# the page from Vite, which shows edits at once, beside `mechanik studio --port 8000`
+dev: page
+	cd $(WEB) && npm run dev
 
 test: lint types layers unit
 
@@ -28,8 +41,12 @@ types: $(VENV)/.test-installed
 layers: $(VENV)/.test-installed
 	$(BIN)/lint-imports --no-cache
 
-unit: $(VENV)/.test-installed
+unit: $(VENV)/.test-installed page browser
 	$(RUN) pytest -n $(WORKERS)
+
+# a browser for the studio's tests: the one that is there, or Debian's
+browser:
+	@$(PYTHON) tests/find_browser.py --install
 
 benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/startup.py
@@ -54,8 +71,8 @@ $(VENV)/.created:
 	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.created pyproject.toml
-	@echo "installing Mechanik into $(VENV)"
+$(VENV)/.installed: $(VENV)/.created pyproject.toml hatch_build.py
+	@echo "installing Mechanik into $(VENV), and building the studio's page (about half a minute)"
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable ".[all]"
 	@touch $@
 
@@ -65,4 +82,4 @@ $(VENV)/.test-installed: $(VENV)/.installed pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis $(WEB)/node_modules src/mechanik/studio/page

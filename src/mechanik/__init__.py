@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
     from mechanik.ik import Solver, solve
+    from mechanik.live import Live, LiveState
     from mechanik.objectives import (
         Axis,
         CentreOfMass,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from mechanik.reach import ReachMap, reachability
     from mechanik.search import SolutionSet, closed_form
     from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Status
+    from mechanik.studio.studio import Studio
 
 __all__ = [
     "METHODS",
@@ -114,6 +116,8 @@ __all__ = [
     "JointValues",
     "Law",
     "Link",
+    "Live",
+    "LiveState",
     "LookAt",
     "Manipulability",
     "Material",
@@ -141,6 +145,7 @@ __all__ = [
     "Sphere",
     "Status",
     "Structure",
+    "Studio",
     "Surface",
     "Terrain",
     "UnknownName",
@@ -174,10 +179,12 @@ __all__ = [
 # most of the time that importing takes is theirs, and no program needs all of them
 _LATER = {
     "compare": "mechanik.comparison",
+    "Studio": "mechanik.studio.studio",
     **dict.fromkeys(("SolutionSet", "closed_form"), "mechanik.search"),
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
     **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solvers"),
     **dict.fromkeys(("Solver", "solve"), "mechanik.ik"),
+    **dict.fromkeys(("Live", "LiveState"), "mechanik.live"),
     **dict.fromkeys(("Assembly", "AssemblyModes", "AssemblyPath"), "mechanik.assembly"),
     **dict.fromkeys(("ReachMap", "reachability"), "mechanik.reach"),
     **dict.fromkeys(("BatchResult", "Interrupted"), "mechanik.batch"),

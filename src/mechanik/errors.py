@@ -142,6 +142,14 @@ class CannotSave(MechanikError, OSError):
     """A file that could not be written; what stood there before still does."""
 
 
+class CannotServe(MechanikError, OSError):
+    """An address or port on which the studio cannot be reached."""
+
+
+class StudioClosed(MechanikError, RuntimeError):
+    """A studio that was closed was asked for something."""
+
+
 class ClosureError(FormatError):
     """Closures beside a model that do not fit it, or do not say what they should."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from mechanik.errors import ClosureError, FileMissing, MechanikError, MissingExtra
-from mechanik.formats.source import open_source
+from mechanik.formats.source import FilesAround, Source, open_source
 from mechanik.formats.xml_text import Node
 
 ENDINGS = (".closures.json", ".closures.yaml", ".closures.yml")
@@ -46,9 +46,11 @@ class Beside:
         return found
 
 
-def beside(path: Path | None, robot: Node, given: Given = None) -> Beside:
-    """What stands beside a URDF. `given` is a file, or its content, and takes the place of the one beside `path`."""
-    if given is None and path is not None:
+def beside(opened: Source, robot: Node, given: Given = None) -> Beside:
+    """What stands beside a URDF. `given` is a file, or its content, and takes the place of the one beside it."""
+    if given is None and opened.around is not None:
+        return _held(opened, opened.around, robot)
+    if given is None and (path := opened.path) is not None:
         there = [one for one in (path.with_name(path.stem + ending) for ending in ENDINGS) if one.is_file()]
         given = there[0] if there else None
         for other in there[1:]:
@@ -58,6 +60,20 @@ def beside(path: Path | None, robot: Node, given: Given = None) -> Beside:
     if isinstance(given, str | Path):
         return _parts(Path(given).name, _content(Path(given)))
     return _parts("closures", given)
+
+
+def _held(opened: Source, around: FilesAround, robot: Node) -> Beside:
+    """What came with a URDF that is held in memory: JSON alone, since a few lines of YAML can stand for gigabytes."""
+    there: dict[str, Source] = {}
+    for ending in ENDINGS:
+        found = around.open(opened.stem + ending)
+        if found is not None and PurePosixPath(found.member).parent == PurePosixPath(opened.member).parent:
+            there[ending] = found
+    for ending in ENDINGS[1:]:
+        if ending in there:
+            robot.document.warnings.append(f"{there[ending].name} is left out; as JSON it would be read.")
+    said = there.get(ENDINGS[0])
+    return Beside("closures", {}) if said is None else _parts(said.name, _json(said.text(), said.name))
 
 
 def _parts(where: str, content: Any) -> Beside:
@@ -83,14 +99,17 @@ def _content(path: Path) -> Any:
         raise
     except MechanikError as error:
         raise ClosureError(str(error)) from None
+    return _yaml(text, path.name) if path.suffix.lower() in (".yaml", ".yml") else _json(text, path.name)
+
+
+def _json(text: str, name: str) -> Any:
     try:
-        if path.suffix.lower() in (".yaml", ".yml"):
-            return _yaml(text, path.name)
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ClosureError(f"{path.name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except RecursionError:
-        raise ClosureError(f"{path.name}: lists are nested too deeply") from None
+        raise ClosureError(f"{name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        reason = "lists are nested too deeply" if isinstance(error, RecursionError) else error
+        raise ClosureError(f"{name}: {reason}") from None
 
 
 def _yaml(text: str, name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from mechanik.errors import MechanikError
 from mechanik.formats.finding import Finding
-from mechanik.formats.packages import Packages
+from mechanik.formats.packages import files_around
 from mechanik.formats.source import open_source
 from mechanik.formats.urdf_shapes import ShapeReader, read_inertial, read_origin
 from mechanik.formats.urdf_tree import TYPES, check_robot, nearest_name
@@ -24,8 +24,7 @@ def urdf_faults(source: str | os.PathLike[str]) -> list[Finding]:
     except MechanikError:
         return []
     links = robot.all("link")
-    folder = None if opened.path is None else opened.path.parent
-    shapes = ShapeReader(robot, Packages(folder))
+    shapes = ShapeReader(robot, files_around(opened))
     found = [*_names(links), *_names(robot.all("joint"))]
     for link in links:
         found += _parts(link, shapes)

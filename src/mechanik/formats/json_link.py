@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 from mechanik.formats.json_pose import read_place
 from mechanik.formats.json_value import Record, Value
-from mechanik.formats.packages import Packages, where_to_look
+from mechanik.formats.source import FilesAround
 from mechanik.mechanism import Inertial, Link, Material, Mechanism, PlacedShape
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Vector3
 from mechanik.spatial import Pose
@@ -32,24 +31,23 @@ def read_link(record: Record) -> Link:
     )
 
 
-def find_meshes(mechanism: Mechanism, packages: Packages) -> None:
+def find_meshes(mechanism: Mechanism, files: FilesAround) -> None:
     """Give each mesh the file that stands for it; one that cannot be found is a warning."""
     missing: dict[str, None] = {}
 
     def found(placed: PlacedShape) -> PlacedShape:
         mesh = placed.shape
-        if not isinstance(mesh, Mesh) or (mesh.path is not None and Path(mesh.path).is_file()):
+        if not isinstance(mesh, Mesh):
             return placed
-        path = packages.find(mesh.uri)
-        if path is None:
+        is_there, path = files.locate(mesh.uri, mesh.path)
+        if not is_there:
             missing[mesh.uri] = None
-            return placed
-        return replace(placed, shape=replace(mesh, path=str(path)))
+        return placed if path == mesh.path else replace(placed, shape=replace(mesh, path=path))
 
     for link in mechanism.links.values():
         link.visuals = tuple(found(shape) for shape in link.visuals)
         link.collisions = tuple(found(shape) for shape in link.collisions)
-    mechanism.warnings += [f"the mesh {uri!r} was not found{where_to_look(uri)}" for uri in missing]
+    mechanism.warnings += [f"the mesh {uri!r} was not found{files.advice(uri)}" for uri in missing]
 
 
 def _inertial(value: Value) -> Inertial:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from mechanik.formats.json_state import set_aims, set_followers, set_values
 from mechanik.formats.json_tables import read_arm, read_dh
 from mechanik.formats.json_value import Record, Value, parse
 from mechanik.formats.json_writer import VERSION
-from mechanik.formats.packages import Packages
+from mechanik.formats.packages import Packages, files_around
 from mechanik.formats.source import Source, open_source
 from mechanik.mechanism import DoF, Frame, Goal, Joint, Law, Link, Mechanism
 from mechanik.mechanism.dof import ALL, as_dofs
@@ -45,16 +45,30 @@ def read_json(
         JsonError: with the place, such as `joints[3].lower`, and what is expected there.
     """
     if isinstance(source, Mapping):
-        mechanism, folder = _read(Value(source)), None
+        mechanism, files = _read(Value(source)), Packages(None, packages)
     else:
         opened = source if isinstance(source, Source) else open_source(source)
-        folder = opened.path.parent if opened.path is not None else None
+        files = files_around(opened, packages)
         try:
-            mechanism = _read(Value(parse(opened.text())))
+            data = parse(opened.text())
+            if opened.around is not None:
+                opened.around.count(_parts(data), opened.where)
+            mechanism = _read(Value(data))
         except JsonError as error:
             raise JsonError(f"{opened.where}{error}") from error.__cause__
-    find_meshes(mechanism, Packages(folder, packages))
+    find_meshes(mechanism, files)
     return mechanism
+
+
+def _parts(data: object) -> int:
+    """How many links and joints this may become: the longest lists at the top, and in a table below it."""
+    if not isinstance(data, Mapping):
+        return 0
+    inner = list(cast("Mapping[object, object]", data).values())
+    inner += [
+        one for table in inner if isinstance(table, Mapping) for one in cast("Mapping[object, object]", table).values()
+    ]
+    return sum(len(cast("list[object]", one)) for one in inner if isinstance(one, list))
 
 
 def _read(top: Value) -> Mechanism:

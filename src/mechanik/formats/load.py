@@ -30,7 +30,7 @@ ROOTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF
 """The outermost element of each kind of XML."""
 
 # everything that may stand before the first element: declarations, comments, and a document type with its entities
-_BEFORE_ROOT = re.compile(r"<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*(?:\[[^\]]*\])?[^<>]*>", re.DOTALL)
+_BEFORE_ROOT = re.compile(r"\s*+(?:<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*+(?:\[[^\]]*+\])?[^<>]*+>)", re.DOTALL)
 _ELEMENT = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
 
 
@@ -68,7 +68,7 @@ def recognise(opened: Source) -> str:
         return "JSON"
     if start == b"<":
         return _recognise_xml(opened)
-    if opened.path is not None and opened.path.suffix.lower() == ".json":
+    if opened.name.lower().endswith(".json"):
         return "JSON"  # whose reader says in which line it goes wrong
     shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise UnknownFormat(
@@ -112,9 +112,10 @@ def _check_readable(data: bytes, file: Path, suffix: str) -> None:
 def _recognise_xml(opened: Source) -> str:
     encoding = "utf-16" if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     rest = opened.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
-    while (before := _BEFORE_ROOT.match(rest)) is not None:
-        rest = rest[before.end() :].lstrip()
-    found = _ELEMENT.match(rest)
+    start = 0
+    while (before := _BEFORE_ROOT.match(rest, start)) is not None:
+        start = before.end()
+    found = _ELEMENT.match(rest, start)
     tag = found.group(1) if found is not None else ""
     if tag == "COLLADA":
         raise UnknownFormat(f"{opened.where}COLLADA is the format of a mesh, and what moves in it is not read")

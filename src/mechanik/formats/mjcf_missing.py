@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -22,17 +22,18 @@ Compile = Callable[[dict[str, bytes]], Any]
 _MISSING = re.compile(r"Error opening file '([^']+)'")
 
 
-def compile_without_files(compile_model: Compile) -> tuple[Any, list[str], list[int]]:
+def compile_without_files(compile_model: Compile, known: Sequence[str] = ()) -> tuple[Any, list[str], list[int]]:
     """Compile, with a stand-in for each mesh and picture that cannot be opened.
 
     Args:
         compile_model: called with the stand-ins, by file name.
+        known: the names of files that have to have one.
     Returns:
         the model, the names of the files that are missing, and the numbers of bodies whose mass is not known.
     Raises:
         ValueError: whatever else MuJoCo has to say.
     """
-    missing: list[str] = []
+    missing = list(known)
     while True:
         try:
             model = compile_model(_stand_ins(missing, 0.01))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from mechanik.errors import FormatError, MissingExtra, MjcfError
+from mechanik.formats.mjcf_in_memory import Enclosed, enclose, left_out_text
 from mechanik.formats.mjcf_missing import compile_without_files
 from mechanik.formats.source import Source
 from mechanik.formats.urdf_tree import listed
@@ -38,6 +39,7 @@ class Model:
         raw: the `mujoco.MjModel`.
         bodies, joints: names by number; what the file leaves unnamed is called by its number, or after its body.
         weightless: numbers of the bodies whose mass is not known, since their meshes are missing.
+        enclosed: what MuJoCo got in place of a model that is held in memory.
         joint_names: all that are taken, those of joints which are made beside the file's own among them.
     """
 
@@ -45,6 +47,7 @@ class Model:
         self.mujoco, self.raw, self.where = mujoco, raw, where
         self.warnings: list[str] = []
         self.weightless: frozenset[int] = frozenset()
+        self.enclosed: Enclosed | None = None
         own = [self.name_of("body", b) for b in range(raw.nbody)]
         taken = set(own)
         self.bodies = [name or fresh(f"body{b}", taken) for b, name in enumerate(own)]
@@ -95,31 +98,42 @@ def open_model(opened: Source) -> Model:
         raise MissingExtra("reading MJCF", "mjcf") from None
     module: Any = mujoco
 
+    enclosed = None if opened.around is None else enclose(opened, opened.around)
+
     def compile_model(files: dict[str, bytes]) -> Any:
+        if enclosed is not None:
+            return module.MjModel.from_xml_string("\n".join(enclosed.text), files)
         if opened.path is not None:
             return module.MjModel.from_xml_path(str(opened.path), files)
         return module.MjModel.from_xml_string(opened.text().lstrip("\ufeff"), files)
 
     try:
         with _listening(module) as said:
-            raw, missing, weightless = compile_without_files(compile_model)
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
+            raw, missing, weightless = compile_without_files(compile_model, list(enclosed.meshes) if enclosed else ())
+    except (ValueError, TypeError, OSError, RuntimeError, module.FatalError, module.UnexpectedError) as error:
         if isinstance(error, FormatError):
             raise
         parse_xml(opened)  # if it is no XML, this says so, and where
+        if enclosed is not None:
+            raise MjcfError(_explained(str(error), enclosed.lines)) from None
         raise MjcfError(f"{opened.where}{_explained(str(error))}") from None
     if raw.nbody < 2:
         raise MjcfError(f"{opened.where}the MJCF has no <body> in its <worldbody>, so there is nothing in it")
     model = Model(module, raw, opened.where)
     for text in dict.fromkeys(said):
         model.warn(f"MuJoCo says: {' '.join(text.split())}")
+    if enclosed is not None:
+        model.enclosed, missing = enclosed, enclosed.missing
+        if enclosed.left_out:
+            model.warn(left_out_text(enclosed.left_out))
     if missing:
         model.warn(
             f"{counted(len(missing), 'file')} could not be opened, and nothing is drawn for them: {listed(missing)}"
         )
     if weightless:
         names = [model.bodies[body] for body in weightless]
-        model.warn(f"without their meshes, the mass of these bodies is not known: {listed(names)}")
+        why = "without their meshes" if enclosed is None else "without the meshes, which MuJoCo is not shown"
+        model.warn(f"{why}, the mass of these bodies is not known: {listed(names)}")
     model.weightless = frozenset(weightless)
     return model
 
@@ -147,12 +161,16 @@ def fresh(name: str, taken: set[str]) -> str:
     return new
 
 
-def _explained(said: str) -> str:
-    """MuJoCo's message in one line, the line in the file first."""
+def _explained(said: str, lines: Sequence[str] = ()) -> str:
+    """MuJoCo's message in one line, the line in the file first; `lines` says where each line comes from."""
     text = " ".join(said.split())
     line = re.search(r"(?:, line |Line number=)(\d+)", text)
     text = re.sub(r"^(XML Error: |Error: |XML parse error \d+: )+", "", text)
     text = re.sub(r" Element name '', id \d+(, line \d+)?", "", text)
     text = re.sub(r" Element (?:name )?('[^']*')(?:, id \d+)?(?:, line \d+)?", r" (element \1)", text)
     hint = next((hint for mark, hint in HINTS.items() if mark in said), "")
-    return f"{f'line {line[1]}: ' if line and line[1] != '0' else ''}MuJoCo cannot read it: {text}{hint}"
+    place = f"line {line[1]}: " if line and line[1] != "0" else ""
+    if place and lines:
+        number = int(line[1]) if line else 0
+        place = f"{lines[number - 1]}: " if number <= len(lines) and lines[number - 1] else ""
+    return f"{place}MuJoCo cannot read it: {text}{hint}"

@@ -53,7 +53,7 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
         tree.add_sites()
     EqualityReader(model, tree.links, tree.joints).read()
     _warn_of_the_rest(model)
-    name = model.name or (opened.path.stem if opened.path is not None else "")
+    name = model.name or opened.stem
     mechanism = Mechanism(tree.links[0], name=name, warnings=model.warnings)
     mechanism.extras.update(_extras(model))
     for key in range(model.raw.nkey):

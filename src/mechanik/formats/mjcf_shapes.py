@@ -74,6 +74,8 @@ class GeomReader:
             self._count("mesh without a file")
             return None
         sx, sy, sz = (float(scale) for scale in self.model.raw.mesh_scale[mesh])
+        if self.model.enclosed is not None:
+            return Mesh(self.model.enclosed.meshes.get(file, file), (sx, sy, sz))
         folder = self.folder or Path()
         # MuJoCo keeps the path that it opened; some versions that in the file
         path = next((one for one in (Path(file), folder / file) if one.is_file()), None)

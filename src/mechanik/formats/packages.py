@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mechanik.errors import FormatError
+from mechanik.formats.source import FilesAround, Source, open_source
 
 HIGHEST = 8
 """Folders above the model in which the end of a path is searched for."""
@@ -43,6 +44,22 @@ class Packages:
         if uri not in self._found:
             self._found[uri] = self._search(uri)
         return self._found[uri]
+
+    def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
+        if known is not None and os.path.isfile(known):
+            return True, known
+        found = self.find(uri)
+        return found is not None, known if found is None else str(found)
+
+    def open(self, uri: str) -> Source | None:
+        found = self.find(uri)
+        return None if found is None else open_source(found)
+
+    def count(self, parts: int, where: str) -> None:
+        """Who reads a file of their own may wait for it."""
+
+    def advice(self, uri: str) -> str:
+        return where_to_look(uri)
 
     def _search(self, uri: str) -> Path | None:
         scheme, separator, rest = uri.strip().replace("\\", "/").partition("://")
@@ -103,6 +120,13 @@ class Packages:
             yield Path(entry, name, *rest)
         for entry in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
             yield Path(entry, "share", name, *rest)
+
+
+def files_around(opened: Source, packages: Mapping[str, str | Path] | None = None) -> FilesAround:
+    """What `opened` may name: the files that came with it, or else those of this machine."""
+    if opened.around is not None:
+        return opened.around
+    return Packages(None if opened.path is None else opened.path.parent, packages)
 
 
 def where_to_look(uri: str) -> str:

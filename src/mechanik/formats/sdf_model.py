@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from mechanik.errors import SdfError
-from mechanik.formats.packages import Packages, where_to_look
 from mechanik.formats.sdf_frames import WORLD, Frames
 from mechanik.formats.sdf_values import is_true, needed_text, text_in
-from mechanik.formats.source import Source, open_source
+from mechanik.formats.source import FilesAround, Source
 from mechanik.formats.urdf_tree import nearest_name
 from mechanik.formats.xml_text import Node, parse_xml
 
 DEEPEST = 20
 """Models inside models; what nests deeper includes itself."""
+MOST_INCLUDED = 500
+"""Models; a few small files that include each other twice would otherwise make millions."""
 
 KNOWN = {
     "model": "allow_auto_disable enable_wind frame gripper include joint link model plugin pose self_collide static",
@@ -61,7 +62,7 @@ class Collected:
     still: set[str] = field(default_factory=set[str])
 
 
-def collect(opened: Source, packages: Packages) -> Collected:
+def collect(opened: Source, files: FilesAround) -> Collected:
     """The models of a file: the one that it has, or all that its world holds."""
     root = parse_xml(opened, SdfError)
     if root.tag != "sdf":
@@ -76,7 +77,7 @@ def collect(opened: Source, packages: Packages) -> Collected:
     found = Collected(name, root)
     if not models:
         raise root.fault("has no <model>, so there is nothing in it")
-    reader = _Reader(found, packages)
+    reader = _Reader(found, files)
     if len(models) == 1 and not (holder.all("joint") or holder.all("frame")):
         reader.model(models[0], "", "", version, 0)
     else:
@@ -87,8 +88,9 @@ def collect(opened: Source, packages: Packages) -> Collected:
 
 
 class _Reader:
-    def __init__(self, found: Collected, packages: Packages) -> None:
-        self.found, self.packages = found, packages
+    def __init__(self, found: Collected, files: FilesAround) -> None:
+        self.found, self.files = found, files
+        self.included = 0
 
     def model(self, node: Node, outer: str, scope: str, version: float, depth: int, still: bool = False) -> None:
         """Take in a <model> or an <include>; `outer` is the scope around it, `scope` that of what is in it."""
@@ -157,11 +159,14 @@ class _Reader:
         if is_true(node.attributes.get("merge")):
             raise node.fault("has merge='true', which is not read; include it without, or put its content here")
         uri = needed_text(node, "uri").rstrip("/")
-        names = [uri] if Path(uri).suffix.lower() in (".sdf", ".world") else [f"{uri}/model.sdf", uri]
-        path = next((found for name in names if (found := self.packages.find(name)) is not None), None)
-        if path is None:
-            raise node.fault(f"names {uri!r}, and there is no such model{where_to_look(uri)}")
-        root = parse_xml(open_source(path), SdfError)
+        self.included += 1
+        if self.included > MOST_INCLUDED:
+            raise node.fault(f"is past {MOST_INCLUDED} included models; does one include others again and again?")
+        names = [uri] if PurePosixPath(uri).suffix.lower() in (".sdf", ".world") else [f"{uri}/model.sdf", uri]
+        source = next((found for name in names if (found := self.files.open(name)) is not None), None)
+        if source is None:
+            raise node.fault(f"names {uri!r}, and there is no such model{self.files.advice(uri)}")
+        root = parse_xml(source, SdfError)
         self.found.root.document.warnings.extend(root.document.warnings)
         root.document.warnings = self.found.root.document.warnings
         models = root.all("model")

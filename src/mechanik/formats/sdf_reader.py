@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 
 from mechanik.errors import CouplingError, DoFError, SdfError
-from mechanik.formats.packages import Packages
+from mechanik.formats.packages import files_around
 from mechanik.formats.sdf_frames import WORLD, Key
 from mechanik.formats.sdf_gearbox import geared
 from mechanik.formats.sdf_joints import Follower, check_type, dof_of, follower_of, has_axis, keep_extras, make_joints
 from mechanik.formats.sdf_model import Collected, JointSpec, collect
 from mechanik.formats.sdf_shapes import SdfShapes
 from mechanik.formats.sdf_tree import Role, plan_tree
-from mechanik.formats.source import Source, open_source
+from mechanik.formats.source import FilesAround, Source, open_source
 from mechanik.formats.urdf_tree import listed, nearest_name
 from mechanik.mechanism.dof import ALL
 from mechanik.mechanism.frame import Frame
@@ -52,11 +52,11 @@ def read_sdf(
     if base not in ("fixed", "free"):
         raise SdfError(f"base can be 'fixed' or 'free', not {base!r}")
     opened = source if isinstance(source, Source) else open_source(source)
-    finder = Packages(None if opened.path is None else opened.path.parent, packages)
-    found = collect(opened, finder)
-    assembly = _Assembly(found, finder)
+    files = files_around(opened, packages)
+    found = collect(opened, files)
+    assembly = _Assembly(found, files)
     roots = assembly.build(base == "free")
-    name = found.name or (opened.path.stem if opened.path is not None else "")
+    name = found.name or opened.stem
     mechanism = Mechanism(roots, name=name, warnings=found.root.document.warnings)
     mechanism.extras.update(assembly.extras)
     return mechanism
@@ -65,7 +65,7 @@ def read_sdf(
 class _Assembly:
     """Puts the links and joints of a file together."""
 
-    def __init__(self, found: Collected, packages: Packages) -> None:
+    def __init__(self, found: Collected, files: FilesAround) -> None:
         self.found, self.frames = found, found.frames
         for spec in found.joints.values():
             check_type(spec)
@@ -74,7 +74,7 @@ class _Assembly:
         self.extras: dict[str, Any] = {}
         self.joints: dict[str, list[Joint]] = {}
         self.backwards: set[str] = set()
-        shapes = SdfShapes(packages, found.frames)
+        shapes = SdfShapes(files, found.frames)
         self.links: dict[str, Link] = {}
         if any(WORLD in pair for pair in self.ends.values()):
             self.links[WORLD] = Link(WORLD)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.formats.packages import Packages, where_to_look
 from mechanik.formats.sdf_frames import Frames
 from mechanik.formats.sdf_model import LinkSpec
 from mechanik.formats.sdf_values import number_in, numbers_of, pose_frame, pose_in, text_in
+from mechanik.formats.source import FilesAround
 from mechanik.formats.urdf_shapes import FARTHEST
 from mechanik.formats.xml_text import Node
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
@@ -18,8 +18,8 @@ from mechanik.spatial.array import Array
 class SdfShapes:
     """Reads the bodies of one file; a mesh that is not there is named once."""
 
-    def __init__(self, packages: Packages, frames: Frames) -> None:
-        self.packages, self.frames = packages, frames
+    def __init__(self, files: FilesAround, frames: Frames) -> None:
+        self.files, self.frames = files, frames
         self._missing: set[str] = set()
 
     def placed(self, link: LinkSpec, tag: str) -> list[PlacedShape]:
@@ -87,11 +87,11 @@ class SdfShapes:
         sx, sy, sz = (1.0, 1.0, 1.0) if scale is None else numbers_of(scale, 3)
         if 0.0 in (sx, sy, sz):
             raise node.fault("has a scale that flattens it")
-        path = self.packages.find(uri)
-        if path is None and uri not in self._missing:
+        is_there, path = self.files.locate(uri)
+        if not is_there and uri not in self._missing:
             self._missing.add(uri)
-            node.warn(f"names {uri!r}, and there is no such file{where_to_look(uri)}")
-        return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
+            node.warn(f"names {uri!r}, and there is no such file{self.files.advice(uri)}")
+        return Mesh(uri, (sx, sy, sz), path)
 
 
 def _material(node: Node) -> Material | None:

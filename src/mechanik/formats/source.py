@@ -1,4 +1,4 @@
-"""Where a description comes from: text, or a file that is worth opening."""
+"""Where a description comes from: text, a file that is worth opening, or bytes that are held in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import contextlib
 import difflib
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 from mechanik.errors import FileMissing, FormatError, UnknownFormat
 
@@ -18,17 +19,58 @@ _LONGEST_PATH = 4096
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+class FilesAround(Protocol):
+    """The files that a description may name: those of this machine (`Packages`), or what came with it (`Members`)."""
+
+    def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
+        """Whether there is such a file, and its path, which is None for one that is held in memory.
+
+        Args:
+            known: where it was when the description was written, if that says so.
+        """
+        ...
+
+    def open(self, uri: str) -> Source | None:
+        """A description that another one includes."""
+        ...
+
+    def count(self, parts: int, where: str) -> None:
+        """Take note of so many more links and joints; more than are read in all is an error."""
+        ...
+
+    def advice(self, uri: str) -> str:
+        """For the end of a message about a file that is not there: what could lead to it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes of a description, and the file that held them, if one did."""
+    """The bytes of a description, and where they come from.
+
+    Attributes:
+        path: the file that held them, if one did.
+        member: their name where they are held in memory, "folder/robot.urdf"; no file of this machine is meant by it.
+        around: the only files that a description which is held in memory may name.
+    """
 
     data: bytes
     path: Path | None
+    member: str = ""
+    around: FilesAround | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name without folders; nothing for text."""
+        return self.path.name if self.path is not None else PurePosixPath(self.member).name
+
+    @property
+    def stem(self) -> str:
+        return self.path.stem if self.path is not None else PurePosixPath(self.member).stem
 
     @property
     def where(self) -> str:
         """For messages: the file's name and a colon, or nothing for text."""
-        return f"{self.path.name}: " if self.path is not None else ""
+        return f"{self.name}: " if self.name else ""
 
     def text(self) -> str:
         """Decoded; a byte order mark says how, otherwise it is UTF-8."""

@@ -24,7 +24,7 @@ from mechanik.errors import UrdfError
 from mechanik.formats.beside_urdf import ClosureSpec, beside
 from mechanik.formats.bonds_file import bonds_of, make_bonds
 from mechanik.formats.closure_file import close_loops, closures_of
-from mechanik.formats.packages import Packages
+from mechanik.formats.packages import files_around
 from mechanik.formats.source import Source, open_source
 from mechanik.formats.urdf_extras import keep_extras
 from mechanik.formats.urdf_mimic import couple
@@ -75,9 +75,8 @@ def read_urdf(
     opened = source if isinstance(source, Source) else open_source(source)
     robot = parse_xml(opened)
     check_robot(robot)
-    folder = None if opened.path is None else opened.path.parent
 
-    shapes = ShapeReader(robot, Packages(folder, packages))
+    shapes = ShapeReader(robot, files_around(opened, packages))
     link_nodes = nodes_by_name(robot, "link")
     specs = joint_specs(robot, link_nodes)
     if not link_nodes:  # what a failed expansion leaves behind, also in packages that people install
@@ -101,13 +100,13 @@ def read_urdf(
     if mimic:
         couple(specs, joints)
     joints |= floating
-    said = beside(opened.path, robot, closures)
+    said = beside(opened, robot, closures)
     bonds = bonds_of(said, robot)
     make_bonds(bonds, joints, ("gear", "rack"))
     _stand_and_close(robot, joints, links, closures_of(said, robot, links))
     make_bonds(bonds, joints, ("law",))
 
-    name = robot.attributes.get("name", "").strip() or (opened.path.stem if opened.path is not None else "")
+    name = robot.attributes.get("name", "").strip() or opened.stem
     mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)
     mechanism.extras.update(extras)
     if trim:

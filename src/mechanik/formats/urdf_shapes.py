@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mechanik.errors import UrdfError
-from mechanik.formats.packages import Packages, where_to_look
+from mechanik.formats.source import FilesAround
 from mechanik.formats.xml_text import Node
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
 from mechanik.spatial import Pose, euler, quaternion
@@ -80,8 +80,8 @@ def read_inertial(link: Node) -> Inertial | None:
 class ShapeReader:
     """Reads the shapes of all links of one robot: it knows the robot's materials and finds its meshes."""
 
-    def __init__(self, robot: Node, packages: Packages) -> None:
-        self.packages = packages
+    def __init__(self, robot: Node, files: FilesAround) -> None:
+        self.files = files
         self.materials: dict[str, Material] = {}
         self._missing: set[str] = set()
         self._mirrored: list[Node] = []
@@ -144,11 +144,11 @@ class ShapeReader:
             raise node.fault(f"has scale={node.attributes['scale']!r}, which flattens it")
         if min(sx, sy, sz) < 0.0:
             self._mirrored.append(node)
-        path = self.packages.find(uri)
-        if path is None and uri not in self._missing:
+        is_there, path = self.files.locate(uri)
+        if not is_there and uri not in self._missing:
             self._missing.add(uri)
-            node.warn(f"names {uri!r}, and there is no such file{where_to_look(uri)}")
-        return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
+            node.warn(f"names {uri!r}, and there is no such file{self.files.advice(uri)}")
+        return Mesh(uri, (sx, sy, sz), path)
 
     def _material(self, node: Node) -> Material | None:
         used = node.first("material")

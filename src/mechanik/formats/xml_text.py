@@ -19,6 +19,8 @@ DEEPEST = 200
 """Levels; robots need ten, and what nests deeper is no description of one."""
 MOST = 1_000_000
 """Elements; the largest robots have some ten thousand."""
+PARTS = frozenset(("link", "joint", "freejoint", "body", "frame", "site", "model"))
+"""Elements that become links and joints, in any of the formats."""
 LONGEST_TEXT = 65_536
 """Characters of an element's text that are kept; names and numbers need a hundred."""
 
@@ -141,7 +143,7 @@ def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> Node:
     from defusedxml.common import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
 
     data, skipped = _prepared(source)
-    handler = _Collector(Document(source.path.name if source.path is not None else "", error), skipped)
+    handler = _Collector(Document(source.name, error), skipped)
     try:
         sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
     except EntitiesForbidden as found:
@@ -161,6 +163,8 @@ def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> Node:
             raise
         raise XmlError(f"{handler.where()} cannot be decoded: {found}; save it as UTF-8") from None
     assert handler.root is not None  # the parser refuses a document without an element
+    if source.around is not None:
+        source.around.count(sum(node.tag in PARTS for node in handler.root.walk()), source.where)
     return handler.root
 
 
@@ -170,7 +174,7 @@ def _prepared(source: Source) -> tuple[bytes, int]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data, 0
     text = data.lstrip()  # blanks before <?xml are a mistake that every other reader forgives
-    if source.path is None and text.startswith(b"<?xml") and b"?>" in text:
+    if not source.name and text.startswith(b"<?xml") and b"?>" in text:
         # text that was passed as such is UTF-8, whatever its declaration says
         text = text[text.index(b"?>") + 2 :].lstrip()
     return text, data[: len(data) - len(text)].count(b"\n")
