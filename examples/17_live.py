@@ -40,7 +40,8 @@ with mk.Live(linkage, goal, on_state=look) as live:
     # one step at a time
     live.stop()
     live.set(lock=())
-    off = [live.step().error for _ in range(8)]
+    live.aim(start + np.array([0.1, 0.1, 0.0]))
+    off = [live.step().error for _ in range(4)]
     print("by steps:", ", ".join(f"{error:.0e}" for error in off), "m off")
 
 print("running:", live.running, "and threads left:", threading.active_count() - 1)

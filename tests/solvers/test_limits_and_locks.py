@@ -427,3 +427,18 @@ def test_a_step_keeps_loops_shut():
         solution = solver.step(q0=q)
         assert solution.closure_errors["closing_joint"].position < 1e-9
         q = solution.q
+
+
+@pytest.mark.parametrize("name", ["five_bar", "stewart_platform", "delta_robot"])
+def test_steps_lead_to_the_goal_where_loops_must_stay_shut(name):
+    """One iteration alone opened the loop, was taken back, and the next began from the same place for ever."""
+    mechanism = mk.gallery.make(name)
+    link = {"five_bar": "tool"}.get(name, "platform")
+    place = mechanism.pose(link)[:3, 3]
+    solver = mk.Solver(mechanism, mk.Point(link, place + np.array([0.03, 0.04, 0.0])))
+    q = mechanism.q
+    for _ in range(12):
+        solution = solver.step(q0=q)
+        assert all(error.position < 1e-9 for error in solution.closure_errors.values())
+        q = solution.q
+    assert solution.success

@@ -30,8 +30,14 @@ from mechanik.solvers.methods import option_names
 from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.options import check_names
 from mechanik.solvers.solution import Solution
+from mechanik.solvers.status import Status
 from mechanik.solvers.watch import Callback
 from mechanik.spatial.array import Array, ArrayLike
+
+FEW = (2, 3, 4, 6, 8, 12, 16, 32)
+"""Iterations of one step that has to shut loops again."""
+STILL = 1e-12
+"""rad or m: what moves less stands still."""
 
 
 class Solver(Careful):
@@ -171,14 +177,24 @@ class Solver(Careful):
     ) -> Solution:
         """One iteration from q0, for animation and teaching, whether it makes things better or not.
 
-        To see all of them, with what a method remembers from one to the next, give `solve` a callback.
+        Where loops or laws must be kept one iteration may not be enough to come to where they are; then it is the
+        fewest that move anything. To see all of them, with what a method remembers from one to the next, give `solve`
+        a callback.
         """
         check_names(options, option_names(type(self.method)))
         once = {**options, "max_iterations": 1, "restarts": 0}
         if isinstance(self.method, LevenbergMarquardt):
             once["kick"] = 0.0
         with self._alone():
-            return self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
+            solution = self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
+            begun = self.mechanism.q if q0 is None else np.asarray(q0, float)
+            if solution.closure_errors or solution.law_errors:
+                for few in FEW:
+                    if solution.status is not Status.TIMEOUT or np.abs(solution.q - begun).max(initial=0.0) > STILL:
+                        break
+                    more = {**once, "max_iterations": few}
+                    solution = self._solve(targets, begun, None, None, rng, None, False, None, more, is_step=True)
+            return solution
 
     def solve_batch(
         self,

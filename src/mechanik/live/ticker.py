@@ -25,8 +25,6 @@ PATIENCE = 50
 """Ticks that only move and make nothing better, before it is left at that: methods with momentum may swing."""
 LONGEST = 16.0
 """Budgets that a tick may take, at most, where shorter ones were too short to move anything."""
-FEW = (2, 3, 4, 6, 8, 12, 16)
-"""Iterations to try where one alone leads nowhere."""
 UNFINISHED = (Status.TIMEOUT, Status.OPEN)
 
 
@@ -84,15 +82,11 @@ class Ticker:
         return solution
 
     def step(self, targets: Targets | None) -> Solution | None:
-        """One iteration; where that leads nowhere, since loops have to be shut again, as few as lead somewhere."""
+        """One iteration; see `Solver.step`."""
         if self.solver is None:
             self.is_at_rest = True
             return None
         solution = self.solver.step(targets, self.q)
-        for few in FEW:
-            if solution.status not in UNFINISHED or self._moved(solution) > STILL:
-                break
-            solution = self.solver.solve(targets, self.q, max_iterations=few, restarts=0)
         self._arrive(solution)
         return solution
 
