@@ -9,6 +9,8 @@ const store = new Store();
 const view = new View(document.querySelector<HTMLElement>("#view")!, store);
 const hands = new Hands(view, store);
 const panels = new Panels(document.body, view, hands, store);
+hands.on("help", () => panels.openHelp());
+hands.onEscape(() => panels.closeAll());
 store.wire.open();
 
 declare global {

@@ -1,0 +1,167 @@
+// What the menus offer: for a link, a goal, a freedom, and beside everything.
+import type { Vector3 } from "three";
+import type { GoalInfo, Model } from "../messages";
+import { KINDS, goalTitle, type GoalKind } from "../panels/goal_words";
+import type { Store } from "../store";
+import type { Hit, View } from "../view/view";
+import type { Entry, Group } from "./menu";
+import { linkPose } from "./poses";
+
+export interface Choices {
+  title: string;
+  groups: Group[];
+}
+
+export function choicesFor(hit: Hit | null, store: Store, view: View): Choices | null {
+  const model = store.model;
+  if (model === null) return null;
+  if (hit === null) return { title: "View", groups: [{ title: "", entries: forNothing(model, store, view) }] };
+  if (hit.kind === "goal") return forGoal(hit.goal, store);
+  if (hit.kind === "freedom") return forFreedom(hit.freedom, model, store);
+  return forLink(hit.link, hit.point, model, store);
+}
+
+function forNothing(model: Model, store: Store, view: View): Entry[] {
+  const hidden = model.links.filter((link) => !link.visible).map((link) => link.name);
+  return [
+    { name: "frame-all", text: "Frame all", choose: () => view.frameAll() },
+    {
+      name: "show-all", text: "Show all links", isOff: hidden.length === 0,
+      choose: () => void store.ask({ do: "ShowLinks", links: hidden, visible: true }),
+    },
+  ];
+}
+
+function forLink(link: number, point: Vector3, model: Model, store: Store): Choices | null {
+  const info = model.links[link];
+  if (info === undefined || store.frame === null) return null;
+  const at = linkPose(store.frame, link).toLocal(point);
+  const goals = store.goals.filter((goal) => goal.link === link && !goal.is_pull);
+  const pins = goals.filter((goal) => goal.pinned);
+  const add = (kind: GoalKind, pinned: boolean): void => void addGoal(store, kind, info.name, at, pinned);
+  return {
+    title: info.name,
+    groups: [
+      {
+        title: "",
+        entries: [
+          {
+            name: "pin", text: "Pin here", about: "Hold this place and turn above all other goals",
+            choose: () => add("pose", true),
+          },
+          {
+            name: "unpin", text: "Unpin", isOff: pins.length === 0,
+            choose: () => pins.forEach(({ number: goal }) => void store.ask({ do: "ChangeGoal", goal, pinned: false })),
+          },
+          {
+            name: "remove-goals", isOff: goals.length === 0,
+            text: goals.length > 1 ? `Remove its ${goals.length} goals` : "Remove its goal",
+            choose: () => goals.forEach(({ number }) => void store.ask({ do: "RemoveGoal", goal: number })),
+          },
+        ],
+      },
+      {
+        title: "A goal for this point", isGrid: true,
+        entries: kindsFor(store).map(([kind, text, about]) => ({
+          name: `goal-${kind}`, text, about, choose: () => add(kind, false),
+        })),
+      },
+      { title: "", entries: [...forJoint(moversOf(model, link), model, store), hide(info.name, store)] },
+    ],
+  };
+}
+
+function forGoal(number: number, store: Store): Choices | null {
+  const goal = store.goal(number);
+  if (goal === undefined) return null;
+  const change = (what: Partial<Pick<GoalInfo, "kind" | "pinned" | "enabled">>): void =>
+    void store.ask({ do: "ChangeGoal", goal: number, ...what });
+  return {
+    title: goalTitle(goal, store.model),
+    groups: [
+      {
+        title: "",
+        entries: [
+          {
+            name: goal.pinned ? "unpin" : "pin", text: goal.pinned ? "Unpin" : "Pin",
+            choose: () => change({ pinned: !goal.pinned }),
+          },
+          {
+            name: goal.enabled ? "disable" : "enable", text: goal.enabled ? "Switch off" : "Switch on",
+            choose: () => change({ enabled: !goal.enabled }),
+          },
+          { name: "delete", text: "Remove", choose: () => void store.ask({ do: "RemoveGoal", goal: number }) },
+        ],
+      },
+      {
+        title: "Kind", isGrid: true,
+        entries: kindsFor(store).map(([kind, text, about]) => ({
+          name: `kind-${kind}`, text, about, isOn: kind === goal.kind, choose: () => change({ kind }),
+        })),
+      },
+    ],
+  };
+}
+
+function forFreedom(freedom: number, model: Model, store: Store): Choices | null {
+  const info = model.freedoms[freedom];
+  if (info === undefined) return null;
+  return { title: info.name, groups: [{ title: "", entries: forJoint([freedom], model, store) }] };
+}
+
+/** Lock and rest; `movers` are the freedoms meant. */
+function forJoint(movers: number[], model: Model, store: Store): Entry[] {
+  const infos = movers.map((freedom) => ({ freedom, info: model.freedoms[freedom]! }));
+  const own = infos.filter(({ info }) => info.leader < 0);
+  const single = own.filter(({ info }) => info.kind !== "ball");
+  const isLocked = own.length > 0 && own.every(({ info }) => info.locked);
+  const joint = model.joints[infos[0]?.info.joint ?? -1];
+  const name = joint === undefined ? "joint" : joint.name;
+  const rest = (value: (place: number) => number | null): void =>
+    single.forEach(({ freedom, info }) => void store.ask({ do: "SetRest", freedom, value: value(info.value) }));
+  const entries: Entry[] = [
+    {
+      name: isLocked ? "unlock" : "lock", text: `${isLocked ? "Unlock" : "Lock"} ${name}`, isOff: own.length === 0,
+      choose: () => own.forEach(({ freedom }) => void store.ask({ do: "SetLocked", freedom, locked: !isLocked })),
+    },
+    {
+      name: "rest", text: "Rest here", about: "Come back here as far as nothing else is asked",
+      isOff: single.length === 0,
+      choose: () => rest((place) => store.frame?.values[place] ?? null),
+    },
+  ];
+  if (single.some(({ info }) => info.rest !== null)) {
+    entries.push({ name: "no-rest", text: "Rest nowhere", choose: () => rest(() => null) });
+  }
+  return entries;
+}
+
+function hide(link: string, store: Store): Entry {
+  const choose = (): void => void store.ask({ do: "ShowLinks", links: [link], visible: false });
+  return { name: "hide", text: "Hide", choose };
+}
+
+/** The freedoms of the nearest joint above a link that has any. */
+function moversOf(model: Model, link: number): number[] {
+  for (let k = link, steps = 0; steps <= model.links.length; steps++) {
+    const joint = model.joints[model.links[k]?.parent ?? -1];
+    if (joint === undefined) return [];
+    if (joint.freedoms.length > 0) return joint.freedoms;
+    k = joint.parent;
+  }
+  return [];
+}
+
+function kindsFor(store: Store): typeof KINDS {
+  return KINDS.filter(([kind]) => kind !== "on_terrain" || store.scene?.terrain);
+}
+
+/** Add a goal and select it, so that its handle is at hand. */
+async function addGoal(store: Store, kind: GoalKind, link: string, at: Vector3, pinned: boolean): Promise<void> {
+  const known = new Set(store.goals.map((goal) => goal.number));
+  const isDirection = kind === "axis" || kind === "in_cone"; // there `at` would be the link's axis
+  const place: [number, number, number] = isDirection ? [0, 0, 0] : [at.x, at.y, at.z];
+  if (!(await store.ask({ do: "AddGoal", kind, link, at: place, pinned }))) return;
+  const added = store.goals.find((goal) => !known.has(goal.number) && !goal.is_pull);
+  if (added !== undefined) store.select({ kind: "goal", goal: added.number });
+}
