@@ -38,13 +38,15 @@ class MethodInfo:
 
 @dataclass(frozen=True, slots=True)
 class GalleryEntry:
-    """Of the start page. kind: what a click opens. picture: address of an image on this server."""
+    """Of the start page. kind: what a click opens. picture: address of an image on this server.
+    group: headline under which it stands, such as "Scenes", "Arms", "Loops"; empty: that of its kind."""
 
     kind: Literal["gallery", "scene"]
     name: str
     title: str
     about: str
     picture: str
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

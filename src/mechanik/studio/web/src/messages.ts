@@ -173,6 +173,7 @@ export interface GalleryEntry {
   title: string;
   about: string;
   picture: string;
+  group: string;
 }
 
 export interface OptionInfo {

@@ -1,0 +1,94 @@
+// DH rows as a table: a number typed here is in the text, and in the mechanism.
+import { button, el, fill, iconButton } from "./element";
+import { readDh, writeDh, type DhTable } from "./dh_text";
+
+export class DhTableView {
+  readonly root = el("div", { class: "dh", test: "dh-table" });
+  private shape = "";
+  private table: DhTable | null = null;
+
+  constructor(private readonly changed: (text: string) => void) {}
+
+  show(text: string): void {
+    this.table = readDh(text);
+    if (!this.table) return fill(this.root, el("p", { class: "quiet" }, "The text below is no table at the moment."));
+    const { columns, rows, degrees } = this.table;
+    const shape = `${columns.join()} ${rows.length} ${degrees}`;
+    if (shape !== this.shape || !this.root.querySelector("table")) this.build(this.table);
+    this.shape = shape;
+    this.root.querySelectorAll("input").forEach((input) => {
+      const value = rows[Number(input.dataset["row"])]?.[Number(input.dataset["column"])];
+      if (document.activeElement !== input) input.value = String(value ?? "");
+    });
+  }
+
+  private build({ columns, rows, degrees }: DhTable): void {
+    const unit = (name: string): string => (name === "d" || name === "a" ? "m" : degrees ? "°" : "rad");
+    const head = el(
+      "tr",
+      {},
+      el("th", {}),
+      ...columns.map((name) => el("th", {}, greek(name), el("small", {}, ` ${unit(name)}`))),
+      el("th", {}),
+    );
+    const body = rows.map((_row, r) =>
+      el(
+        "tr",
+        {},
+        el("th", {}, String(r + 1)),
+        ...columns.map((name, c) => el("td", {}, this.cell(r, c, name))),
+        el(
+          "td",
+          {},
+          iconButton("close", `Remove row ${r + 1}`, { click: () => this.put((list) => list.splice(r, 1)) }),
+        ),
+      ),
+    );
+    fill(
+      this.root,
+      el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)),
+      button(
+        "Add a row",
+        {
+          test: "dh-add",
+          class: "is-small",
+          click: () => this.put((list) => list.push([...(list.at(-1) ?? [0, 0, 0, 0])])),
+        },
+        "plus",
+      ),
+    );
+  }
+
+  private cell(row: number, column: number, name: string): HTMLInputElement {
+    const input = el("input", {
+      class: "number",
+      label: `${name} of row ${row + 1}`,
+      test: `dh-${row + 1}-${name}`,
+      attributes: { "data-row": String(row), "data-column": String(column) },
+    });
+    input.type = "text";
+    input.inputMode = "decimal";
+    input.addEventListener("input", () => {
+      const text = input.value.trim().replace(",", ".");
+      const number = Number(text);
+      const isWrong = text === "" || !Number.isFinite(number);
+      input.classList.toggle("wrong", isWrong);
+      if (!isWrong) this.put((rows) => (rows[row]![column] = number));
+    });
+    return input;
+  }
+
+  private put(change: (rows: number[][]) => void): void {
+    if (!this.table) return;
+    const rows = this.table.rows.map((row) => [...row]);
+    change(rows);
+    if (rows.length === 0) return;
+    const text = writeDh(this.table, rows);
+    this.show(text);
+    this.changed(text);
+  }
+}
+
+function greek(name: string): string {
+  return { alpha: "α", theta: "θ" }[name] ?? name;
+}

@@ -1,0 +1,86 @@
+// What is drawn and how: a menu that opens below its button.
+import { el, iconButton, toggle } from "./element";
+import { Slider } from "./slider";
+import type { Display, Store } from "../store";
+
+type Switch = { [K in keyof Display]: Display[K] extends boolean ? K : never }[keyof Display];
+
+const SWITCHES: [name: Switch, title: string, key: string][] = [
+  ["bodies", "Bodies", "B"],
+  ["skeleton", "Skeleton", "K"],
+  ["markers", "Markers of joints, with limits", ""],
+  ["collisions", "Colliders", ""],
+  ["closures", "Loops and their gaps", ""],
+  ["labels", "Labels", "L"],
+  ["path", "Path that goals' points walk", ""],
+  ["grid", "Grid", "G"],
+  ["shadows", "Shadows", ""],
+  ["drawThrough", "Draw through bodies", "X"],
+];
+
+export class DisplayMenu {
+  readonly root = el("div", { class: "menu-place" });
+  private readonly menu = el("div", {
+    class: "menu",
+    test: "display-menu",
+    role: "group",
+    attributes: { "aria-label": "Display" },
+  });
+  private readonly button = iconButton("eye", "What is drawn", { test: "display", click: () => this.toggle() });
+
+  constructor(store: Store) {
+    this.menu.hidden = true;
+    this.root.append(this.button, this.menu);
+    const boxes = SWITCHES.map(([name, title, key]) => {
+      const { root, box } = toggle(title, store.display[name], { test: `display-${name}` }, (on) =>
+        store.show({ [name]: on }),
+      );
+      if (key) root.append(el("kbd", {}, key));
+      this.menu.append(root);
+      return [name, box] as const;
+    });
+    const size = new Slider(
+      { label: "Size of markers", test: "display-markerScale" },
+      { hold: (markerScale) => store.show({ markerScale }) },
+    );
+    size.range(0.3, 3);
+    size.show(store.display.markerScale);
+    const light = toggle("Light", store.display.theme === "light", { test: "display-light" }, (on) =>
+      store.show({ theme: on ? "light" : "dark" }),
+    );
+    this.menu.append(
+      el("div", { class: "line" }, el("span", { class: "line-name" }, "Size of markers"), size.root),
+      light.root,
+    );
+    store.on("display", (display) => {
+      for (const [name, box] of boxes) box.checked = display[name];
+      light.box.checked = display.theme === "light";
+      size.show(display.markerScale);
+    });
+    window.addEventListener(
+      "pointerdown",
+      (event) => {
+        if (!this.root.contains(event.target as Node)) this.close();
+      },
+      { capture: true },
+    );
+    this.root.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.menu.hidden) return;
+      this.close();
+      this.button.focus();
+      event.stopPropagation();
+    });
+  }
+
+  close(): boolean {
+    const wasOpen = !this.menu.hidden;
+    this.menu.hidden = true;
+    this.button.setAttribute("aria-expanded", "false");
+    return wasOpen;
+  }
+
+  private toggle(): void {
+    this.menu.hidden = !this.menu.hidden;
+    this.button.setAttribute("aria-expanded", String(!this.menu.hidden));
+  }
+}

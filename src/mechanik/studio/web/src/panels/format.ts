@@ -1,0 +1,66 @@
+// Numbers for people: three digits, a unit that fits, and nothing that is not zero is written as zero.
+
+/** Three digits, or a power of ten where those would be zeros: 1.23, 45.6, 789, 0.012, 3.2e-12. */
+export function digits(value: number): string {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "?" : value > 0 ? "∞" : "−∞";
+  if (size === 0) return "0";
+  if (size < 1e-3 || size >= 1e6) return value.toExponential(1).replace("e+", "e");
+  if (size < 1) return value.toPrecision(2);
+  return size < 10 ? value.toFixed(2) : size < 100 ? value.toFixed(1) : value.toFixed(0);
+}
+
+export function metres(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1 || size < 1e-6) return `${digits(value)} m`;
+  return size >= 1e-3 ? `${digits(value * 1e3)} mm` : `${digits(value * 1e6)} µm`;
+}
+
+export function radians(value: number): string {
+  const degrees = (value * 180) / Math.PI;
+  return Math.abs(degrees) >= 1e-2 ? `${digits(degrees)}°` : `${digits(value)} rad`;
+}
+
+/** What is missing of a goal or a loop: a way, an angle, or both. */
+export function missing(distance: number, angle: number): string {
+  if (angle === 0) return metres(distance);
+  return distance === 0 ? radians(angle) : `${metres(distance)}, ${radians(angle)}`;
+}
+
+/** A time that something takes. */
+export function seconds(value: number): string {
+  if (value >= 1) return `${digits(value)} s`;
+  return value >= 1e-3 ? `${digits(value * 1e3)} ms` : `${digits(value * 1e6)} µs`;
+}
+
+/** A time on a clock: 0:07.3. */
+export function clock(value: number): string {
+  const tenths = Math.floor(Math.max(0, value) * 10);
+  return `${Math.floor(tenths / 600)}:${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
+}
+
+export function bytes(value: number): string {
+  if (value >= 1 << 20) return `${digits(value / (1 << 20))} MB`;
+  return value >= 1 << 10 ? `${digits(value / (1 << 10))} kB` : `${value} bytes`;
+}
+
+/** A fixed number of decimals, for fields; no minus before a zero. */
+export function decimals(value: number, places: number): string {
+  const text = value.toFixed(places);
+  return /^-0\.?0*$/.test(text) ? text.slice(1) : text;
+}
+
+/** With a capital letter. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The same word without underscores, with a capital letter. */
+export function spoken(name: string): string {
+  return capital(name.replaceAll("_", " ").trim());
+}
+
+/** A share of a bar on a scale of powers of ten: 1e-9 and less is nothing, 1 and more is all. */
+export function logShare(value: number): number {
+  return value > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(value) / 9)) : 0;
+}

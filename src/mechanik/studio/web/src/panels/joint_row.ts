@@ -1,0 +1,183 @@
+// One freedom of a joint: slider, number, lock; its limits and rest below when they are asked for.
+import { el, iconButton, press, write } from "./element";
+import { decimals } from "./format";
+import { redraw } from "./icons";
+import { NumberField } from "./number_field";
+import { Slider } from "./slider";
+import type { Units } from "./units";
+import type { FreedomInfo, Model } from "../messages";
+import type { Store } from "../store";
+
+const WITHOUT_LIMITS = { turn: Math.PI, slide: 1, ball: Math.PI } as const;
+
+export class JointRow {
+  readonly root: HTMLElement;
+  private readonly slider: Slider;
+  private readonly value: NumberField;
+  private readonly lower: NumberField;
+  private readonly upper: NumberField;
+  private readonly rest: NumberField;
+  private readonly lock: HTMLButtonElement;
+  private readonly unit = el("span", { class: "unit" });
+  private readonly turn = el("span", { class: "joint-turn" }); // of a ball
+  private info: FreedomInfo;
+  private last = Number.NaN;
+
+  constructor(
+    private readonly store: Store,
+    private readonly units: Units,
+    readonly number: number,
+    info: FreedomInfo,
+    model: Model,
+  ) {
+    this.info = info;
+    const quantity = info.kind === "slide" ? "length" : "angle";
+    const field = (label: string, changed: (value: number | null) => void, empty?: string): NumberField =>
+      new NumberField(
+        units,
+        {
+          quantity,
+          label: `${label} of ${info.name}`,
+          test: `${label}-${info.name}`,
+          ...(empty === undefined ? {} : { empty }),
+        },
+        changed,
+      );
+    this.slider = new Slider(
+      { label: info.name, test: `slider-${info.name}` },
+      {
+        take: () => void store.ask({ do: "GrabFreedom", freedom: number }),
+        hold: (value) => {
+          store.wire.holdFreedom(number, value);
+          this.value.show(value);
+        },
+        letGo: () => {
+          store.wire.flush();
+          void store.ask({ do: "Release" });
+        },
+      },
+    );
+    this.value = field(
+      "value",
+      (value) => value !== null && void this.put({ do: "SetFreedom", freedom: number, value }),
+    );
+    this.lower = field(
+      "lower",
+      (lower) => void this.put({ do: "SetLimits", freedom: number, lower, upper: this.info.upper }),
+      "none",
+    );
+    this.upper = field(
+      "upper",
+      (upper) => void this.put({ do: "SetLimits", freedom: number, lower: this.info.lower, upper }),
+      "none",
+    );
+    this.rest = field("rest", (value) => void this.put({ do: "SetRest", freedom: number, value }), "none");
+    this.lock = iconButton("unlock", `Lock ${info.name}`, {
+      test: `lock-${info.name}`,
+      click: () => void this.put({ do: "SetLocked", freedom: number, locked: !this.info.locked }),
+    });
+    const name = el(
+      "button",
+      {
+        class: "joint-name",
+        title: info.name,
+        test: `joint-${info.name}`,
+        click: () => store.select({ kind: "freedom", freedom: number }),
+      },
+      info.name,
+    );
+    name.type = "button";
+    const limits = el(
+      "div",
+      { class: "joint-limits" },
+      caption("lower", this.lower),
+      caption("upper", this.upper),
+      caption("rest", this.rest),
+    );
+    const head = el(
+      "div",
+      { class: "joint-head" },
+      name,
+      el("span", { class: "joint-mark" }, mark(info, model)),
+      this.lock,
+    );
+    this.root = el(
+      "div",
+      { class: `joint is-${info.kind}` },
+      head,
+      info.kind === "ball" && this.turn,
+      this.slider.root,
+      this.value.root,
+      this.unit,
+      limits,
+    );
+    this.change(info);
+  }
+
+  get name(): string {
+    return this.info.name;
+  }
+
+  /** Other limits, lock or rest, or other units. */
+  change(info: FreedomInfo): void {
+    this.info = info;
+    const free = WITHOUT_LIMITS[info.kind];
+    this.slider.range(
+      info.lower ?? Math.min(-free, (info.upper ?? 0) - 2 * free),
+      info.upper ?? Math.max(free, (info.lower ?? 0) + 2 * free),
+    );
+    if (info.lower === null && info.upper === null) this.slider.range(-free, free);
+    const isGiven = info.leader >= 0 || info.kind === "ball";
+    this.slider.root.disabled = isGiven || info.locked;
+    this.value.disabled = isGiven || info.locked;
+    for (const field of [this.lower, this.upper, this.rest]) field.disabled = isGiven;
+    this.lock.disabled = isGiven;
+    this.lower.show(info.lower);
+    this.upper.show(info.upper);
+    this.rest.show(info.rest);
+    redraw(this.lock, info.locked ? "lock" : "unlock");
+    press(this.lock, info.locked);
+    this.unit.textContent = this.units.of(info.kind === "slide" ? "length" : "angle").name;
+    this.root.classList.toggle("is-given", isGiven);
+    this.last = Number.NaN;
+  }
+
+  show(values: Float64Array): void {
+    const value = values[this.info.value] ?? 0;
+    if (this.info.kind === "ball") return this.showTurn(values);
+    if (value === this.last || this.slider.isHeld) return;
+    this.last = value;
+    this.slider.show(value);
+    this.value.show(value);
+  }
+
+  /** The turn of a ball as a rotation vector, for reading. */
+  private showTurn(values: Float64Array): void {
+    const unit = this.units.of("angle");
+    const parts = ["EX", "EY", "EZ"].map(
+      (name, k) => `${name} ${decimals((values[this.info.value + k] ?? 0) * unit.factor, unit.decimals)} ${unit.name}`,
+    );
+    write(this.turn, parts.join("   "));
+  }
+
+  select(isSelected: boolean): void {
+    this.root.classList.toggle("is-selected", isSelected);
+  }
+
+  private async put(request: Parameters<Store["ask"]>[0]): Promise<void> {
+    if (await this.store.ask(request)) return;
+    this.change(this.info); // what was refused is taken back
+    if (this.store.frame) this.show(this.store.frame.values);
+  }
+}
+
+function caption(text: string, field: NumberField): HTMLElement {
+  return el("label", {}, el("span", {}, text), field.root);
+}
+
+function mark(info: FreedomInfo, model: Model): string {
+  const leader = model.freedoms[info.leader];
+  if (leader) return `follows ${leader.name}`;
+  if (info.kind === "ball") return "ball: drag its link";
+  return model.joints[info.joint]?.child === -1 ? "closes a loop" : "";
+}

@@ -1,0 +1,74 @@
+// Model: what it is, what it consists of, its text, and files in and out.
+import { button, el, fill, section } from "./element";
+import { Editor } from "./editor";
+import { LinkTree } from "./link_tree";
+import type { Panel } from "./side";
+import type { Upload } from "./upload";
+import type { Store } from "../store";
+
+export class ModelPanel implements Panel {
+  readonly root = el("div", { test: "panel-model" });
+  private readonly about = el("div", { class: "about", test: "about" });
+  private readonly tree: LinkTree;
+
+  constructor(
+    private readonly store: Store,
+    upload: Upload,
+  ) {
+    this.tree = new LinkTree(store);
+    const all = (visible: boolean) => (): void =>
+      void store.ask({ do: "ShowLinks", links: store.model?.links.map(({ name }) => name) ?? [], visible });
+    const save = (kind: "mechanism" | "urdf", title: string): HTMLElement =>
+      button(title, { test: `export-${kind}`, click: () => void store.ask({ do: "Export", kind }) }, "save");
+    this.root.append(
+      section("", this.about),
+      section(
+        "Links and joints",
+        this.tree.root,
+        el(
+          "div",
+          { class: "buttons" },
+          button("Show all", { class: "is-small", test: "show-all", click: all(true) }),
+          button("Hide all", { class: "is-small", test: "hide-all", click: all(false) }),
+        ),
+      ),
+      section("As text", new Editor(store).root),
+      section(
+        "Files",
+        el("p", { class: "quiet" }, "Drop a URDF, MJCF, SDF, JSON or zip anywhere on this page."),
+        el(
+          "div",
+          { class: "buttons is-wrapping" },
+          upload.button("Open a file"),
+          save("mechanism", "Save as JSON"),
+          save("urdf", "Save as URDF"),
+        ),
+      ),
+    );
+    store.on("model", () => this.paint());
+  }
+
+  shown(): void {
+    this.tree.reveal();
+  }
+
+  private paint(): void {
+    const model = this.store.model;
+    if (!model) return;
+    const counts = [
+      some(model.links.length, "link"),
+      some(model.joints.length, "joint"),
+      model.closures.length > 0 ? some(model.closures.length, "loop") : "no loops",
+    ].join(", ");
+    fill(
+      this.about,
+      el("strong", {}, model.title || model.name),
+      el("p", { class: "quiet" }, counts),
+      ...model.about.map((sentence) => el("p", {}, sentence)),
+    );
+  }
+}
+
+function some(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,70 @@
+// The options of a method as fields. An empty field is the method's usual value.
+import { choice, el, fill, line } from "./element";
+import { spoken } from "./format";
+import type { MethodInfo, OptionInfo, Solving } from "../messages";
+
+type Value = Solving["options"][string];
+
+export class OptionFields {
+  readonly root = el("div", { class: "options", test: "options" });
+  private options: Record<string, Value> = {};
+  private method = "";
+
+  constructor(private readonly changed: (options: Record<string, Value>) => void) {}
+
+  show(method: MethodInfo | undefined, options: Record<string, Value>): void {
+    const isSame = this.method === method?.name && JSON.stringify(options) === JSON.stringify(this.options);
+    const isTyping = this.method === method?.name && this.root.contains(document.activeElement);
+    this.options = { ...options };
+    if (isSame || isTyping) return;
+    this.method = method?.name ?? "";
+    const fields = (method?.options ?? []).map((option) =>
+      line(spoken(option.name), option.about, this.field(option, options[option.name] ?? null)),
+    );
+    fill(this.root, ...(fields.length > 0 ? fields : [el("p", { class: "quiet" }, "This method has no options.")]));
+  }
+
+  private field(option: OptionInfo, value: Value): HTMLElement {
+    const traits = { test: `option-${option.name}`, label: spoken(option.name), title: option.about };
+    if (option.kind === "switch" || option.kind === "choice") {
+      const entries =
+        option.kind === "choice"
+          ? option.choices.map((one) => [one, spoken(one)] as const)
+          : ([
+              ["true", "Yes"],
+              ["false", "No"],
+            ] as const);
+      const usual = option.default === null ? "usual" : `usual (${plain(option.default)})`;
+      return choice([["", usual], ...entries], value === null ? "" : String(value), traits, (chosen) => {
+        this.set(option, chosen === "" ? null : option.kind === "switch" ? chosen === "true" : chosen);
+      });
+    }
+    const input = el("input", { ...traits, class: "number" });
+    input.type = "text";
+    input.placeholder = option.default === null ? "usual" : plain(option.default);
+    input.value = value === null ? "" : String(value);
+    if (option.kind !== "text") input.inputMode = "decimal";
+    input.addEventListener("change", () => {
+      const text = input.value.trim();
+      const number = Number(text.replace(",", "."));
+      const isWrong =
+        option.kind !== "text" &&
+        text !== "" &&
+        (!Number.isFinite(number) || (option.kind === "whole" && !Number.isInteger(number)));
+      input.classList.toggle("wrong", isWrong);
+      if (!isWrong) this.set(option, text === "" ? null : option.kind === "text" ? text : number);
+    });
+    return input;
+  }
+
+  private set(option: OptionInfo, value: Value): void {
+    const rest = Object.entries(this.options).filter(([name, one]) => name !== option.name && one !== null);
+    this.options = Object.fromEntries(value === null ? rest : [...rest, [option.name, value]]);
+    this.changed(this.options);
+  }
+}
+
+function plain(value: NonNullable<Value>): string {
+  if (typeof value === "number" && value !== 0 && Math.abs(value) < 1e-3) return value.toExponential();
+  return value === true ? "yes" : value === false ? "no" : String(value);
+}

@@ -1,0 +1,133 @@
+// How the errors went in the last seconds, on a scale of powers of ten.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { el } from "./element";
+import { paced } from "./pace";
+import type { Store } from "../store";
+import type { Frame } from "../wire/frame";
+
+const WINDOW = 20; // s
+const MOST = 1200; // points: 60 a second
+const LEAST = 1e-16; // what is drawn for an exact zero: the lower edge
+const HEIGHT = 150; // px
+
+export class ResidualPlot {
+  readonly root = el("div", { class: "plot", test: "plot" });
+  private readonly times: number[] = [];
+  private readonly goals: number[] = [];
+  private readonly loops: number[] = [];
+  private plot: uPlot | null = null;
+  private readonly paint = paced(() => this.draw(), 100);
+
+  constructor(store: Store) {
+    store.on("frame", (frame) => this.add(frame));
+    store.on("model", () => this.clear());
+    store.on("display", () => this.remake());
+    new ResizeObserver(() => this.resize()).observe(this.root);
+  }
+
+  /** Draws what came while it was hidden. */
+  draw(): void {
+    if (this.root.offsetParent === null || this.root.clientWidth === 0) return;
+    this.plot ??= this.make();
+    const now = performance.now() / 1000;
+    this.plot.setData([this.times.map((time) => time - now), this.goals, this.loops], false);
+    this.plot.setScale("x", { min: -WINDOW, max: 0 });
+    this.plot.setScale("y", this.range());
+  }
+
+  private add(frame: Frame): void {
+    const now = performance.now() / 1000;
+    if (now - (this.times.at(-1) ?? -1) < 1 / 60) this.drop(this.times.length - 1, 1);
+    this.times.push(now);
+    this.goals.push(Math.max(LEAST, frame.residual || 0));
+    this.loops.push(frame.closures.length > 0 ? Math.max(LEAST, ...frame.closures) : Number.NaN);
+    let old = 0;
+    while (this.times[old]! < now - WINDOW - 1) old++;
+    this.drop(0, Math.max(old, this.times.length - MOST));
+    this.paint();
+  }
+
+  private drop(from: number, count: number): void {
+    if (count > 0) for (const list of [this.times, this.goals, this.loops]) list.splice(from, count);
+  }
+
+  private clear(): void {
+    this.drop(0, this.times.length);
+    this.paint();
+  }
+
+  /** Whole powers of ten around what there is, and never less than three of them. */
+  private range(): { min: number; max: number } {
+    const all = [...this.goals, ...this.loops].filter((value) => value > 0);
+    if (all.length === 0) return { min: 1e-9, max: 1 };
+    const low = Math.floor(Math.log10(Math.min(...all)));
+    const high = Math.max(Math.ceil(Math.log10(Math.max(...all))), low + 3);
+    return { min: 10 ** low, max: 10 ** high };
+  }
+
+  private remake(): void {
+    this.plot?.destroy();
+    this.plot = null;
+    this.draw();
+  }
+
+  private resize(): void {
+    if (this.plot && this.root.clientWidth > 0) this.plot.setSize({ width: this.root.clientWidth, height: HEIGHT });
+    this.draw();
+  }
+
+  private make(): uPlot {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name: string): string => style.getPropertyValue(name).trim();
+    const font = "10px system-ui, sans-serif";
+    const axis = {
+      stroke: colour("--quiet"),
+      font,
+      grid: { stroke: colour("--line"), width: 1 },
+      ticks: { show: false },
+    };
+    const line = { width: 1.5, points: { show: false }, spanGaps: false };
+    return new uPlot(
+      {
+        width: this.root.clientWidth,
+        height: HEIGHT,
+        padding: [8, 8, 0, 0],
+        legend: { show: false },
+        cursor: { show: false },
+        scales: { x: { time: false, auto: false }, y: { distr: 3, log: 10, auto: false } },
+        axes: [
+          { ...axis, size: 22, values: (_plot, at) => at.map((value) => `${value} s`) },
+          {
+            ...axis,
+            size: 40,
+            splits: (_plot, _axis, low, high) => powers(low, high),
+            filter: (_plot, at) => at,
+            values: (_plot, at) => at.map(power),
+          },
+        ],
+        series: [
+          {},
+          { ...line, label: "goals", stroke: colour("--accent") },
+          { ...line, label: "loops", stroke: colour("--warm") },
+        ],
+      },
+      [[], [], []],
+      this.root,
+    );
+  }
+}
+
+/** Whole powers of ten between two values: some six of them. */
+function powers(low: number, high: number): number[] {
+  const [first, last] = [Math.round(Math.log10(low)), Math.round(Math.log10(high))];
+  const step = Math.max(1, Math.ceil((last - first) / 6));
+  const found: number[] = [];
+  for (let exponent = Math.ceil(first / step) * step; exponent <= last; exponent += step) found.push(10 ** exponent);
+  return found;
+}
+
+function power(value: number | null): string {
+  const exponent = Math.round(Math.log10(value ?? 1));
+  return exponent === 0 ? "1" : `1e${exponent}`;
+}

@@ -1,0 +1,120 @@
+// The line below: how it goes in words, how large the largest error is, what it costs, and the connection.
+import { el, write } from "./element";
+import { digits, metres, missing, seconds } from "./format";
+import { paced } from "./pace";
+import type { Store } from "../store";
+import type { Frame, Status } from "../wire/frame";
+
+type Mood = "good" | "warn" | "bad" | "quiet";
+
+const WORDS: Record<Status, [text: string, mood: Mood]> = {
+  CONVERGED: ["Reached", "good"],
+  CLOSEST: ["As close as it gets", "warn"],
+  STALLED: ["Stuck", "warn"],
+  TIMEOUT: ["Still on its way", "warn"],
+  OPEN: ["A loop is open", "bad"],
+  STOPPED: ["Stopped", "quiet"],
+  DIVERGED: ["Diverged", "bad"],
+  PAUSED: ["Paused", "quiet"],
+  IDLE: ["At rest", "quiet"],
+  PROBLEM: ["Cannot be solved", "bad"],
+};
+
+export class StatusBar {
+  readonly root = el("footer", { class: "status", attributes: { "aria-label": "State" } });
+  private readonly status = el("span", { class: "status-word", test: "status" });
+  private readonly sentence = el("span", { class: "status-text", test: "status-text", role: "status" });
+  private readonly error = el("span", {
+    class: "status-number",
+    test: "error",
+    title: "The largest error of all goals and loops",
+  });
+  private readonly iterations = el("span", {
+    class: "status-number",
+    test: "iterations",
+    title: "Iterations of the last solve",
+  });
+  private readonly cost = el("span", { class: "status-number", test: "cost", title: "Time of the last solve" });
+  private readonly solves = el("span", { class: "status-number", test: "solves", title: "Solves in the last second" });
+  private readonly frames = el("span", {
+    class: "status-number",
+    test: "frames",
+    title: "States that came in the last second",
+  });
+  private readonly trip = el("span", {
+    class: "status-number",
+    test: "trip",
+    title: "From a drag to the state that answers it, median of the last",
+  });
+  private readonly connection = el("span", { class: "status-connection", test: "connection" });
+  private readonly arrivals: number[] = [];
+
+  constructor(private readonly store: Store) {
+    const numbers = el(
+      "span",
+      { class: "status-numbers" },
+      this.error,
+      this.iterations,
+      this.cost,
+      this.solves,
+      this.frames,
+      this.trip,
+    );
+    this.root.append(this.status, this.sentence, numbers, this.connection);
+    const paint = paced(() => this.paint(), 100);
+    store.on("frame", () => {
+      this.arrivals.push(performance.now());
+      paint();
+    });
+    store.on("words", paint);
+    store.on("model", paint);
+    store.on("connected", () => this.connected());
+    window.setInterval(() => this.rate(), 500);
+    this.connected();
+  }
+
+  private connected(): void {
+    this.connection.classList.toggle("is-lost", !this.store.isConnected);
+    write(this.connection, this.store.isConnected ? "connected" : "not connected");
+  }
+
+  private rate(): void {
+    const since = performance.now() - 1000;
+    while (this.arrivals.length > 0 && this.arrivals[0]! < since) this.arrivals.shift();
+    write(this.frames, this.arrivals.length > 0 ? `${this.arrivals.length} frames/s` : "");
+  }
+
+  private paint(): void {
+    const { frame, words, wire } = this.store;
+    const [text, mood] = WORDS[frame?.status ?? "IDLE"];
+    write(this.status, frame ? text : "");
+    this.status.dataset["mood"] = mood;
+    write(this.sentence, words?.text ?? "");
+    this.sentence.title = words?.text ?? "";
+    if (!frame) return;
+    write(this.error, largest(frame));
+    write(this.iterations, frame.iterations > 0 ? `${frame.iterations} iterations` : "");
+    write(this.cost, frame.seconds > 0 ? seconds(frame.seconds) : "");
+    write(this.solves, frame.solvesPerSecond > 0 ? `${Math.round(frame.solvesPerSecond)} solves/s` : "");
+    const last = wire.trips.slice(-21).sort((a, b) => a - b);
+    write(this.trip, last.length > 0 ? `${digits(last[last.length >> 1]!)} ms round trip` : "");
+  }
+}
+
+/** The largest way and the largest angle that are missing anywhere. */
+export function largest(frame: Frame): string {
+  let [distance, angle] = [0, 0];
+  for (let k = 0; k < frame.goals.length; k += 9) {
+    distance = Math.max(distance, frame.goals[k + 7]!);
+    angle = Math.max(angle, frame.goals[k + 8]!);
+  }
+  for (let k = 0; k < frame.closures.length; k += 2) {
+    distance = Math.max(distance, frame.closures[k]!);
+    angle = Math.max(angle, frame.closures[k + 1]!);
+  }
+  return frame.goals.length + frame.closures.length === 0
+    ? ""
+    : distance === 0 && angle === 0
+      ? metres(0)
+      : missing(distance, angle);
+}
