@@ -1,0 +1,98 @@
+// The camera: in perspective, or without it for mechanisms that move in one plane.
+import { MathUtils, OrthographicCamera, PerspectiveCamera, Sphere, Vector3 } from "three";
+
+export type Camera = PerspectiveCamera | OrthographicCamera;
+
+const FIELD = 40; // degrees, of the shorter side of the window
+const ROOM = 1.08; // around what is framed
+
+export class Eye {
+  camera: Camera = new PerspectiveCamera(FIELD, 1);
+  /** What the camera looks at. */
+  readonly target = new Vector3();
+  private aspect = 1;
+  private height = 1; // m that an orthographic camera of zoom 1 sees
+
+  constructor() {
+    this.camera.up.set(0, 0, 1);
+    this.camera.position.set(2, -2, 1.5);
+    this.camera.lookAt(this.target);
+  }
+
+  resize(aspect: number): void {
+    this.aspect = aspect;
+    this.fit();
+  }
+
+  /** Another kind of camera at the same place. Returns whether it is another. */
+  setFlat(flat: boolean): boolean {
+    if (flat === this.camera instanceof OrthographicCamera) return false;
+    const old = this.camera;
+    this.camera = flat ? new OrthographicCamera() : new PerspectiveCamera(FIELD, this.aspect);
+    this.camera.up.copy(old.up);
+    this.camera.position.copy(old.position);
+    this.camera.quaternion.copy(old.quaternion);
+    this.height = 2 * this.distance * Math.tan(MathUtils.degToRad(FIELD / 2));
+    this.fit();
+    return true;
+  }
+
+  get distance(): number {
+    return this.camera.position.distanceTo(this.target);
+  }
+
+  /** Show a ball whole, from the direction in which the camera looks or from `from`. */
+  frame(ball: Sphere, from?: Vector3): void {
+    const back = (from ?? this.camera.position.clone().sub(this.target)).clone();
+    if (back.lengthSq() < 1e-12) back.set(1, -1, 0.6);
+    back.normalize();
+    if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize(); // up must stay up
+    const narrow = MathUtils.degToRad(FIELD / 2);
+    const distance = (ROOM * ball.radius) / Math.sin(narrow);
+    this.target.copy(ball.center);
+    this.camera.position.copy(ball.center).addScaledVector(back, distance);
+    this.camera.lookAt(this.target);
+    this.height = 2 * ROOM * ball.radius;
+    this.camera.zoom = 1;
+    this.fit();
+  }
+
+  /** Go along with what is looked at. */
+  shift(by: Vector3): void {
+    this.target.add(by);
+    this.camera.position.add(by);
+  }
+
+  /** Planes near and far around what there is to see, which lies within `reach` of the target. */
+  clip(reach: number): void {
+    const distance = this.distance;
+    const near =
+      this.camera instanceof PerspectiveCamera ? Math.max(0.02 * distance, distance - 4 * reach) : distance - 8 * reach;
+    const far = distance + 8 * reach;
+    if (Math.abs(near - this.camera.near) < 1e-6 * distance && Math.abs(far - this.camera.far) < 1e-6 * distance)
+      return;
+    [this.camera.near, this.camera.far] = [near, far];
+    this.camera.updateProjectionMatrix();
+  }
+
+  /** Metres that a pixel covers at this place, in a window of this height. */
+  metresPerPixel(place: Vector3, pixels: number): number {
+    if (this.camera instanceof OrthographicCamera)
+      return (this.camera.top - this.camera.bottom) / this.camera.zoom / pixels;
+    const depth = Math.max(this.camera.near, place.distanceTo(this.camera.position));
+    return (2 * depth * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / pixels;
+  }
+
+  private fit(): void {
+    const { camera, aspect } = this;
+    if (camera instanceof PerspectiveCamera) {
+      camera.aspect = aspect;
+      const short = Math.tan(MathUtils.degToRad(FIELD / 2));
+      camera.fov = aspect >= 1 ? FIELD : 2 * MathUtils.radToDeg(Math.atan(short / aspect));
+    } else {
+      const half = (aspect >= 1 ? 1 : 1 / aspect) * this.height * 0.5;
+      [camera.left, camera.right, camera.bottom, camera.top] = [-half * aspect, half * aspect, -half, half];
+    }
+    camera.updateProjectionMatrix();
+  }
+}

@@ -1,0 +1,202 @@
+// What each kind of goal looks like in its own frame: z is the line, the axis, the normal or where a cone opens.
+import {
+  BoxGeometry,
+  BufferGeometry,
+  CircleGeometry,
+  ConeGeometry,
+  CylinderGeometry,
+  EdgesGeometry,
+  PlaneGeometry,
+  SphereGeometry,
+  TorusGeometry,
+  Vector3,
+} from "three";
+import type { GoalInfo } from "../messages";
+import { bare, merged } from "./shapes";
+
+/** solid: drawn plainly; sheet: drawn thinly, one sees through; edges: lines; axes: x, y, z in their own colours. */
+export interface GoalShape {
+  solid: BufferGeometry;
+  sheet: BufferGeometry | null;
+  edges: BufferGeometry | null;
+  hasAxes: boolean;
+  /** Places that a pointer may take, in the goal's frame. */
+  grips: Vector3[];
+}
+
+const UP = Math.PI / 2; // three's cylinders stand along y, ours along z
+
+/** size: of a usual goal in this model, m. */
+export function goalShape(goal: GoalInfo, size: number): GoalShape {
+  const [first, second, third] = goal.sizes;
+  const shape = (solid: BufferGeometry[], more: Partial<GoalShape> = {}): GoalShape => ({
+    solid: merged(solid),
+    sheet: null,
+    edges: null,
+    hasAxes: false,
+    ...more,
+    grips: [new Vector3(), ...(more.grips ?? [])],
+  });
+  const dot = () => ball(0.2 * size);
+  const z = (far: number) => new Vector3(0, 0, far);
+  if (goal.is_pull) return shape([ball(0.24 * size)]);
+  switch (goal.kind) {
+    case "point":
+      return shape([ball(0.24 * size), ...cross(0.62 * size, 0.035 * size)]);
+    case "pose":
+      return shape([ball(0.2 * size)], {
+        hasAxes: true,
+        grips: [new Vector3(size, 0, 0), new Vector3(0, size, 0), z(size)],
+      });
+    case "orientation":
+      return shape(
+        [
+          ball(0.14 * size),
+          ring(0.8 * size, 0.035 * size),
+          ring(0.8 * size, 0.035 * size).rotateX(UP),
+          ring(0.8 * size, 0.035 * size).rotateY(UP),
+        ],
+        {
+          grips: [new Vector3(0.8 * size, 0, 0), new Vector3(0, 0.8 * size, 0), z(0.8 * size)],
+        },
+      );
+    case "axis":
+      return shape([dot(), ...arrow(1.5 * size, 0.05 * size)], { grips: [z(1.4 * size), z(0.7 * size)] });
+    case "hinge":
+      return shape([rod(-1.5 * size, 1.5 * size, 0.045 * size), ring(0.5 * size, 0.05 * size)], {
+        grips: [z(1.4 * size), z(-1.4 * size)],
+      });
+    case "surface":
+      return shape([dot(), ...arrow(0.8 * size, 0.04 * size), ring(size, 0.025 * size)], {
+        sheet: disc(size),
+        grips: [z(0.7 * size)],
+      });
+    case "on_line":
+      return shape([dot(), rod(-30 * size, 30 * size, 0.03 * size)], { grips: [z(size), z(-size)] });
+    case "on_plane":
+      return shape([dot(), ...arrow(0.6 * size, 0.035 * size)], { ...square(3 * size, 0), grips: [z(0.5 * size)] });
+    case "look_at":
+      return shape([...eye(size)]);
+    case "distance":
+      return shape([dot()], {
+        sheet: bare(new SphereGeometry(Math.max(first, 1e-6), 32, 20)),
+        edges: rings(Math.max(first, 1e-6)),
+      });
+    case "in_box": {
+      const box = new BoxGeometry(2 * first, 2 * second, 2 * third);
+      return shape([dot()], { sheet: bare(box.clone()), edges: new EdgesGeometry(box) });
+    }
+    case "in_cone": {
+      const length = 2.2 * size;
+      const half = Math.min(Math.max(first, 0.01), 1.5);
+      const cone = () =>
+        new ConeGeometry(length * Math.tan(half), length, 32, 1, true).rotateX(-UP).translate(0, 0, length / 2);
+      return shape(
+        [dot(), rod(0, length, 0.03 * size), ring(length * Math.tan(half), 0.03 * size).translate(0, 0, length)],
+        { sheet: bare(cone()), grips: [z(length)] },
+      );
+    }
+    case "in_band": {
+      const [low, high] = [square(2.4 * size, first), square(2.4 * size, second)];
+      return shape([ball(0.16 * size), rod(first, second, 0.04 * size)], {
+        sheet: merged([low.sheet, high.sheet]),
+        edges: joined([low.edges, high.edges]),
+        grips: [z(first), z(second)],
+      });
+    }
+    case "centre_of_mass":
+      return shape([...quarters(0.3 * size), ring(0.42 * size, 0.03 * size)]);
+    case "on_terrain":
+      return shape([dot(), ring(0.4 * size, 0.04 * size)]);
+  }
+}
+
+/** Three arrows along x, y and z, each on its own so that it can have its own colour. */
+export function axes(size: number): [BufferGeometry, BufferGeometry, BufferGeometry] {
+  const one = () => merged(arrow(size, 0.045 * size));
+  return [one().rotateY(UP), one().rotateX(-UP), one()];
+}
+
+/** A drawing pin that stands in the goal. */
+export function pin(size: number): BufferGeometry {
+  const needle = new ConeGeometry(0.07 * size, 0.55 * size, 10).rotateX(-UP).translate(0, 0, 0.28 * size);
+  const head = new CylinderGeometry(0.2 * size, 0.12 * size, 0.26 * size, 14).rotateX(UP).translate(0, 0, 0.64 * size);
+  const cap = new CylinderGeometry(0.26 * size, 0.26 * size, 0.07 * size, 14).rotateX(UP).translate(0, 0, 0.8 * size);
+  return merged([needle, head, cap]);
+}
+
+function ball(radius: number): BufferGeometry {
+  return bare(new SphereGeometry(radius, 16, 10));
+}
+
+function rod(from: number, to: number, radius: number): BufferGeometry {
+  const length = Math.abs(to - from);
+  return bare(new CylinderGeometry(radius, radius, length, 8).rotateX(UP).translate(0, 0, (from + to) / 2));
+}
+
+function ring(radius: number, thick: number): BufferGeometry {
+  return bare(new TorusGeometry(radius, thick, 6, 40));
+}
+
+function arrow(length: number, radius: number): BufferGeometry[] {
+  const head = Math.min(0.32 * length, 7 * radius);
+  return [
+    rod(0, length - head, radius),
+    bare(new ConeGeometry(2.4 * radius, head, 12).rotateX(UP).translate(0, 0, length - head / 2)),
+  ];
+}
+
+function cross(reach: number, radius: number): BufferGeometry[] {
+  return [rod(-reach, reach, radius), rod(-reach, reach, radius).rotateX(UP), rod(-reach, reach, radius).rotateY(UP)];
+}
+
+function disc(radius: number): BufferGeometry {
+  return bare(new CircleGeometry(radius, 40));
+}
+
+function square(edge: number, height: number): { sheet: BufferGeometry; edges: BufferGeometry } {
+  const plane = new PlaneGeometry(edge, edge).translate(0, 0, height);
+  return { edges: new EdgesGeometry(plane), sheet: bare(plane) };
+}
+
+function rings(radius: number): BufferGeometry {
+  const places: Vector3[] = [];
+  for (const at of [
+    (c: number, s: number) => new Vector3(c, s, 0),
+    (c: number, s: number) => new Vector3(c, 0, s),
+    (c: number, s: number) => new Vector3(0, c, s),
+  ]) {
+    for (let k = 0; k < 64; k++)
+      for (const angle of [(k * Math.PI) / 32, ((k + 1) * Math.PI) / 32])
+        places.push(at(radius * Math.cos(angle), radius * Math.sin(angle)));
+  }
+  return new BufferGeometry().setFromPoints(places);
+}
+
+function joined(lines: BufferGeometry[]): BufferGeometry {
+  const places = lines.flatMap((line) => [...line.getAttribute("position").array]);
+  const points: Vector3[] = [];
+  for (let k = 0; k < places.length; k += 3) points.push(new Vector3(places[k], places[k + 1], places[k + 2]));
+  return new BufferGeometry().setFromPoints(points);
+}
+
+function eye(size: number): BufferGeometry[] {
+  const lid = (turn: number) =>
+    bare(
+      new TorusGeometry(0.75 * size, 0.045 * size, 6, 20, 1.7)
+        .rotateZ(Math.PI / 2 - 0.85)
+        .translate(0, -0.5 * size, 0)
+        .rotateZ(turn)
+        .rotateX(UP),
+    );
+  return [ball(0.2 * size), lid(0), lid(Math.PI)];
+}
+
+/** A ball of which two quarters are missing, as plans mark a centre of mass. */
+function quarters(radius: number): BufferGeometry[] {
+  return [0, 1].flatMap((k) =>
+    [0, 1].map((half) =>
+      bare(new SphereGeometry(radius, 6, 8, k * Math.PI + half * UP, UP, half * UP, UP).rotateX(UP)),
+    ),
+  );
+}

@@ -1,0 +1,100 @@
+// Words in the picture: names of links and joints, titles of tiles. Real text above the canvas.
+import { Vector3, type Camera } from "three";
+
+const SHEET = `
+  .view-words { position: absolute; inset: 0; overflow: hidden; pointer-events: none;
+    font: 11px/1.3 system-ui, sans-serif; }
+  .view-words > * { position: absolute; left: 0; top: 0; white-space: nowrap; will-change: transform; }
+  .view-label { color: #e9edf3; background: rgb(20 23 29 / 72%); border-radius: 4px; padding: 1px 5px; }
+  .view-label-joint { color: #9ecbff; }
+  .view-words-light .view-label { color: #1d2530; background: rgb(255 255 255 / 82%); }
+  .view-words-light .view-label-joint { color: #0b5cc0; }
+  .view-title { color: #e9edf3; background: rgb(20 23 29 / 78%); border-radius: 6px; padding: 4px 9px;
+    font-size: 12px; max-width: 90%; }
+  .view-title small { display: block; opacity: 0.75; white-space: normal; }
+  .view-words-light .view-title { color: #1d2530; background: rgb(255 255 255 / 86%); }
+`;
+
+interface Label {
+  element: HTMLElement;
+  text: string;
+}
+
+const LINE = 17; // px from one label to the next below it
+const WIDE = 90; // px: labels nearer than this side by side would lie on one another
+const seen = new Vector3();
+
+export class Words {
+  private readonly layer = document.createElement("div");
+  private readonly labels = new Map<string, Label>();
+  private used = new Set<string>();
+  private readonly taken: { x: number; y: number }[] = [];
+  private titles: HTMLElement[] = [];
+
+  constructor(host: HTMLElement) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(SHEET);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+    this.layer.className = "view-words";
+    this.layer.setAttribute("aria-hidden", "true"); // the panels say the same in lists
+    host.append(this.layer);
+  }
+
+  paint(theme: "dark" | "light"): void {
+    this.layer.classList.toggle("view-words-light", theme === "light");
+  }
+
+  /** Labels that are put between `begin` and `end` are seen, all others are not. */
+  begin(): void {
+    this.used = new Set();
+    this.taken.length = 0;
+  }
+
+  /** A label at a place of the world. area: of the picture within the window, pixels. */
+  put(key: string, kind: "link" | "joint", text: string, place: Vector3, camera: Camera, area: DOMRect): void {
+    seen.copy(place).project(camera);
+    if (seen.z < -1 || seen.z > 1 || Math.abs(seen.x) > 1.05 || Math.abs(seen.y) > 1.05) return;
+    let label = this.labels.get(key);
+    if (label === undefined) {
+      const element = document.createElement("span");
+      element.className = kind === "joint" ? "view-label view-label-joint" : "view-label";
+      this.layer.append(element);
+      label = { element, text: "" };
+      this.labels.set(key, label);
+    }
+    if (label.text !== text) label.element.textContent = label.text = text;
+    label.element.hidden = false;
+    const x = area.x + ((seen.x + 1) / 2) * area.width + 8;
+    let y = area.y + ((1 - seen.y) / 2) * area.height - 8;
+    while (this.taken.some((other) => Math.abs(other.y - y) < LINE && Math.abs(other.x - x) < WIDE)) y += LINE;
+    this.taken.push({ x, y });
+    label.element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
+    this.used.add(key);
+  }
+
+  end(): void {
+    for (const [key, label] of this.labels) if (!this.used.has(key)) label.element.hidden = true;
+  }
+
+  /** All labels of another model go. */
+  clear(): void {
+    for (const { element } of this.labels.values()) element.remove();
+    this.labels.clear();
+  }
+
+  setTitles(titles: { title: string; text: string; area: DOMRect }[]): void {
+    for (const old of this.titles) old.remove();
+    this.titles = titles.map(({ title, text, area }) => {
+      const element = document.createElement("div");
+      element.className = "view-title";
+      element.textContent = title;
+      const small = document.createElement("small");
+      small.textContent = text;
+      element.append(small);
+      element.style.transform = `translate(${area.x + 10}px, ${area.y + 10}px)`;
+      element.style.maxWidth = `${area.width - 40}px`;
+      this.layer.append(element);
+      return element;
+    });
+  }
+}

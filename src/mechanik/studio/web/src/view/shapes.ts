@@ -1,0 +1,88 @@
+// Boxes, balls, cylinders and capsules as triangles, with edges broken a little so that light catches them.
+import {
+  BufferAttribute,
+  BufferGeometry,
+  CapsuleGeometry,
+  CircleGeometry,
+  CylinderGeometry,
+  SphereGeometry,
+} from "three";
+import { RoundedBoxGeometry } from "three/addons/geometries/RoundedBoxGeometry.js";
+import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
+import type { ShapeInfo } from "../messages";
+
+// corners of a circle: smooth at the size of a page, few enough to draw without a graphics card
+const ROUND = [10, 18, 40] as const;
+const SMALL = 0.03; // of the model's radius: the first of them
+const LARGE = 0.15; // the last
+const LEAST = 1e-6; // m; a flat body is drawn as a thin one
+
+/** The body in its own frame; null for a mesh, which has to be fetched. whole: radius of the model, m. */
+export function solid(shape: ShapeInfo, whole: number): BufferGeometry | null {
+  const [a = 1, b = a, c = a] = shape.sizes.map((size) => Math.max(Math.abs(size), LEAST));
+  const round = a < SMALL * whole ? ROUND[0] : a > LARGE * whole ? ROUND[2] : ROUND[1];
+  switch (shape.kind) {
+    case "box":
+      return box(a, b, c);
+    case "sphere":
+      return bare(new SphereGeometry(a, round, Math.ceil(0.6 * round)));
+    case "cylinder":
+      return cylinder(a, b, round);
+    case "capsule":
+      return bare(new CapsuleGeometry(a, b, 4, round).rotateX(Math.PI / 2));
+    case "mesh":
+      return null;
+  }
+}
+
+export function box(x: number, y: number, z: number): BufferGeometry {
+  return bare(new RoundedBoxGeometry(x, y, z, 1, 0.08 * Math.min(x, y, z)));
+}
+
+/** Along z, with broken edges. */
+export function cylinder(radius: number, length: number, round: number): BufferGeometry {
+  const edge = Math.min(0.12 * radius, 0.12 * length);
+  const half = length / 2 - edge;
+  const parts = [
+    new CylinderGeometry(radius, radius, 2 * half, round, 1, true),
+    new CylinderGeometry(radius - edge, radius, edge, round, 1, true).translate(0, half + edge / 2, 0),
+    new CylinderGeometry(radius, radius - edge, edge, round, 1, true).translate(0, -half - edge / 2, 0),
+    new CircleGeometry(radius - edge, round).rotateX(-Math.PI / 2).translate(0, length / 2, 0),
+    new CircleGeometry(radius - edge, round).rotateX(Math.PI / 2).translate(0, -length / 2, 0),
+  ];
+  return merged(parts).rotateX(Math.PI / 2);
+}
+
+/** One geometry of many; they need the same attributes. */
+export function merged(parts: BufferGeometry[]): BufferGeometry {
+  const whole = mergeGeometries(parts.map(bare));
+  for (const part of parts) part.dispose();
+  return whole ?? new BufferGeometry();
+}
+
+/** Only what is drawn here: places, normals, colours, and an index. */
+export function bare(geometry: BufferGeometry): BufferGeometry {
+  for (const name of Object.keys(geometry.attributes)) {
+    if (name !== "position" && name !== "normal" && name !== "color") geometry.deleteAttribute(name);
+  }
+  geometry.morphAttributes = {};
+  if (!geometry.getAttribute("normal")) geometry.computeVertexNormals();
+  if (!geometry.index) {
+    const count = geometry.getAttribute("position").count;
+    const index = new Uint32Array(count);
+    for (let k = 0; k < count; k++) index[k] = k;
+    geometry.setIndex(new BufferAttribute(index, 1));
+  }
+  return geometry;
+}
+
+/** Turn the triangles inside out: what a mirror does to them has to be undone. */
+export function flip(geometry: BufferGeometry): BufferGeometry {
+  const index = geometry.index!.array;
+  for (let k = 0; k + 2 < index.length; k += 3) {
+    const second = index[k + 1]!;
+    index[k + 1] = index[k + 2]!;
+    index[k + 2] = second;
+  }
+  return geometry;
+}

@@ -1,0 +1,124 @@
+// A height field with faint contour lines.
+import { BufferAttribute, BufferGeometry, Color, Group, LineBasicMaterial, LineSegments, Mesh } from "three";
+import type { TerrainInfo } from "../messages";
+import { roundBelow } from "./ground";
+import type { Materials } from "./materials";
+import type { Theme } from "./theme";
+
+const MARGIN = 0.18; // of its half width: there it fades
+const CONTOURS = 12; // about so many from the lowest to the highest
+
+export class Terrain {
+  readonly group = new Group();
+  private info: TerrainInfo | null = null;
+  private theme: Theme | null = null;
+
+  constructor(private readonly materials: Materials) {}
+
+  get isThere(): boolean {
+    return this.info !== null;
+  }
+
+  take(info: TerrainInfo | null, theme: Theme): void {
+    for (const part of this.group.children) (part as Mesh).geometry.dispose();
+    this.group.clear();
+    this.info = info;
+    this.theme = theme;
+    if (info === null || info.columns < 2 || info.rows < 2) return;
+    const ground = new Mesh(surface(info, new Color(theme.terrain)), this.materials.ground);
+    const lines = new LineSegments(
+      contours(info, new Color(theme.contour)),
+      new LineBasicMaterial({ vertexColors: true, transparent: true }),
+    );
+    ground.renderOrder = -2; // before all else that lets light through
+    lines.renderOrder = -1;
+    this.group.add(ground, lines);
+  }
+
+  paint(theme: Theme): void {
+    if (theme !== this.theme) this.take(this.info, theme);
+  }
+}
+
+/** 1 well inside of it, 0 at its edge. */
+function presence({ columns, rows, cell, origin }: TerrainInfo, x: number, y: number): number {
+  const across = Math.abs((2 * (x - origin[0])) / ((columns - 1) * cell) - 1);
+  const along = Math.abs((2 * (y - origin[1])) / ((rows - 1) * cell) - 1);
+  const inside = Math.min(
+    1,
+    Math.max(0, 1 - Math.hypot(Math.max(0, across + MARGIN - 1), Math.max(0, along + MARGIN - 1)) / MARGIN),
+  );
+  return inside * inside * (3 - 2 * inside);
+}
+
+function surface(info: TerrainInfo, colour: Color): BufferGeometry {
+  const { columns, rows, cell, origin, heights } = info;
+  const places = new Float32Array(3 * columns * rows);
+  const colours = new Float32Array(4 * columns * rows);
+  const index: number[] = [];
+  const low = Math.min(...heights),
+    high = Math.max(...heights);
+  for (let r = 0; r < rows; r++)
+    for (let c = 0; c < columns; c++) {
+      const k = r * columns + c;
+      const height = heights[k] ?? 0;
+      places.set([origin[0] + c * cell, origin[1] + r * cell, height], 3 * k);
+      const bright = 0.85 + (0.3 * (height - low)) / Math.max(high - low, 1e-9); // hills catch more light
+      colours.set(
+        [colour.r * bright, colour.g * bright, colour.b * bright, presence(info, places[3 * k]!, places[3 * k + 1]!)],
+        4 * k,
+      );
+      if (r + 1 < rows && c + 1 < columns) index.push(k, k + 1, k + columns, k + 1, k + columns + 1, k + columns);
+    }
+  const geometry = new BufferGeometry();
+  geometry.setAttribute("position", new BufferAttribute(places, 3));
+  geometry.setAttribute("color", new BufferAttribute(colours, 4));
+  geometry.setIndex(index);
+  geometry.computeVertexNormals();
+  return geometry;
+}
+
+/** Lines of equal height: each triangle that a height cuts gives one piece. */
+function contours(info: TerrainInfo, colour: Color): BufferGeometry {
+  const { columns, rows, cell, origin, heights } = info;
+  const low = Math.min(...heights),
+    high = Math.max(...heights);
+  const places: number[] = [];
+  if (high - low > 1e-6) {
+    const step = roundBelow((high - low) / CONTOURS);
+    const lift = 0.004 * (high - low) + 0.002 * cell; // above the ground that it is drawn on
+    const corner = (k: number): [number, number, number] => [
+      origin[0] + (k % columns) * cell,
+      origin[1] + Math.floor(k / columns) * cell,
+      heights[k] ?? 0,
+    ];
+    for (let r = 0; r + 1 < rows; r++)
+      for (let c = 0; c + 1 < columns; c++) {
+        const k = r * columns + c;
+        cut([corner(k), corner(k + 1), corner(k + columns)], step, lift, places);
+        cut([corner(k + 1), corner(k + columns + 1), corner(k + columns)], step, lift, places);
+      }
+  }
+  const colours = new Float32Array((4 * places.length) / 3);
+  for (let k = 0; 3 * k < places.length; k++)
+    colours.set([colour.r, colour.g, colour.b, 0.6 * presence(info, places[3 * k]!, places[3 * k + 1]!)], 4 * k);
+  return new BufferGeometry()
+    .setAttribute("position", new BufferAttribute(new Float32Array(places), 3))
+    .setAttribute("color", new BufferAttribute(colours, 4));
+}
+
+function cut(triangle: [number, number, number][], step: number, lift: number, places: number[]): void {
+  const heights = triangle.map((corner) => corner[2]);
+  const [low, high] = [Math.min(...heights), Math.max(...heights)];
+  for (let level = Math.ceil(low / step) * step; level < high; level += step) {
+    const crossed: number[][] = [];
+    for (let k = 0; k < 3; k++) {
+      const a = triangle[k]!,
+        b = triangle[(k + 1) % 3]!;
+      if (a[2] < level === b[2] < level) continue;
+      const share = (level - a[2]) / (b[2] - a[2]);
+      crossed.push([a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), level + lift]);
+    }
+    if (crossed.length === 2) places.push(...crossed[0]!, ...crossed[1]!);
+  }
+}

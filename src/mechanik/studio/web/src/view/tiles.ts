@@ -1,0 +1,52 @@
+// Several methods side by side: the window cut into tiles that share one camera.
+import { Vector2, type WebGLRenderer } from "three";
+import type { CompareRow } from "../messages";
+import type { Theme } from "./theme";
+
+const size = new Vector2();
+
+/** One tile within the window, CSS pixels from its upper left corner. */
+export interface Tile {
+  row: CompareRow;
+  area: DOMRect;
+}
+
+/** The tiles of these rows, as square as the window allows. */
+export function layTiles(rows: CompareRow[], width: number, height: number): Tile[] {
+  if (rows.length === 0) return [];
+  let columns = 1;
+  let best = 0;
+  for (let k = 1; k <= rows.length; k++) {
+    const shorter = Math.min(width / k, height / Math.ceil(rows.length / k));
+    if (shorter > best + 1) [best, columns] = [shorter, k];
+  }
+  const lines = Math.ceil(rows.length / columns);
+  return rows.map((row, k) => {
+    const x = Math.floor(((k % columns) * width) / columns);
+    const y = Math.floor((Math.floor(k / columns) * height) / lines);
+    return { row, area: new DOMRect(x, y, Math.floor(width / columns) - 1, Math.floor(height / lines) - 1) };
+  });
+}
+
+/** The area that a point of the window lies in; the whole window if there are no tiles. */
+export function areaAt(tiles: Tile[], x: number, y: number, width: number, height: number): DOMRect {
+  const inside = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
+  return inside?.area ?? (tiles.length > 0 ? tiles[0]!.area : new DOMRect(0, 0, width, height));
+}
+
+/** Draw every tile by `draw`, which finds the drawing confined to it. */
+export function drawTiles(renderer: WebGLRenderer, tiles: Tile[], theme: Theme, draw: (row: CompareRow) => void): void {
+  renderer.getSize(size);
+  renderer.setClearColor(theme.gridMajor); // what is left between the tiles
+  renderer.clear();
+  renderer.setClearColor(theme.background);
+  renderer.setScissorTest(true);
+  for (const { row, area } of tiles) {
+    const bottom = size.height - area.bottom;
+    renderer.setViewport(area.x, bottom, area.width, area.height);
+    renderer.setScissor(area.x, bottom, area.width, area.height);
+    draw(row);
+  }
+  renderer.setScissorTest(false);
+  renderer.setViewport(0, 0, size.width, size.height);
+}

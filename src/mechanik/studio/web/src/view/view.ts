@@ -1,0 +1,300 @@
+// The picture: it follows the store, draws when something has changed, and says what is under the pointer.
+import { LinearSRGBColorSpace, Scene, Sphere, Vector2, Vector3, WebGLRenderer, type Object3D } from "three";
+import type { Model } from "../messages";
+import type { Store } from "../store";
+import { Eye, type Camera } from "./camera";
+import { nameOf, type Hit } from "./hit";
+import { Words } from "./labels";
+import { Leash } from "./leash";
+import { nameThings } from "./naming";
+import { pick } from "./picking";
+import { toPng, watchLoss } from "./picture";
+import { Quality } from "./quality";
+import { Stage } from "./stage";
+import { Still, isSoftware } from "./still";
+import { areaAt, drawTiles, layTiles, type Tile } from "./tiles";
+
+export type { Camera, Hit };
+
+/** camera: it is another object now; framed: it was put elsewhere by the view; drawn: pixels have changed. */
+export type Happening = "camera" | "framed" | "drawn";
+
+const middle = new Vector3();
+const NOTHING = new Sphere(new Vector3(), 1);
+
+export class View {
+  readonly scene = new Scene();
+  readonly renderer: WebGLRenderer;
+  readonly canvas: HTMLCanvasElement;
+  readonly quality: Quality;
+  private readonly still: Still;
+  private readonly eye = new Eye();
+  private readonly stage: Stage;
+  private readonly words: Words;
+  private readonly leash: Leash;
+  private readonly listeners = new Map<Happening, (() => void)[]>();
+  private readonly metresPerPixel = (place: Vector3): number => this.eye.metresPerPixel(place, this.areaHeight);
+  private tiles: Tile[] = [];
+  private layout = "";
+  private asked = 0;
+  private isStale = false; // a frame came and the objects do not stand there yet
+  private isNew = false; // no frame of this model was seen
+  private hovered: Hit | null = null;
+
+  constructor(
+    readonly host: HTMLElement,
+    private readonly store: Store,
+  ) {
+    const isSlow = isSoftware();
+    this.renderer = new WebGLRenderer({ antialias: !isSlow, powerPreference: "high-performance" });
+    this.renderer.outputColorSpace = LinearSRGBColorSpace; // colours are those of the screen already
+    this.still = new Still(this.renderer, isSlow);
+    this.canvas = this.renderer.domElement;
+    this.quality = new Quality(this.renderer, () => this.resize());
+    this.stage = new Stage(store, () => this.showAll());
+    this.scene.add(this.stage.group);
+    host.append(this.canvas);
+    this.words = new Words(host);
+    watchLoss(this.canvas, store, () => this.showAll());
+    this.leash = new Leash(this.canvas);
+    new ResizeObserver(() => this.resize()).observe(host);
+    this.follow();
+    this.showAll();
+    this.resize();
+  }
+
+  get camera(): Camera {
+    return this.eye.camera;
+  }
+
+  /** What the camera looks at; whoever moves the camera moves it. */
+  get target(): Vector3 {
+    return this.eye.target;
+  }
+
+  on(what: Happening, listener: () => void): void {
+    this.listeners.set(what, [...(this.listeners.get(what) ?? []), listener]);
+  }
+
+  /** Ask for one frame. */
+  draw(): void {
+    if (this.asked === 0) this.asked = requestAnimationFrame(() => this.drawNow());
+  }
+
+  /** The nearest thing under the pointer that can be taken: goals, then markers of freedoms, then links. */
+  pick(clientX: number, clientY: number): Hit | null {
+    this.settle();
+    return pick(this.store, this.stage, this.camera, this.pointer(clientX, clientY), this.area(0));
+  }
+
+  /** Where on the camera's picture the pointer is, -1 to 1 each way; with tiles, on the tile that it is over. */
+  pointer(clientX: number, clientY: number, into = new Vector2()): Vector2 {
+    const canvas = this.canvas.getBoundingClientRect();
+    const [x, y] = [clientX - canvas.left, clientY - canvas.top];
+    const area = areaAt(this.tiles, x, y, canvas.width, canvas.height);
+    return into.set((2 * (x - area.x)) / area.width - 1, 1 - (2 * (y - area.y)) / area.height);
+  }
+
+  /** Show what the pointer is over. */
+  hover(hit: Hit | null): void {
+    const isSame = nameOf(hit) === nameOf(this.hovered);
+    this.hovered = hit;
+    if (isSame) return;
+    this.mark();
+  }
+
+  /** Its matrix is the link's pose. */
+  linkObject(link: number): Object3D | null {
+    this.settle();
+    return this.stage.bodies.links[link]?.object ?? null;
+  }
+
+  /** Its matrix is the goal's pose. */
+  goalObject(goal: number): Object3D | null {
+    this.settle();
+    return this.stage.goals.object(goal);
+  }
+
+  frameAll(): void {
+    this.settle();
+    this.frame(this.stage.bodies.bounds() ?? NOTHING);
+  }
+
+  frameSelection(): void {
+    this.settle();
+    const chosen = this.store.selection;
+    const radius = this.store.model?.radius ?? 1;
+    const small = (place?: Vector3) => (place ? new Sphere(place.clone(), 0.2 * radius) : null);
+    let ball: Sphere | null = null;
+    if (chosen.kind === "link") ball = this.stage.bodies.bounds(chosen.link);
+    if (chosen.kind === "goal") ball = small(this.stage.goals.object(chosen.goal)?.position);
+    if (chosen.kind === "freedom") ball = small(this.stage.placeOf(chosen.freedom));
+    if (ball === null) return this.frameAll();
+    ball.radius = Math.max(1.6 * ball.radius, 0.1 * radius);
+    this.frame(ball);
+  }
+
+  /** Look at the whole from another side. */
+  lookFrom(direction: Vector3): void {
+    this.settle();
+    this.frame(this.stage.bodies.bounds() ?? NOTHING, direction);
+  }
+
+  /** Forget the path that was walked. */
+  clearPath(): void {
+    this.stage.clearPath();
+    this.draw();
+  }
+
+  screenshot(): Promise<Blob> {
+    this.drawNow();
+    this.still.draw(this.render); // pixels are kept only until the next frame
+    return toPng(this.canvas);
+  }
+
+  private follow(): void {
+    const { store, stage } = this;
+    store.on("model", (model) => this.take(model));
+    store.on("frame", () => this.moved());
+    store.on("layer", () => this.moved());
+    store.on("freedoms", () => this.moved());
+    store.on("shown", () => this.showAll());
+    store.on("display", () => this.showAll());
+    store.on("selection", () => this.mark());
+    store.on("comparison", () => this.layTiles());
+    store.on("goals", () => {
+      stage.takeGoals();
+      this.mark();
+    });
+    store.on("ghosts", () => {
+      stage.takeGhosts();
+      this.draw();
+    });
+    let scene = "";
+    store.on("scene", ({ name, shows_collisions: collisions }) => {
+      stage.takeScene();
+      // as the scene begins, not kept for other times: `store.show` would
+      if (name !== scene && collisions !== store.display.collisions) {
+        store.display = { ...store.display, collisions };
+        store.emit("display", store.display);
+      } else this.showAll();
+      scene = name;
+    });
+  }
+
+  private take(model: Model): void {
+    this.stage.take(model);
+    this.words.clear();
+    this.hovered = null;
+    this.isNew = true;
+    this.showAll();
+  }
+
+  private moved(): void {
+    this.isStale = true;
+    this.draw();
+  }
+
+  /** Put all objects where the newest frame says. */
+  private settle(): void {
+    const { frame, model } = this.store;
+    if (!this.isStale || model === null) return;
+    this.isStale = false;
+    if (frame === null) return this.stage.poseGoals();
+    this.stage.pose(frame, this.metresPerPixel);
+    if (this.isNew) this.first(model);
+    else if (this.store.scene?.name && this.leash.pull(this.stage.middle(middle), model.radius, this.eye))
+      this.tell("framed");
+  }
+
+  /** The first frame of a model: ground, light and camera go where it stands. */
+  private first(model: Model): void {
+    this.isNew = false;
+    this.leash.tie(this.stage.middle(middle));
+    const plane = this.stage.settleDown(model);
+    if (!model.resets_view) return;
+    if (this.eye.setFlat(plane !== null)) this.tell("camera");
+    this.frame(new Sphere(new Vector3(...model.centre), model.radius), plane ?? new Vector3(...model.view_from));
+  }
+
+  private frame(ball: Sphere, from?: Vector3): void {
+    this.eye.frame(ball, from);
+    this.tell("framed");
+    this.draw();
+  }
+
+  private showAll(): void {
+    this.renderer.setClearColor(this.stage.theme.background);
+    this.words.paint(this.store.display.theme);
+    this.stage.show(this.quality.shadows);
+    this.mark();
+  }
+
+  private mark(): void {
+    this.stage.mark(this.hovered);
+    this.moved();
+  }
+
+  private layTiles(): void {
+    this.tiles = layTiles(this.store.comparison?.rows ?? [], this.host.clientWidth, this.host.clientHeight);
+    const layout = JSON.stringify(this.tiles.map(({ row, area }) => [row.title, row.refusal, area]));
+    if (layout === this.layout) return; // rows come often, and mostly only their numbers are new
+    this.layout = layout;
+    this.words.setTitles(
+      this.tiles.map(({ row, area }) => ({ title: row.title || row.solver, text: row.refusal, area })),
+    );
+    this.fitCamera();
+    this.moved();
+  }
+
+  private fitCamera(): void {
+    const { width, height } = this.area(0);
+    this.eye.resize(width / height);
+  }
+
+  private area(tile: number): DOMRect {
+    return this.tiles[tile]?.area ?? new DOMRect(0, 0, this.host.clientWidth, this.host.clientHeight);
+  }
+
+  private get areaHeight(): number {
+    return this.area(0).height;
+  }
+
+  private resize(): void {
+    const { clientWidth, clientHeight } = this.host;
+    if (clientWidth === 0 || clientHeight === 0) return;
+    this.renderer.setPixelRatio(this.quality.ratio);
+    this.renderer.setSize(clientWidth, clientHeight);
+    this.layTiles();
+    this.fitCamera();
+    this.showAll();
+  }
+
+  private drawNow(): void {
+    cancelAnimationFrame(this.asked);
+    this.asked = 0;
+    this.settle();
+    this.eye.clip(this.store.model?.radius ?? 1);
+    this.quality.measure(this.render);
+    this.still.after(this.render);
+    nameThings(this.words, this.store, this.stage, this.hovered, this.camera, this.area(0));
+    this.tell("drawn");
+  }
+
+  private readonly render = (): void => {
+    const { store, stage, renderer } = this;
+    const draw = () => renderer.render(this.scene, this.camera);
+    if (this.tiles.length === 0) return draw();
+    drawTiles(renderer, this.tiles, stage.theme, (row) => {
+      const frame = store.layers.get(row.layer);
+      if (frame === undefined || row.refusal !== "") return renderer.clear();
+      stage.pose(frame, this.metresPerPixel);
+      draw();
+    });
+    if (store.frame !== null) stage.pose(store.frame, this.metresPerPixel);
+  };
+
+  private tell(what: Happening): void {
+    for (const listener of this.listeners.get(what) ?? []) listener();
+  }
+}
