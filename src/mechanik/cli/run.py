@@ -28,6 +28,7 @@ from mechanik.cli.output import fail, say_anything
 from mechanik.cli.reach import reach
 from mechanik.cli.solve import solve
 from mechanik.cli.solvers import solvers
+from mechanik.cli.studio import studio
 from mechanik.cli.usage import UsageError
 from mechanik.cli.warmup import warmup
 from mechanik.errors import FileMissing, MechanikError, UnknownName, UnknownOption
@@ -57,7 +58,7 @@ def make_app() -> App:
         default_parameter=Parameter(show_default=False, negative=""),
     )
     first = (info, explain, check, convert, fk, solve, assemble, batch, reach)
-    for command in (*first, gallery, solvers, compare, demo, warmup):
+    for command in (*first, gallery, solvers, compare, studio, demo, warmup):
         app.command(command)
     return app
 

@@ -1,0 +1,76 @@
+"""Who may come in: by the token of the printed link, to the server's own name, from the server's own pages."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+BY_LINK = "This studio opens with the link that it printed when it started: the link carries its key."
+OTHER_HOST = "This is not the studio's own address. Open it with the link that it printed."
+OTHER_ORIGIN = "This was asked for by a page that is not the studio's own."
+WEEK = 7 * 24 * 3600
+
+
+class Access:
+    """The keys of one server.
+
+    Attributes:
+        token: in the link; afterwards in a cookie, which pages of other sites cannot make a browser send.
+        frames: origins of pages that may show the studio inside themselves, such as a notebook's.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.cookie = f"mechanik_{port}"
+        self.frames: tuple[str, ...] = ()
+        self._port = port
+        self._is_open = host in ("0.0.0.0", "::", "")
+        names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
+        if self._is_open:
+            names |= {socket.gethostname().lower()}
+        self._names: set[str] = {f"{name.lower()}:{port}" for name in names}
+        if port == 80:  # which browsers leave out
+            self._names |= {name.lower() for name in names}
+
+    def knows_host(self, headers: Mapping[str, str]) -> bool:
+        """Whether `Host` names this server. A name that only points here, as in DNS rebinding, does not."""
+        host = headers.get("host", "").lower()
+        return host in self._names or (self._is_open and self._is_address(host))
+
+    def knows_origin(self, headers: Mapping[str, str]) -> bool:
+        """Whether a page of this server asks; call after `knows_host`."""
+        return headers.get("origin", "").lower() == f"http://{headers.get('host', '').lower()}"
+
+    def has_cookie(self, headers: Mapping[str, str]) -> bool:
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            return False
+        return found is not None and self._is_token(found.value)
+
+    def has_token(self, query: str) -> bool:
+        try:
+            given = parse_qs(query, max_num_fields=20).get("token", [])
+        except ValueError:
+            return False
+        return len(given) == 1 and self._is_token(given[0])
+
+    def set_cookie(self) -> str:
+        return f"{self.cookie}={self.token}; Path=/; Max-Age={WEEK}; HttpOnly; SameSite=Strict"
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+    def _is_address(self, host: str) -> bool:
+        """Numbers instead of a name, with our port: no name can be made to point elsewhere in between."""
+        name, _, port = host.rpartition(":")
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return port == str(self._port)

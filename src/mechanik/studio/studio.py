@@ -1,0 +1,204 @@
+"""A studio that a program opens: it shows a mechanism in the browser, and both the program and people move it."""
+
+from __future__ import annotations
+
+import html
+import time
+import webbrowser
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import StudioClosed
+from mechanik.live import LiveState
+from mechanik.mechanism import Mechanism
+from mechanik.mechanism.door import read_only
+from mechanik.solvers import Solution
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.studio.callbacks import Callbacks
+from mechanik.studio.handle import Handle
+from mechanik.studio.messages.requests import GoalKind
+from mechanik.studio.server.serve import LOOPBACK, Server, serve
+from mechanik.studio.session.poses import Place
+from mechanik.studio.session.session import Session
+
+NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
+"""Pages that may show the studio inside themselves once a notebook has asked for it."""
+HEIGHT = 600
+"""Pixels, in a notebook."""
+
+
+class Studio:
+    """Opens `mechanism` in the browser. All pages show the same one, a copy: yours stays as it is.
+
+    >>> studio = mk.Studio(mk.gallery.panda())
+    >>> hand = studio.handle("panda_hand")
+    >>> hand.move(hand.pose[:3, 3] + (0.0, 0.0, 0.1))
+    >>> studio.wait()                                 # until Ctrl-C
+
+    In a notebook the last line of a cell that names the studio shows it there.
+
+    Until the program makes handles of its own there are those that fit the mechanism, as for a file that is opened.
+
+    Args:
+        port: 0: any that is free.
+        open_browser: whether the browser is opened; `link` is there in any case.
+        page: the folder of the built page, if not the one that comes with Mechanik.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        *,
+        port: int = 0,
+        host: str = LOOPBACK,
+        open_browser: bool = True,
+        page: Path | None = None,
+    ) -> None:
+        self._server: Server = serve(mechanism, host=host, port=port, page=page, is_shared=True)
+        room = self._server.rooms.shared
+        assert room is not None
+        self.session: Session = room.session
+        self._callbacks = Callbacks(self.session)
+        self._first_goals = tuple(goal.number for goal in self.session.goals)
+        if open_browser:
+            webbrowser.open(self.link)
+
+    # ---- what it shows ------------------------------------------------------------------------
+
+    @property
+    def link(self) -> str:
+        """The address with the key; who opens it comes in."""
+        return self._server.link
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The copy that is shown; people may have opened another."""
+        return self.session.mechanism
+
+    @property
+    def q(self) -> Array:
+        """Where it stands now, read-only."""
+        return read_only(np.array(self.session.q))
+
+    def show(self, q: ArrayLike | Solution) -> None:
+        """Put the mechanism there. Goals that are not pinned come along, so that it stays."""
+        self._check_open()
+        self.session.come_along(q.q if isinstance(q, Solution) else q)
+
+    # ---- what can be taken --------------------------------------------------------------------
+
+    def handle(
+        self,
+        link: str,
+        kind: GoalKind = "pose",
+        *,
+        at: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        pose: Place | None = None,
+        name: str = "",
+    ) -> Handle:
+        """Something to drag a link by, in the browser and from here.
+
+        Args:
+            kind: what is wanted of the link: "pose", "point", "orientation", "look_at"...
+            at: the point of the link, in its frame, m.
+            pose: where it is wanted, in the world; None: where it is.
+        """
+        return self._handle(kind, link, at=at, pose=pose, name=name)
+
+    def pin(self, link: str, kind: GoalKind = "pose", *, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Handle:
+        """Hold a link where it is, before all handles."""
+        return self._handle(kind, link, at=at, pinned=True)
+
+    # ---- what happens -------------------------------------------------------------------------
+
+    def on_state(self, callback: Callable[[LiveState], Any]) -> Callable[[], None]:
+        """Call back with each new state, from the solver's thread; returns what ends it. One that raises is not called
+        again, and its words are logged."""
+        self._check_open()
+        return self._callbacks.add(callback)
+
+    def settle(self, seconds: float = 5.0) -> LiveState:
+        """Wait until the goals that there are now have been answered, nothing moves any more and all callbacks know, or
+        so long; the state then. Not for callbacks, which it waits for."""
+        self._check_open()
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            try:
+                state = self.session.live.solve().result(left)
+                self._callbacks.wait(state, until - time.monotonic())
+                return state
+            except CancelledError:  # a goal was moved meanwhile
+                time.sleep(0.001)
+            except TimeoutError:
+                break
+        return self.session.live.state
+
+    def loop(self, function: Callable[[Studio, float], Any], rate: float = 60.0) -> None:
+        """Call `function(studio, seconds)` at a rate, with the time since the first call, until it returns False or
+        the studio is closed. A call that takes longer than its turn delays the next; none are made up for."""
+        start = due = time.monotonic()
+        while self.is_open and function(self, time.monotonic() - start) is not False:
+            due = max(due + 1.0 / rate, time.monotonic())
+            self._server.wait(due - time.monotonic())
+
+    # ---- its end ------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._server.is_running
+
+    def wait(self) -> None:
+        """Until it is closed, or Ctrl-C, which closes it."""
+        try:
+            while self.is_open:
+                self._server.wait(1.0)
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the server; pages say that they have lost it."""
+        self._server.close()
+
+    def __enter__(self) -> Studio:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Studio({self.session.mechanism.name!r}, {'open' if self.is_open else 'closed'})"
+
+    # ---- notebooks ----------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        """A frame with the page. Its key is in the address: a notebook that is saved with it opens nothing later,
+        since every studio has another."""
+        if not self.is_open:
+            return "<p>This studio is closed.</p>"
+        self._server.access.frames = NOTEBOOKS
+        # a cookie is kept for a frame only if it is of the same site as the notebook, most of which are at "localhost"
+        alone = html.escape(self.link, quote=True)
+        inside = alone.replace(f"//{LOOPBACK}:", "//localhost:")
+        name = f"mechanik-{self._server.port}"
+        return (
+            f'<iframe id="{name}" src="{inside}" width="100%" height="{HEIGHT}" style="border: 0"></iframe>'
+            f"<script>if (location.hostname === {LOOPBACK!r}) document.getElementById({name!r}).src = {self.link!r};"
+            f'</script><p><a href="{alone}" target="_blank">Open the studio in its own window</a></p>'
+        )
+
+    def _handle(self, kind: GoalKind, link: str, **options: Any) -> Handle:
+        self._check_open()
+        number = self.session.add_goal(kind, link, **options)
+        first, self._first_goals = self._first_goals, ()
+        for one in first:
+            Handle(self.session, self._callbacks, one).remove()
+        return Handle(self.session, self._callbacks, number)
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise StudioClosed("this studio was closed; make another with mk.Studio(mechanism)")

@@ -1,0 +1,124 @@
+"""`mechanik studio`: what it prints, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from mechanik.cli import main
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "index.html").write_text("<!doctype html><title>studio</title>")
+    return folder
+
+
+@contextmanager
+def running(page, *arguments):
+    """The command in a process of its own, and the link that it prints."""
+    command = [sys.executable, "-m", "mechanik", "studio", *arguments, "--no-browser", "--page", str(page)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            said = process.stdout.readline()
+            yield process, re.search(r"http://\S+", said)[0]
+        finally:
+            process.kill()
+
+
+def test_it_prints_a_link_that_opens_and_ctrl_c_ends_it(page):
+    with running(page, "planar_3r") as (process, link):
+        assert link.startswith("http://127.0.0.1:")
+        with httpx.Client(follow_redirects=True) as browser:
+            assert browser.get(link).status_code == 200
+        assert httpx.get(link.split("?")[0]).status_code == 403
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert "Traceback" not in process.stderr.read()
+
+
+def refused(capsys, *arguments) -> tuple[int, str]:
+    code = main(["studio", "--no-browser", *arguments])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return code, err
+
+
+def test_a_name_that_nothing_has_is_wrong_use_with_a_hint(capsys, page):
+    code, err = refused(capsys, "pandda", "--page", str(page))
+    assert code == 2
+    assert "Did you mean 'panda'" in err
+
+
+def test_a_file_that_is_not_there_is_wrong_use(capsys, page):
+    code, err = refused(capsys, "no/such/robot.urdf", "--page", str(page))
+    assert code == 2
+    assert "robot.urdf" in err
+
+
+def test_a_file_that_is_no_mechanism_is_said_so(capsys, page, tmp_path):
+    (tmp_path / "robot.urdf").write_text("<robot")
+    code, err = refused(capsys, str(tmp_path / "robot.urdf"), "--page", str(page))
+    assert code == 1
+    assert "robot.urdf" in err
+
+
+def test_a_page_that_was_not_built_is_said_so_with_what_to_do(capsys, tmp_path):
+    code, err = refused(capsys, "--page", str(tmp_path))
+    assert code == 2
+    assert "make page" in err
+
+
+def test_a_port_that_is_in_use_is_said_so(capsys, page):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, err = refused(capsys, "--port", str(taken.getsockname()[1]), "--page", str(page))
+    assert code == 1
+    assert "in use" in err
+
+
+def test_a_missing_part_is_said_with_what_to_install(capsys, page, monkeypatch):
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None if name == "uvicorn" else find(name))
+    code, err = refused(capsys, "--page", str(page))
+    assert code == 1
+    assert "pip install 'mechanik[studio]'" in err
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Links that the browser was asked to open; Ctrl-C is pressed at once."""
+    links = []
+
+    def open_it(link):
+        links.append((link, httpx.get(link).status_code))
+        os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", open_it)
+    return links
+
+
+def test_the_browser_is_opened_with_the_link_that_is_printed(capsys, page, opened):
+    assert main(["studio", "--port", "0", "--page", str(page)]) == 130
+    out, err = capsys.readouterr()
+    assert opened == [(out.split()[-1], 303)]
+    assert "Everybody" not in err
+
+
+def test_another_host_is_a_matter_of_asking_for_it_and_of_a_warning(capsys, page, opened):
+    assert main(["studio", "--host", "0.0.0.0", "--port", "0", "--page", str(page)]) == 130
+    out, err = capsys.readouterr()
+    assert opened == [(out.split()[-1], 303)]
+    assert "Everybody who can reach" in err

@@ -1,0 +1,90 @@
+"""Attacks with more than a page sends, and with less."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+
+import pytest
+from attacks import attack
+from attacks_by_message import hand, request
+from websockets.exceptions import ConnectionClosed
+from wire_client import PATIENCE, connect_to
+
+
+@attack("a flood of requests")
+def _(them):
+    page = them.new_page()
+    with contextlib.suppress(ConnectionClosed):
+        for k in range(20_000):
+            page.socket.send(request("Undo", id=k))
+    page.wait_closed()
+    assert page.last("Refused")
+
+
+@attack("a flood of requests that are costly")
+def _(them):
+    page = them.new_page()
+    text = request("EditModel", kind="json", text="[" * 190_000)
+    with contextlib.suppress(ConnectionClosed):
+        for _ in range(200):
+            page.socket.send(text)
+    page.wait_closed()
+
+
+@attack("a flood of hands")
+def _(them):
+    page = them.new_page()
+    goal = page.goal()["number"]
+    assert page.ask("GrabGoal", goal=goal)["is"] == "Done"
+    with contextlib.suppress(ConnectionClosed):
+        for k in range(50_000):
+            page.socket.send(hand(2, k + 1, goal))
+    page.wait_closed()
+
+
+@attack("a flood of pings whose answers nobody takes")
+def _(them):
+    one = them.raw_page()
+    pings = (b"\x89\xfd" + b"\x00" * 4 + b"p" * 125) * 500
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        for _ in range(1000):
+            one.sendall(pings)
+        pytest.fail("65 MB of pings were taken")
+
+
+@attack("more pages than there is room for")
+def _(them):
+    sockets = []
+    try:
+        for _ in range(80):
+            sockets.append(connect_to(them.server))
+        words = [json.loads(one.recv(PATIENCE)) for one in sockets]
+        refused = [event for event in words if event["is"] == "Refused"]
+        assert len(refused) >= 10
+        assert len(them.server.rooms) <= 64
+        assert all("page" in event["message"] for event in refused)
+    finally:
+        for one in sockets:
+            one.close()
+    until = time.monotonic() + PATIENCE
+    while len(them.server.rooms) > 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(them.server.rooms) <= 2, "rooms are given back"
+
+
+@attack("sockets that say nothing, or half of it")
+def _(them):
+    for data in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"):
+        for _ in range(20):
+            one = socket.create_connection(("127.0.0.1", them.server.port), timeout=PATIENCE)
+            them._open.append(one)
+            one.sendall(data)
+
+
+@attack("websockets that are left behind in the middle of a message")
+def _(them):
+    for _ in range(5):
+        them.raw_page().sendall(b"\x81\xfe\xff\xff" + b"\x00" * 10)

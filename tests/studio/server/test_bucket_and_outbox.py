@@ -1,0 +1,103 @@
+"""What counts, and what waits to be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanik.studio.messages.frames import HEADER, StateHeader, read_state, write_state
+from mechanik.studio.server.bucket import Bucket
+from mechanik.studio.server.outbox import Outbox
+
+
+@given(st.lists(st.floats(0, 3), max_size=200), st.floats(0.5, 50), st.integers(1, 20))
+def test_a_bucket_gives_its_room_and_then_its_rate(pauses, rate, room):
+    now = 0.0
+    bucket = Bucket(rate, room, lambda: now)
+    given = 0
+    for pause in pauses:
+        now += pause
+        given += bucket.take()
+    assert given <= room + rate * now + 1e-9
+
+
+def test_who_waits_as_long_as_the_bucket_says_gets_a_token():
+    now = 0.0
+    bucket = Bucket(4.0, 1, lambda: now)
+    assert bucket.take()
+    assert not bucket.take()
+    now += bucket.wait + 1e-9
+    assert bucket.take()
+
+
+def frame(layer: int, sequence: int) -> bytes:
+    header = StateHeader(**{**dict.fromkeys(StateHeader._fields, 0.0), "kind": 1, "layer": layer, "sequence": sequence})
+    return write_state(header, np.zeros((0, 7)), np.zeros(0), np.zeros((0, 9)), np.zeros((0, 2)))
+
+
+def test_of_frames_the_newest_of_each_layer_is_sent_and_of_events_all_in_order():
+    async def main():
+        outbox = Outbox(most=10)
+        for k in range(5):
+            outbox.put_frame(frame(0, k))
+            outbox.put_frame(frame(2, 10 * k))
+            outbox.put_event(str(k))
+        outbox.greeted()
+        items = await outbox.take()
+        assert items[:5] == ["0", "1", "2", "3", "4"]
+        assert [(read_state(item).header.layer, read_state(item).header.sequence) for item in items[5:]] == [
+            (0, 4),
+            (2, 40),
+        ]
+
+    asyncio.run(main())
+
+
+def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
+    async def main():
+        outbox = Outbox(most=10_000)
+        threads = [
+            threading.Thread(target=lambda k=k: [outbox.put_event(f"{k} {n}") for n in range(500)]) for k in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        got: list[str] = []
+        async with asyncio.timeout(20):
+            while len(got) < 2000:
+                got += [item for item in await outbox.take() if isinstance(item, str)]
+        for k in range(4):
+            assert [item for item in got if item.startswith(f"{k} ")] == [f"{k} {n}" for n in range(500)]
+
+    asyncio.run(main())
+
+
+def test_a_page_that_takes_nothing_costs_a_bounded_amount_of_memory():
+    async def main():
+        outbox = Outbox(most=3)
+        for k in range(100):
+            outbox.put_event(str(k))
+            outbox.put_frame(frame(k, k))
+        assert outbox.is_full
+        outbox.greeted()
+        items = await outbox.take()
+        assert len(items) < 30
+        assert len(items[-1]) == HEADER * 8
+
+    asyncio.run(main())
+
+
+def test_no_frame_goes_out_before_the_page_knows_what_it_is_about():
+    async def main():
+        outbox = Outbox(most=10)
+        outbox.put_frame(frame(0, 1))
+        outbox.put_event("model")
+        assert await outbox.take() == ["model"]
+        outbox.put_frame(frame(0, 2))
+        outbox.greeted()
+        assert await outbox.take() == [frame(0, 2)]
+
+    asyncio.run(main())

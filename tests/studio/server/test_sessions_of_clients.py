@@ -1,0 +1,309 @@
+"""Each connection has its own session, or all share one; what a client does is answered in order; slow ones go."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+
+import httpx
+import numpy as np
+import pytest
+from wire_client import WireClient, connect_to, cookie_of
+
+import mechanik as mk
+from mechanik.studio.server.limits import Limits
+from mechanik.studio.server.room import Room
+from mechanik.studio.server.serve import serve
+from mechanik.studio.session.session import Session
+
+GOOD = b"""<robot name="two"><link name="base"/><link name="arm"/>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
+
+
+def planar(x: float, y: float) -> list[float]:
+    return [x, y, 0.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_page_is_welcomed_with_all_it_must_know(client):
+    client.wait(lambda: client.frame is not None)
+    kinds = [event["is"] for event in client.told]
+    assert kinds[0] == "Welcome"
+    assert {"Model", "Goals", "Solving", "Scene", "History", "Recording"} <= set(kinds)
+    welcome = client.told[0]
+    assert {method["name"] for method in welcome["methods"]} == set(mk.METHODS)
+    assert {entry["name"] for entry in welcome["entries"] if entry["kind"] == "gallery"} == set(mk.gallery.names())
+    assert not welcome["is_shared"]
+
+
+def test_a_drag_is_answered_with_its_tag_and_the_tool_comes_to_the_goal(client):
+    goal = client.goal()
+    assert client.ask("GrabGoal", goal=goal["number"])["is"] == "Done"
+    client.drag(goal["number"], planar(1.0, 0.9))
+    frame = client.wait(lambda: client.frame.header.is_at_rest and client.frame.header.tag == 1 and client.frame)
+    assert np.allclose(frame.goals[0, :7], planar(1.0, 0.9))
+    assert np.allclose(frame.links[client.goal()["link"], :2], (1.0, 0.9), atol=1e-5)
+    assert client.ask("Release")["is"] == "Done"
+
+
+def test_the_last_hand_of_a_drag_is_not_overtaken_by_the_release(client):
+    goal = client.goal()["number"]
+    for k in range(20):
+        assert client.ask("GrabGoal", goal=goal)["is"] == "Done"
+        for n in range(10):
+            client.send_hand(goal, planar(1.0 + 0.01 * n, 0.5 + 0.02 * k))
+        assert client.ask("Release")["is"] == "Done"
+        pose = client.wait_for("Goals")["goals"][0]["pose"]
+        assert np.allclose(pose[:2], (1.09, 0.5 + 0.02 * k)), "where the last hand held it"
+
+
+def test_clients_do_not_move_each_others_mechanisms(server):
+    with WireClient(server) as one, WireClient(server) as other:
+        goal = one.goal()["number"]
+        other.wait(lambda: other.frame is not None)
+        before = other.frame.values.copy()
+        one.ask("GrabGoal", goal=goal)
+        one.drag(goal, planar(0.7, 1.1))
+        one.ask("OpenGallery", name="four_bar")
+        one.wait_for("Model", name="four_bar")
+        other.ask("Release")
+        assert (other.frame.values == before).all()
+        assert other.last("Model")["name"] == "planar_3r"
+        assert one.told[0]["session"] != other.told[0]["session"]
+
+
+def test_refusals_name_the_request_and_the_reason(client):
+    refusal = client.ask("OpenGallery", name="pnda")
+    assert refusal["is"] == "Refused"
+    assert "Did you mean 'panda'" in refusal["message"]
+    refusal = client.ask("SetFreedom", freedom=0, value=1e300)
+    assert (refusal["is"], refusal["id"]) == ("Refused", 2)
+
+
+def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client, server, monkeypatch, caplog):
+    room = server.rooms.find(client.welcome["session"])
+    monkeypatch.setattr(room.session, "ask", lambda request: [][1])
+    refusal = client.ask("Undo")
+    assert "inside" in refusal["message"]
+    assert "list index" not in refusal["message"]
+    assert "IndexError: list index out of range" in caplog.text
+    assert "Traceback" not in caplog.text
+    monkeypatch.undo()
+    assert client.ask("Release")["is"] == "Done"
+
+
+def test_a_file_is_opened_in_the_session_that_sent_it(client, web, server):
+    with WireClient(server) as other:
+        key = client.welcome["session"]
+        answer = web.post(f"/upload/{key}", params={"name": "two.urdf"}, content=GOOD)
+        assert (answer.status_code, answer.text) == (200, "opened")
+        assert client.wait_for("Model", name="two")["title"] == "two.urdf"
+        assert other.wait_for("Model")["name"] == "planar_3r"
+
+
+def test_a_file_that_is_wrong_changes_nothing(client, web):
+    key = client.welcome["session"]
+    client.wait(lambda: client.frame is not None)
+    answer = web.post(f"/upload/{key}", params={"name": "two.urdf"}, content=GOOD.replace(b"</robot>", b""))
+    assert answer.status_code == 422
+    assert client.ask("Release")["is"] == "Done"
+    assert client.last("Model")["name"] == "planar_3r"
+
+
+def test_what_was_exported_can_be_fetched_under_a_safe_name_by_who_has_the_key(client, web):
+    assert client.ask("Export", kind="mechanism")["is"] == "Done"
+    download = client.wait_for("Download")
+    answer = web.get(download["address"])
+    assert answer.status_code == 200
+    assert json.loads(answer.content)
+    assert 'attachment; filename="' in answer.headers["content-disposition"]
+    assert httpx.get(str(answer.url)).status_code == 403
+
+
+def test_all_pages_of_a_shared_studio_see_the_same(page):
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, is_shared=True)
+    try:
+        with WireClient(server) as one:
+            goal = one.goal()["number"]
+            one.ask("GrabGoal", goal=goal)
+            one.drag(goal, planar(0.9, 0.9))
+            models = len([event for event in one.told if event["is"] == "Model"])
+            with WireClient(server) as other:
+                other.wait(lambda: other.frame is not None and np.allclose(other.goal_pose(), planar(0.9, 0.9)))
+                assert other.told[0]["is_shared"]
+                one.drag(goal, planar(1.0, 0.8))
+                other.wait(lambda: np.allclose(other.goal_pose(), planar(1.0, 0.8)))
+                assert other.frame.header.order == other.last("Goals")["order"] == one.last("Goals")["order"]
+            assert len([event for event in one.told if event["is"] == "Model"]) == models, "not greeted again"
+            assert one.ask("Release")["is"] == "Done"
+    finally:
+        server.close()
+
+
+def test_rooms_end_with_their_connections(server):
+    def ours() -> int:
+        return sum(thread.name.startswith("mechanik") for thread in threading.enumerate())
+
+    before = len(server.rooms), ours()
+    for _ in range(3):
+        with WireClient(server) as one:
+            one.wait(lambda one=one: one.frame is not None)
+    until = time.monotonic() + 20
+    while (len(server.rooms), ours()) != before and time.monotonic() < until:
+        time.sleep(0.02)
+    assert (len(server.rooms), ours()) == before
+
+
+@pytest.fixture
+def impatient(page):
+    """A server that waits for nobody."""
+    limits = Limits(sessions=4, waiting_events=50, patience=0.5, head_seconds=0.3, ping_seconds=0.3, connections=30)
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
+    yield server
+    server.close()
+
+
+def ended(server, rooms: int = 0) -> bool:
+    until = time.monotonic() + 20
+    while len(server.rooms) > rooms and time.monotonic() < until:
+        time.sleep(0.02)
+    return len(server.rooms) <= rooms
+
+
+def deaf(server) -> socket.socket:
+    """A page that was let in and then neither reads nor answers; its socket holds little."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.connect(("127.0.0.1", server.port))
+    host = f"127.0.0.1:{server.port}"
+    one.sendall(
+        f"GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie_of(server)}\r\n"
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+    )
+    return one
+
+
+def test_a_dead_client_is_dropped(impatient):
+    with deaf(impatient):
+        until = time.monotonic() + 20
+        while not len(impatient.rooms) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(impatient.rooms) == 1
+        assert ended(impatient)
+
+
+def test_a_client_that_takes_nothing_is_dropped_although_it_sends(impatient):
+    with deaf(impatient) as one, WireClient(impatient) as other:
+        asked = json.dumps({"do": "OpenGallery", "name": "humanoid"}).encode()
+        try:
+            while True:
+                one.sendall(b"\x81" + bytes([0x80 | len(asked)]) + b"\x00" * 4 + asked)
+                time.sleep(0.02)
+        except ConnectionError:
+            pass
+        assert ended(impatient, rooms=1)
+        assert other.ask("Release")["is"] == "Done"
+
+
+def test_who_says_nothing_is_dropped(impatient):
+    with socket.create_connection(("127.0.0.1", impatient.port), timeout=20) as one:
+        one.sendall(b"GET / HTTP/1.1\r\nHos")
+        with contextlib.suppress(ConnectionResetError):
+            assert one.recv(100) == b""
+
+
+def test_sockets_beyond_the_limit_are_closed_and_there_is_room_again_afterwards(impatient):
+    many = [socket.create_connection(("127.0.0.1", impatient.port), timeout=20) for _ in range(60)]
+    for one in many:
+        one.close()
+    until = time.monotonic() + 20
+    while True:
+        try:
+            assert httpx.get(impatient.link).status_code == 303
+            return
+        except httpx.TransportError:
+            assert time.monotonic() < until
+
+
+def test_the_next_page_of_a_full_studio_is_told_so(impatient):
+    clients = [WireClient(impatient) for _ in range(4)]
+    for client in clients:
+        client.wait_for("Model")
+    late = connect_to(impatient)
+    assert "full" in json.loads(late.recv(20))["message"]
+    late.close()
+    for client in clients:
+        client.close()
+    assert ended(impatient)
+    with WireClient(impatient) as client:
+        client.wait_for("Model")
+
+
+def test_what_a_page_holds_when_it_goes_is_let_go(page):
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, is_shared=True)
+    try:
+        with WireClient(server) as one:
+            goal = one.goal()["number"]
+            with WireClient(server) as other:
+                other.wait_for("Model")
+                other.ask("GrabGoal", goal=goal)
+                other.drag(goal, planar(0.9, 0.9))
+                assert server.rooms.shared.session.on_stage.held is not None
+            one.wait(lambda: server.rooms.shared.session.on_stage.held is None)
+            assert one.ask("Undo")["is"] == "Done", "the drag is a step of undo like any other"
+    finally:
+        server.close()
+
+
+def test_a_mechanism_that_cannot_be_opened_is_said_so_to_the_page(page):
+    server = serve(("gallery", "nothing of that name"), port=0, page=page)
+    try:
+        for _ in range(2):
+            with connect_to(server) as one:
+                words = json.loads(one.recv(20))
+                assert words["is"] == "Refused"
+                assert "nothing of that name" in words["message"]
+        assert len(server.rooms) == 0
+    finally:
+        server.close()
+
+
+def test_who_waits_for_a_room_that_is_closed_is_told():
+    started, ends = threading.Event(), threading.Event()
+
+    def busy(session):
+        started.set()
+        ends.wait(20)
+
+    room = Room("key", lambda tell, show: Session(tell, show))
+    first = room.call(busy)
+    started.wait(20)
+    second = room.call(lambda session: 1)
+    room.close(0.0)
+    assert second.cancelled()
+    assert room.call(lambda session: 1).cancelled()
+    ends.set()
+    assert first.result(20) is None
+    room.close()
+
+
+def test_a_tick_that_fails_is_logged_once_and_the_room_lives(caplog):
+    ticks = []
+
+    class Failing(Session):
+        is_animated = True
+
+        def tick(self, now):
+            ticks.append(now)
+            raise ZeroDivisionError("no")
+
+    room = Room("key", lambda tell, show: Failing(tell, show))
+    until = time.monotonic() + 20
+    while len(ticks) < 5 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert room.call(lambda session: 7).result(20) == 7
+    room.close()
+    assert caplog.text.count("ZeroDivisionError") == 1

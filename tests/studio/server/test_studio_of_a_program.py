@@ -1,0 +1,190 @@
+"""`mk.Studio`: a program and people move the same mechanism."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import httpx
+import numpy as np
+import pytest
+from wire_client import WireClient
+
+import mechanik as mk
+from mechanik.errors import StudioClosed, UnknownName
+from mechanik.studio.studio import Studio
+
+
+@pytest.fixture
+def studio(page):
+    with Studio(mk.gallery.planar_3r(), open_browser=False, page=page) as studio:
+        yield studio
+
+
+def tool(studio) -> np.ndarray:
+    return studio.mechanism.pose("tool", studio.q)[:3, 3]
+
+
+def test_the_arm_follows_a_handle_that_the_program_moves(studio):
+    hand = studio.handle("tool", kind="point")
+    hand.move((1.0, 0.8, 0.0))
+    assert studio.settle().is_at_rest
+    assert np.allclose(tool(studio), (1.0, 0.8, 0.0), atol=1e-5)
+    assert np.allclose(hand.pose[:3, 3], (1.0, 0.8, 0.0))
+
+
+def test_the_mechanism_of_the_program_stays_as_it_is(page):
+    arm = mk.gallery.planar_3r()
+    before = arm.q.copy()
+    with Studio(arm, open_browser=False, page=page) as studio:
+        studio.handle("tool", kind="point").move((0.5, 1.0, 0.0))
+        studio.settle()
+    assert (arm.q == before).all()
+
+
+def test_there_are_handles_from_the_start_until_the_program_makes_its_own(studio):
+    assert len(studio.session.goals) >= 1
+    studio.handle("tool")
+    assert [goal.link for goal in studio.session.goals] == ["tool"]
+    studio.pin("link2", kind="point")
+    assert len(studio.session.goals) == 2
+
+
+def test_what_people_drag_reaches_the_program(studio):
+    hand = studio.handle("tool", kind="point")
+    moves, states = [], []
+    hand.on_move(lambda pose: moves.append(pose[:2, 3]))
+    studio.on_state(lambda state: states.append(state.q))
+    with WireClient(studio._server) as client:
+        client.wait_for("Goals")
+        client.ask("GrabGoal", goal=hand.number)
+        client.drag(hand.number, [1.1, 0.7, 0.0, 1.0, 0.0, 0.0, 0.0])
+        client.ask("Release")
+    studio.settle()
+    assert np.allclose(moves[-1], (1.1, 0.7))
+    assert np.allclose(states[-1], studio.q)
+    assert np.allclose(hand.pose[:3, 3], (1.1, 0.7, 0.0))
+
+
+def test_what_the_program_moves_reaches_the_pages(studio):
+    hand = studio.handle("tool", kind="point")
+    with WireClient(studio._server) as client:
+        assert client.wait_for("Welcome")["is_shared"]
+        hand.move((0.9, 0.9, 0.0))
+        client.wait(lambda: client.frame is not None and np.allclose(client.goal_pose()[:3], (0.9, 0.9, 0.0)))
+        studio.settle()
+        client.wait(lambda: np.allclose(client.frame.values, studio.q, atol=1e-12))
+
+
+def test_a_pin_holds_while_a_handle_pulls(studio):
+    pin = studio.pin("link2", kind="point")
+    held = studio.mechanism.pose("link2", studio.q)[:3, 3]
+    studio.handle("tool", kind="point").move((-1.0, 0.5, 0.0))
+    studio.settle()
+    assert np.allclose(studio.mechanism.pose("link2", studio.q)[:3, 3], held, atol=1e-5)
+    assert np.allclose(pin.pose[:3, 3], held)
+
+
+def test_a_shown_configuration_stays(studio):
+    studio.handle("tool")
+    wanted = np.array([0.3, 0.6, -0.4])
+    studio.show(wanted)
+    studio.settle()
+    assert np.allclose(studio.q, wanted, atol=1e-6)
+    solution = mk.solve(mk.gallery.planar_3r(), mk.Point("tool", (0.8, 0.8, 0.0)))
+    studio.show(solution)
+    studio.settle()
+    assert np.allclose(studio.q, solution.q, atol=1e-6)
+
+
+def test_a_handle_that_is_gone_says_so(studio):
+    hand = studio.handle("tool")
+    hand.remove()
+    hand.remove()
+    assert not hand.is_there
+    with pytest.raises(UnknownName):
+        hand.move((1.0, 0.0, 0.0))
+    with pytest.raises(UnknownName, match="tol"):
+        studio.handle("tol")
+
+
+def test_a_callback_that_raises_is_left_out_and_all_else_goes_on(studio, caplog):
+    hand = studio.handle("tool", kind="point")
+    calls = []
+
+    def fail(state):
+        calls.append(state)
+        raise ValueError("no")
+
+    studio.on_state(fail)
+    for x in (0.9, 1.0, 1.1):
+        hand.move((x, 0.8, 0.0))
+        studio.settle()
+    assert len(calls) == 1
+    assert "not called again" in caplog.text
+    assert np.allclose(tool(studio), (1.1, 0.8, 0.0), atol=1e-5)
+
+
+def test_callbacks_end_when_they_are_told_to(studio):
+    hand = studio.handle("tool", kind="point")
+    moves = []
+    end = hand.on_move(moves.append)
+    hand.move((1.0, 0.8, 0.0))
+    studio.settle()
+    count = len(moves)
+    assert count >= 1
+    end()
+    hand.move((1.0, 0.9, 0.0))
+    studio.settle()
+    assert len(moves) == count
+
+
+def test_a_loop_runs_until_its_function_says_false_or_the_studio_is_closed(studio):
+    times = []
+
+    def until_five(one, seconds):
+        assert one is studio
+        times.append(seconds)
+        return len(times) < 5
+
+    studio.loop(until_five, rate=200)
+    assert len(times) == 5
+    assert times == sorted(times)
+    threading.Timer(0.2, studio.close).start()
+    studio.loop(lambda one, seconds: None, rate=100)
+    assert not studio.is_open
+
+
+def test_a_closed_studio_says_so_and_leaves_no_thread_behind(page):
+    before = set(threading.enumerate())
+    studio = Studio(mk.gallery.planar_3r(), open_browser=False, page=page)
+    link = studio.link
+    assert httpx.get(link).status_code == 303
+    studio.close()
+    studio.close()
+    with pytest.raises(httpx.TransportError):
+        httpx.get(link)
+    with pytest.raises(StudioClosed, match="make another"):
+        studio.handle("tool")
+    until = time.monotonic() + 10
+    while (left := set(threading.enumerate()) - before) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not left
+    assert "closed" in repr(studio)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(studio):
+    shown = studio._repr_html_()
+    assert "<iframe" in shown
+    assert studio._server.access.token in shown
+    policy = httpx.get(studio.link).headers["content-security-policy"]
+    assert "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*" in policy
+    studio.close()
+    assert "closed" in studio._repr_html_()
+
+
+def test_the_browser_is_opened_with_the_link(page, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    with Studio(mk.gallery.planar_3r(), page=page) as studio:
+        assert opened == [studio.link]

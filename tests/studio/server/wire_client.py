@@ -1,0 +1,160 @@
+"""A page without a browser: comes in by the link, listens in a thread of its own, asks and drags."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from mechanik.studio.messages.frames import HAND_GOAL, Hand, StateFrame, read_state, write_hand
+
+PATIENCE = 20.0
+"""Seconds for anything to happen: long, since machines are busy, and never waited for where all is well."""
+
+LARGEST_UPLOAD = 300_000
+"""Bytes, in these tests: it is counted the same way, and quicker."""
+
+
+class WireClient:
+    """
+    Attributes:
+        told: every event, as it came; frames: how many came; frame: the newest of the main layer.
+    """
+
+    def __init__(self, server, **options) -> None:
+        self.told: list[dict] = []
+        self.frames = 0
+        self.frame: StateFrame | None = None
+        self.is_closed = False
+        self._welcome: dict = {}
+        self._tag = self._id = 0
+        self._news = threading.Condition()
+        self.socket = connect_to(server, **options)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self.socket.close()
+        self._thread.join(PATIENCE)
+
+    def __enter__(self) -> WireClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- asking -----------------------------------------------------------------------------
+
+    def ask(self, do: str, **fields) -> dict:
+        """Its answer: `Done` or `Refused`."""
+        self._id += 1
+        number = self._id
+        self.socket.send(json.dumps({"do": do, **fields, "id": number}))
+        return self.wait(lambda: self.last("Done", id=number) or self.last("Refused", id=number))
+
+    def drag(self, goal: int, pose) -> StateFrame:
+        """Hold a goal that was taken there; the first state that answers."""
+        tag = self.send_hand(goal, pose)
+        return self.wait(lambda: self.frame is not None and self.frame.header.tag >= tag and self.frame)
+
+    def send_hand(self, goal: int, pose) -> int:
+        self._tag += 1
+        self.socket.send(write_hand(Hand(HAND_GOAL, self._tag, goal, tuple(float(x) for x in pose))))
+        return self._tag
+
+    # ---- listening --------------------------------------------------------------------------
+
+    def last(self, kind: str, **fields) -> dict | None:
+        """The newest event of a kind, with these values."""
+        for event in reversed(self.told):
+            if event["is"] == kind and all(event[name] == value for name, value in fields.items()):
+                return event
+        return None
+
+    def wait_for(self, kind: str, **fields) -> dict:
+        return self.wait(lambda: self.last(kind, **fields))
+
+    def wait(self, what, seconds: float = PATIENCE):
+        """Until `what()` is true; its value."""
+        until = time.monotonic() + seconds
+        with self._news:
+            while not (found := what()):
+                left = until - time.monotonic()
+                assert left > 0, f"nothing came; the last words: {self.told[-3:]}"
+                assert not self.is_closed, f"the connection was closed; the last words: {self.told[-3:]}"
+                self._news.wait(min(left, 0.5))
+            return found
+
+    def wait_closed(self, seconds: float = PATIENCE) -> None:
+        self._thread.join(seconds)
+        assert self.is_closed, "the connection is still open"
+
+    @property
+    def welcome(self) -> dict:
+        return self.wait(lambda: self._welcome)
+
+    def goal(self) -> dict:
+        """The first goal of the session."""
+        return self.wait(lambda: (self.last("Goals") or {"goals": []})["goals"])[0]
+
+    def goal_pose(self, k: int = 0) -> np.ndarray:
+        """Where the k-th goal is in the newest frame, (7,)."""
+        return self.frame.goals[k, :7]
+
+    def _listen(self) -> None:
+        with suppress(ConnectionClosed, OSError):
+            for message in self.socket:
+                with self._news:
+                    if isinstance(message, str):
+                        event = json.loads(message)
+                        self.told.append(event)
+                        del self.told[:-2000]
+                        if event["is"] == "Welcome":
+                            self._welcome = event
+                    else:
+                        frame = read_state(message)
+                        self.frames += 1
+                        if frame.header.layer == 0:
+                            self.frame = frame
+                    self._news.notify_all()
+        with self._news:
+            self.is_closed = True
+            self._news.notify_all()
+
+
+def cookie_of(server) -> str:
+    return f"{server.access.cookie}={server.access.token}"
+
+
+def connect_to(server, *, origin="own", cookie="own"):
+    """A websocket as a page opens it; whatever is given is said instead."""
+    own = f"http://127.0.0.1:{server.port}"
+    headers = {}
+    if cookie is not None:
+        headers["Cookie"] = cookie_of(server) if cookie == "own" else cookie
+    opening = connect(
+        f"ws://127.0.0.1:{server.port}/ws",
+        origin=own if origin == "own" else origin,
+        additional_headers=headers,
+        compression=None,
+        max_size=None,
+        open_timeout=PATIENCE,
+    )
+    return opening.__enter__()  # closed by whoever has it
+
+
+def raw(server, data: bytes) -> bytes:
+    """What a socket gets for these bytes; empty if it is closed without a word."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as one, suppress(OSError):
+        one.sendall(data)
+        one.shutdown(socket.SHUT_WR)
+        while chunk := one.recv(65536):
+            answer += chunk
+    return answer
