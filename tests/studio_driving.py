@@ -33,7 +33,7 @@ FLAGS = (
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
 )
-PATIENCE = 60.0
+PATIENCE = 20.0
 """s; the machine that tests may be busy with other things."""
 LINK = re.compile(r"http://[^\s]*token=[\w-]+")
 
@@ -69,7 +69,8 @@ def studio_process(*arguments: str) -> Iterator[StudioProcess]:
                 found.set()
         found.set()
 
-    threading.Thread(target=listen, daemon=True).start()
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
     try:
         found.wait(timeout=300)  # the first start on a machine compiles
         if not link:
@@ -82,6 +83,9 @@ def studio_process(*arguments: str) -> Iterator[StudioProcess]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        listener.join(10)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 @contextlib.contextmanager
@@ -143,10 +147,11 @@ class Studio:
             self.page.wait_for_timeout(20)
 
     def show(self, kind: str, name: str) -> None:
-        """Open a mechanism of the gallery or a scene, and wait until it stands still or moves by itself."""
+        """Open a mechanism of the gallery or a scene, and wait until it is drawn."""
         self.ask({"do": "OpenScene" if kind == "scene" else "OpenGallery", "name": name})
         self.wait("m.store.frame && m.store.frame.order === m.store.order")
-        self.still()
+        self.eval("(window.TEMPfloor = m.store.wire.lastTag, 1)")
+        self.drawn()
 
     def ask(self, request: dict[str, Any]) -> None:
         """A request as the page itself sends it; fails if it is refused."""
@@ -164,18 +169,27 @@ class Studio:
 
     def at_rest(self) -> dict[str, Any]:
         """The frame once everything that was sent is answered and nothing moves any more."""
-        self.wait("m.store.frame?.isAtRest && m.store.frame.tag >= m.store.wire.lastTag")
+        self.wait("m.store.frame?.isAtRest && (m.store.frame.tag >= m.store.wire.lastTag || m.store.wire.lastTag <= (window.TEMPfloor ?? -1))")
         return self.frame()
+
+    def drawn(self) -> None:
+        """Wait until the page has drawn twice: what was asked for before is on the screen."""
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def screenshot(self, path: str | None = None) -> bytes:
         return self.page.screenshot(path=path)
 
+    def picture(self) -> bytes:
+        """The view alone, without what stands around it."""
+        box = self.eval("(({ x, y, width, height }) => ({ x, y, width, height }))(m.view.canvas.getBoundingClientRect())")
+        return self.page.screenshot(clip=box)
+
     def still(self, seconds: float = 10.0) -> bytes:
-        """The screen, once two pictures in a row agree (or time is up, where something moves by itself)."""
-        end, last = time.monotonic() + seconds, self.screenshot()
+        """The view, once two pictures in a row agree (or time is up, where something moves by itself)."""
+        end, last = time.monotonic() + seconds, self.picture()
         while time.monotonic() < end:
             self.page.wait_for_timeout(60)
-            now = self.screenshot()
+            now = self.picture()
             if now == last:
                 break
             last = now
@@ -210,7 +224,7 @@ class Studio:
         *ends: tuple[float, float],
         button: Any = "left",
         keys: Sequence[str] = (),
-        steps: int = 12,
+        steps: int = 8,
         pause: int = 0,
     ) -> None:
         """A real drag with the mouse, by way of each of the ends; keys are held down all the while."""

@@ -1,0 +1,108 @@
+"""An arm in space that is a list of lengths and axes, with sliders for its target and its colliders shown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.formats import arm_3d
+from mechanik.gallery.bones import GREY, RED, block, put_on
+from mechanik.mechanism import Mechanism
+from mechanik.spatial import translation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.scenes.controls import choice, slider, switch
+from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.texts import tidy
+
+GRIPPY = ([0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2], "zyyzyyzyyz")
+"""Lengths and axes of the gallery's `grippy10`."""
+REACH = 2.2
+"""Of the arm whose joints are counted by the slider, m."""
+SLIDERS = ("x", "y", "z")
+
+
+def long_arm(joints: int) -> tuple[list[float], str]:
+    """An arm of so many equal links, its axes z, y, x and so on."""
+    return [REACH / joints] * joints, ("zyx" * joints)[:joints]
+
+
+def boxed(lengths: list[float], axes: str) -> Mechanism:
+    """The arm of a list, with a box on each link, slightly bent so that it is not singular."""
+    arm = arm_3d(lengths, axes)
+    width = max(0.03, min(0.12, 0.8 * max(lengths)))
+    for k, length in enumerate(lengths):
+        if length > 0.0:
+            put_on(arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (width, width, length), (RED, GREY)[k % 2]))
+    bend = [0.0 if axis == "z" else 2.0 / len(axes) for axis in axes]
+    arm.q = bend
+    arm.configurations["home"] = arm.q
+    return arm
+
+
+class ListArm(Scene):
+    name = "list_arm"
+    title = "Arm from a list"
+    about = (
+        "Lengths and axes in a list are this arm: edit them in the Model panel. Move the target with the sliders or "
+        "by hand. Choose the arm whose joints are counted, and go up to a hundred: it still follows."
+    )
+    shows_collisions = True
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("arm", "Arm", ("grippy10", "zalo5", "counted"), "Arm"),
+            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Of the counted arm."),
+            slider("x", "Target x", 1.2, -2.0, 2.0, 0.01, "Target", "Metres."),
+            slider("y", "Target y", 0.3, -2.0, 2.0, 0.01, "Target", "Metres."),
+            slider("z", "Target z", 0.6, 0.0, 2.0, 0.01, "Target", "Metres."),
+            switch("circle", "Target circles", False, "Target"),
+            slider("speed", "Speed", 0.2, 0.0, 2.0, 0.05, "Target", "Rounds a second."),
+        ]
+
+    def build(self) -> None:
+        self.phase = 0.0
+        self._put()
+
+    def changed(self, name: str) -> None:
+        if name == "arm" or (name == "joints" and self.word("arm") == "counted"):
+            self._put()
+        elif name in SLIDERS:
+            self.move({self.goal: self._target()})
+
+    @property
+    def is_moving(self) -> bool:
+        return self.is_on("circle")
+
+    def tick(self, seconds: float) -> None:
+        if self.is_moving:
+            self.phase += 2 * math.pi * self.number("speed") * seconds
+            around = np.array([0.0, 0.25 * math.sin(self.phase), 0.25 * (1 - math.cos(self.phase))])
+            self.move({self.goal: translation(around) @ self._target()})
+
+    def lines(self) -> list[str]:
+        mechanism = self.session.mechanism
+        tip = mechanism.pose(list(mechanism.links)[-1], self.session.q)[:3, 3]
+        return [f"{mechanism.nq} joints, tip at {tip[0]:+.3f} {tip[1]:+.3f} {tip[2]:+.3f} m"]
+
+    def _put(self) -> None:
+        match self.word("arm"):
+            case "grippy10":
+                arm, (lengths, axes), tip = gallery.grippy10(), GRIPPY, "tool"
+            case "zalo5":
+                arm, (lengths, axes), tip = gallery.zalo5(), ([], ""), "effector"
+            case _:
+                lengths, axes = long_arm(int(self.number("joints")))
+                arm, tip = boxed(lengths, axes), "tool"
+        for link in arm.links.values():
+            link.collisions = link.visuals
+        text = tidy({"mechanik": 1, "arm": {"lengths": [round(length, 6) for length in lengths], "axes": axes}})
+        self.table(arm, source=("arm_3d", text) if lengths else ("", ""))
+        scale = 0.35 if self.word("arm") == "zalo5" else 1.0
+        self.scale = scale
+        self.goal = self.want("point", tip, self._target(), name="target")
+
+    def _target(self) -> Array:
+        return translation(self.scale * np.array([self.number(name) for name in SLIDERS]))

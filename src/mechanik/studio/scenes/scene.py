@@ -1,0 +1,196 @@
+"""What every demonstration is: a mechanism with goals, things that people can set, and perhaps a motion of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mechanik.errors import UnknownName, WrongKind
+from mechanik.studio.messages.checks import Value
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.scenes.controls import checked
+
+if TYPE_CHECKING:
+    from mechanik.mechanism import Mechanism
+    from mechanik.objectives import Objective
+    from mechanik.spatial.array import Array
+    from mechanik.studio.messages.requests import Direction, GoalKind
+    from mechanik.studio.session.session import Session
+    from mechanik.studio.session.table import Source
+
+
+class Scene:
+    """One demonstration on one session. A subclass says `make_controls`, `build`, and what of the rest it needs.
+
+    Attributes:
+        about: two to four sentences: what to do, what to see.
+        shows_collisions: whether colliders are drawn from the start.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    shows_collisions: ClassVar[bool] = False
+
+    session: Session
+
+    def __init__(self) -> None:
+        self._controls = {control.name: control for control in self.make_controls()}
+        self._demands: dict[str, Objective] = {}
+        self._poses: dict[int, Array] = {}
+        self._is_open = False
+
+    # ---- what a scene says ------------------------------------------------------------------
+
+    def make_controls(self) -> list[ControlInfo]:
+        """What people can set, as it stands at the start."""
+        return []
+
+    def build(self) -> None:
+        """Put the mechanism and its goals on the session's table, as the controls say."""
+        raise NotImplementedError
+
+    def changed(self, name: str) -> None:
+        """A control has another value, or a button was pressed; what it raises undoes that."""
+
+    def tick(self, seconds: float) -> None:
+        """Go on by so many seconds."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether `tick` moves anything now."""
+        return False
+
+    def lines(self) -> list[str]:
+        """What is read off the mechanism, for the screen."""
+        return []
+
+    # ---- what a session asks of it ----------------------------------------------------------
+
+    def open(self, session: Session) -> None:
+        self.session = session
+        self.build()
+
+    def controls(self) -> list[ControlInfo]:
+        return list(self._controls.values())
+
+    def set(self, name: str, value: Value) -> None:
+        """Set a control; one that cannot be set, or cannot be followed, stays as it was."""
+        before = dict(self._controls)
+        if name not in before:
+            raise UnknownName("control", name, before)
+        self.put(name, checked(before[name], value))
+        try:
+            self.changed(name)
+        except Exception:
+            self._controls = before
+            raise
+
+    def read_out(self) -> list[str]:
+        """Lines for the screen; none if people have made another mechanism of this one, which they do not fit."""
+        try:
+            return self.lines()
+        except KeyError:
+            return []
+
+    # ---- for subclasses ---------------------------------------------------------------------
+
+    def put(self, name: str, value: Value) -> None:
+        """Give a control another value without a word to anyone."""
+        self._controls[name] = replace(self._controls[name], value=value)
+
+    def number(self, name: str) -> float:
+        value = self._controls[name].value
+        if isinstance(value, str):
+            raise WrongKind(f"control {name!r} holds the text {value!r}, not a number")
+        return float(value)
+
+    def is_on(self, name: str) -> bool:
+        return self._controls[name].value is True
+
+    def word(self, name: str) -> str:
+        return str(self._controls[name].value)
+
+    def pose(self, link: str) -> Array:
+        """(4, 4) of a link as it is now."""
+        return self.session.mechanism.pose(link, self.session.q)
+
+    def reading(self, joint: str) -> float:
+        """The first value of a joint as it is now; m or rad."""
+        return float(np.asarray(self.session.mechanism.values(self.session.q)[joint]).flat[0])
+
+    def table(self, mechanism: Mechanism, source: Source = ("", "")) -> None:
+        """Put a mechanism on the table, without goals; it stands as it was made. The view stays as it is after the
+        first one."""
+        self._demands = {}
+        self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=not self._is_open)
+        self._is_open = True
+
+    def want(
+        self,
+        kind: GoalKind,
+        link: str,
+        pose: Array,
+        *,
+        name: str,
+        pinned: bool = False,
+        free: Iterable[Direction] = (),
+    ) -> int:
+        """A goal that people see and drag; returns its number."""
+        number = self.session.add_goal(kind, link, pose=pose, name=name, pinned=pinned, free=tuple(free))
+        self._poses[number] = pose
+        return number
+
+    def has(self, number: int) -> bool:
+        """Whether there is such a goal; people may have removed it."""
+        return any(goal.number == number for goal in self.session.goals)
+
+    def pose_of(self, number: int) -> Array:
+        """(4, 4) of a goal; where this scene last had it, if people have removed it."""
+        for goal in self.session.goals:
+            if goal.number == number:
+                return goal.X
+        return self._poses[number]
+
+    def move(self, poses: Mapping[int, Array]) -> None:
+        """Move goals to poses (4, 4), by their numbers; those that people have removed are left out."""
+        self._poses.update(poses)
+        there = {goal.number for goal in self.session.goals}
+        moved = {number: pose for number, pose in poses.items() if number in there}
+        if moved:
+            self.session.move_goals(moved)
+
+    def alter(self, number: int, *, free: tuple[Direction, ...], enabled: bool) -> None:
+        """Which directions of a pose are not asked for, and whether the goal counts at all."""
+        setup = self.session.on_stage.setup
+        for goal in setup.goals:
+            if goal.number == number:
+                self.session.change(setup.with_goal(replace(goal, free=free, enabled=enabled)))
+
+    def drop(self, number: int) -> None:
+        """Remove a goal, if it is still there."""
+        if self.has(number):
+            self.session.remove_goal(number)
+
+    def demand(self, *objectives: Objective) -> None:
+        """Objectives that are not seen as goals; one of the same name is replaced."""
+        self.session.add_objective(*objectives)
+        self._demands.update({one.name: one for one in objectives})
+
+    def forget(self, name: str) -> None:
+        """Take an objective of that name away, if there is one."""
+        self._demands.pop(name, None)
+        if name in self.session.on_stage.setup.demands:
+            self.session.remove_objective(name)
+
+    def aim(self, targets: Mapping[str, Any]) -> None:
+        """New targets of objectives, by name; those that an undo has taken away are asked for again."""
+        self._demands.update({name: self._demands[name].at(target) for name, target in targets.items()})
+        there = self.session.on_stage.setup.demands
+        if all(name in there for name in targets):
+            self.session.aim(targets)
+        else:
+            self.session.add_objective(*(self._demands[name] for name in targets))

@@ -1,0 +1,114 @@
+"""What a hand holds, and how far a step of undo reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from mechanik.errors import Refused
+from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, PULL, Hand
+from mechanik.studio.session.history import Snapshot
+from mechanik.studio.session.plan import Held
+from mechanik.studio.session.setup import Setup
+
+if TYPE_CHECKING:
+    from mechanik.studio.session.session import Session
+
+
+class Holding:
+    """A part of `Session`."""
+
+    def hand(self, hand: Hand) -> None:
+        """Where a hand holds what it has taken; the state that answers carries its tag."""
+        session = cast("Session", self)
+        with session.lock:
+            if session.is_closed:
+                return
+            stage, held = session.on_stage, session.on_stage.held
+            kind = "goal" if hand.kind == HAND_GOAL else "freedom"
+            is_late = held is None and session.last_held == (hand.kind, hand.number)
+            if is_late and (kind == "freedom" or all(goal.number != hand.number for goal in stage.setup.goals)):
+                return  # it was on its way when the hand let go, and there is nothing left to move
+            if not is_late and (held is None or (held.kind, held.number) != (kind, hand.number)):
+                raise Refused(f"{kind} {hand.number} is not in the hand; take it first")
+            stage.tag = max(stage.tag, hand.tag)
+            if kind == "freedom":
+                stage.drive(hand.numbers[0])
+            else:
+                goal = stage.setup.goal(hand.number)
+                session.shift_goals({goal.number: goal.moved_by_hand(hand.numbers)})
+                for watcher in tuple(session.goal_watchers):
+                    watcher(hand.number, stage.setup.goal(hand.number).X)
+
+    def take(self, held: Held, words: str, setup: Setup | None = None) -> None:
+        """A hand takes something; all until it lets go is one step of undo."""
+        session = cast("Session", self)
+        session.let_go()
+        before = session.snapshot()
+        session.on_stage.apply(session.on_stage.setup if setup is None else setup, held)
+        session.held_since = words, before
+
+    def let_go(self) -> None:
+        """The hand lets go of whatever it holds; what rode along stays where it has come to."""
+        session = cast("Session", self)
+        stage = session.stage
+        if stage is None or stage.held is None:
+            return
+        held = stage.held
+        if held.kind == "goal" and held.number != PULL:
+            stage.apply(stage.setup)
+        else:
+            stage.settle()
+            goals = tuple(goal for goal in stage.picture.arrived(stage.q) if not goal.is_pull)
+            stage.apply(replace(stage.setup, goals=goals))
+            session.comparing.ask(stage.asked)
+            session.ghosts.drop()
+        session.last_held = (HAND_GOAL if held.kind == "goal" else HAND_FREEDOM), held.number
+        if session.held_since is not None:
+            words, before = session.held_since
+            session.held_since = None
+            if _differs(before, session.snapshot()):
+                session.history.push(words, before)
+        session.tell_goals()
+        session.tell(session.history.info())
+
+    @contextmanager
+    def step(self, words: str) -> Generator[None]:
+        """What happens inside is one step of undo; nothing if it raises."""
+        session = cast("Session", self)
+        before = session.snapshot()
+        yield
+        session.history.push(words, before)
+        session.tell(session.history.info())
+
+    def snapshot(self) -> Snapshot:
+        session = cast("Session", self)
+        stage = session.on_stage
+        return Snapshot(stage.table, stage.setup, stage.q, stage.is_at_rest)
+
+    def restore(self, kept: Snapshot) -> None:
+        """Stand there again, to the bit."""
+        session = cast("Session", self)
+        stage = session.on_stage
+        if kept.table is not stage.table:
+            session.stage = other = session.staged(kept.table, kept.setup, kept.q, stage.running)
+            stage.close()
+            session.recorder.forget()
+            session.comparing.end()
+            session.tell_all(resets_view=False)
+            stage = other
+        else:
+            with stage.still(wakes=False):
+                session.change(kept.setup)
+        stage.place(kept.q, wakes=not kept.is_at_rest)
+        session.comparing.move(kept.q)
+
+
+def _differs(before: Snapshot, now: Snapshot) -> bool:
+    """Whether a hand has done anything."""
+    if before.q.shape != now.q.shape or (before.q != now.q).any():
+        return True
+    one, other = before.setup.goals, now.setup.goals
+    return len(one) != len(other) or any(a.pose != b.pose for a, b in zip(one, other, strict=True))

@@ -1,0 +1,104 @@
+"""What the solver is asked for: the goals of a setup, and what a hand holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from mechanik.errors import Refused
+from mechanik.objectives import JointValues, Objective
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.frames import PULL
+from mechanik.studio.session.freedoms import Freedom
+from mechanik.studio.session.goal_kinds import objective_of
+from mechanik.studio.session.setup import Setup
+
+HAND = "the hand"
+"""Name of the objective that holds a joint where the hand has it."""
+FINE = 1e-10
+"""m and rad: a number that somebody types is kept to the last digit that is shown."""
+ASKED = ("goals", "locked", "solver", "options", "demands", "terrain")
+"""What of a setup a solver is told."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """What a hand has taken.
+
+    Attributes:
+        number: of the goal (PULL for a pulled link), or of the freedom.
+        riding: of the goals that come along, where their links were, (4, 4), by number.
+        value: where the hand has the freedom, m or rad.
+    """
+
+    kind: Literal["goal", "freedom"]
+    number: int
+    riding: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What a solver is asked for; the fields as `Live` and `Solver` take them."""
+
+    goals: tuple[Objective, ...]
+    solver: str
+    lock: tuple[str, ...]
+    rest: bool
+    options: Mapping[str, Any]
+
+    def targets(self, by_name: Mapping[str, Any]) -> Any:
+        """New targets as a solver takes them: one that has a single objective takes its target bare, since one of joint
+        values has names of its own. A rest is an objective too."""
+        return next(iter(by_name.values())) if len(self.goals) == 1 and not self.rest else by_name
+
+
+def plan(setup: Setup, freedoms: tuple[Freedom, ...], held: Held | None) -> Plan:
+    """While a joint or link is held by hand, the method is Levenberg and Marquardt's, which takes all that may be held;
+    goals that ride along are not asked for."""
+    riding: Mapping[int, Array] = {} if held is None else held.riding
+    wanted = [objective_of(goal, setup.terrain) for goal in setup.goals if goal.enabled and goal.number not in riding]
+    wanted += setup.demands.values()
+    if held is not None and held.kind == "freedom":
+        wanted.append(hand_objective(freedoms, held.number, held.value))
+    by_hand = held is not None and (held.kind == "freedom" or held.number == PULL)
+    lock = tuple(freedoms[k].name for k in sorted(setup.locked))
+    options = {} if by_hand else {name: value for name, value in setup.options.items() if value is not None}
+    rest = any(one is not None for one in setup.rests)
+    return Plan(tuple(wanted), "lm" if by_hand else setup.solver, lock, rest, options)
+
+
+def hand_objective(freedoms: tuple[Freedom, ...], number: int, value: float) -> JointValues:
+    """A freedom where a hand has it: above usual goals, below pins. What follows another asks it of that one."""
+    freedom, number_there = driven(freedoms, number, value)
+    return JointValues(
+        {freedom.name: number_there}, turns="exact", level=1, tolerance=FINE, angle_tolerance=FINE, name=HAND
+    )
+
+
+def driven(freedoms: tuple[Freedom, ...], number: int, value: float) -> tuple[Freedom, float]:
+    """The freedom that has to move for freedom `number` to have a value, and the value that it needs."""
+    freedom = freedoms[number]
+    if freedom.leader < 0:
+        return freedom, value
+    if freedom.ratio == 0.0:
+        raise Refused(f"{freedom.name} follows another joint by a ratio of 0 and cannot be moved")
+    return freedoms[freedom.leader], (value - freedom.offset) / freedom.ratio
+
+
+def aimed(asked: Plan, targets: Mapping[str, Any]) -> Plan:
+    """The same with other targets, by name."""
+    return replace(asked, goals=tuple(one.at(targets[one.name]) if one.name in targets else one for one in asked.goals))
+
+
+def asks_the_same(one: Setup, other: Setup) -> bool:
+    """Whether a solver would not know the difference."""
+    return all(getattr(one, name) is getattr(other, name) for name in ASKED)
+
+
+def changes_the_plan(held: Held | None, before: Held | None) -> bool:
+    """Whether a solver would notice; a goal in the hand is a goal like any other."""
+    return held is not before and any(
+        one is not None and (one.kind == "freedom" or one.riding) for one in (held, before)
+    )

@@ -1,0 +1,309 @@
+"""The mechanism, its background solver and its frames: what moves, and how it is shown."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mechanik.errors import MechanikError
+from mechanik.live import Live, LiveState
+from mechanik.mechanism.door import read_only
+from mechanik.objectives import Terrain
+from mechanik.solvers.options import NAMES, Options
+from mechanik.spatial.array import Array
+from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, hand_objective, plan
+from mechanik.studio.session.setup import Setup, are_alike, write_bounds_and_rests
+from mechanik.studio.session.state_picture import Moment, StatePicture, status_of
+from mechanik.studio.session.table import Table
+
+USUAL: dict[str, Any] = {name: getattr(Options(), name) for name in NAMES if name != "max_seconds"} | {"restarts": 0}
+"""Of the options that every method takes; nothing leaps while it is dragged."""
+TICKETS = 32
+"""Bits of our own in the tags of the background solver."""
+SETTLE = 0.25
+"""Seconds that a hand which lets go is waited for at most."""
+
+
+class WaysOut(NamedTuple):
+    """Who hears what comes of it.
+
+    Attributes:
+        show: takes packed frames, from any thread.
+        heard: takes each state, in the solver's thread.
+        announce: tells pages of the goals of a setup, before the first frame that has them; returns their order.
+    """
+
+    show: Callable[[bytes], None]
+    heard: Callable[[LiveState], None]
+    announce: Callable[[Setup], int]
+
+
+class Stage:
+    """A table, how it is set up, and a `Live` that follows.
+
+    All methods are for one thread at a time; states come from the solver's thread, which takes no lock but `_showing`.
+
+    Attributes:
+        running: whether it solves; if not, goals move and the mechanism does not.
+        held: what a hand has taken.
+        latest: the newest state of the solver.
+        tag: of the newest hand; the states that answer it carry it on.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        setup: Setup,
+        q: Array,
+        revision: int,
+        ways_out: WaysOut,
+        running: bool = True,
+    ) -> None:
+        self.table, self.setup, self.running = table, setup, running
+        self.held: Held | None = None
+        self.latest: LiveState | None = None
+        self.tag = 0
+        self._ticket, self._stillness = 0, 0
+        self._show, self._heard, self._announce = ways_out
+        self._showing = threading.RLock()
+        self._sequence = count(1)
+        self._placed: Array | None = read_only(np.array(q))
+        self._is_closed = self._is_muted = False
+        asked = plan(setup, table.anatomy.freedoms, None)
+        self._asked = asked
+        self.live = Live(
+            table.mechanism, asked.goals, asked.solver, q0=q, lock=asked.lock, rest=asked.rest, **asked.options
+        )
+        self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, _grounds(setup))
+        self.live.subscribe(self._arrived)
+
+    # ---- where it stands --------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        """(nq,), read-only."""
+        placed = self._placed
+        return self.live.state.q if placed is None else placed
+
+    @property
+    def asked(self) -> Plan:
+        """What the solver is asked for now."""
+        return self._asked
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves until something is asked for."""
+        state = self.latest
+        if not self.live.running:
+            return True
+        return self._placed is None and state is not None and state.is_at_rest and state.tag == self._live_tag
+
+    def place(self, q: Array, wakes: bool = True) -> None:
+        """Stand at q (nq,) from now on. Without `wakes` it stays there to the bit until something else is asked."""
+        self.live.stop()
+        self.live.move(q)
+        self._aim(None)
+        self._placed = read_only(np.array(q, dtype=np.float64))
+        self.show()
+        if wakes:
+            self.wake()
+
+    @contextmanager
+    def still(self, wakes: bool = True) -> Generator[None]:
+        """Nothing is solved inside, so that several things can be changed at once; afterwards, if it `wakes`."""
+        was_running = self.live.running
+        self.live.stop()
+        self._stillness += 1
+        try:
+            yield
+        except BaseException:
+            wakes = was_running
+            raise
+        finally:
+            self._stillness -= 1
+            if wakes:
+                self.wake()
+
+    def wake(self) -> None:
+        """Solve, unless it is paused."""
+        may = self.running and not self._is_muted and not self._is_closed and not self._stillness
+        if may and not self.live.running:
+            self.live.start()
+
+    def set_running(self, running: bool) -> None:
+        self.running = running
+        if running:
+            self.wake()
+        else:
+            self.live.stop()
+        self.show()
+
+    def mute(self, muted: bool) -> None:
+        """Solve nothing for a while, whatever is asked: something is played."""
+        self._is_muted = muted
+        if muted:
+            self.live.stop()
+        else:
+            self.wake()
+
+    def settle(self) -> None:
+        """Wait a little until the solver has done what it can for the newest hand."""
+        if self.live.running:
+            with suppress(Exception):
+                self.live.solve().result(SETTLE)
+
+    def step(self) -> None:
+        """One iteration."""
+        self.live.step()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.live.dispose()
+
+    # ---- what is asked of it ----------------------------------------------------------------
+
+    def apply(self, setup: Setup, held: Held | None = None) -> None:
+        """Another setup, or another thing in the hand; what cannot be followed is refused, and then all stays."""
+        before, asked = self.setup, plan(setup, self.table.anatomy.freedoms, held)
+        if setup.bounds != before.bounds or setup.rests != before.rests:
+            self._edit(setup, asked)
+        elif not changes_the_plan(held, self.held) and asks_the_same(setup, before):
+            self.setup, self.held, self._asked = setup, held, asked
+            return
+        else:
+            self._ask(asked)
+        order = None if are_alike(setup.goals, before.goals) else self._announce(setup)
+        self.setup, self.held, self._asked = setup, held, asked
+        self._repaint(order)
+        self._aim(None)
+        inside = self.table.mechanism.clamp(self.q) if setup.bounds != before.bounds else self.q
+        if not np.array_equal(inside, self.q):
+            self.place(inside, wakes=False)
+        self.wake()
+        if not self.live.running:
+            self.show()
+
+    def retarget(self, setup: Setup, targets: Mapping[str, Any]) -> None:
+        """As `apply`, where nothing is new but targets of objectives, which are given by name."""
+        known = {one.name for one in self._asked.goals}
+        targets = {name: target for name, target in targets.items() if name in known}
+        asked = aimed(self._asked, targets)  # raises if one is no target
+        self.setup, self._asked = setup, asked
+        self._repaint()  # before the solver hears of it: the state that answers shows the goals that it answers
+        if targets:
+            self._aim(asked.targets(targets))
+        self.wake()
+        if not targets or not self.live.running:
+            self.show()
+
+    def drive(self, value: float) -> None:
+        """The hand has its freedom at that value."""
+        assert self.held is not None
+        self.held = replace(self.held, value=value)
+        wanted = hand_objective(self.table.anatomy.freedoms, self.held.number, value)
+        self._asked = replace(self._asked, goals=(*self._asked.goals[:-1], wanted))
+        self._aim(self._asked.targets({wanted.name: dict(wanted.values)}))
+        self.wake()
+        if not self.live.running:
+            self.show()
+
+    def reorder(self, order: int) -> None:
+        """From now on frames belong to the `Goals` of that order."""
+        self.picture = replace(self.picture, order=order)
+
+    def renumber(self, revision: int) -> None:
+        """From now on frames belong to the `Model` of that revision."""
+        self.picture = replace(self.picture, revision=revision)
+
+    # ---- frames -----------------------------------------------------------------------------
+
+    def show(self, q: Array | None = None) -> None:
+        """A frame of it as it stands, or as it would stand at q."""
+        state = self.latest
+        status = "PAUSED" if not self.running else "IDLE" if state is None else status_of(state)
+        moment = Moment(status, self.tag, is_at_rest=True)
+        if state is not None:
+            moment = replace(moment, iterations=state.iterations, seconds=state.seconds)
+        with self._showing:
+            if not self._is_closed:
+                self._show(self.picture.pack(self.q if q is None else q, next(self._sequence), moment))
+
+    def show_riding(self, q: Array, riding: Mapping[int, Array]) -> None:
+        """A frame of how it would stand at q, with goals that come along; see `Held.riding`."""
+        with self._showing:
+            picture = replace(self.picture, riding=riding)
+            self._show(picture.pack(q, next(self._sequence), Moment("IDLE", self.tag, is_at_rest=False)))
+
+    def _arrived(self, state: LiveState) -> None:
+        """In the solver's thread."""
+        with self._showing:
+            if self._is_closed or len(state.q) != self.picture.anatomy.nq:
+                return
+            status = None if self._asked.goals or state.problem else "IDLE"
+            moment = Moment.of(state, state.tag >> TICKETS, status=status)
+            self._show(self.picture.pack(state.q, next(self._sequence), moment))
+            self.latest, self._placed = state, None
+        self._heard(state)
+
+    def _repaint(self, order: int | None = None) -> None:
+        riding: Mapping[int, Array] = {} if self.held is None else self.held.riding
+        terrain = self.picture.terrain
+        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in self.setup.goals):
+            terrain = _grounds(self.setup)
+        self.picture = replace(
+            self.picture,
+            order=self.picture.order if order is None else order,
+            goals=self.setup.goals,
+            riding=riding,
+            terrain=terrain,
+            anatomy=self.table.anatomy,
+        )
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _aim(self, targets: Any) -> None:
+        self._ticket = (self._ticket + 1) % (1 << TICKETS)
+        self.live.aim(targets, self._live_tag)
+
+    @property
+    def _live_tag(self) -> int:
+        """Of the newest thing that was asked for: the tag of the newest hand, and a number of our own behind it, by
+        which a state is known to answer what came without a hand."""
+        return self.tag << TICKETS | self._ticket
+
+    def _ask(self, asked: Plan) -> None:
+        # a background solver keeps what every method takes: what is not given any more is as usual again
+        usual = {name: USUAL[name] for name in self._asked.options if name in USUAL and name not in asked.options}
+        options = {**usual, **asked.options}
+        self.live.set(goals=asked.goals, solver=asked.solver, lock=asked.lock, rest=asked.rest, **options)
+
+    def _edit(self, setup: Setup, asked: Plan) -> None:
+        """Other limits or rests: the mechanism itself changes, or, if that is refused, does not."""
+        table, before = self.table, self.setup
+        try:
+            with self.live.edit() as mechanism:
+                write_bounds_and_rests(mechanism, table.anatomy.freedoms, setup)
+                self._ask(asked)
+        except MechanikError:
+            with self.live.edit() as mechanism:
+                write_bounds_and_rests(mechanism, table.anatomy.freedoms, before)
+                self._ask(self._asked)
+            raise
+        table.refresh()
+
+
+def _grounds(setup: Setup) -> dict[int, Terrain]:
+    """For each goal that stands on the ground, the ground as its ball feels it."""
+    if setup.terrain is None:
+        return {}
+    return {
+        goal.number: setup.terrain.raised_by(goal.sizes[0]) if goal.sizes[0] > 0.0 else setup.terrain
+        for goal in setup.goals
+        if goal.kind == "on_terrain"
+    }

@@ -1,0 +1,105 @@
+"""What a session tells its pages, and when all of it has to be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from mechanik.objectives import Terrain
+from mechanik.studio.messages import events
+from mechanik.studio.messages.events import TerrainInfo
+from mechanik.studio.session.freedoms import freedom_infos
+from mechanik.studio.session.model_info import ball_around, model_info
+from mechanik.studio.session.setup import Setup
+
+if TYPE_CHECKING:
+    from mechanik.studio.session.session import Session
+
+
+class Telling:
+    """A part of `Session`."""
+
+    def greet(self) -> None:
+        """Tell a page that has just come all that it must know."""
+        session = cast("Session", self)
+        with session.lock:
+            session.tell_scene()
+            session.tell(session.recorder.info())
+            session.tell(session.history.info())
+            if session.stage is not None:
+                session.tell_all(resets_view=True, is_new=False)  # of the same order: others may look on
+                session.stage.show()
+            else:
+                session.tell_solving()
+
+    def tell_all(self, resets_view: bool, is_new: bool = True) -> None:
+        """The model, its goals, and how it is solved."""
+        session = cast("Session", self)
+        stage = session.on_stage
+        if is_new:
+            session.revision += 1
+            stage.renumber(session.revision)
+        session.radius = ball_around(stage.table.mechanism, stage.table.anatomy.poses(stage.q))[1]
+        session.tell(self.model(resets_view))
+        session.tell_goals(is_new)
+        session.tell_solving()
+        if is_new:
+            session.tell(session.history.info())
+            session.tell(session.recorder.info())
+            stage.show()
+
+    def model(self, resets_view: bool = True) -> events.Model:
+        """As pages are told."""
+        session = cast("Session", self)
+        stage = session.on_stage
+        setup = stage.setup
+        return model_info(stage.table, stage.q, session.revision, setup.locked, setup.hidden, resets_view)
+
+    def tell_goals(self, is_new: bool = True) -> None:
+        """All goals, as they are set up."""
+        session = cast("Session", self)
+        stage = session.on_stage
+        session.order -= not is_new
+        stage.reorder(self.announce(stage.setup))
+        if is_new and stage.is_at_rest:
+            stage.show()
+
+    def announce(self, setup: Setup) -> int:
+        """Tell the goals of a setup, and return the order under which frames have them."""
+        session = cast("Session", self)
+        session.order += 1
+        links = session.on_stage.table.anatomy.links
+        session.tell(events.Goals(session.order, [goal.info(links[goal.link]) for goal in setup.goals]))
+        return session.order
+
+    def tell_freedoms(self) -> None:
+        session = cast("Session", self)
+        stage = session.on_stage
+        session.tell(
+            events.Freedoms(freedom_infos(session.mechanism, stage.table.anatomy.freedoms, stage.setup.locked))
+        )
+
+    def tell_solving(self) -> None:
+        session = cast("Session", self)
+        setup = Setup() if session.stage is None else session.stage.setup
+        session.tell(events.Solving(session.running, setup.solver, dict(setup.options)))
+
+    def tell_scene(self) -> None:
+        session = cast("Session", self)
+        scene, terrain = session.scene, None if session.stage is None else session.stage.setup.terrain
+        if scene is None:
+            session.tell(events.Scene("", "", "", [], session.curves, terrain_info(terrain), False))
+            return
+        ground = terrain_info(terrain)
+        told = events.Scene(
+            scene.name, scene.title, scene.about, scene.controls(), session.curves, ground, scene.shows_collisions
+        )
+        session.tell(told)
+
+
+def terrain_info(terrain: Terrain | None) -> TerrainInfo | None:
+    """As a page is told."""
+    if terrain is None:
+        return None
+    rows, columns = terrain.heights.shape
+    x, y = terrain.origin.tolist()
+    return TerrainInfo(columns, rows, terrain.cell, (x, y), terrain.heights.ravel().tolist())

@@ -1,0 +1,29 @@
+"""When the server ends, the page says so and what to do; what was in the hand is let go."""
+
+from browser_checks import choose_goal, named
+from studio_driving import Studio, studio_process
+
+
+def test_a_page_whose_server_has_ended_says_so(browser):
+    with studio_process("panda") as server:
+        studio = Studio.open(browser, server.link)
+        try:
+            studio.wait("m.store.model && m.store.frame && m.store.goals.length")
+            assert not studio.page.is_visible(named("start")), "what the command named is open"
+            number = choose_goal(studio)
+            x, y = studio.goal_on_screen(number)
+            studio.page.mouse.move(x, y)
+            studio.page.mouse.down()
+            studio.page.mouse.move(x + 20, y)
+            assert studio.eval("m.hands.isDragging")
+            server.process.kill()
+            studio.page.wait_for_selector(named("banner"))
+            assert "ended" in studio.page.inner_text(named("banner"))
+            assert not studio.eval("m.hands.isDragging")
+            studio.page.mouse.up()
+            studio.page.keyboard.press("Delete")  # nobody hears it, and it says so
+            studio.page.wait_for_selector(named("toast-error"))
+            assert "not connected" in studio.page.inner_text(named("toast-error"))
+            assert [line for line in studio.complaints if "page error" in line] == []
+        finally:
+            studio.close()

@@ -1,0 +1,62 @@
+"""The start page, the looks of it, and coming back to it."""
+
+import numpy as np
+import pytest
+from browser_checks import check_drag, named, pixels
+
+import mechanik as mk
+from mechanik.studio.scenes import SCENES
+
+
+def test_it_shows_every_scene_and_mechanism_with_a_picture(open_studio):
+    studio = open_studio(width=1280, height=800)
+    assert studio.page.is_visible(named("start"))
+    for name in SCENES:
+        assert studio.page.locator(named(f"open-scene-{name}")).count() == 1
+    for name in mk.gallery.names():
+        assert studio.page.locator(named(f"open-gallery-{name}")).count() == 1
+    studio.eval("(document.querySelectorAll('.card img').forEach((img) => (img.loading = 'eager')), 1)")
+    studio.wait("[...document.querySelectorAll('.card img')].every((img) => img.complete && img.naturalWidth > 100)")
+    cards, pictures = studio.eval("['.card', '.card img'].map((what) => document.querySelectorAll(what).length)")
+    assert cards == pictures == len(SCENES) + len(mk.gallery.names())
+
+
+def test_a_search_finds_and_enter_opens(open_studio):
+    studio = open_studio()
+    studio.page.fill(named("search"), "stewart")
+    assert studio.page.locator(".card").count() == 1
+    studio.page.fill(named("search"), "no such thing")
+    assert "no such thing" in studio.page.inner_text(named("start"))
+    studio.page.fill(named("search"), "stewart")
+    studio.page.press(named("search"), "Enter")
+    studio.wait("m.store.model?.name.includes('stewart') && m.store.frame")
+    assert not studio.page.is_visible(named("start"))
+    studio.page.click(named("home"))
+    assert studio.page.is_visible(named("start"))
+    studio.page.keyboard.press("Escape")
+    studio.page.keyboard.press("Escape")
+    assert not studio.page.is_visible(named("start")), "Esc leads back to the mechanism"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_is_as_light_or_dark_as_the_person_likes(open_studio, theme):
+    studio = open_studio("gallery", "panda", theme=theme)
+    brightness = {theme: np.median(pixels(studio.still()))}
+    other = "dark" if theme == "light" else "light"
+    studio.page.click(named("theme"))
+    assert studio.eval("document.documentElement.dataset.theme") == other
+    brightness[other] = np.median(pixels(studio.still()))
+    assert brightness["dark"] < 80 < 150 < brightness["light"]
+    studio.page.reload()
+    studio.wait("window.mechanik?.store.welcome")
+    assert studio.eval("m.store.display.theme") == other, "it is remembered"
+
+
+def test_after_a_reload_everything_works_anew(open_studio):
+    studio = open_studio("gallery", "delta_robot")
+    check_drag(studio)
+    studio.page.reload()
+    studio.wait("window.mechanik?.store.welcome")
+    assert studio.eval("location.search") == "", "the token is not in the address"
+    studio.show("gallery", "panda")
+    check_drag(studio)

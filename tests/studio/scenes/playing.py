@@ -1,0 +1,89 @@
+"""A scene on a session without a page: opened, set and played, with all that it showed."""
+
+import time
+
+import numpy as np
+
+from mechanik.studio.messages.events import Notice
+from mechanik.studio.messages.frames import STATUSES, read_state
+from mechanik.studio.messages.requests import OpenScene, SetControl
+from mechanik.studio.scenes import SCENES
+from mechanik.studio.session.session import Session
+
+STEP = 1 / 30
+"""Seconds from one tick to the next."""
+
+
+class Played:
+    """A session with a scene on it; `frames` and `told` are what it sent."""
+
+    def __init__(self, name):
+        self.frames, self.told = [], []
+        self.session = Session(self.told.append, self.frames.append, scenes=SCENES)
+        self.now = 0.0
+        self.session.ask(OpenScene(name))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.session.close()
+
+    @property
+    def scene(self):
+        assert self.session.scene is not None, [one.text for one in self.told if isinstance(one, Notice)]
+        return self.session.scene
+
+    @property
+    def mechanism(self):
+        return self.session.mechanism
+
+    @property
+    def q(self):
+        return self.session.q
+
+    def set(self, name, value):
+        self.session.ask(SetControl(name, value))
+
+    def tick(self, times=1, follows=False):
+        """So many ticks; `follows`: each waits until the mechanism has come to rest."""
+        for _ in range(times):
+            self.now += STEP
+            self.session.tick(self.now)
+            if follows:
+                self.rest()
+        assert self.scene is not None
+
+    def rest(self):
+        """Wait until the solver has done all that it can for the newest goals."""
+        state = self.session.live.solve().result(20)
+        end = time.monotonic() + 20
+        while not np.array_equal(self.q, state.q):  # the session hears of it a moment later
+            assert time.monotonic() < end, "the session has not heard of it"
+            time.sleep(1e-4)
+
+    def states(self):
+        return [read_state(frame) for frame in self.frames]
+
+    def check(self):
+        """What holds at every moment of every scene."""
+        for state in self.states():
+            assert np.isfinite(state.links).all()
+            assert np.isfinite(state.values).all()
+            status = STATUSES[int(state.header.status)]
+            assert status not in ("DIVERGED", "OPEN", "PROBLEM"), status
+            # loops are shut at every moment, and to rounding where the goals are met
+            assert np.all(state.closures < (1e-8 if status == "CONVERGED" else 1e-6))
+
+
+def settings_of(control):
+    """Every choice and both sides of a switch, a slider low, high, in the middle and where it was."""
+    match control.kind:
+        case "slider":
+            return [control.low, control.high, (control.low + control.high) / 2, control.value]
+        case "switch":
+            return [not control.value, control.value]
+        case "choice":
+            return [*control.choices, control.value]
+        case _:
+            return [True]

@@ -1,0 +1,123 @@
+"""Scenes that stand on something: feet and wheels are where they should be."""
+
+import math
+
+import numpy as np
+import pytest
+from playing import Played
+
+from mechanik.gallery.rover import WHEELS
+from mechanik.studio.scenes.humanoid import SOLE, centre_of_mass
+from mechanik.studio.scenes.jansen import LEGS, foot_way, leg_places, legs_on_a_shaft, own_angle
+from mechanik.studio.scenes.rover import make_ground
+from mechanik.studio.scenes.walker import FEET
+
+
+@pytest.mark.parametrize("height", [0.0, 0.6, 1.2])
+def test_all_wheels_of_the_rover_touch_wherever_it_drives(height):
+    with Played("rover") as played:
+        played.set("height", height)
+        played.set("motion", "eight")
+        for _ in range(4):
+            played.tick(15, follows=True)
+            centres = played.mechanism.poses(played.q, WHEELS)[:, :3, 3]
+            rolling = played.scene.rolling
+            assert np.abs(centres[:, 2] - rolling.height(centres[:, 0], centres[:, 1])).max() < 1e-6
+            assert played.scene.read_out()[0] == "wheels touch: 6 of 6"
+
+
+def test_a_rover_that_is_dropped_settles_on_its_wheels_and_hangs_shut_if_it_may_not_iterate():
+    with Played("rover") as played:
+        played.rest()
+        stood = played.mechanism.pose("body", played.q)
+        for iterations in (1.0, 10.0, 100.0):
+            played.set("iterations", iterations)
+            played.set("settle", True)
+            played.rest()
+            played.check()
+            if iterations == 1.0:
+                assert played.scene.read_out()[0] == "wheels touch: 0 of 6"
+                continue
+            np.testing.assert_allclose(played.mechanism.pose("body", played.q), stood, atol=1e-5)
+
+
+def test_the_ground_is_as_high_as_asked_and_another_number_is_another_ground():
+    one, same, other = (make_ground(0.8, 0.5, seed).heights for seed in (1, 1, 2))
+    assert np.ptp(one) == pytest.approx(0.8)
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 0.1
+
+
+def test_standing_feet_of_the_walker_stay_on_the_ground_and_go_back_together():
+    with Played("walker") as played:
+        played.set("motion", "walk")
+        before = None
+        for _ in range(20):
+            played.tick(follows=True)
+            feet = played.mechanism.poses(played.q, FEET)[:, :3, 3]
+            standing = feet[:, 2] < 1e-9
+            assert standing.sum() >= 3
+            assert feet[:, 2].min() > -1e-6
+            if before is not None:
+                both = standing & before[1]
+                moved = (feet - before[0])[both]
+                assert np.ptp(moved, axis=0).max() < 1e-6
+            before = feet, standing
+
+
+def test_a_foot_that_is_switched_off_is_let_go_and_one_switched_on_is_held_again():
+    with Played("walker") as played:
+        played.set("foot3", False)
+        assert [goal.name for goal in played.session.goals if goal.pinned] == [f"foot{k}" for k in (1, 2, 4, 5, 6)]
+        played.set("foot3", True)
+        assert sum(goal.pinned for goal in played.session.goals) == 6
+
+
+@pytest.mark.parametrize("motion", ["wave", "reach", "squat"])
+def test_the_humanoid_in_balance_keeps_its_centre_of_mass_over_its_soles(motion):
+    with Played("humanoid") as played:
+        played.set("motion", motion)
+        for _ in range(8):
+            played.tick(5, follows=True)
+            x, y, _ = centre_of_mass(played.mechanism, played.q)
+            ankles = played.mechanism.poses(played.q, ["left_foot", "right_foot"])[:, :3, 3]
+            assert ankles[:, 0].min() + SOLE[:, 0].min() < x < ankles[:, 0].max() + SOLE[:, 0].max()
+            assert ankles[:, 1].min() + SOLE[:, 1].min() < y < ankles[:, 1].max() + SOLE[:, 1].max()
+
+
+@pytest.mark.parametrize("count", LEGS.values())
+def test_all_cranks_of_jansens_animal_are_one_shaft(count):
+    """Legs of a pair share a pin, and pairs are a third of a turn apart."""
+    animal = legs_on_a_shaft(count)
+    for angle in (0.0, 1.0, 4.0):
+        q = animal.configuration({"crank_joint1": angle})
+        for k, (_, ahead, y) in enumerate(leg_places(count), start=1):
+            pin = animal.pose(f"crank{k}", q) @ np.array([0.15, 0.0, 0.0, 1.0])
+            np.testing.assert_allclose(
+                pin[:3], (0.15 * math.cos(angle + ahead), y, 0.15 * math.sin(angle + ahead)), atol=1e-12
+            )
+
+
+def test_jansens_animal_stands_on_its_lowest_foot_which_does_not_slip():
+    with Played("jansen") as played:
+        count = LEGS[played.scene.word("legs")]
+        feet = [f"foot{k}" for k in range(1, count + 1)]
+        before, ahead = None, []
+        for _ in range(40):
+            played.tick(follows=True)
+            places = played.mechanism.poses(played.q, feet)[:, :3, 3]
+            # the feet's way is known every two degrees; between them it is a straight line
+            assert abs(places[:, 2].min()) < 1e-3
+            ahead.append(float(played.mechanism.pose("chassis", played.q)[0, 3]))
+            if before is not None:
+                lowest = int(np.argmin(places[:, 2]))
+                assert abs(places[lowest, 0] - before[lowest, 0]) < 2e-3
+            before = places
+        assert all(np.diff(ahead) > 0)
+
+
+def test_a_leg_turned_around_sees_its_crank_mirrored():
+    assert own_angle(False, 0.5, 1.0) == 1.5
+    assert own_angle(True, 0.5, 1.0) == math.pi - 1.5
+    way = foot_way()
+    np.testing.assert_allclose(way[0], way[-1], atol=1e-9)

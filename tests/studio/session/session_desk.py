@@ -1,0 +1,121 @@
+"""A session with all that it tells and shows kept, and with the waiting that its background solver needs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mechanik.studio.messages.events import Event, Goals, Model
+from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, Hand, StateFrame, read_state
+from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, OpenGallery, Release, Request
+from mechanik.studio.session import Session
+
+E = TypeVar("E", bound=Event)
+PATIENCE = 20.0
+
+
+class Desk:
+    def __init__(self, gallery: str = "", **options: Any) -> None:
+        self.events: list[Event] = []
+        self.frames: list[bytes] = []
+        self.session = Session(self.events.append, self.frames.append, **options)
+        self.tag = 0
+        self.now = 0.0
+        if gallery:
+            self.ask(OpenGallery(gallery))
+            self.rest()
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.session.close()
+
+    def ask(self, request: Request) -> None:
+        self.session.ask(request)
+
+    def last(self, kind: type[E]) -> E:
+        return next(event for event in reversed(self.events) if isinstance(event, kind))
+
+    def all(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def model(self) -> Model:
+        return self.last(Model)
+
+    @property
+    def goals(self) -> Goals:
+        return self.last(Goals)
+
+    @property
+    def frame(self) -> StateFrame:
+        """The newest of the main layer."""
+        return next(state for state in map(read_state, reversed(self.frames)) if state.header.layer == 0)
+
+    def rest(self) -> StateFrame:
+        """Wait until nothing moves, and the newest frame says so."""
+        stage = self.session.on_stage
+        self.wait(lambda: stage.is_at_rest and np.array_equal(self._links(), self._frame_links()))
+        return self.frame
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < until, "nothing came of it"
+            time.sleep(0.001)
+
+    def tick(self, seconds: float = 0.1) -> None:
+        self.now += seconds
+        self.session.tick(self.now)
+
+    def hold_goal(self, number: int, pose: Any) -> None:
+        self.tag += 1
+        self.session.hand(Hand(HAND_GOAL, self.tag, number, tuple(float(one) for one in pose)))
+
+    def hold_freedom(self, number: int, value: float) -> None:
+        self.tag += 1
+        self.session.hand(Hand(HAND_FREEDOM, self.tag, number, (value,)))
+
+    def answered(self) -> StateFrame:
+        """Wait until the newest hand is answered and nothing moves."""
+        stage = self.session.on_stage
+        self.wait(lambda: stage.is_at_rest and self.frame.header.tag == self.tag)
+        return self.rest()
+
+    def drag(self, number: int, shift: Any, steps: int = 5) -> StateFrame:
+        """Take a goal, move it on a straight way, let go; the state at rest before it is let go."""
+        start = np.array(self.session.on_stage.setup.goal(number).pose)
+        self.ask(GrabGoal(number))
+        for k in range(1, steps + 1):
+            self.hold_goal(number, [*(start[:3] + np.array(shift) * k / steps), *start[3:]])
+        found = self.answered()
+        self.ask(Release())
+        return found
+
+    def turn(self, freedom: int, value: float, steps: int = 5) -> StateFrame:
+        """Take a freedom by hand, move it to a value, let go; the state at rest after that."""
+        self.ask(GrabFreedom(freedom))
+        start = self.frame.values[self.model.freedoms[freedom].value]
+        for k in range(1, steps + 1):
+            self.hold_freedom(freedom, start + (value - start) * k / steps)
+            self.answered()
+        self.ask(Release())
+        return self.rest()
+
+    def freedom(self, name: str) -> int:
+        return [one.name for one in self.model.freedoms].index(name)
+
+    def _links(self) -> np.ndarray:
+        return self.session.mechanism.poses(self.session.q)[:, :3, 3]
+
+    def _frame_links(self) -> np.ndarray:
+        return self.frame.links[:, :3]
+
+
+def threads_of_live() -> int:
+    return sum(one.name == "mechanik live" for one in threading.enumerate())

@@ -1,0 +1,227 @@
+"""Random requests in random order: nothing but refusals is raised, and what is shown fits to what was told."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any, get_args
+
+import numpy as np
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from session_desk import Desk
+
+from mechanik.errors import MechanikError
+from mechanik.studio.messages import requests as ask
+from mechanik.studio.messages.events import History
+from mechanik.studio.messages.frames import PULL, read_state
+from mechanik.studio.messages.write import write_event
+
+NAMES = ("planar_3r", "four_bar", "gripper", "two_arms", "rover")
+small = st.floats(-0.3, 0.3)
+vectors = st.tuples(small, small, small)
+indices = st.integers(0, 30)
+
+
+class AnyRequests(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk = Desk()
+        self.seen = 0
+        self.desk.ask(ask.OpenGallery("four_bar"))
+
+    def teardown(self) -> None:
+        self.desk.session.close()
+
+    def try_to(self, request: ask.Request) -> None:
+        """Carry it out; if it is refused, nothing that undo would bring back has changed, but that a hand lets go of
+        what it holds and that what is played stops."""
+        stage = self.desk.session.on_stage
+        is_busy = stage.held is not None or self.desk.session.recorder.is_playing
+        before, table = stage.setup, stage.table
+        with suppress(MechanikError):
+            self.desk.ask(request)
+            return
+        assert self.desk.session.on_stage.table is table
+        assert is_busy or self.desk.session.on_stage.setup is before
+
+    @rule(name=st.sampled_from(NAMES))
+    def open(self, name: str) -> None:
+        self.try_to(ask.OpenGallery(name))
+
+    @rule(kind=st.sampled_from(get_args(ask.GoalKind)), link=indices, at=vectors, pinned=st.booleans())
+    def add_goal(self, kind: Any, link: int, at: Any, pinned: bool) -> None:
+        links = list(self.desk.session.mechanism.links)
+        self.try_to(ask.AddGoal(kind, links[link % len(links)], at, pinned=pinned))
+
+    @rule(which=indices, level=st.integers(0, 3), weight=st.floats(0.0, 2.0), enabled=st.booleans())
+    def change_goal(self, which: int, level: int, weight: float, enabled: bool) -> None:
+        self.try_to(ask.ChangeGoal(self.number(which), weight=weight, level=level, enabled=enabled))
+
+    @rule(which=indices, kind=st.sampled_from(get_args(ask.GoalKind)))
+    def change_kind(self, which: int, kind: Any) -> None:
+        self.try_to(ask.ChangeGoal(self.number(which), kind=kind))
+
+    @rule(which=indices, shift=vectors)
+    def move_goal(self, which: int, shift: Any) -> None:
+        goals = self.desk.session.goals
+        if goals:
+            goal = goals[which % len(goals)]
+            pose = (*(one + other for one, other in zip(goal.pose[:3], shift, strict=True)), *goal.pose[3:])
+            self.try_to(ask.MoveGoal(goal.number, pose))
+
+    @rule(which=indices)
+    def remove_goal(self, which: int) -> None:
+        self.try_to(ask.RemoveGoal(self.number(which)))
+
+    @rule(which=indices, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
+    def drag_goal(self, which: int, shifts: list[Any], lets_go: bool) -> None:
+        goals = self.desk.session.goals
+        if not goals:
+            return
+        goal = goals[which % len(goals)]
+        self.try_to(ask.GrabGoal(goal.number))
+        self.drag(goal.number, goal.pose, shifts, lets_go)
+
+    @rule(link=indices, at=vectors, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
+    def pull(self, link: int, at: Any, shifts: list[Any], lets_go: bool) -> None:
+        links = list(self.desk.session.mechanism.links)
+        self.try_to(ask.PullLink(links[link % len(links)], at))
+        goals = self.desk.session.goals
+        if goals and goals[-1].number == PULL:
+            self.drag(PULL, goals[-1].pose, shifts, lets_go)
+
+    def drag(self, number: int, pose: Any, shifts: list[Any], lets_go: bool) -> None:
+        for shift in shifts:
+            self.desk.hold_goal(number, [*(np.array(pose[:3]) + shift), *pose[3:]])
+        if lets_go:
+            self.try_to(ask.Release())
+
+    @rule(which=indices, values=st.lists(st.floats(-2, 2), max_size=4), lets_go=st.booleans())
+    def drag_freedom(self, which: int, values: list[float], lets_go: bool) -> None:
+        freedom = which % max(1, len(self.desk.model.freedoms))
+        try:
+            self.desk.ask(ask.GrabFreedom(freedom))
+        except MechanikError:
+            return
+        for value in values:
+            self.desk.hold_freedom(freedom, value)
+        if lets_go:
+            self.try_to(ask.Release())
+
+    @rule(which=indices, value=st.floats(-2, 2))
+    def set_freedom(self, which: int, value: float) -> None:
+        self.try_to(ask.SetFreedom(which, value))
+
+    @rule(which=indices, lower=st.none() | st.floats(-2, 0.5), upper=st.none() | st.floats(-0.5, 2))
+    def set_limits(self, which: int, lower: float | None, upper: float | None) -> None:
+        self.try_to(ask.SetLimits(which, lower, upper))
+
+    @rule(which=indices, locked=st.booleans())
+    def set_locked(self, which: int, locked: bool) -> None:
+        self.try_to(ask.SetLocked(which, locked))
+
+    @rule(which=indices, value=st.none() | small)
+    def set_rest(self, which: int, value: float | None) -> None:
+        self.try_to(ask.SetRest(which, value))
+
+    @rule(where=st.sampled_from(["home", "neutral", "random", "nowhere"]))
+    def go_to(self, where: str) -> None:
+        self.try_to(ask.GoTo(where))
+
+    @rule(solver=st.sampled_from(["lm", "dls", "jacobian_transpose", "ccd", "fabrik", "nobody"]))
+    def set_solver(self, solver: str) -> None:
+        self.try_to(ask.SetSolver(solver, {}))
+
+    @rule(running=st.booleans())
+    def set_running(self, running: bool) -> None:
+        self.try_to(ask.SetRunning(running))
+
+    @rule()
+    def one_step(self) -> None:
+        self.try_to(ask.OneStep())
+
+    @rule(on=st.booleans())
+    def record(self, on: bool) -> None:
+        self.try_to(ask.RecordMotion(on))
+
+    @rule(on=st.booleans(), looped=st.booleans())
+    def play(self, on: bool, looped: bool) -> None:
+        self.try_to(ask.Play(on, looped=looped))
+
+    @rule(when=st.floats(0, 2))
+    def seek(self, when: float) -> None:
+        self.try_to(ask.Seek(when))
+
+    @rule(kind=st.sampled_from(["csv", "mechanism", "urdf"]))
+    def export(self, kind: Any) -> None:
+        self.try_to(ask.Export(kind))
+
+    @rule(link=indices, visible=st.booleans())
+    def show_links(self, link: int, visible: bool) -> None:
+        links = list(self.desk.session.mechanism.links)
+        self.try_to(ask.ShowLinks([links[link % len(links)]], visible))
+
+    @rule(solvers=st.lists(st.sampled_from(["dls", "ccd", "fabrik"]), max_size=2))
+    def compare(self, solvers: list[str]) -> None:
+        self.try_to(ask.Compare(solvers))
+
+    @precondition(lambda self: self.desk.last(History).undo)
+    @rule()
+    def undo(self) -> None:
+        self.desk.ask(ask.Undo())
+
+    @precondition(lambda self: self.desk.last(History).redo)
+    @rule()
+    def redo(self) -> None:
+        self.desk.ask(ask.Redo())
+
+    @rule(seconds=st.floats(0.01, 0.3))
+    def time_goes_on(self, seconds: float) -> None:
+        self.desk.tick(seconds)
+        time.sleep(0.002)
+
+    @rule()
+    def greet(self) -> None:
+        self.desk.session.greet()
+
+    @invariant()
+    def frames_fit_to_what_was_told(self) -> None:
+        """Each frame has as much of everything as the model and the goals that it says it belongs to."""
+        models = {model.revision: model for model in self.desk.all(type(self.desk.model))}
+        goals = {told.order: told for told in self.desk.all(type(self.desk.goals))}
+        frames = self.desk.frames[self.seen :]
+        self.seen += len(frames)
+        for frame in map(read_state, frames):
+            model, told = models[int(frame.header.revision)], goals[int(frame.header.order)]
+            assert len(frame.links) == len(model.links)
+            assert len(frame.values) == sum(3 if one.kind == "ball" else 1 for one in model.freedoms)
+            assert len(frame.closures) == len(model.closures)
+            assert len(frame.goals) == len(told.goals)
+            assert all(np.isfinite(part).all() for part in (frame.links, frame.values, frame.goals, frame.closures))
+
+    @invariant()
+    def all_that_was_told_can_be_written(self) -> None:
+        assert all(write_event(event) for event in self.desk.events[-5:])
+
+    @invariant()
+    def it_stands_inside_its_limits(self) -> None:
+        session = self.desk.session
+        assert len(session.q) == session.mechanism.nq
+        assert np.isfinite(session.q).all()
+        assert not session.live.errors, session.live.errors
+
+    def number(self, which: int) -> int:
+        goals = self.desk.session.goals
+        return goals[which % len(goals)].number if goals else 99
+
+
+AnyRequests.TestCase.settings = settings(
+    max_examples=10,
+    stateful_step_count=25,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    report_multiple_bugs=False,
+)
+TestAnyRequests = AnyRequests.TestCase

@@ -1,0 +1,108 @@
+"""The mechanism edited as text while it is looked at."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import MechanikError
+from mechanik.studio.messages.events import Model
+from mechanik.studio.messages.requests import EditModel, Redo, SetFreedom, Undo
+
+ROWS = [[0.1, 0.0, 1.5, 0.0], [0.0, 0.4, 0.0, 0.0], [0.0, 0.3, 0.0, 0.0]]
+
+
+def dh(rows: list[list[float]]) -> str:
+    table = {"convention": "classic", "columns": "d a alpha theta", "degrees": False, "rows": rows}
+    return json.dumps({"mechanik": 1, "dh": table})
+
+
+def arm(lengths: list[float]) -> str:
+    return mk.formats.write_json(mk.arm_2d(lengths, name="arm"))
+
+
+def test_rows_of_a_table_make_the_arm_and_values_and_the_goal_are_kept() -> None:
+    with Desk() as desk:
+        text = dh(ROWS)
+        desk.session.open(mk.load(text), source=("dh", text))
+        desk.rest()
+        assert desk.model.source == text
+        desk.ask(SetFreedom(1, 0.3))
+        goal = desk.session.goals[0]
+        revision = desk.model.revision
+        longer = dh([*ROWS, [0.0, 0.2, 0.0, 0.1]])
+        desk.ask(EditModel("dh", longer))
+        assert desk.model.revision == revision + 1
+        assert desk.model.source == longer
+        assert len(desk.model.freedoms) == 4
+        assert desk.session.goals[0].link == goal.link == "tool"
+        assert desk.session.goals[0].pose == goal.pose, "the goal stays, and the arm comes to it"
+        assert desk.rest().goals[0][7] < 1e-5
+        desk.ask(Undo())
+        assert len(desk.model.freedoms) == 3
+        assert desk.session.q[1] == pytest.approx(0.3)
+        desk.ask(Redo())
+        assert len(desk.model.freedoms) == 4
+
+
+def test_values_are_kept_by_the_names_of_joints() -> None:
+    with Desk() as desk:
+        desk.session.open(mk.arm_2d([0.5, 0.4, 0.3]), goals=())
+        desk.session.place([0.1, 0.2, 0.3])
+        desk.ask(EditModel("json", arm([0.5, 0.4, 0.3, 0.2, 0.1])))
+        assert np.allclose(desk.session.q[:3], [0.1, 0.2, 0.3])
+        desk.ask(EditModel("json", arm([0.5])))
+        assert np.allclose(desk.session.q, [0.1])
+
+
+def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
+    with Desk("planar_3r") as desk:
+        other = mk.arm_2d([0.4, 0.3], name="arm")
+        other.links["tool"].name = "hand"
+        desk.ask(EditModel("json", mk.formats.write_json(other)))
+        assert [goal.link for goal in desk.session.goals] == ["hand"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("json", "{"),
+        ("json", "[1, 2]"),
+        ("json", "{}"),
+        ("dh", '{"rows": "many"}'),
+        ("arm_3d", ""),
+        ("arm_2d", "/etc/passwd"),
+        ("urdf", "<robot"),
+        ("urdf", "<robot name='x'><link name='a'/><link name='a'/></robot>"),
+        ("urdf", "/etc/hostname"),
+        ("json", "NaN"),
+    ],
+)
+def test_a_text_that_cannot_be_read_changes_nothing(kind: str, text: str) -> None:
+    with Desk("planar_3r") as desk:
+        stage, told = desk.session.stage, len(desk.all(Model))
+        with pytest.raises(MechanikError):
+            desk.ask(EditModel(kind, text))  # type: ignore[arg-type]
+        assert desk.session.stage is stage
+        assert len(desk.all(Model)) == told
+
+
+def test_no_file_of_this_machine_is_read_for_a_text(tmp_path: object) -> None:
+    secret = f"{tmp_path}/secret.stl"
+    with open(secret, "w") as file:
+        file.write("solid secret")
+    robot = (
+        f"<robot name='r'><link name='a'><visual><geometry><mesh filename='file://{secret}'/></geometry></visual>"
+        f"<visual><geometry><mesh filename='{secret}'/></geometry></visual></link></robot>"
+    )
+    with Desk("planar_3r") as desk:
+        desk.ask(EditModel("urdf", robot))
+        shapes = [shape for link in desk.model.links for shape in link.visuals]
+        assert len(shapes) == 2
+        assert all(shape.mesh is None for shape in shapes)
+        with pytest.raises(MechanikError):
+            desk.session.mesh(0)

@@ -1,0 +1,168 @@
+"""Goals of every kind, on an arm and on a humanoid."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import MechanikError
+from mechanik.mechanism.door import read_only
+from mechanik.spatial import make, rotation
+from mechanik.studio.messages.requests import AddGoal, ChangeGoal, GoalKind, MoveGoal, RemoveGoal, SetLimits, Undo
+from mechanik.studio.session.goal import Goal
+from mechanik.studio.session.goal_errors import missing
+from mechanik.studio.session.goal_kinds import objective_of, target_of
+from mechanik.studio.session.poses import numbers_of
+
+KINDS: tuple[GoalKind, ...] = get_args(GoalKind)
+FLAT = mk.Terrain(np.zeros((4, 4)), 2.0, (-3.0, -3.0))
+ARM = mk.gallery.panda()
+TIP = "panda_hand_tcp"
+SMALL = make(rotation.exp(np.array([0.05, -0.04, 0.06])), np.array([0.01, -0.02, 0.015]))
+numbers = st.floats(-1.0, 1.0)
+vectors = st.tuples(numbers, numbers, numbers)
+
+
+def kinds_for(mechanism: mk.Mechanism) -> list[GoalKind]:
+    weighs = any(link.inertial is not None for link in mechanism.links.values())
+    return [kind for kind in KINDS if weighs or kind != "centre_of_mass"]
+
+
+@pytest.mark.parametrize(("name", "link"), [("panda", TIP), ("humanoid", "left_hand")])
+def test_a_goal_of_every_kind_is_met_when_it_is_added_and_reached_when_it_is_moved(name: str, link: str) -> None:
+    with Desk(name) as desk:
+        session = desk.session
+        session.set_terrain(FLAT)
+        for goal in session.goals:
+            if not goal.pinned:
+                desk.ask(RemoveGoal(goal.number))
+        for kind in kinds_for(session.mechanism):
+            desk.rest()
+            q = session.q.copy()
+            desk.ask(AddGoal(kind, link, at=(0.0, 0.0, 0.0) if kind in ("axis", "in_cone") else (0.01, 0.0, 0.02)))
+            goal = session.goals[-1]
+            if kind != "on_terrain":
+                assert desk.rest().goals[-1][7:].max() < 1e-9, f"{kind}: met as things stand"
+                assert np.abs(session.q - q).max() < 1e-6, f"{kind}: nothing jumps"
+                desk.ask(MoveGoal(goal.number, numbers_of(SMALL @ goal.X)))
+            found = desk.rest()
+            assert found.goals[-1][7:].max() < 1e-5, f"{kind}: reached"
+            desk.ask(RemoveGoal(goal.number))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
+@given(shift=vectors, turn=vectors, at=vectors, sizes=st.tuples(*[st.floats(0.01, 1.0)] * 3), seed=st.integers(0, 99))
+def test_what_is_missing_is_what_the_objective_says(
+    kind: GoalKind,
+    shift: tuple[float, ...],
+    turn: tuple[float, ...],
+    at: tuple[float, ...],
+    sizes: tuple[float, ...],
+    seed: int,
+) -> None:
+    frame = read_only(make(rotation.exp(3 * np.array(turn)), np.array(shift)))
+    widths = (-sizes[0], sizes[1], 0.0) if kind == "in_band" else (0.0, 0.0, 0.0) if kind == "on_terrain" else sizes
+    goal = Goal(1, "it", kind, TIP, frame, at=at, sizes=widths)  # type: ignore[arg-type]
+    q = ARM.random(np.random.default_rng(seed))
+    try:
+        error = objective_of(goal, FLAT).error(ARM, q)
+    except MechanikError:
+        assert kind == "centre_of_mass", "an arm that weighs nothing has no centre of mass"
+        return
+    distance, angle = missing(goal, ARM.pose(TIP, q), None, FLAT)
+    assert distance == pytest.approx(error.position, abs=1e-9)
+    # a cone's own row is a cosine, and a distance of angle is zero for both where it is kept
+    if kind == "in_cone":
+        assert (angle < 1e-9) == (error.rotation < 1e-9)
+    elif kind in ("axis", "hinge", "surface", "look_at"):
+        assert angle == pytest.approx(error.rotation, abs=1e-6) or angle > 0.1
+        assert (angle < 1e-7) == (error.rotation < 1e-7)
+    else:
+        assert angle == pytest.approx(error.rotation, abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind) -> None:
+    """What a running solver is aimed at is what a solver that begins there would be asked for."""
+    with Desk("panda") as desk:
+        desk.session.set_terrain(FLAT)
+        q, session = desk.session.q, desk.session
+        if kind == "centre_of_mass":
+            pytest.skip("the arm of the gallery weighs nothing")
+        goal = session.goals[0]
+        session.add_goal(kind, TIP)
+        goal = session.goals[-1]
+        for motion in (SMALL, make(np.eye(3), SMALL[:3, 3])):
+            moved = goal.moved(read_only(motion @ goal.X))
+            target = target_of(moved, goal)
+            if target is not None:
+                aimed = objective_of(goal, FLAT).at(target).residual(ARM, q)
+                assert np.allclose(aimed, objective_of(moved, FLAT).residual(ARM, q), atol=1e-12)
+
+
+def test_a_pose_asks_for_no_direction_that_is_free() -> None:
+    with Desk("panda") as desk:
+        goal = desk.session.goals[0]
+        desk.ask(ChangeGoal(goal.number, free=["Z", "EX", "EY", "EZ"]))
+        far = goal.X.copy()
+        far[:3, 3] += goal.X[:3, 2] * 0.3 + goal.X[:3, 0] * 0.02
+        desk.ask(MoveGoal(goal.number, numbers_of(far)))
+        found = desk.rest()
+        assert found.goals[0][7:].max() < 1e-5
+        seen = goal.X[:3, :3].T @ (desk.session.mechanism.pose(TIP, desk.session.q)[:3, 3] - goal.X[:3, 3])
+        assert seen[0] == pytest.approx(0.02, abs=1e-5)
+        assert abs(seen[2]) < 0.1, "nobody has asked for its height"
+
+
+def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
+    with Desk("panda") as desk:
+        session = desk.session
+        goal, told = session.goals[0], len(desk.events)
+        for request in (
+            AddGoal("point", "nobody"),
+            AddGoal("on_terrain", TIP),
+            AddGoal("centre_of_mass", TIP),
+            AddGoal("pose", TIP, pose=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+            ChangeGoal(goal.number, weight=0.0),
+            ChangeGoal(goal.number, link="nobody"),
+            ChangeGoal(goal.number, free=["X", "Y", "Z", "EX", "EY", "EZ"]),
+            ChangeGoal(99, weight=2.0),
+            MoveGoal(99, goal.pose),
+            RemoveGoal(99),
+            SetLimits(0, 1.0, -1.0),
+            SetLimits(99, 0.0, 1.0),
+        ):
+            with pytest.raises(MechanikError):
+                desk.ask(request)
+        assert session.goals == (goal,)
+        assert len(desk.events) == told
+        with pytest.raises(MechanikError):
+            desk.ask(Undo())
+
+
+def test_there_are_at_most_64_goals() -> None:
+    with Desk("planar_3r") as desk:
+        desk.ask(RemoveGoal(desk.session.goals[0].number))
+        for _ in range(64):
+            desk.session.add_goal("point", "tool")
+        with pytest.raises(MechanikError, match="64 goals"):
+            desk.ask(AddGoal("point", "tool"))
+        names = [goal.name for goal in desk.session.goals]
+        assert len(set(names)) == 64
+
+
+def test_a_goal_of_another_kind_is_met_where_its_link_is() -> None:
+    with Desk("panda") as desk:
+        goal = desk.session.goals[0]
+        q = desk.session.q.copy()
+        for kind in ("hinge", "on_line", "look_at", "in_box", "point", "pose"):
+            desk.ask(ChangeGoal(goal.number, kind=kind))
+            assert desk.rest().goals[0][7:].max() < 1e-6, kind
+        assert np.abs(desk.session.q - q).max() < 1e-6

@@ -1,0 +1,210 @@
+"""Joints that are dragged, set, limited, locked: pins and loops hold, and what is not pinned comes along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import MechanikError, Refused
+from mechanik.studio.messages.events import Freedoms, History
+from mechanik.studio.messages.frames import PULL
+from mechanik.studio.messages.requests import (
+    AddGoal,
+    GoTo,
+    GrabFreedom,
+    GrabGoal,
+    PullLink,
+    Redo,
+    Release,
+    SetFreedom,
+    SetLimits,
+    SetLocked,
+    SetRest,
+    Undo,
+)
+
+TIP = "panda_hand_tcp"
+
+
+def test_a_joint_is_where_the_hand_has_it_and_goals_come_along() -> None:
+    with Desk("panda") as desk:
+        before, goal = desk.session.q.copy(), desk.session.goals[0]
+        value = desk.frame.values[0] + 0.4
+        found = desk.turn(0, value)
+        assert found.values[0] == pytest.approx(value, abs=1e-6)
+        assert np.abs(desk.session.q[1:] - before[1:]).max() < 1e-9, "the others stay"
+        assert found.goals[0][7:].max() < 1e-6, "the goal is where its link is"
+        assert desk.session.goals[0].pose != goal.pose
+        assert desk.last(History).undo == "turn panda_joint1"
+        desk.ask(Undo())
+        assert np.array_equal(desk.session.q, before)
+        assert desk.session.goals[0].pose == goal.pose
+
+
+def test_while_a_joint_is_dragged_the_frames_carry_the_goals_along() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(GrabFreedom(0))
+        desk.hold_freedom(0, desk.frame.values[0] + 0.3)
+        found = desk.answered()
+        tip = desk.session.mechanism.pose("tool0", desk.session.q)
+        assert np.allclose(found.goals[0][:3], tip[:3, 3], atol=1e-9)
+        assert found.goals[0][7:].max() < 1e-9
+
+
+@pytest.mark.parametrize(("name", "joint"), [("four_bar", "crank_joint"), ("delta_robot", None), ("jansen_leg", None)])
+def test_loops_stay_shut_while_a_joint_is_dragged(name: str, joint: str | None) -> None:
+    with Desk(name) as desk:
+        drive = joint or mk.structure(desk.session.mechanism).drives[0]
+        number = desk.freedom(drive)
+        value = desk.frame.values[desk.model.freedoms[number].value] + 0.25
+        found = desk.turn(number, value)
+        assert found.values[desk.model.freedoms[number].value] == pytest.approx(value, abs=1e-6)
+        assert found.closures.max() < 1e-8
+
+
+def test_a_joint_that_closes_a_loop_can_be_dragged_too() -> None:
+    with Desk("four_bar") as desk:
+        number = desk.freedom("closing_joint")
+        at = desk.model.freedoms[number].value
+        value = desk.frame.values[at] + 0.1
+        found = desk.turn(number, value)
+        assert found.values[at] == pytest.approx(value, abs=1e-6)
+        assert found.closures.max() < 1e-8
+
+
+def test_pins_hold_while_a_joint_is_dragged() -> None:
+    with Desk("iiwa14") as desk:
+        tip = desk.session.goals[0].link
+        desk.ask(AddGoal("pose", tip, pinned=True))
+        before = desk.session.mechanism.pose(tip, desk.session.q)
+        value = desk.frame.values[2] + 0.2
+        found = desk.turn(2, value)
+        assert np.abs(desk.session.mechanism.pose(tip, desk.session.q) - before).max() < 1e-5
+        assert found.values[2] == pytest.approx(value, abs=1e-5), "seven joints leave it one freedom"
+
+
+def test_a_link_that_is_pulled_follows_and_the_pull_is_gone_afterwards() -> None:
+    with Desk("humanoid") as desk:
+        feet = [goal for goal in desk.session.goals if goal.pinned]
+        numbers = [goal.number for goal in desk.session.goals]
+        link = "left_forearm" if "left_forearm" in desk.session.mechanism.links else "left_hand"
+        desk.ask(PullLink(link, (0.0, 0.0, 0.0)))
+        pull = desk.session.goals[-1]
+        assert pull.number == PULL
+        assert desk.goals.goals[-1].is_pull
+        desk.hold_goal(PULL, [pull.pose[0] + 0.05, pull.pose[1], pull.pose[2] + 0.02, *pull.pose[3:]])
+        found = desk.answered()
+        assert found.goals[-1][7] < 1e-4, "the link comes"
+        for row, goal in zip(found.goals, desk.session.goals, strict=True):
+            if goal in feet:
+                assert row[7:].max() < 1e-5, "the feet stay"
+        desk.ask(Release())
+        assert [goal.number for goal in desk.session.goals] == numbers
+        assert desk.rest().goals[:, 7:].max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["panda", "four_bar", "gripper", "rover"])
+def test_a_number_sets_a_joint_and_what_follows_it(name: str) -> None:
+    with Desk(name) as desk:
+        q = desk.session.q.copy()
+        for number, freedom in enumerate(desk.model.freedoms):
+            if freedom.kind == "ball":
+                with pytest.raises(Refused, match="ball"):
+                    desk.ask(SetFreedom(number, 0.1))
+                continue
+            value = float(desk.frame.values[freedom.value]) + (0.02 if freedom.kind == "slide" else 0.05)
+            value = min(max(value, freedom.lower or -np.inf), np.inf if freedom.upper is None else freedom.upper)
+            try:
+                desk.ask(SetFreedom(number, value))
+            except Refused:
+                continue  # a joint that turns in several ways and closes a loop
+            found = desk.rest()
+            assert found.closures.max(initial=0.0) < 1e-8
+            if freedom.leader < 0 and not desk.session.mechanism.closures:
+                assert found.values[freedom.value] == pytest.approx(value, abs=1e-6), freedom.name
+            desk.ask(Undo())
+        assert np.array_equal(desk.session.q, q)
+
+
+def test_a_follower_moves_its_leader() -> None:
+    with Desk("panda") as desk:
+        follower = next(k for k, one in enumerate(desk.model.freedoms) if one.leader >= 0)
+        leader = desk.model.freedoms[follower].leader
+        desk.ask(SetFreedom(follower, 0.01))
+        values = desk.rest().values
+        assert values[desk.model.freedoms[follower].value] == pytest.approx(0.01, abs=1e-9)
+        assert values[desk.model.freedoms[leader].value] == pytest.approx(0.01, abs=1e-9)
+        with pytest.raises(Refused, match="follows"):
+            desk.ask(SetLocked(follower, True))
+
+
+def test_limits_bring_the_joint_inside_and_undo_gives_them_back() -> None:
+    with Desk("panda") as desk:
+        freedom, q = desk.model.freedoms[0], desk.session.q.copy()
+        desk.ask(SetLimits(0, 0.3, 0.5))
+        assert desk.last(Freedoms).freedoms[0].lower == 0.3
+        found = desk.rest()
+        assert 0.3 <= found.values[0] <= 0.5
+        desk.ask(Undo())
+        assert desk.last(Freedoms).freedoms[0] == freedom
+        assert np.array_equal(desk.session.q, q)
+        desk.ask(Redo())
+        assert desk.session.mechanism.joints["panda_joint1"].limits("EZ") == (0.3, 0.5)
+
+
+def test_what_is_locked_does_not_move() -> None:
+    with Desk("iiwa14") as desk:
+        value = float(desk.frame.values[1])
+        desk.ask(SetLocked(1, True))
+        found = desk.drag(desk.session.goals[0].number, (0.03, 0.02, -0.03))
+        assert found.values[1] == pytest.approx(value, abs=1e-12)
+        with pytest.raises(Refused, match="locked"):
+            desk.ask(GrabFreedom(1))
+        desk.ask(SetLocked(1, False))
+        found = desk.drag(desk.session.goals[0].number, (0.03, 0.02, -0.03))
+        assert found.values[1] != pytest.approx(value, abs=1e-6)
+
+
+def test_a_joint_rests_where_it_may_while_the_goal_is_kept() -> None:
+    with Desk("iiwa14") as desk:
+        before = float(desk.frame.values[2])
+        desk.ask(SetRest(2, before + 0.5))
+        found = desk.rest()
+        assert found.values[2] > before + 0.2, "it goes towards its rest"
+        assert found.goals[0][7:].max() < 1e-5
+        desk.ask(SetRest(2, None))
+        assert desk.last(Freedoms).freedoms[2].rest is None
+
+
+@pytest.mark.parametrize("name", ["panda", "four_bar", "hexapod", "humanoid"])
+def test_named_neutral_and_random_configurations_are_gone_to_with_loops_shut(name: str) -> None:
+    with Desk(name) as desk:
+        for where in ("home", "random", "neutral"):
+            try:
+                desk.ask(GoTo(where))
+            except Refused:
+                assert where == "neutral", "not every mechanism can be put together near to zero"
+                continue
+            found = desk.rest()
+            assert found.closures.max(initial=0.0) < 1e-8
+            if where == "home":
+                home = desk.session.mechanism.configurations["home"]
+                assert np.abs(desk.session.q - home).max() < 1e-6
+        with pytest.raises(MechanikError, match="configuration"):
+            desk.ask(GoTo("nowhere"))
+
+
+def test_a_hand_that_holds_nothing_is_refused() -> None:
+    with Desk("panda") as desk:
+        number = desk.session.goals[0].number
+        with pytest.raises(Refused):
+            desk.hold_freedom(0, 0.1)
+        with pytest.raises(Refused):
+            desk.hold_goal(number, desk.session.goals[0].pose)
+        desk.ask(GrabGoal(number))
+        with pytest.raises(Refused):
+            desk.hold_freedom(0, 0.1)
+        desk.ask(Release())
+        desk.hold_goal(number, desk.session.goals[0].pose)  # one that was on its way when it was let go

@@ -1,0 +1,143 @@
+"""A motion recorded, played, looked at, and written to files that can be read back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik import motion
+from mechanik.errors import MechanikError, Refused
+from mechanik.studio.messages.events import Download, Notice, Recording
+from mechanik.studio.messages.requests import Export, Play, RecordMotion, Seek
+from mechanik.studio.session import exports
+from mechanik.studio.session import recorder as recorder_file
+from mechanik.studio.session.anatomy import Anatomy
+from mechanik.studio.session.exports import MEDIA
+from mechanik.studio.session.recorder import Recorder
+from mechanik.studio.session.table import Table
+
+
+def recorded(desk: Desk) -> None:
+    desk.ask(RecordMotion(True))
+    for shift in ((0.02, 0.0, 0.0), (0.0, 0.02, 0.0), (0.0, 0.0, -0.02)):
+        desk.drag(desk.session.goals[0].number, shift)
+    desk.ask(RecordMotion(False))
+
+
+def fetched(desk: Desk, kind: str) -> tuple[bytes, str, str]:
+    desk.ask(Export(kind))  # type: ignore[arg-type]
+    told = desk.last(Download)
+    return desk.session.download(told.address.rpartition("/")[2])
+
+
+def test_what_was_recorded_is_written_and_read_back() -> None:
+    with Desk("delta_robot", key="abc") as desk:
+        recorded(desk)
+        assert desk.last(Recording).state == "ready"
+        times, q = desk.session.recorder.motion()
+        assert len(times) > 3
+        assert np.array_equal(q[-1], desk.session.q)
+        data, media, name = fetched(desk, "json")
+        assert (media, name) == ("application/json", "delta_robot.motion.json")
+        for again in (motion.from_json(data), motion.from_npz(fetched(desk, "npz")[0])):
+            assert np.allclose(again.times, times)
+            assert np.allclose(again.q, q, atol=1e-12)
+        assert desk.last(Download).address.startswith("/download/abc/")
+        assert b"time" in fetched(desk, "csv")[0]
+        assert fetched(desk, "glb")[0][:4] == b"glTF"
+        assert fetched(desk, "bvh")[0].startswith(b"HIERARCHY")
+
+
+def test_the_mechanism_is_written_as_it_stands() -> None:
+    with Desk("four_bar") as desk:
+        desk.drag(desk.session.goals[0].number, (0.02, 0.0, 0.02))
+        for kind in ("mechanism", "urdf"):
+            data, _, _ = fetched(desk, kind)
+            again = mk.load(data.decode())
+            assert np.allclose(again.poses()[:, :3, 3], desk.frame.links[:, :3], atol=1e-9)
+
+
+def test_files_are_kept_for_a_while_and_nothing_is_made_of_nothing() -> None:
+    with Desk("ur5") as desk:
+        for kind in MEDIA:
+            if kind not in ("mechanism", "urdf"):
+                with pytest.raises(Refused, match="record"):
+                    desk.ask(Export(kind))
+        desk.ask(Export("mechanism"))
+        first = desk.last(Download).address.rpartition("/")[2]
+        for _ in range(8):
+            desk.ask(Export("mechanism"))
+        with pytest.raises(MechanikError):
+            desk.session.download(first)
+        with pytest.raises(MechanikError):
+            desk.session.download("../../etc/passwd")
+
+
+def test_a_page_that_plays_by_itself_holds_model_and_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Desk("planar_3r") as desk:
+        recorded(desk)
+        monkeypatch.setattr(exports, "player_script", lambda: "play()")
+        page = fetched(desk, "html")[0].decode()
+        text = page.partition('id="motion">')[2].partition("</script>")[0]
+        data = json.loads(text)
+        assert [link["name"] for link in data["model"]["links"]] == list(desk.session.mechanism.links)
+        assert len(data["poses"]) == len(data["times"])
+
+
+def test_playing_shows_what_was_recorded_and_solves_nothing() -> None:
+    with Desk("ur5") as desk:
+        start = desk.session.q.copy()
+        recorded(desk)
+        end = desk.session.q.copy()
+        desk.ask(Seek(0.0))
+        assert np.allclose(desk.session.q, start, atol=1e-9)
+        assert desk.rest().goals[0][7:].max() < 1e-6, "the goal came along"
+        desk.ask(Play(True))
+        assert desk.session.is_animated
+        assert not desk.session.live.running
+        desk.wait(lambda: desk.tick(0.05) is None and desk.last(Recording).state != "playing")
+        assert not desk.session.is_animated
+        assert np.allclose(desk.session.q, end, atol=1e-6)
+        assert desk.rest().goals[0][7:].max() < 1e-5
+        desk.drag(desk.session.goals[0].number, (0.0, 0.01, 0.0))
+        assert desk.frame.goals[0][7:].max() < 1e-5, "it follows again"
+
+
+def test_what_is_played_stops_when_something_else_is_asked_for() -> None:
+    with Desk("ur5") as desk:
+        recorded(desk)
+        desk.ask(Play(True, looped=True))
+        desk.tick(0.01)
+        desk.drag(desk.session.goals[0].number, (0.0, 0.01, 0.0))
+        assert not desk.session.recorder.is_playing
+
+
+def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_file, "MOST", 5)
+    with Desk("ur5") as desk:
+        desk.ask(RecordMotion(True))
+        for _ in range(4):
+            desk.drag(desk.session.goals[0].number, (0.005, 0.0, 0.0), steps=3)
+        desk.wait(lambda: not desk.session.recorder.is_recording)
+        desk.tick()
+        assert desk.last(Recording).frames == 5
+        assert any("ended" in notice.text for notice in desk.all(Notice))
+
+
+def test_between_two_states_it_is_on_its_way_and_in_a_pause_it_stands() -> None:
+    arm = mk.gallery.planar_2r()
+    table = Table(arm)
+    assert isinstance(table.anatomy, Anatomy)
+    clock = iter((0.0, 0.05, 1.0, 1.05))
+    recorder = Recorder(lambda: next(clock))
+    a, b, c = np.zeros(2), np.ones(2), 2 * np.ones(2)
+    recorder.begin(table, a)
+    recorder.add(b)
+    recorder.add(c)
+    assert np.allclose(recorder.at(0.025), 0.5)
+    assert np.array_equal(recorder.at(0.5), b)
+    assert np.array_equal(recorder.at(99.0), c)

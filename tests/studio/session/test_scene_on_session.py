@@ -1,0 +1,172 @@
+"""A demonstration on a session: opened, set, moved, ended; and what a page that comes later is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import MechanikError, Refused, UnknownName
+from mechanik.studio.messages import requests
+from mechanik.studio.messages.checks import Value
+from mechanik.studio.messages.events import (
+    ControlInfo,
+    Controls,
+    CurveInfo,
+    Goals,
+    History,
+    Model,
+    Notice,
+    Recording,
+    Scene,
+    Solving,
+    Words,
+)
+from mechanik.studio.session import Session
+from mechanik.studio.session.history import MOST
+
+
+class Swing:
+    """An arm that follows a goal which swings by itself."""
+
+    name, title, about = "swing", "Swing", "It swings."
+    shows_collisions = True
+
+    def __init__(self) -> None:
+        self.speed, self.time = 1.0, 0.0
+
+    def open(self, session: Session) -> None:
+        self.session = session
+        session.open(mk.gallery.planar_3r(), title=self.title, goals=())
+        self.goal = session.add_goal("point", "tool", name="swinging")
+        session.add_objective(mk.JointValues({"joint1": 0.0}, level=3, name="lazy"))
+        self.start = session.goals[0].X
+
+    def controls(self) -> list[ControlInfo]:
+        return [ControlInfo("speed", "Speed", "slider", self.speed, 0.0, 2.0, 0.1, [], "", "")]
+
+    def set(self, name: str, value: Value) -> None:
+        if name != "speed":
+            raise UnknownName("control", name, ["speed"])
+        self.speed = float(value)
+        self.session.set_curves([CurveInfo("way", [0.0] * 6, (1.0, 0.0, 0.0, 1.0), False)])
+
+    @property
+    def is_moving(self) -> bool:
+        return self.speed > 0.0
+
+    def tick(self, seconds: float) -> None:
+        if self.speed > 1.5:
+            raise Refused("it is too fast")
+        self.time += seconds * self.speed
+        self.session.move_goal(self.goal, self.start[:3, 3] + (0.0, 0.05 * np.sin(self.time), 0.0))
+        self.session.aim({"lazy": 0.1})
+
+    def read_out(self) -> list[str]:
+        return [f"{self.speed:g} a second"]
+
+
+def opened() -> Desk:
+    desk = Desk(scenes={"swing": Swing})
+    desk.ask(requests.OpenScene("swing"))
+    return desk
+
+
+def test_a_scene_is_told_and_moves_by_itself() -> None:
+    with opened() as desk:
+        scene = desk.last(Scene)
+        assert (scene.name, scene.shows_collisions, scene.controls[0].name) == ("swing", True, "speed")
+        assert desk.session.is_animated
+        q = desk.session.q.copy()
+        for _ in range(5):
+            desk.tick(0.05)
+            desk.rest()
+        assert np.abs(desk.session.q - q).max() > 1e-3
+        assert desk.frame.goals[0][7] < 1e-5
+        assert desk.last(Words).read_out == ["1 a second"]
+        assert desk.last(History).undo == "", "what moves by itself is no step"
+
+
+def test_a_control_is_set_and_told_and_what_it_draws_with_it() -> None:
+    with opened() as desk:
+        desk.ask(requests.SetControl("speed", 0.0))
+        assert desk.last(Controls).values == {"speed": 0.0}
+        assert desk.last(Scene).curves[0].name == "way"
+        assert not desk.session.is_animated
+        with pytest.raises(MechanikError):
+            desk.ask(requests.SetControl("colour", 1.0))
+
+
+def test_a_scene_that_cannot_go_on_is_ended_with_a_word() -> None:
+    with opened() as desk:
+        desk.ask(requests.SetControl("speed", 2.0))
+        desk.tick(0.05)
+        desk.tick(0.05)
+        assert desk.last(Scene).name == ""
+        assert "too fast" in desk.last(Notice).text
+        assert desk.session.goals, "its mechanism stays"
+
+
+def test_another_mechanism_ends_the_scene() -> None:
+    with opened() as desk:
+        desk.ask(requests.OpenGallery("four_bar"))
+        assert desk.last(Scene).name == ""
+        assert desk.last(Scene).curves == []
+        with pytest.raises(Refused, match="no scene"):
+            desk.ask(requests.SetControl("speed", 1.0))
+        with pytest.raises(UnknownName):
+            desk.ask(requests.OpenScene("nobody"))
+
+
+def test_a_page_that_comes_later_is_told_all_of_it_and_the_others_nothing_new() -> None:
+    with opened() as desk:
+        desk.rest()
+        before = desk.model, desk.goals, len(desk.events), len(desk.frames)
+        desk.session.greet()
+        told = {type(event) for event in desk.events[before[2] :]}
+        assert {Model, Goals, Solving, Scene, History, Recording} <= told
+        assert (desk.model.revision, desk.goals.order) == (before[0].revision, before[1].order)
+        assert len(desk.frames) == before[3] + 1
+
+
+def test_a_session_without_a_mechanism_greets_and_refuses() -> None:
+    with Desk() as desk:
+        desk.session.greet()
+        desk.tick()
+        for request in (
+            requests.Undo(),
+            requests.AddGoal("point", "tool"),
+            requests.GoTo("home"),
+            requests.Export("json"),
+        ):
+            with pytest.raises(Refused, match="open one first"):
+                desk.ask(request)
+
+
+def test_there_are_at_most_200_steps_back() -> None:
+    with Desk("planar_2r") as desk:
+        desk.ask(requests.SetRunning(False))
+        for k in range(MOST + 5):
+            desk.ask(requests.SetLimits(0, -3.0, 1.0 + 0.001 * k))
+        for _ in range(MOST):
+            desk.ask(requests.Undo())
+        with pytest.raises(Refused, match="nothing to undo"):
+            desk.ask(requests.Undo())
+        assert desk.session.on_stage.setup.bounds[0] == (-3.0, pytest.approx(1.004))
+
+
+def test_files_that_came_along_are_given_by_number_and_no_others() -> None:
+    arm = mk.gallery.planar_2r()
+    link = next(iter(arm.links.values()))
+    link.visuals = (
+        mk.PlacedShape(mk.Mesh("package://arm/hand.stl")),
+        mk.PlacedShape(mk.Mesh("gone.stl", path="/etc/hostname")),
+    )
+    with Desk(key="k") as desk:
+        desk.session.open(arm, files={"package://arm/hand.stl": b"solid"})
+        shapes = desk.model.links[0].visuals
+        assert [shape.mesh for shape in shapes] == ["/mesh/k/0", None]
+        assert desk.session.mesh(0) == (b"solid", "model/stl")
+        with pytest.raises(MechanikError):
+            desk.session.mesh(1)

@@ -1,0 +1,204 @@
+"""Run, pause, step; other methods and options; other solutions; several methods side by side; words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import MechanikError, Refused, UnknownName
+from mechanik.studio.messages.events import Comparison, Ghosts, Solving, Words
+from mechanik.studio.messages.frames import STATUSES, read_state
+from mechanik.studio.messages.requests import (
+    AddGoal,
+    Compare,
+    GrabGoal,
+    MoveGoal,
+    OneStep,
+    Release,
+    RemoveGoal,
+    SetRunning,
+    SetSolver,
+    ShowGhosts,
+    Undo,
+)
+
+
+def shifted(pose: tuple[float, ...], *shift: float) -> tuple[float, ...]:
+    return (*(one + other for one, other in zip(pose[:3], shift, strict=True)), *pose[3:])
+
+
+def test_while_it_is_paused_goals_move_and_the_mechanism_does_not() -> None:
+    with Desk("ur5") as desk:
+        goal, q = desk.session.goals[0], desk.session.q.copy()
+        desk.ask(SetRunning(False))
+        assert not desk.last(Solving).running
+        desk.ask(GrabGoal(goal.number))
+        desk.hold_goal(goal.number, shifted(goal.pose, 0.02, 0.0, 0.02))
+        found = desk.frame
+        assert found.header.tag == desk.tag, "the hand is answered all the same"
+        assert STATUSES[int(found.header.status)] == "PAUSED"
+        assert found.goals[0][7] == pytest.approx(0.02 * 2**0.5)
+        assert np.array_equal(desk.session.q, q)
+        desk.ask(Release())
+        off = [float(found.goals[0][7])]
+        for _ in range(6):
+            desk.ask(OneStep())
+            off.append(float(desk.frame.goals[0][7]))
+        assert off[1] < off[0], "one step is one step nearer"
+        assert off[-1] < 1e-5
+        desk.ask(SetRunning(True))
+        assert desk.rest().goals[0][7:].max() < 1e-5
+
+
+def test_one_step_is_for_a_pause() -> None:
+    with Desk("ur5") as desk, pytest.raises(Refused, match="pause"):
+        desk.ask(OneStep())
+
+
+def test_a_goal_out_of_reach_is_come_close_to_with_loops_shut_and_words_say_so() -> None:
+    with Desk("five_bar") as desk:
+        goal = desk.session.goals[0]
+        found = desk.drag(goal.number, (10.0, 0.0, 0.0), steps=2)
+        assert found.closures.max() < 1e-8
+        assert STATUSES[int(found.header.status)] == "CLOSEST"
+        desk.tick()
+        words = desk.last(Words)
+        assert words.status == "CLOSEST"
+        assert "out of reach" in words.text.lower()
+        assert goal.name in words.text
+
+
+def test_words_are_told_when_they_change_and_not_more_than_ten_times_a_second() -> None:
+    with Desk("ur5") as desk:
+        desk.tick()
+        told = len(desk.all(Words))
+        for _ in range(20):
+            desk.tick(0.02)
+        assert len(desk.all(Words)) == told, "nothing new"
+        goal = desk.session.goals[0]
+        desk.ask(GrabGoal(goal.number))
+        for k in range(50):
+            desk.hold_goal(goal.number, shifted(goal.pose, 0.05 * k, 0.0, 0.0))
+            desk.tick(0.01)
+        assert len(desk.all(Words)) - told <= 6
+
+
+@pytest.mark.parametrize("method", mk.METHODS)
+def test_every_method_follows_or_says_in_words_why_it_does_not(method: str) -> None:
+    with Desk("ur5") as desk:
+        before = desk.session.on_stage.setup
+        refusal = None
+        try:
+            desk.ask(SetSolver(method, {}))
+        except MechanikError as error:
+            refusal = str(error)
+        if refusal is not None:
+            assert refusal
+            assert desk.session.on_stage.setup is before
+            return
+        assert desk.last(Solving).solver == method
+        goal = desk.session.goals[0]
+        desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.01, -0.01)))  # type: ignore[arg-type]
+        desk.wait(lambda: desk.frame.goals[0][7] < 0.5 * 0.01 * 3**0.5 or bool(desk.session.live.problem))
+        desk.ask(Undo())
+        if method != before.solver:
+            desk.ask(Undo())
+        assert desk.session.on_stage.setup is before
+
+
+def test_options_are_those_of_the_method_and_what_is_not_given_is_usual() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(SetSolver("lm", {"tolerance": 1e-3, "max_iterations": 5.0}))
+        assert desk.session.live._engine.settings.options["max_iterations"] == 5
+        desk.ask(SetSolver("lm", {}))
+        assert desk.session.live._engine.settings.options["max_iterations"] is None
+        assert desk.session.live._engine.settings.options["tolerance"] == 1e-6
+        for solver, options in (
+            ("nobody", {}),
+            ("lm", {"nothing": 1.0}),
+            ("lm", {"lock": "elbow"}),
+            ("lm", {"goals": "x"}),
+            ("lm", {"tolerance": "small"}),
+            ("lm", {"tolerance": -1.0}),
+            ("lm", {"restarts": 1e6}),
+            ("lm", {"max_iterations": 1e6}),
+            ("lm", {"max_iterations": 2.5}),
+            ("lm", {"max_seconds": 1e5}),
+            ("lm", {"weights": "all"}),
+            ("adam", {"rate": "fast"}),
+        ):
+            with pytest.raises(MechanikError):
+                desk.ask(SetSolver(solver, options))
+        assert desk.last(Solving).options == {}
+
+
+def test_a_goal_that_the_method_cannot_take_is_refused() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(SetSolver("closed_form", {}))
+        goals = desk.session.goals
+        with pytest.raises(MechanikError):
+            desk.ask(AddGoal("on_plane", "wrist_1_link" if "wrist_1_link" in desk.session.mechanism.links else "tool0"))
+        assert desk.session.goals == goals
+
+
+def test_ghosts_are_other_solutions_of_the_same_goal() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(ShowGhosts(16))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Ghosts)))
+        found = desk.last(Ghosts)
+        tool = list(desk.session.mechanism.links).index("tool0")
+        assert 1 <= len(found.poses) <= 16
+        for poses in found.poses:
+            rows = np.array(poses).reshape(-1, 7)
+            assert np.allclose(rows[tool, :3], desk.session.goals[0].pose[:3], atol=1e-5)
+            assert np.abs(rows - desk.frame.links).max() > 1e-3
+        desk.ask(ShowGhosts(0))
+        assert desk.last(Ghosts).poses == []
+
+
+def test_ghosts_of_loops_are_other_ways_to_put_it_together() -> None:
+    with Desk("four_bar") as desk:
+        desk.ask(ShowGhosts(4))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Ghosts)))
+        assert len(desk.last(Ghosts).poses) == 1, "a four-bar has two ways, and stands in one"
+
+
+def test_ghosts_of_goals_that_have_moved_are_dropped() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(ShowGhosts(16))
+        goal = desk.session.goals[0]
+        desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.0, 0.0)))  # type: ignore[arg-type]
+        desk.wait(lambda: not desk.session.ghosts._is_busy)
+        desk.tick()
+        assert not desk.all(Ghosts)
+
+
+def test_compared_methods_follow_the_same_goal_each_on_its_layer() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(Compare(["dls", "ccd", "closed_form"]))
+        rows = desk.last(Comparison).rows
+        assert [row.layer for row in rows] == [1, 2, 3]
+        goal = desk.session.goals[0]
+        desk.drag(goal.number, (0.02, 0.0, 0.01))
+        able = [row.layer for row in rows if not row.refusal]
+        assert able
+        for layer in able:
+            desk.wait(lambda layer=layer: newest(desk, layer) < 1e-3)
+        for _ in range(3):
+            desk.tick(0.3)
+        rows = desk.last(Comparison).rows
+        assert all(row.microseconds > 0.0 for row in rows if not row.refusal)
+        assert all(row.refusal for row in rows if row.layer not in able)
+        desk.ask(RemoveGoal(goal.number))
+        desk.ask(Compare([]))
+        assert desk.last(Comparison).rows == []
+        with pytest.raises(UnknownName):
+            desk.ask(Compare(["nobody"]))
+
+
+def newest(desk: Desk, layer: int) -> float:
+    """How far the first goal is from being reached on a layer."""
+    states = [state for state in map(read_state, desk.frames[-200:]) if state.header.layer == layer]
+    return float(states[-1].goals[0][7:].max()) if states else np.inf

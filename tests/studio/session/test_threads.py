@@ -1,0 +1,116 @@
+"""Many threads at one session: nothing hangs, nothing is left behind."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import pytest
+from session_desk import Desk, threads_of_live
+
+from mechanik.errors import MechanikError, Refused
+from mechanik.studio.messages import requests
+from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, Hand, read_state
+
+ASKED = (
+    lambda rng, goal: requests.GrabGoal(goal),
+    lambda rng, goal: requests.GrabFreedom(rng.randrange(4)),
+    lambda rng, goal: requests.PullLink("crank", (0.0, 0.0, 0.0)),
+    lambda rng, goal: requests.Release(),
+    lambda rng, goal: requests.SetRunning(rng.random() < 0.7),
+    lambda rng, goal: requests.AddGoal("point", "coupler"),
+    lambda rng, goal: requests.RemoveGoal(goal + rng.randrange(5)),
+    lambda rng, goal: requests.SetLimits(0, -3.0, 3.0 + rng.random()),
+    lambda rng, goal: requests.Undo(),
+    lambda rng, goal: requests.Redo(),
+    lambda rng, goal: requests.SetSolver(rng.choice(["lm", "dls"]), {}),
+    lambda rng, goal: requests.Compare(rng.choice([[], ["dls"]])),
+    lambda rng, goal: requests.RecordMotion(rng.random() < 0.5),
+    lambda rng, goal: requests.OneStep(),
+    lambda rng, goal: requests.GoTo("home"),
+)
+
+
+def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
+    before = threads_of_live()
+    desk = Desk("four_bar")
+    session, goal = desk.session, desk.session.goals[0]
+    until = time.monotonic() + 2.0
+    wrong: list[BaseException] = []
+
+    def guarded(work: object, seed: int) -> None:
+        rng = random.Random(seed)
+        while time.monotonic() < until:
+            try:
+                work(rng)  # type: ignore[operator]
+            except MechanikError:
+                pass
+            except BaseException as error:
+                wrong.append(error)
+                return
+
+    def asks(rng: random.Random) -> None:
+        session.ask(rng.choice(ASKED)(rng, goal.number))
+
+    def drags(rng: random.Random) -> None:
+        pose = tuple(one + 0.01 * rng.random() for one in goal.pose[:3]) + goal.pose[3:]
+        if rng.random() < 0.5:
+            session.hand(Hand(HAND_GOAL, rng.randrange(1000), goal.number, pose))
+        else:
+            session.hand(Hand(HAND_FREEDOM, rng.randrange(1000), rng.randrange(4), (rng.random(),)))
+
+    def ticks(rng: random.Random) -> None:
+        session.tick(time.monotonic())
+        session.greet()
+
+    moved: list[int] = []
+
+    def watcher(state: object) -> None:
+        """What a program does in a callback: it asks for something, which needs the session."""
+        if len(moved) < 100:
+            moved.append(1)
+            session.move_goal(session.goals[0].number, session.goals[0].X)
+
+    session.subscribe(watcher)
+    workers = [
+        threading.Thread(target=guarded, args=(work, k), daemon=True)
+        for k, work in enumerate((asks, asks, drags, ticks))
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(20.0)
+        assert not worker.is_alive(), "somebody waits for somebody"
+    session.close()
+    session.close()
+    assert not wrong, wrong
+    assert all(read_state(frame) for frame in desk.frames[-50:])
+    desk.wait(lambda: threads_of_live() <= before)
+    with pytest.raises(Refused, match="closed"):
+        session.ask(requests.Undo())
+
+
+def test_a_session_that_is_closed_in_the_middle_of_a_drag_is_closed() -> None:
+    before = threads_of_live()
+    desk = Desk("hexapod")
+    goal = desk.session.goals[0]
+    desk.ask(requests.GrabGoal(goal.number))
+    for k in range(5):
+        desk.hold_goal(goal.number, [goal.pose[0] + 0.01 * k, *goal.pose[1:]])
+    desk.session.close()
+    shown = len(desk.frames)
+    desk.wait(lambda: threads_of_live() <= before)
+    desk.hold_goal(goal.number, goal.pose)
+    desk.tick()
+    assert len(desk.frames) == shown, "nothing is shown any more"
+
+
+def test_opening_one_mechanism_after_the_other_leaves_no_thread_behind() -> None:
+    before = threads_of_live()
+    with Desk("ur5") as desk:
+        for name in ("four_bar", "panda", "planar_2r"):
+            desk.ask(requests.OpenGallery(name))
+            desk.rest()
+        assert threads_of_live() == before + 1
+    desk.wait(lambda: threads_of_live() <= before)
