@@ -181,8 +181,8 @@ class Studio:
 
     def picture(self) -> bytes:
         """The view alone, without what stands around it."""
-        box = self.eval("(({ x, y, width, height }) => ({ x, y, width, height }))(m.view.canvas.getBoundingClientRect())")
-        return self.page.screenshot(clip=box)
+        x, y, width, height = self.eval("((b) => [b.x, b.y, b.width, b.height])(m.view.canvas.getBoundingClientRect())")
+        return self.page.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
 
     def still(self, seconds: float = 10.0) -> bytes:
         """The view, once two pictures in a row agree (or time is up, where something moves by itself)."""

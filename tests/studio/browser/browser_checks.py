@@ -115,11 +115,13 @@ GRID = 10
 PLACES = """(([link, step]) => {
   const box = m.view.canvas.getBoundingClientRect();
   const found = [];
-  for (let y = box.top + 40; y < box.bottom - 40; y += step) for (let x = box.left + 20; x < box.right - 20; x += step) {
-    if (document.elementFromPoint(x, y) !== m.view.canvas) continue;
-    const hit = m.view.pick(x, y);
-    if (hit === null ? link === null : hit.kind === 'link' && m.store.model.links[hit.link].name === link) found.push([x, y]);
-  }
+  for (let y = box.top + 40; y < box.bottom - 40; y += step)
+    for (let x = box.left + 20; x < box.right - 20; x += step) {
+      if (document.elementFromPoint(x, y) !== m.view.canvas) continue;
+      const hit = m.view.pick(x, y);
+      const name = hit?.kind === 'link' ? m.store.model.links[hit.link].name : hit && '';
+      if (name === link) found.push([x, y]);
+    }
   return found; })(a)"""
 
 

@@ -69,7 +69,9 @@ def studio(shared_page) -> Iterator[object]:
     from browser_checks import check_quiet
 
     shared_page.page.mouse.move(2, 300)  # on nothing that would light up
-    shared_page.eval("(m.panels.closeAll(), m.hands.setMode('move'), m.hands.setSpace('world'), m.panels.side.close(), 1)")
+    shared_page.eval(
+        "(m.panels.closeAll(), m.panels.side.close(), m.hands.setMode('move'), m.hands.setSpace('world'), 1)"
+    )
     shared_page.show("gallery", "panda")
     shared_page.at_rest()
     yield shared_page

@@ -1,4 +1,4 @@
-"""The camera: plain drags beside the mechanism, Alt as in Maya wherever it begins, wheel, F; nothing else is touched."""
+"""The camera: plain drags beside the mechanism, Alt as in Maya wherever it begins, wheel, F; nothing else happens."""
 
 import numpy as np
 import pytest

@@ -3,6 +3,9 @@
 import pytest
 from browser_checks import choose_goal, named, open_tab
 
+STATE = "JSON.stringify([m.store.display, m.hands.mode, m.hands.space, m.view.camera.position])"
+"""All that keys of the view change, but for goals."""
+
 
 def test_h_opens_the_help_and_esc_closes_it(studio):
     number = choose_goal(studio)
@@ -57,14 +60,14 @@ def test_a_letter_shows_and_hides(studio, key, what):
 def test_keys_mean_letters_while_somebody_types(studio, tab, field):
     number = choose_goal(studio)
     open_tab(studio, tab)
-    before = studio.eval("JSON.stringify([m.store.display, m.hands.mode, m.hands.space, m.view.camera.position])")
+    before = studio.eval(STATE)
     studio.page.click(named(field))
     studio.page.keyboard.type("werqfhglbkx123")
     studio.page.keyboard.press("Delete")
     studio.page.keyboard.press("Backspace")
     studio.page.keyboard.press("Control+z")
     assert not studio.page.is_visible(named("help"))
-    assert studio.eval("JSON.stringify([m.store.display, m.hands.mode, m.hands.space, m.view.camera.position])") == before
+    assert studio.eval(STATE) == before
     assert studio.eval("m.store.goal(a) !== undefined", number)
     assert studio.eval("m.store.history.redo") == ""
     studio.page.fill(named(field), "")

@@ -198,6 +198,7 @@ def test_methods_are_compared_on_the_same_drag(studio):
     studio.wait("m.store.comparison.rows.some((r) => r.solver === 'lm' && r.status === 'CONVERGED' && r.error < 1e-5)")
     studio.wait("a.every((layer) => m.store.layers.has(layer))", [one["layer"] for one in rows if not one["refusal"]])
     words = studio.page.inner_text(named("comparison"))
-    assert "Solved" in words and "%" in words
+    assert "Solved" in words
+    assert "%" in words
     studio.page.click(named("compare"))
     studio.wait("m.store.comparison.rows.length === 0")

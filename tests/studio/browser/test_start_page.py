@@ -48,8 +48,7 @@ def test_it_is_as_light_or_dark_as_the_person_likes(open_studio, theme):
     brightness[other] = np.median(pixels(studio.still()))
     assert brightness["dark"] < 80 < 150 < brightness["light"]
     studio.page.reload()
-    studio.wait("window.mechanik?.store.welcome")
-    assert studio.eval("m.store.display.theme") == other, "it is remembered"
+    studio.wait("m?.store.display.theme === a", other)  # it is remembered
 
 
 def test_after_a_reload_everything_works_anew(open_studio):

@@ -84,3 +84,14 @@ def are_alike(goals: tuple[Goal, ...], others: tuple[Goal, ...]) -> bool:
     return len(goals) == len(others) and all(
         one is other or one.is_like(other) for one, other in zip(goals, others, strict=True)
     )
+
+
+def grounds(setup: Setup) -> dict[int, Terrain]:
+    """For each goal that stands on the ground, the ground as its ball feels it."""
+    if setup.terrain is None:
+        return {}
+    return {
+        goal.number: setup.terrain.raised_by(goal.sizes[0]) if goal.sizes[0] > 0.0 else setup.terrain
+        for goal in setup.goals
+        if goal.kind == "on_terrain"
+    }

@@ -14,11 +14,10 @@ import numpy as np
 from mechanik.errors import MechanikError
 from mechanik.live import Live, LiveState
 from mechanik.mechanism.door import read_only
-from mechanik.objectives import Terrain
 from mechanik.solvers.options import NAMES, Options
 from mechanik.spatial.array import Array
 from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, hand_objective, plan
-from mechanik.studio.session.setup import Setup, are_alike, write_bounds_and_rests
+from mechanik.studio.session.setup import Setup, are_alike, grounds, write_bounds_and_rests
 from mechanik.studio.session.state_picture import Moment, StatePicture, status_of
 from mechanik.studio.session.table import Table
 
@@ -80,7 +79,7 @@ class Stage:
         self.live = Live(
             table.mechanism, asked.goals, asked.solver, q0=q, lock=asked.lock, rest=asked.rest, **asked.options
         )
-        self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, _grounds(setup))
+        self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, grounds(setup))
         self.live.subscribe(self._arrived)
 
     # ---- where it stands --------------------------------------------------------------------
@@ -255,7 +254,7 @@ class Stage:
         riding: Mapping[int, Array] = {} if self.held is None else self.held.riding
         terrain = self.picture.terrain
         if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in self.setup.goals):
-            terrain = _grounds(self.setup)
+            terrain = grounds(self.setup)
         self.picture = replace(
             self.picture,
             order=self.picture.order if order is None else order,
@@ -296,14 +295,3 @@ class Stage:
                 self._ask(self._asked)
             raise
         table.refresh()
-
-
-def _grounds(setup: Setup) -> dict[int, Terrain]:
-    """For each goal that stands on the ground, the ground as its ball feels it."""
-    if setup.terrain is None:
-        return {}
-    return {
-        goal.number: setup.terrain.raised_by(goal.sizes[0]) if goal.sizes[0] > 0.0 else setup.terrain
-        for goal in setup.goals
-        if goal.kind == "on_terrain"
-    }
