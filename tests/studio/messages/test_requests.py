@@ -71,6 +71,7 @@ BAD = {
     "a number that becomes infinite": '{"do": "SetFreedom", "freedom": 1, "value": 1e999}',
     "1e308": '{"do": "SetFreedom", "freedom": 1, "value": 1e308}',
     "a whole number of a thousand digits": '{"do": "SetFreedom", "freedom": 1, "value": ' + "9" * 1000 + "}",
+    "a joint of a thousand digits": '{"do": "SetFreedom", "freedom": ' + "9" * 1000 + ', "value": 1}',
     "a number as text": '{"do": "SetFreedom", "freedom": 1, "value": "1"}',
     "true for a number": '{"do": "SetFreedom", "freedom": 1, "value": true}',
     "half a joint": '{"do": "SetFreedom", "freedom": 1.5, "value": 1}',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -128,9 +127,9 @@ def _plain(value: Any, kind: Any, bounds: Size | Between | None, place: str) -> 
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Refused(f"{place} is a number")
-    if kind is int and value != int(value if math.isfinite(value) else 0):
-        raise Refused(f"{place} is a whole number, not {value!r}")
     low, high = (bounds.low, bounds.high) if isinstance(bounds, Between) else (-1e12, 1e12)
     if not low <= value <= high:  # also refuses what is not finite, and whole numbers too large for a float
         raise Refused(f"{place} is from {low:g} to {high:g}")
+    if kind is int and value != int(value):
+        raise Refused(f"{place} is a whole number, not {value!r}")
     return int(value) if kind is int else float(value)
