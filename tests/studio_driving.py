@@ -169,7 +169,10 @@ class Studio:
 
     def at_rest(self) -> dict[str, Any]:
         """The frame once everything that was sent is answered and nothing moves any more."""
-        self.wait("m.store.frame?.isAtRest && (m.store.frame.tag >= m.store.wire.lastTag || m.store.wire.lastTag <= (window.TEMPfloor ?? -1))")
+        self.wait(
+            "m.store.frame?.isAtRest && m.store.frame.order === m.store.order"
+            " && (m.store.frame.tag >= m.store.wire.lastTag || m.store.wire.lastTag <= (window.TEMPfloor ?? -1))"
+        )
         return self.frame()
 
     def drawn(self) -> None:

@@ -59,3 +59,17 @@ def test_after_a_reload_everything_works_anew(open_studio):
     assert studio.eval("location.search") == "", "the token is not in the address"
     studio.show("gallery", "panda")
     check_drag(studio)
+
+
+def test_a_narrow_window_hides_nothing(open_studio):
+    """Of a phone: the bar, the view, the tabs and the status all stand inside of the window."""
+    studio = open_studio("gallery", "panda", width=390, height=844)
+    studio.page.click(named("tab-joints"))
+    assert studio.page.is_visible(named("slider-panda_joint1"))
+    studio.page.click(named("tab-joints"))
+    assert studio.eval("document.documentElement.scrollWidth <= innerWidth")
+    for name in ("home", "mode-rotate", "tab-record", "status", "help-open"):
+        box = studio.page.locator(named(name)).bounding_box()
+        assert 0 <= box["x"] <= 390 - box["width"], name
+        assert 0 <= box["y"] <= 844 - box["height"], name
+    check_drag(studio, by=(25, -25))

@@ -217,8 +217,9 @@ class AnyRequests(RuleBasedStateMachine):
         return goals[which % len(goals)].number if goals else 99
 
 
+# a case that fails is shown as it is: with a thread at work, making it shorter takes minutes and often loses it
 AnyRequests.TestCase.settings = settings(
-    max_examples=10,
+    max_examples=6,
     stateful_step_count=25,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],

@@ -146,14 +146,13 @@ def test_a_session_without_a_mechanism_greets_and_refuses() -> None:
 
 def test_there_are_at_most_200_steps_back() -> None:
     with Desk("planar_2r") as desk:
-        desk.ask(requests.SetRunning(False))
         for k in range(MOST + 5):
-            desk.ask(requests.SetLimits(0, -3.0, 1.0 + 0.001 * k))
+            desk.ask(requests.ShowLinks(["tool"], visible=k % 2 == 1))
         for _ in range(MOST):
             desk.ask(requests.Undo())
         with pytest.raises(Refused, match="nothing to undo"):
             desk.ask(requests.Undo())
-        assert desk.session.on_stage.setup.bounds[0] == (-3.0, pytest.approx(1.004))
+        assert desk.session.on_stage.setup.hidden == {"tool"}, "as it was after the fifth step"
 
 
 def test_files_that_came_along_are_given_by_number_and_no_others() -> None:
