@@ -106,3 +106,19 @@ def test_no_file_of_this_machine_is_read_for_a_text(tmp_path: object) -> None:
         assert all(shape.mesh is None for shape in shapes)
         with pytest.raises(MechanikError):
             desk.session.mesh(0)
+
+
+def test_an_arm_that_is_edited_has_bodies_and_colliders() -> None:
+    with Desk("grippy10") as desk:
+        desk.ask(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4, 0.2], "axes": "zyy"}}'))
+        moved = [link for link in desk.model.links if link.name.startswith("link")]
+        assert all(link.visuals and link.collisions for link in moved)
+
+
+def test_a_text_of_another_kind_is_another_thing() -> None:
+    """A table that was begun on a Panda was still called panda, and its goal was left in the air."""
+    with Desk("panda") as desk:
+        desk.ask(EditModel("arm_2d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4]}}'))
+        assert "panda" not in desk.model.title
+        assert desk.model.resets_view
+        assert desk.rest().header.residual < 1e-9

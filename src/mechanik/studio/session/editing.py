@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mechanik.errors import FormatError, MechanikError
 from mechanik.formats.in_memory import load_bytes
+from mechanik.gallery.bones import BLUE, DARK, dress
 from mechanik.mechanism import Mechanism
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.requests import EditKind
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 MOST_LINKS = 2_000
 """A page draws no more."""
+THICKNESS = 0.035
+"""Of the bones of an arm, as a share of its length."""
+TITLES = {"dh": "arm from a DH table", "arm_2d": "arm in the plane", "arm_3d": "arm in space", "json": "", "urdf": ""}
 FIRST = {"json": "{", "urdf": "<", "dh": "{", "arm_2d": "{", "arm_3d": "{"}
 """How each text begins, so that none is taken for the name of a file."""
 
@@ -33,7 +39,13 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
     mechanism, _ = load_bytes("text.urdf" if kind == "urdf" else "text.json", text.encode())
     if len(mechanism.links) > MOST_LINKS:
         raise FormatError(f"this has {len(mechanism.links)} links; at most {MOST_LINKS} are drawn here")
-    return mechanism
+    return mechanism if kind in ("json", "urdf") else with_bodies(mechanism)
+
+
+def with_bodies(arm: Mechanism) -> Mechanism:
+    """An arm of a table or a list says nothing of bodies: bones from joint to joint, which are its colliders too."""
+    reach = sum(float(np.linalg.norm(joint.position)) for joint in arm.joints.values())
+    return dress(arm, THICKNESS * reach, 0.6 * THICKNESS * reach, BLUE, DARK)
 
 
 def edited(session: Session, kind: EditKind, text: str) -> None:
@@ -44,10 +56,11 @@ def edited(session: Session, kind: EditKind, text: str) -> None:
         session.open(mechanism, files={}, source=(kind, text))
         return
     old = stage.table
-    mechanism.name = mechanism.name or old.mechanism.name
-    table = Table(mechanism, old.title, old.files, (kind, text), may_read=False, address=old.address)
+    is_like_before = kind == old.source[0]
+    mechanism.name = mechanism.name or (old.mechanism.name if is_like_before else TITLES[kind])
+    table = Table(mechanism, old.title if is_like_before else "", old.files, (kind, text), may_read=False, address=old.address)
     before, q = session.snapshot(), carried(old, stage.q, mechanism)
-    setup = refitted(session, stage.setup, old, table, q)
+    setup = refitted(session, stage.setup, old, table, q, keeps_goals=is_like_before)
     try:
         other = session.staged(table, setup, q, stage.running)
     except MechanikError:
@@ -58,7 +71,7 @@ def edited(session: Session, kind: EditKind, text: str) -> None:
     session.comparing.end()
     session.ghosts.drop()
     session.history.push("edit model", before)
-    session.tell_all(resets_view=False)
+    session.tell_all(resets_view=not is_like_before)
     other.wake()
 
 
@@ -71,8 +84,11 @@ def carried(old: Table, q: Array, mechanism: Mechanism) -> Array:
     return mechanism.clamp(found)
 
 
-def refitted(session: Session, setup: Setup, old: Table, table: Table, q: Array) -> Setup:
-    """The setup for the new mechanism: goals on links of the same name, or on its tip; what does not fit goes."""
+def refitted(session: Session, setup: Setup, old: Table, table: Table, q: Array, keeps_goals: bool) -> Setup:
+    """The setup for the new mechanism: goals on links of the same name, or on its tip; what does not fit goes.
+
+    keeps_goals: whether it is the same thing in other words; if not, its goals are those that fit what is new.
+    """
     freedoms = table.anatomy.freedoms
     names = {one.name for k, one in enumerate(old.anatomy.freedoms) if k in setup.locked}
     fresh = replace(
@@ -87,12 +103,12 @@ def refitted(session: Session, setup: Setup, old: Table, table: Table, q: Array)
     tips = [handle.link for handle in first_goals(table.mechanism)] or list(table.anatomy.names[-1:])
     X = table.anatomy.poses(q)
     kept: list[Goal] = []
-    for goal in setup.goals:
+    for goal in setup.goals if keeps_goals else ():
         other = goal if goal.link in table.anatomy.links else replace(goal, link=tips[0])
         if _fits(objective_of(other, setup.terrain).relations, table.mechanism):
             kept.append(other)
     if setup.goals and not kept:
-        kept = [session.new_goal(fresh, table, X, one.kind, one.link) for one in first_goals(table.mechanism)[:1]]
+        kept = [session.new_goal(fresh, table, X, one.kind, one.link) for one in first_goals(table.mechanism)]
     return replace(fresh, goals=tuple(kept))
 
 
