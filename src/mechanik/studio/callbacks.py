@@ -16,8 +16,8 @@ log = logging.getLogger("mechanik.studio")
 
 
 class Callbacks:
-    """Called one after the other in the solver's thread. One that raises is not called again, and its words are logged:
-    it must not end what the session itself does with a state."""
+    """Called one after the other in a thread of their own. One that raises is not called again, and its words are
+    logged: it must not end what the session itself does with a state."""
 
     def __init__(self, session: Session) -> None:
         self._all: tuple[Callback, ...] = ()

@@ -41,7 +41,7 @@ class Handle:
         self._session.move_goal(self.number, as_matrix(pose, self._goal().X[:3, :3]))
 
     def on_move(self, callback: Callable[[Array], Any]) -> Callable[[], None]:
-        """Call back with the pose (4, 4) after each move, whoever moves it; from the solver's thread, with the first
+        """Call back with the pose (4, 4) after each move, whoever moves it; from a thread of its own, with the first
         state that answers it. Returns what ends it."""
         last = self.pose
 

@@ -117,7 +117,7 @@ class Studio:
     # ---- what happens -------------------------------------------------------------------------
 
     def on_state(self, callback: Callable[[LiveState], Any]) -> Callable[[], None]:
-        """Call back with each new state, from the solver's thread; returns what ends it. One that raises is not called
+        """Call back with each new state, from a thread of its own; returns what ends it. One that raises is not called
         again, and its words are logged."""
         self._check_open()
         return self._callbacks.add(callback)

@@ -17,13 +17,12 @@ from mechanik.studio.session.first_goals import first_goals
 from mechanik.studio.session.goal import Goal
 from mechanik.studio.session.goal_kinds import objective_of
 from mechanik.studio.session.setup import Setup, read_bounds, read_rests
+from mechanik.studio.session.sizes import check_size
 from mechanik.studio.session.table import Table
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
 
-MOST_LINKS = 2_000
-"""A page draws no more."""
 THICKNESS = 0.035
 """Of the bones of an arm, as a share of its length."""
 TITLES = {"dh": "arm from a DH table", "arm_2d": "arm in the plane", "arm_3d": "arm in space", "json": "", "urdf": ""}
@@ -37,8 +36,7 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
         wanted = "a JSON object, which begins with '{'" if FIRST[kind] == "{" else "XML, which begins with '<'"
         raise FormatError(f"this text has to be {wanted}")
     mechanism, _ = load_bytes("text.urdf" if kind == "urdf" else "text.json", text.encode())
-    if len(mechanism.links) > MOST_LINKS:
-        raise FormatError(f"this has {len(mechanism.links)} links; at most {MOST_LINKS} are drawn here")
+    check_size(mechanism)
     return mechanism if kind in ("json", "urdf") else with_bodies(mechanism)
 
 
@@ -58,7 +56,8 @@ def edited(session: Session, kind: EditKind, text: str) -> None:
     old = stage.table
     is_like_before = kind == old.source[0]
     mechanism.name = mechanism.name or (old.mechanism.name if is_like_before else TITLES[kind])
-    table = Table(mechanism, old.title if is_like_before else "", old.files, (kind, text), may_read=False, address=old.address)
+    title = old.title if is_like_before else ""
+    table = Table(mechanism, title, old.files, (kind, text), may_read=False, address=old.address)
     before, q = session.snapshot(), carried(old, stage.q, mechanism)
     setup = refitted(session, stage.setup, old, table, q, keeps_goals=is_like_before)
     try:
