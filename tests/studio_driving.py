@@ -33,7 +33,7 @@ FLAGS = (
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
 )
-PATIENCE = 20.0
+PATIENCE = 60.0
 """s; the machine that tests may be busy with other things."""
 LINK = re.compile(r"http://[^\s]*token=[\w-]+")
 
@@ -136,21 +136,30 @@ class Studio:
         return self.page.evaluate(f"(a) => {{ const m = window.mechanik; return ({expression}); }}", argument)
 
     def wait(self, expression: str, argument: Any = None, seconds: float = PATIENCE) -> Any:
-        """Poll by timer until the expression is true; returns its value."""
-        end = time.monotonic() + seconds
-        while True:
-            value = self.eval(expression, argument)
-            if value:
-                return value
-            if time.monotonic() > end:
-                raise AssertionError(f"waited {seconds:g} s in vain for {expression}; complaints: {self.complaints}")
-            self.page.wait_for_timeout(20)
+        """Poll by timer, in the page, until the expression is true; returns its value."""
+        value = self.page.evaluate(
+            f"""([a, seconds]) => new Promise((done, failed) => {{
+              const end = performance.now() + 1000 * seconds;
+              const look = () => {{
+                try {{
+                  const m = window.mechanik;
+                  const value = ({expression});
+                  if (value || performance.now() > end) done(value || null);
+                  else setTimeout(look, 10);
+                }} catch (why) {{ failed(why); }}
+              }};
+              look();
+            }})""",
+            [argument, seconds],
+        )
+        if value is None:
+            raise AssertionError(f"waited {seconds:g} s in vain for {expression}; complaints: {self.complaints}")
+        return value
 
     def show(self, kind: str, name: str) -> None:
         """Open a mechanism of the gallery or a scene, and wait until it is drawn."""
         self.ask({"do": "OpenScene" if kind == "scene" else "OpenGallery", "name": name})
         self.wait("m.store.frame && m.store.frame.order === m.store.order")
-        self.eval("(window.TEMPfloor = m.store.wire.lastTag, 1)")
         self.drawn()
 
     def ask(self, request: dict[str, Any]) -> None:
@@ -171,7 +180,7 @@ class Studio:
         """The frame once everything that was sent is answered and nothing moves any more."""
         self.wait(
             "m.store.frame?.isAtRest && m.store.frame.order === m.store.order"
-            " && (m.store.frame.tag >= m.store.wire.lastTag || m.store.wire.lastTag <= (window.TEMPfloor ?? -1))"
+            " && m.store.frame.tag >= m.store.wire.lastTag && m.store.wire.waiting.size === 0"
         )
         return self.frame()
 

@@ -12,7 +12,7 @@ from mechanik.formats.source import Source
 MOST_TEXT = 16 * 2**20
 """Bytes of descriptions in all, the included ones each time; the largest robots have some two million."""
 
-MOST_PARTS = 5_000
+MOST_PARTS = 2_500
 """Links and joints in all; to build a chain takes a time that grows as the square of its length, here some seconds."""
 
 SCHEMES = ("", "file", "package", "model")

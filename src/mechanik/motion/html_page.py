@@ -54,13 +54,12 @@ def to_html(
         "name": motion.name,
         "model": model,
         "times": [round(time - float(motion.times[0]), DECIMALS) for time in motion.times.tolist()],
-        "poses": link_numbers(motion),
         "files": {address: base64.b64encode(content).decode() for address, content in (files or {}).items()},
     }
     page = PAGE.format(
         policy=POLICY,
         title=html.escape(motion.name),
-        data=as_script_text(data),
+        data=f'{as_script_text(data)[:-1]},"poses":{_rows_text(link_numbers(motion))}}}',
         player=base64.b64encode(player_js.encode()).decode(),
     )
     return page.encode()
@@ -73,6 +72,11 @@ def link_numbers(motion: Motion) -> list[list[float]]:
     numbers = np.concatenate([poses[..., :3, 3], wxyz], axis=-1)
     rounded = np.round(numbers.reshape(len(numbers), -1), DECIMALS) + 0.0  # no minus zeros
     return rounded.tolist()
+
+
+def _rows_text(rows: list[list[float]]) -> str:
+    """Rows of numbers as JSON, one after the other: all at once would keep every other thread waiting for seconds."""
+    return f"[{','.join(json.dumps(row, allow_nan=False, separators=(',', ':')) for row in rows)}]"
 
 
 def as_script_text(data: object) -> str:

@@ -33,8 +33,7 @@ def changed_share(before: bytes, after: bytes) -> float:
 
 def is_blank(picture: bytes) -> bool:
     """Whether there is hardly anything to see: one colour, give or take a grid."""
-    seen = pixels(picture)
-    colours, counts = np.unique(seen.reshape(-1, 3) // 16, axis=0, return_counts=True)
+    colours, counts = np.unique(pixels(picture) // 16 @ (256, 16, 1), return_counts=True)
     return len(colours) < 8 or counts.max() > 0.995 * counts.sum()
 
 

@@ -34,6 +34,7 @@ def test_delete_removes_the_selected_goal_and_undo_brings_it_back(studio):
     studio.page.keyboard.press("Control+z")
     studio.wait("m.store.goals.length === a", count)
     assert studio.eval("JSON.stringify(m.store.goal(a))", number) == before
+    studio.wait("m.store.history.redo")
     studio.page.keyboard.press("Delete")  # nothing is selected now
     studio.page.keyboard.press("Control+Shift+Z")
     studio.wait("m.store.goals.length === a", count - 1)

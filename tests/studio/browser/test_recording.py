@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from browser_checks import changed_share, choose_goal, is_blank, named, open_tab, pixels
 
+ABOVE_THE_BAR = {"x": 0, "y": 0, "width": 640, "height": 320}
+"""Of the page that plays: what moves there is the mechanism, and not the clock."""
+MOVED = 0.005
+
 
 @pytest.fixture(scope="module")
 def recorded(shared_page):
@@ -102,14 +106,13 @@ def test_the_saved_page_plays_without_a_server_and_without_a_request(recorded, t
         page.goto(path.as_uri())
         page.wait_for_selector("canvas")
         assert page.inner_text("output").endswith(" s")
-        seen = [page.screenshot()]
-        for _ in range(50):
-            page.wait_for_timeout(40)
-            seen.append(page.screenshot())
-            if changed_share(seen[0], seen[-1]) > 0.003:
-                break
-        assert changed_share(seen[0], seen[-1]) > 0.003, "the arm moves"
-        assert not is_blank(seen[-1])
+        first = page.screenshot(clip=ABOVE_THE_BAR)
+        shares = []
+        while len(shares) < 100 and max(shares, default=0.0) < MOVED:
+            page.wait_for_timeout(30)
+            shares.append(changed_share(first, page.screenshot(clip=ABOVE_THE_BAR)))
+        assert max(shares) > MOVED, "the arm moves"
+        assert not is_blank(first)
         assert complaints == []
         assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
     finally:

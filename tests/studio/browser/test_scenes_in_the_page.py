@@ -1,7 +1,7 @@
 """Every scene is opened by its card and played: it moves, its loops stay shut, nobody complains."""
 
 import pytest
-from browser_checks import check_quiet, is_blank, named
+from browser_checks import changed_share, check_quiet, is_blank, named
 
 from mechanik.studio.scenes import SCENES
 
@@ -9,6 +9,8 @@ STILL = ("drag", "stand")
 """Motions of a scene in which the person moves it."""
 MOVING_SHUT = 1e-6
 """m and rad, for states on their way."""
+MOVED = 0.001
+"""Share of the view that is another when a joint has moved by some hundredths."""
 WATCH = """(() => {
   const seen = window.watched = { count: 0, gap: 0, low: [], high: [] };
   if (!window.isWatching) m.store.on('frame', (frame) => {
@@ -47,8 +49,11 @@ def test_a_scene_is_opened_and_played(studio, name):
     elif "circle" in controls:
         studio.page.locator(named("control-circle")).locator("..").click()
     studio.eval(WATCH)
-    studio.wait("window.watched.count > 12 && window.watched.high.some((h, k) => h - window.watched.low[k] > 5e-3)")
+    before = studio.picture()
+    studio.wait("window.watched.count > 12 && window.watched.high.some((h, k) => h - window.watched.low[k] > 0.03)")
     assert studio.eval("window.watched.gap") < MOVING_SHUT, "the loops are shut all the way"
-    assert not is_blank(studio.picture())
+    after = studio.picture()
+    assert not is_blank(after)
+    assert changed_share(before, after) > MOVED, "and it is seen to move"
     assert not studio.page.is_visible(named("toast-error"))
     assert studio.eval("m.store.frame.status") not in ("PROBLEM", "DIVERGED")

@@ -159,7 +159,10 @@ def test_rooms_end_with_their_connections(server):
 @pytest.fixture
 def impatient(page):
     """A server that waits for nobody."""
-    limits = Limits(sessions=4, waiting_events=50, patience=0.5, head_seconds=0.3, ping_seconds=0.3, connections=30)
+    limits = Limits(
+        sessions=4, new_sessions=1000.0, waiting_events=50, patience=0.5, head_seconds=0.3, ping_seconds=0.3,
+        connections=30,
+    )  # fmt: skip
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     yield server
     server.close()

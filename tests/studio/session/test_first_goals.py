@@ -35,3 +35,14 @@ def test_a_humanoid_is_dragged_by_its_hands_and_stands_on_its_feet() -> None:
 
 def test_what_cannot_move_gets_none() -> None:
     assert first_goals(mk.Mechanism(mk.Link("stone"))) == ()
+
+
+def test_an_arm_without_a_tool_is_dragged_by_the_far_end_of_its_last_link() -> None:
+    """At the joint of that link it could not be aimed."""
+    rod = mk.PlacedShape(mk.Box((0.05, 0.05, 0.4)), mk.Pose((0.0, 0.0, 0.2)))
+    base, arm, fore = mk.Link("base"), mk.Link("arm"), mk.Link("fore", visuals=[rod])
+    base.attach(mk.pin("a", axis="y"), arm)
+    arm.attach(mk.pin("b", axis="x", at=(0.0, 0.0, 0.5)), fore)
+    (handle,) = first_goals(mk.Mechanism(base))
+    assert (handle.link, handle.kind) == ("fore", "point")
+    assert handle.at == pytest.approx((0.0, 0.0, 0.4))

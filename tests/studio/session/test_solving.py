@@ -172,7 +172,19 @@ def test_ghosts_of_goals_that_have_moved_are_dropped() -> None:
         desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.0, 0.0)))  # type: ignore[arg-type]
         desk.wait(lambda: not desk.session.ghosts._is_busy)
         desk.tick()
-        assert not desk.all(Ghosts)
+        assert [found.poses for found in desk.all(Ghosts)] == [[]], "who waits for them is told that there are none"
+
+
+def test_ghosts_that_are_drawn_go_when_the_goal_moves() -> None:
+    with Desk("ur5") as desk:
+        desk.ask(ShowGhosts(4))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Ghosts)))
+        assert desk.last(Ghosts).poses
+        goal = desk.session.goals[0]
+        for k in range(3):
+            desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01 * k, 0.0, 0.01)))  # type: ignore[arg-type]
+            desk.tick()
+        assert [bool(found.poses) for found in desk.all(Ghosts)] == [True, False], "and it is said once"
 
 
 def test_compared_methods_follow_the_same_goal_each_on_its_layer() -> None:

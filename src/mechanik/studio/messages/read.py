@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -15,6 +16,8 @@ from mechanik.studio.messages.requests import REQUESTS, Request
 LARGEST = 1_000_000
 """Bytes of one message."""
 LARGEST_TABLE = 200
+HALF = re.compile("[\ud800-\udfff]")
+"""Letters that JSON can say and that no text has."""
 
 
 def read_request(text: str | bytes) -> tuple[int, Request]:
@@ -124,6 +127,8 @@ def _plain(value: Any, kind: Any, bounds: Size | Between | None, place: str) -> 
         low, high = (bounds.low, bounds.high) if isinstance(bounds, Size) else (0, 1000)
         if not low <= len(value) <= high:
             raise Refused(f"{place} has {low} to {high} letters, not {len(value)}")
+        if HALF.search(value):
+            raise Refused(f"{place} holds half of a surrogate pair")
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Refused(f"{place} is a number")

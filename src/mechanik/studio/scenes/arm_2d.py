@@ -42,8 +42,8 @@ class PlanarArms(Scene):
         return [
             slider("joints", "Links", 3.0, 1.0, 40.0, 1.0, "Arm"),
             choice("motion", "Motion", ("drag", "circle", "line"), "Target", "Who moves the target."),
-            slider("size", "Size", 0.4, 0.0, 1.0, 0.02, "Target", "Radius of the circle, half the line; metres."),
-            slider("speed", "Speed", 0.25, 0.0, 2.0, 0.05, "Target", "Rounds a second."),
+            slider("size", "Size, m", 0.4, 0.0, 1.0, 0.02, "Target", "Radius of the circle, half the line."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
         ]
 
     def build(self) -> None:

@@ -15,8 +15,10 @@ from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import slider, switch
+from mechanik.studio.scenes.curves import FAINT, as_curve
 from mechanik.studio.scenes.scene import Scene
 
+GOAL = "goal"
 HOME = (0.5, 0.4, 0.8, 0.5, 0.0)
 CENTRE = np.array([0.35, 0.0, 0.4])
 """About which the goal orbits, m."""
@@ -66,14 +68,14 @@ class CcdArm(Scene):
             switch("limits", "Limits", True, "Joints", "Hinges stop at their limits, balls at a cone."),
             switch("orbit", "Orbit", True, "Goal", "The goal goes around by itself."),
             switch("direction", "Direction", False, "Goal", "The tip matches the direction of the goal too."),
-            slider("speed", "Speed", 0.2, 0.0, 2.0, 0.05, "Goal", "Orbits a second."),
+            slider("speed", "Speed, orbits/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
             slider("sweeps", "Sweeps", 20.0, 1.0, 200.0, 1.0, "Method", "Over all joints in one solve, at most."),
         ]
 
     def build(self) -> None:
         self.phase = 0.0
-        self.followed = self._orbit()
-        self._put(self.followed)
+        self._put(self._orbit(self.phase))
+        self._draw()
 
     def changed(self, name: str) -> None:
         match name:
@@ -85,6 +87,8 @@ class CcdArm(Scene):
                 self._put(self.pose_of(self.goal))
             case "sweeps":
                 self._solve()
+            case "orbit":
+                self._draw()
             case _:
                 pass
 
@@ -95,23 +99,21 @@ class CcdArm(Scene):
     def tick(self, seconds: float) -> None:
         if self.is_moving:
             self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.followed = self.pose_of(self.goal)
-            self.move({self.goal: self._orbit()})
+            self.move({self.goal: self._orbit(self.phase)})
 
     def lines(self) -> list[str]:
-        tip = self.pose("effector")
-        # where the goal was a tick ago: for where it is now the arm has had no time yet
-        goal = self.followed if self.is_moving else self.pose_of(self.goal)
-        lines = [f"tip to goal: {1000 * float(np.linalg.norm(tip[:3, 3] - goal[:3, 3])):.2f} mm"]
+        off = self.off(GOAL)
+        if off is None:
+            return []
+        lines = [f"tip to goal: {1000 * off.position:.2f} mm"]
         if self.is_on("direction"):
-            cosine = float(np.clip(tip[:3, 2] @ goal[:3, 2], -1.0, 1.0))
-            lines.append(f"off its direction: {math.degrees(math.acos(cosine)):.2f} degrees")
+            lines.append(f"off its direction: {math.degrees(off.rotation):.2f} degrees")
         return lines
 
     def _put(self, goal: Array) -> None:
         hinges, limits = self.is_on("hinges"), self.is_on("limits")
         self.table(make_arm(hinges, limits))
-        self.goal = self.want("hinge" if self.is_on("direction") else "point", "effector", goal, name="goal")
+        self.goal = self.want("hinge" if self.is_on("direction") else "point", "effector", goal, name=GOAL)
         if limits and not hinges:
             links = ["base", *(link for _, link, *_ in ZALO_JOINTS)]
             up = (0.0, 1.0, 0.0)
@@ -126,9 +128,12 @@ class CcdArm(Scene):
         wrist = {"direction_joints": 2} if self.is_on("direction") and self.is_on("hinges") else {}
         self.session.set_solver("ccd", max_iterations=int(self.number("sweeps")), **wrist)
 
-    def _orbit(self) -> Array:
-        """A tilted circle; the direction of the goal leads away from the arm and down."""
-        t = self.phase
+    def _draw(self) -> None:
+        points = np.array([self._orbit(t)[:3, 3] for t in np.linspace(0.0, 2 * math.pi, 97)[:-1].tolist()])
+        self.session.set_curves([as_curve("orbit", points, closed=True, rgba=FAINT)] if self.is_moving else [])
+
+    def _orbit(self, t: float) -> Array:
+        """(4, 4) at phase t: on a tilted circle; the direction of the goal leads away from the arm and down."""
         p = CENTRE + np.array([0.12 * math.cos(t), 0.3 * math.sin(t), 0.15 * math.sin(2 * t)])
         out = np.array([p[0], p[1], -0.3])
         return make(rotation.between((0.0, 0.0, 1.0), out), p)

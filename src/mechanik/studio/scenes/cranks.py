@@ -85,7 +85,7 @@ class Cranks(Scene):
         return [
             choice("linkage", "Linkage", tuple(DRAWINGS), "Linkage"),
             switch("turns", "The crank turns", True, "Drive"),
-            slider("speed", "Speed", 0.25, -2.0, 2.0, 0.05, "Drive", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.25, -2.0, 2.0, 0.05, "Drive"),
         ]
 
     def build(self) -> None:

@@ -29,11 +29,9 @@ class Delta(Scene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("circle", "pick and place", "drag"), "Path", "Who moves the platform."),
-            slider(
-                "size", "Size", 0.15, 0.0, 0.4, 0.01, "Path", "Radius or half the way, metres; large ones are cut off."
-            ),
-            slider("height", "Height", 0.0, -0.12, 0.12, 0.01, "Path", "Above the middle of its space, metres."),
-            slider("speed", "Speed", 0.5, 0.0, 3.0, 0.05, "Path", "Rounds a second."),
+            slider("size", "Size, m", 0.15, 0.0, 0.4, 0.01, "Path", "Radius or half the way; large ones are cut off."),
+            slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Above the middle of its space."),
+            slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
         ]
 
     def build(self) -> None:

@@ -80,7 +80,7 @@ class DhArm(Scene):
             choice("method", "Method", tuple(METHODS), "Method"),
             switch("fixed_step", "Fixed step", False, "Method", "Of the Jacobian transpose: 0.05 instead of the best."),
             choice("motion", "Motion", ("drag", "circle", "turn"), "Goal", "Who moves the goal."),
-            slider("speed", "Speed", 0.2, 0.0, 2.0, 0.05, "Goal", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
         ]
 
     def build(self) -> None:

@@ -27,8 +27,8 @@ class Excavator(Scene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             switch("digs", "It digs", True, "Work"),
-            slider("speed", "Speed", 0.12, 0.0, 0.6, 0.02, "Work", "Buckets a second."),
-            slider("depth", "Depth", 1.0, 0.0, 2.5, 0.1, "Work", "Metres below the ground."),
+            slider("speed", "Speed, buckets/s", 0.12, 0.0, 0.6, 0.02, "Work"),
+            slider("depth", "Depth, m", 1.0, 0.0, 2.5, 0.1, "Work", "Below the ground."),
         ]
 
     def build(self) -> None:

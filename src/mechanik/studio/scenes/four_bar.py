@@ -110,15 +110,15 @@ class FourBar(Scene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            slider("ground", "Ground", 2.0, 0.3, 3.2, 0.05, "Lengths", "Metres."),
-            slider("crank", "Crank", 0.5, 0.1, 2.0, 0.05, "Lengths", "Metres."),
-            slider("coupler", "Coupler", 1.8, 0.4, 3.4, 0.05, "Lengths", "Metres."),
-            slider("rocker", "Rocker", 1.2, 0.1, 3.0, 0.05, "Lengths", "Metres."),
+            slider("ground", "Ground, m", 2.0, 0.3, 3.2, 0.05, "Lengths"),
+            slider("crank", "Crank, m", 0.5, 0.1, 2.0, 0.05, "Lengths"),
+            slider("coupler", "Coupler, m", 1.8, 0.4, 3.4, 0.05, "Lengths"),
+            slider("rocker", "Rocker, m", 1.2, 0.1, 3.0, 0.05, "Lengths"),
             choice("elbow", "Elbow", ("up", "down"), "Lengths", "On which side coupler and rocker meet."),
-            slider("along", "Pen along the coupler", 0.9, -1.0, 3.0, 0.02, "Pen", "Metres."),
-            slider("across", "Pen across it", 0.6, -1.5, 1.5, 0.02, "Pen", "Metres."),
+            slider("along", "Pen along the coupler, m", 0.9, -1.0, 3.0, 0.02, "Pen"),
+            slider("across", "Pen across it, m", 0.6, -1.5, 1.5, 0.02, "Pen"),
             switch("turns", "The crank turns", True, "Drive"),
-            slider("speed", "Speed", 0.25, 0.0, 2.0, 0.05, "Drive", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Drive"),
         ]
 
     def build(self) -> None:

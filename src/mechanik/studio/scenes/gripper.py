@@ -30,11 +30,11 @@ class Gripper(Scene):
         return [
             slider("closing", "Closing", 0.5, 0.0, 1.0, 0.01, "Fingers", "0 open, 1 closed."),
             switch("moves", "Opens and closes", True, "Fingers"),
-            slider("speed", "Speed", 0.3, 0.0, 2.0, 0.05, "Fingers", "Times a second."),
+            slider("speed", "Speed, times/s", 0.3, 0.0, 2.0, 0.05, "Fingers"),
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
+        self.phase = math.acos(1 - 2 * self.number("closing"))
         self.table(gallery.gripper())
         self.demand(
             JointValues({"left_driver_joint": self._angle()}, name="motor drive"),
@@ -44,6 +44,8 @@ class Gripper(Scene):
     def changed(self, name: str) -> None:
         if name == "closing":
             self.put("moves", False)
+        elif name == "moves":  # from where it stands
+            self.phase = math.acos(1 - 2 * self.number("closing"))
         self.aim({"motor drive": {"left_driver_joint": self._angle()}})
 
     @property
@@ -53,6 +55,7 @@ class Gripper(Scene):
     def tick(self, seconds: float) -> None:
         if self.is_moving:
             self.phase += 2 * math.pi * self.number("speed") * seconds
+            self.put_within("closing", (1 - math.cos(self.phase)) / 2)
             self.aim({"motor drive": {"left_driver_joint": self._angle()}})
 
     def lines(self) -> list[str]:
@@ -60,5 +63,4 @@ class Gripper(Scene):
         return [f"between the pads: {1000 * float(np.linalg.norm(left - right)):.1f} mm"]
 
     def _angle(self) -> float:
-        share = (1 - math.cos(self.phase)) / 2 if self.is_moving else self.number("closing")
-        return CLOSED * share
+        return CLOSED * self.number("closing")

@@ -43,10 +43,10 @@ class Hexapod(Scene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "gyrate", "rotate", "circle"), "Platform", "Who moves the platform."),
-            slider("speed", "Speed", 0.4, 0.0, 2.0, 0.05, "Platform", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Platform"),
             slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Above 1 it asks for too much."),
-            slider("tilt_x", "Base tilt about x", 0.0, -20.0, 20.0, 0.5, "Base", "Degrees."),
-            slider("tilt_y", "Base tilt about y", 0.0, -20.0, 20.0, 0.5, "Base", "Degrees."),
+            slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
+            slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             switch("rides", "Platform tilts with the base", False, "Base", "Off: it stays level as far as it can."),
         ]
 

@@ -45,7 +45,7 @@ class Humanoid(Scene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "wave", "reach", "squat"), "Motion", "Who moves the goals."),
-            slider("speed", "Speed", 0.4, 0.0, 2.0, 0.05, "Motion", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Motion"),
             switch("balance", "Balance", True, "Goals", "Keep the centre of mass over the feet, whatever is asked."),
             switch("left_foot", "Left foot is held", True, "Goals"),
             switch("right_foot", "Right foot is held", True, "Goals"),

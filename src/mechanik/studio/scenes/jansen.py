@@ -99,7 +99,7 @@ class Jansen(Scene):
             choice("legs", "Legs", ("three pairs", "a pair", "one"), "Animal"),
             switch("walks", "It walks", True, "Animal", "Off: it hangs in the air, and only the legs move."),
             switch("turns", "The crank turns", True, "Drive"),
-            slider("speed", "Speed", 0.25, -1.0, 1.0, 0.05, "Drive", "Rounds a second; below zero it walks back."),
+            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Below zero it walks back."),
         ]
 
     def build(self) -> None:

@@ -22,6 +22,12 @@ GRIPPY = ([0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2], "zyyzyyzyyz")
 REACH = 2.2
 """Of the arm whose joints are counted by the slider, m."""
 SLIDERS = ("x", "y", "z")
+FIRST = np.array([1.2, 0.3, 0.6])
+"""Where the target of a large arm is at first, m."""
+SMALL = 0.35
+"""`zalo5` is as large as this against the others."""
+ROUND = 0.25
+"""Radius of the circle of a large arm's target, m."""
 
 
 def long_arm(joints: int) -> tuple[list[float], str]:
@@ -55,22 +61,28 @@ class ListArm(Scene):
         return [
             choice("arm", "Arm", ("grippy10", "zalo5", "counted"), "Arm"),
             slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Of the counted arm."),
-            slider("x", "Target x", 1.2, -2.0, 2.0, 0.01, "Target", "Metres."),
-            slider("y", "Target y", 0.3, -2.0, 2.0, 0.01, "Target", "Metres."),
-            slider("z", "Target z", 0.6, 0.0, 2.0, 0.01, "Target", "Metres."),
+            slider("x", "Target x, m", FIRST[0], -2.0, 2.0, 0.01, "Target"),
+            slider("y", "Target y, m", FIRST[1], -2.0, 2.0, 0.01, "Target"),
+            slider("z", "Target z, m", FIRST[2], 0.0, 2.0, 0.01, "Target"),
             switch("circle", "Target circles", False, "Target"),
-            slider("speed", "Speed", 0.2, 0.0, 2.0, 0.05, "Target", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Target"),
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
-        self._put()
+        self.phase, self.centre = 0.0, FIRST
+        self._put(FIRST)
 
     def changed(self, name: str) -> None:
-        if name == "arm" or (name == "joints" and self.word("arm") == "counted"):
-            self._put()
+        if name == "arm":
+            self.phase, self.centre = 0.0, self.scale * FIRST
+            self._put(self.centre)
+        elif name == "joints" and self.word("arm") == "counted":
+            self._put(self._sliders())
         elif name in SLIDERS:
-            self.move({self.goal: self._target()})
+            self.centre = self._sliders() - self._around()
+            self.move({self.goal: translation(self._sliders())})
+        elif name == "circle":
+            self.phase, self.centre = 0.0, self._sliders()
 
     @property
     def is_moving(self) -> bool:
@@ -79,15 +91,22 @@ class ListArm(Scene):
     def tick(self, seconds: float) -> None:
         if self.is_moving:
             self.phase += 2 * math.pi * self.number("speed") * seconds
-            around = np.array([0.0, 0.25 * math.sin(self.phase), 0.25 * (1 - math.cos(self.phase))])
-            self.move({self.goal: translation(around) @ self._target()})
+            self.move({self.goal: translation(self.centre + self._around())})
+
+    def follow(self) -> None:
+        for name, place in zip(SLIDERS, self.pose_of(self.goal)[:3, 3].tolist(), strict=True):
+            self.put_within(name, place)
 
     def lines(self) -> list[str]:
         mechanism = self.session.mechanism
         tip = mechanism.pose(list(mechanism.links)[-1], self.session.q)[:3, 3]
         return [f"{mechanism.nq} joints, tip at {tip[0]:+.3f} {tip[1]:+.3f} {tip[2]:+.3f} m"]
 
-    def _put(self) -> None:
+    @property
+    def scale(self) -> float:
+        return SMALL if self.word("arm") == "zalo5" else 1.0
+
+    def _put(self, target: Array) -> None:
         match self.word("arm"):
             case "grippy10":
                 arm, (lengths, axes), tip = gallery.grippy10(), GRIPPY, "tool"
@@ -100,9 +119,12 @@ class ListArm(Scene):
             link.collisions = link.visuals
         text = tidy({"mechanik": 1, "arm": {"lengths": [round(length, 6) for length in lengths], "axes": axes}})
         self.table(arm, source=("arm_3d", text) if lengths else ("", ""))
-        scale = 0.35 if self.word("arm") == "zalo5" else 1.0
-        self.scale = scale
-        self.goal = self.want("point", tip, self._target(), name="target")
+        self.goal = self.want("point", tip, translation(target), name="target")
 
-    def _target(self) -> Array:
-        return translation(self.scale * np.array([self.number(name) for name in SLIDERS]))
+    def _sliders(self) -> Array:
+        """(3,), m."""
+        return np.array([self.number(name) for name in SLIDERS])
+
+    def _around(self) -> Array:
+        """How far the target is on its circle from where that begins, (3,), m."""
+        return self.scale * ROUND * np.array([0.0, math.sin(self.phase), 1 - math.cos(self.phase)])

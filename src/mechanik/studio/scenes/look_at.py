@@ -9,18 +9,18 @@ import numpy as np
 from mechanik.gallery.bones import BLUE, DARK, GREY, WHITE, ball, bone, hub
 from mechanik.mechanism import Builder, Mechanism
 from mechanik.objectives import LookAt
-from mechanik.spatial import apply, inverse, translation
+from mechanik.spatial import translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
+from mechanik.studio.scenes.curves import FAINT, as_curve
 from mechanik.studio.scenes.scene import Scene
 
 AHEAD = (1.0, 0.0, 0.0)
 BETWEEN = (0.09, 0.0, 0.12)
 """Of the eyes, in the head, m."""
-EYES = ("left_eye", "right_eye")
-FAR = np.array([0.8, 0.0, 0.45])
-"""Where the target is at first, m."""
+LEFT, RIGHT = "target", "right eye looks"
+"""Names of what the eyes are asked for."""
 
 
 def make_head() -> Mechanism:
@@ -58,23 +58,27 @@ class LookingHead(Scene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("fly", "drag"), "Target", "Who moves the target."),
-            slider("speed", "Speed", 0.25, 0.0, 2.0, 0.05, "Target", "Rounds a second."),
-            slider("distance", "Distance", 0.7, 0.15, 2.0, 0.05, "Target", "Of its flight from the head, metres."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
+            slider("distance", "Distance, m", 0.7, 0.15, 2.0, 0.05, "Target", "Of its flight from the head."),
             switch("head", "The head looks too", True, "Head"),
         ]
 
     def build(self) -> None:
-        self.phase, self.seen, self.followed = 0.0, FAR, FAR
+        self.phase = 0.0
+        self.seen = self._path(0.0)
         self.table(make_head())
-        self.target = self.want("look_at", "left_eye", translation(FAR), name="target")
-        self.demand(LookAt("right_eye", FAR, AHEAD, name="right eye looks"))
+        self.target = self.want("look_at", "left_eye", translation(self.seen), name=LEFT)
+        self.demand(LookAt("right_eye", self.seen, AHEAD, name=RIGHT))
         self.changed("head")
+        self._draw()
 
     def changed(self, name: str) -> None:
         if name == "head":
             self.forget("head looks")
             if self.is_on("head"):
                 self.demand(LookAt("head", self.seen, AHEAD, at=BETWEEN, level=2, name="head looks"))
+        elif name in ("motion", "distance"):
+            self._draw()
 
     @property
     def is_moving(self) -> bool:
@@ -83,22 +87,25 @@ class LookingHead(Scene):
     def tick(self, seconds: float) -> None:
         if self.word("motion") == "fly":
             self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.target: translation(self._path())})
+            self.move({self.target: translation(self._path(self.phase))})
         if self.has(self.target):
             seen = self.pose_of(self.target)[:3, 3]
             if not np.array_equal(seen, self.seen):
-                self.followed, self.seen = self.seen, seen
-                self.aim({"right eye looks": seen} | ({"head looks": seen} if self.is_on("head") else {}))
+                self.seen = seen
+                self.aim({RIGHT: seen} | ({"head looks": seen} if self.is_on("head") else {}))
 
     def lines(self) -> list[str]:
-        # what was seen a tick ago: for where the target flies now the eyes have had no time yet
-        target = self.followed if self.word("motion") == "fly" else self.seen
-        off: list[float] = []
-        for eye in EYES:
-            x, y, z = apply(inverse(self.pose(eye)), target)
-            off.append(math.degrees(math.atan2(math.hypot(y, z), x)))
-        return ["eyes off the target, degrees: " + "  ".join(f"{angle:.2f}" for angle in off)]
+        off = [one for one in (self.off(LEFT), self.off(RIGHT)) if one is not None]
+        return ["eyes off the target, degrees: " + "  ".join(f"{math.degrees(one.rotation):.2f}" for one in off)]
 
-    def _path(self) -> Array:
-        t, far = self.phase, self.number("distance")
-        return np.array([far * (0.8 + 0.2 * math.cos(2 * t)), far * math.sin(t), 0.4 + 0.3 * far * math.sin(2 * t)])
+    def _draw(self) -> None:
+        points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])
+        is_flying = self.word("motion") == "fly"
+        self.session.set_curves([as_curve("flight", points, closed=True, rgba=FAINT)] if is_flying else [])
+
+    def _path(self, t: float | Array) -> Array:
+        """(..., 3), m, at phases t (...)."""
+        far = self.number("distance")
+        return np.stack([
+            far * (0.8 + 0.2 * np.cos(2 * t)), far * np.sin(t), 0.4 + 0.3 * far * np.sin(2 * t)
+        ], axis=-1)  # fmt: skip

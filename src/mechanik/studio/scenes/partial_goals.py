@@ -31,7 +31,7 @@ class PartialGoals(Scene):
         asked = [switch(name, title, True, "Asked for") for name, title in DIRECTIONS.items()]
         return [
             choice("motion", "Motion", ("drag", "wander", "turn", "both"), "Goal", "Who moves the goal."),
-            slider("speed", "Speed", 0.25, 0.0, 2.0, 0.05, "Goal", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
             slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1 it goes out of reach."),
             *asked,
         ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from mechanik import gallery
 from mechanik.gallery.rover import WHEELS
+from mechanik.mechanism import Mechanism
 from mechanik.objectives import JointValues, OnTerrain, Terrain
 from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
@@ -19,9 +20,13 @@ HALF, CELL = 6.0, 0.25
 """Of the ground: half its side, and the side of a cell; m."""
 WHEEL = 0.25
 """Radius, m."""
+STANDS, LIFTED = 0.6, 1.2
+"""Of the body above the middle of its wheels, on level ground and before it is dropped, m."""
 ROUND = 3.2
 """Radius of the circle that it drives, m."""
-FEW = "Of one solve, at most. With one or two it cannot settle: a step that leaves the differential open is not taken."
+FEWEST = 3
+"""Iterations with which it settles on every ground of the sliders. With fewer the last step may leave the differential
+open; such a step is not taken, and it would hang in the air."""
 AXLES = tuple(f"{wheel}_axle" for wheel in WHEELS)
 
 
@@ -57,30 +62,33 @@ class Rover(Scene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "circle", "eight"), "Drive", "Who moves the rover."),
-            slider("speed", "Speed", 0.8, 0.0, 3.0, 0.05, "Drive", "Metres a second."),
-            slider("height", "Terrain height", 0.6, 0.0, 1.5, 0.05, "Ground", "Metres from the lowest to the highest."),
+            slider("speed", "Speed, m/s", 0.8, 0.0, 3.0, 0.05, "Drive"),
+            slider(
+                "height", "Terrain height, m", 0.6, 0.0, 1.5, 0.05, "Ground", "From the lowest place to the highest."
+            ),
             slider("roughness", "Roughness", 0.4, 0.0, 1.0, 0.05, "Ground", "How much there is of short bumps."),
             slider("seed", "Which ground", 1.0, 0.0, 99.0, 1.0, "Ground", "Another number, another ground."),
-            slider("iterations", "Settle iterations", 30.0, 1.0, 100.0, 1.0, "Settle", FEW),
+            slider("iterations", "Settle iterations", 30.0, FEWEST, 100.0, 1.0, "Settle", "Of one solve, at most."),
             button("settle", "Drop it", "Settle", "Lift it up, level, and let it settle."),
         ]
 
     def build(self) -> None:
         self.way = 0.0
         rover = gallery.rover()
+        ground = self._make_ground()
+        rover.q = self._level(rover, self._place(), above=STANDS)
         self.table(rover)
-        self._lay_ground()
+        self._lay(ground)
         self.body = self.want(
             "pose", "body", self._place(), name="place and heading", free=("Z", "EX", "EY"), pinned=True
         )
         self.demand(JointValues(dict.fromkeys(AXLES, 0.0), turns="exact", level=3, name="wheels roll"))
         self.changed("iterations")
-        self.changed("settle")
 
     def changed(self, name: str) -> None:
         match name:
             case "height" | "roughness" | "seed":
-                self._lay_ground()
+                self._lay(self._make_ground())
             case "iterations":
                 self.session.set_solver("lm", max_iterations=int(self.number("iterations")))
             case "settle":
@@ -107,21 +115,25 @@ class Rover(Scene):
         lean = math.degrees(math.acos(min(1.0, float(self.pose("body")[2, 2]))))
         return [f"wheels touch: {int((off < 1e-4).sum())} of 6", f"the body leans by {lean:.1f} degrees"]
 
-    def _lay_ground(self) -> None:
+    def _make_ground(self) -> Terrain:
         ground = make_ground(self.number("height"), self.number("roughness"), int(self.number("seed")))
         self.rolling = ground.raised_by(WHEEL, finer=2)
+        return ground
+
+    def _lay(self, ground: Terrain) -> None:
         self.session.set_terrain(ground)
         self.demand(*(OnTerrain(wheel, self.rolling, name=f"{wheel} on the ground") for wheel in WHEELS))
 
     def _lift(self) -> None:
-        """Level and straight, above the highest ground near its place."""
+        """Above the ground of its place."""
         X = self._place() if self.is_moving else self.pose_of(self.body)
+        self.session.place(self._level(self.session.mechanism, X, above=LIFTED))
+
+    def _level(self, rover: Mechanism, X: Array, above: float) -> Array:
+        """(nq,): at the place and heading of X (4, 4), level, so far above where the middle of a wheel would be, m."""
         x, y, heading = X[0, 3], X[1, 3], math.atan2(X[1, 0], X[0, 0])
-        mechanism = self.session.mechanism
-        z = float(self.rolling.height(x, y)) + 1.2
-        self.session.place(
-            mechanism.configuration({"base": (x, y, z, 0.0, 0.0, heading)}, mechanism.configurations["home"])
-        )
+        z = float(self.rolling.height(x, y)) + above
+        return rover.configuration({"base": (x, y, z, 0.0, 0.0, heading)}, rover.configurations["home"])
 
     def _place(self) -> Array:
         """On the circle or the eight, heading along it; height and lean say nothing."""

@@ -16,6 +16,7 @@ from mechanik.studio.scenes.controls import checked
 if TYPE_CHECKING:
     from mechanik.mechanism import Mechanism
     from mechanik.objectives import Objective
+    from mechanik.objectives.objective import Error
     from mechanik.spatial.array import Array
     from mechanik.studio.messages.requests import Direction, GoalKind
     from mechanik.studio.session.session import Session
@@ -41,7 +42,7 @@ class Scene:
         self._controls = {control.name: control for control in self.make_controls()}
         self._demands: dict[str, Objective] = {}
         self._poses: dict[int, Array] = {}
-        self._is_open = False
+        self._is_open = self._is_built = False
 
     # ---- what a scene says ------------------------------------------------------------------
 
@@ -64,6 +65,9 @@ class Scene:
         """Whether `tick` moves anything now."""
         return False
 
+    def follow(self) -> None:
+        """Put controls where the things that they set have gone by themselves or by hand; see `put_within`."""
+
     def lines(self) -> list[str]:
         """What is read off the mechanism, for the screen."""
         return []
@@ -73,8 +77,11 @@ class Scene:
     def open(self, session: Session) -> None:
         self.session = session
         self.build()
+        self._is_built = True
 
     def controls(self) -> list[ControlInfo]:
+        if self._is_built:
+            self.follow()
         return list(self._controls.values())
 
     def set(self, name: str, value: Value) -> None:
@@ -102,6 +109,11 @@ class Scene:
         """Give a control another value without a word to anyone."""
         self._controls[name] = replace(self._controls[name], value=value)
 
+    def put_within(self, name: str, value: float) -> None:
+        """Move a slider to a value, or to its nearest end."""
+        control = self._controls[name]
+        self.put(name, max(control.low, min(control.high, value)))
+
     def number(self, name: str) -> float:
         value = self._controls[name].value
         if isinstance(value, str):
@@ -121,6 +133,18 @@ class Scene:
     def reading(self, joint: str) -> float:
         """The first value of a joint as it is now; m or rad."""
         return float(np.asarray(self.session.mechanism.values(self.session.q)[joint]).flat[0])
+
+    def off(self, name: str) -> Error | None:
+        """How far the newest state is from the objective of that name as it was asked for then: of the same moment as
+        the words about that state. While nothing is solved, from what is asked for now. None: it is not asked for."""
+        stage = self.session.on_stage
+        state = stage.latest
+        solution = None if state is None or not stage.running else state.solution
+        asked, q = (stage.asked.goals, stage.q) if solution is None else (solution.objectives, solution.q)
+        for one in asked:
+            if one.name == name:
+                return one.error(self.session.mechanism, q)
+        return None
 
     def table(self, mechanism: Mechanism, source: Source = ("", "")) -> None:
         """Put a mechanism on the table, without goals; it stands as it was made. The view stays as it is after the

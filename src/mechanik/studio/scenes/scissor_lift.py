@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from mechanik import gallery
 from mechanik.objectives import JointValues
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import slider, switch
+from mechanik.studio.scenes.curves import FAINT, as_curve
 from mechanik.studio.scenes.scene import Scene
 
 BAR, STAGES = 1.0, 3
 """Of the lift of the gallery."""
+LOWEST, HIGHEST = 0.4, 2.8
+"""That the platform can be, m."""
+MIDDLE, SWING = 1.6, 1.1
+"""Of the height as it goes up and down, m."""
 
 
 class ScissorLift(Scene):
@@ -24,19 +31,23 @@ class ScissorLift(Scene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            slider("height", "Height", 1.4, 0.4, 2.8, 0.02, "Platform", "Metres."),
+            slider("height", "Height, m", 1.4, LOWEST, HIGHEST, 0.02, "Platform"),
             switch("moves", "Goes up and down", True, "Platform"),
-            slider("speed", "Speed", 0.15, 0.0, 1.0, 0.05, "Platform", "Times a second."),
+            slider("speed", "Speed, times/s", 0.15, 0.0, 1.0, 0.05, "Platform"),
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
+        self.phase = self._begin()
         self.table(gallery.scissor_lift())
         self.demand(JointValues({"slider_joint": self._slide()}, name="slider drive"))
+        x, y, _ = self.pose("platform")[:3, 3]
+        self.session.set_curves([as_curve("way", np.array([[x, y, LOWEST], [x, y, HIGHEST]]), rgba=FAINT)])
 
     def changed(self, name: str) -> None:
         if name == "height":
             self.put("moves", False)
+        elif name == "moves":
+            self.phase = self._begin()
         self.aim({"slider drive": {"slider_joint": self._slide()}})
 
     @property
@@ -46,6 +57,7 @@ class ScissorLift(Scene):
     def tick(self, seconds: float) -> None:
         if self.is_moving:
             self.phase += 2 * math.pi * self.number("speed") * seconds
+            self.put_within("height", MIDDLE - SWING * math.cos(self.phase))
             self.aim({"slider drive": {"slider_joint": self._slide()}})
 
     def lines(self) -> list[str]:
@@ -53,5 +65,8 @@ class ScissorLift(Scene):
 
     def _slide(self) -> float:
         """Where the slider must be for the height."""
-        height = 1.6 - 1.1 * math.cos(self.phase) if self.is_moving else self.number("height")
-        return math.sqrt(BAR**2 - (height / STAGES) ** 2)
+        return math.sqrt(BAR**2 - (self.number("height") / STAGES) ** 2)
+
+    def _begin(self) -> float:
+        """The phase at which it is as high as it stands, or nearly so at the ends."""
+        return math.acos(max(-1.0, min(1.0, (MIDDLE - self.number("height")) / SWING)))

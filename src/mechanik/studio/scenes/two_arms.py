@@ -26,9 +26,9 @@ class TwoArms(Scene):
         return [
             choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "Who moves the box."),
             slider("amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Above 1 the arms cannot follow everywhere."),
-            slider("speed", "Speed", 0.3, 0.0, 2.0, 0.05, "Box", "Rounds a second."),
+            slider("speed", "Speed, rounds/s", 0.3, 0.0, 2.0, 0.05, "Box"),
             choice("joints", "Joints of an arm", ("7", "6"), "Arms", "With 6 the elbows have no choice."),
-            slider("box", "Length of the box", 0.3, 0.1, 0.6, 0.02, "Arms", "Metres."),
+            slider("box", "Length of the box, m", 0.3, 0.1, 0.6, 0.02, "Arms"),
         ]
 
     def build(self) -> None:

@@ -31,9 +31,9 @@ class Walker(Scene):
         feet = [switch(foot, f"Foot {foot[-1]} is held", True, "Feet") for foot in FEET]
         return [
             choice("motion", "Motion", ("stand", "walk", "sway"), "Motion", "It walks on the spot, as on a treadmill."),
-            slider("speed", "Speed", 0.5, 0.0, 2.0, 0.05, "Motion", "Strides a second."),
-            slider("stride", "Stride", 0.4, 0.0, 0.8, 0.02, "Motion", "Metres that a foot goes ahead."),
-            slider("lift", "Lift", 0.25, 0.0, 0.6, 0.02, "Motion", "Metres that a foot is lifted."),
+            slider("speed", "Speed, strides/s", 0.5, 0.0, 2.0, 0.05, "Motion"),
+            slider("stride", "Stride, m", 0.4, 0.0, 0.8, 0.02, "Motion", "How far a foot goes ahead."),
+            slider("lift", "Lift, m", 0.25, 0.0, 0.6, 0.02, "Motion", "How high a foot is lifted."),
             *feet,
         ]
 

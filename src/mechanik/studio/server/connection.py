@@ -59,7 +59,7 @@ async def talk(
 class _Connection:
     def __init__(self, socket: WebSocket, room: Room, limits: Limits) -> None:
         self._socket, self._room, self._limits = socket, room, limits
-        self._outbox = Outbox(limits.waiting_events)
+        self._outbox = Outbox(limits.waiting_events, limits.waiting_letters)
         self._requests = Bucket(limits.requests, 2 * limits.requests)
         self._hands = Bucket(limits.hands, 2 * limits.hands)
         self._messages = Bucket(limits.messages, 2 * limits.messages)

@@ -13,9 +13,11 @@ class Limits:
         sessions: how many there are at once.
         new_sessions: a second; as many as `sessions` may come at once.
         largest_upload, largest_message: bytes.
-        uploads: how many are read at once; others wait.
+        uploads: how many are read at once; others wait. Of one session it is one, and others are refused.
+        kept_files: bytes of the meshes of all sessions together.
         upload_seconds: for the body of one to arrive.
-        waiting_events: how many may wait for a page that does not take them; the next one ends its connection.
+        waiting_events, waiting_letters: how many may wait for a page that does not take them, and how long they are
+            together; the next one ends its connection.
         patience: seconds for which a page may take nothing at all.
         requests, hands, messages: a second, and twice as many at once. Requests beyond are refused; of hands beyond,
             the newest waits for its turn; a client with more messages than that is dropped.
@@ -33,8 +35,10 @@ class Limits:
     largest_upload: int = 64_000_000
     largest_message: int = 1_000_000
     uploads: int = 4
+    kept_files: int = 1_000_000_000
     upload_seconds: float = 60.0
     waiting_events: int = 256
+    waiting_letters: int = 16_000_000
     patience: float = 15.0
     requests: float = 100.0
     hands: float = 300.0

@@ -22,11 +22,11 @@ class Outbox:
     the page is lost (`is_full`). No frame goes out before the page was told what it is about (`greeted`).
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_letters: int = 16_000_000) -> None:
         self._loop = asyncio.get_running_loop()
         self._ready = asyncio.Event()
         self._lock = threading.Lock()
-        self._most = most
+        self._most, self._most_letters, self._letters = most, most_letters, 0
         self._events: deque[str] = deque()
         self._frames: dict[int, bytes] = {}
         self._woken = False
@@ -35,7 +35,9 @@ class Outbox:
 
     def put_event(self, text: str) -> None:
         with self._lock:
-            if len(self._events) < self._most:
+            self._letters += len(text)
+            is_alone = not self._events  # one is always taken, however large
+            if is_alone or (len(self._events) < self._most and self._letters <= self._most_letters):
                 self._events.append(text)
             else:
                 self.is_full = True
@@ -60,6 +62,7 @@ class Outbox:
         with self._lock:
             items: list[str | bytes] = list(self._events)
             self._events.clear()
+            self._letters = 0
             if self._is_greeted:
                 items += self._frames.values()
                 self._frames.clear()

@@ -174,12 +174,17 @@ class Room:
                 self._do(job)
             now = time.monotonic()
             if now >= due:
-                self._guarded(lambda now=now: self.session.tick(now), None)
-                due = now + (MOVING if self.session.is_animated else STILL)
+                due = now + (MOVING if self._guarded(lambda now=now: self._tick(now), None) else STILL)
         self._pages = ()
         with contextlib.suppress(Exception):
             self.session.close()
+            self.session.ghosts.join()
         self._then()
+
+    def _tick(self, now: float) -> bool:
+        """Whether the next one should come at the rate of the screen."""
+        self.session.tick(now)
+        return self.session.is_animated
 
     def _do(self, job: _Job) -> None:
         if job.call is not None:
@@ -203,11 +208,11 @@ class Room:
 
         self._guarded(carry_out, page, id_of(text))
 
-    def _guarded(self, what: Callable[[], Any], page: Outbox | None, number: int = -1) -> None:
-        """A refusal is told to the page; anything else that is raised is our fault, and the thread lives on."""
+    def _guarded(self, what: Callable[[], T], page: Outbox | None, number: int = -1) -> T | None:
+        """The result. A refusal is told to the page; anything else that is raised is our fault, and the thread lives
+        on."""
         try:
-            what()
-            return
+            return what()
         except MechanikError as error:
             words = str(error)
         except RecursionError:
@@ -219,6 +224,7 @@ class Room:
             self._last_problem = problem
         if page is not None:
             page.put_event(write_event(Refused(number, words)))
+        return None
 
     # ---- what the session says, from any thread -----------------------------------------------
 

@@ -40,6 +40,11 @@ class Rooms:
     def __len__(self) -> int:
         return len(self._rooms)
 
+    def kept_files(self, but: Room) -> int:
+        """Bytes of the files that came along with the mechanisms of all rooms but one."""
+        stages = [room.session.stage for room in list(self._rooms.values()) if room is not but]
+        return sum(stage.table.file_bytes for stage in stages if stage is not None)
+
     def book(self) -> None:
         """A place for one more page, or `Refused`; `leave` gives it back."""
         with self._lock:

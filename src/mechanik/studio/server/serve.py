@@ -117,6 +117,7 @@ def serve(
         log_level="critical",  # nothing that a client does is worth a line; what is our fault is logged by us
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # or a header would say who a client is
         ws_max_size=limits.largest_message,
         ws_ping_interval=limits.ping_seconds,
         ws_ping_timeout=limits.ping_seconds,

@@ -26,12 +26,12 @@ class Sockets:
             self._forget_closed()
             if len(self._open) >= self.limits.connections:
                 return False
-        self._open[transport.get_extra_info("peername")] = transport
+        self._open[_name(transport.get_extra_info("peername"))] = transport
         return True
 
     def cut(self, client: Any) -> None:
         """End a connection at once; what still waits to be sent is thrown away."""
-        transport = self._open.pop(tuple(client or ()), None)
+        transport = self._open.pop(_name(client), None)
         if transport is not None:
             transport.abort()
 
@@ -83,3 +83,8 @@ class Sockets:
                     super().data_received(data)
 
         return Websocket
+
+
+def _name(address: Any) -> tuple[Any, ...]:
+    """Host and port; of the newer protocol a socket tells four numbers, and a request two."""
+    return tuple(address or ())[:2]

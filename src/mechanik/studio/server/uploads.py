@@ -10,12 +10,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
-from mechanik.errors import MechanikError
+from mechanik.errors import MechanikError, Refused
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.room import INSIDE, Room
 from mechanik.studio.server.rooms import Rooms
+from mechanik.studio.session.sizes import check_size
 
 NO_SESSION = "There is no such session; load the page again."
+ONE_AT_A_TIME = "A file is being opened here already; wait for it."
+NO_PLACE = "the studio holds as many meshes as it can; close other pages, or leave meshes out of the zip"
 LONGEST_NAME = 200
 PATIENCE = 60.0
 """Seconds for what the session does before it opens the file."""
@@ -31,6 +34,7 @@ class Uploads:
     def __init__(self, rooms: Rooms, limits: Limits) -> None:
         self._rooms, self._limits = rooms, limits
         self._turn = asyncio.Semaphore(limits.uploads)
+        self._busy: set[Room] = set()
 
     async def __call__(self, request: Request) -> Response:
         room = self._rooms.find(request.path_params["key"])
@@ -39,10 +43,19 @@ class Uploads:
         name = request.query_params.get("name", "")
         if not 0 < len(name) <= LONGEST_NAME:
             return PlainTextResponse(f"The name of a file has 1 to {LONGEST_NAME} letters.", 400)
+        if room in self._busy:
+            return PlainTextResponse(ONE_AT_A_TIME, 409)
+        self._busy.add(room)
+        try:
+            return await self._taken(request, room, name)
+        finally:
+            self._busy.discard(room)
+
+    async def _taken(self, request: Request, room: Room, name: str) -> Response:
         async with self._turn:  # so that a few of them are in memory, not all
             try:
                 data = await self._body(request)
-                await run_in_threadpool(_open, room, name, data)
+                await run_in_threadpool(self._open, room, name, data)
             except ClientDisconnect:
                 return Response(status_code=400)
             except TimeoutError:
@@ -72,13 +85,15 @@ class Uploads:
                     raise _TooLarge
         return bytes(data)
 
+    def _open(self, room: Room, name: str, data: bytes) -> None:
+        from mechanik.formats.in_memory import load_bytes
+
+        mechanism, files = load_bytes(name, data)
+        check_size(mechanism)
+        if self._rooms.kept_files(room) + sum(map(len, files.values())) > self._limits.kept_files:
+            raise Refused(NO_PLACE)
+        room.call(lambda session: session.open(mechanism, title=name, files=files)).result(PATIENCE)
+
 
 class _TooLarge(Exception):
     pass
-
-
-def _open(room: Room, name: str, data: bytes) -> None:
-    from mechanik.formats.in_memory import load_bytes
-
-    mechanism, files = load_bytes(name, data)
-    room.call(lambda session: session.open(mechanism, title=name, files=files)).result(PATIENCE)

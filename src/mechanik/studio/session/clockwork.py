@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mechanik.errors import MechanikError
-from mechanik.studio.messages.events import Comparison, Notice, Recording, Words
+from mechanik.studio.messages.events import Comparison, Controls, Notice, Recording, Words
 from mechanik.studio.session.comparing import without_times
 from mechanik.studio.session.words import Pace, sentence
 
@@ -26,6 +26,7 @@ class Clockwork:
         self._last: float | None = None
         self._words, self._rows, self._tape = Pace(WORDS), Pace(ROWS), Pace(TAPE)
         self._said: Words | None = None
+        self._set: Controls | None = None
         self._compared: Comparison | None = None
         self._taped: Recording | None = None
         self._sequence = -1
@@ -91,3 +92,8 @@ class Clockwork:
         if words != self._said:
             self._said = words
             session.tell(words)
+        if session.scene is not None:  # what moves by itself may take its sliders along
+            controls = Controls({control.name: control.value for control in session.scene.controls()})
+            if controls != self._set:
+                self._set = controls
+                session.tell(controls)

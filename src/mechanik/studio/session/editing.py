@@ -107,7 +107,7 @@ def refitted(session: Session, setup: Setup, old: Table, table: Table, q: Array,
         if _fits(objective_of(other, setup.terrain).relations, table.mechanism):
             kept.append(other)
     if setup.goals and not kept:
-        kept = [session.new_goal(fresh, table, X, one.kind, one.link) for one in first_goals(table.mechanism)]
+        kept = [session.new_goal(fresh, table, X, one.kind, one.link, at=one.at) for one in first_goals(table.mechanism)]
     return replace(fresh, goals=tuple(kept))
 
 

@@ -18,8 +18,10 @@ from mechanik.studio.messages.write import plain
 from mechanik.studio.session.recorder import Recorder
 from mechanik.studio.session.table import Table
 
-KEPT = 8
-"""Files that wait to be fetched; older ones are dropped."""
+KEPT, KEPT_BYTES = 8, 64_000_000
+"""Files that wait to be fetched, and how large they are together; older ones are dropped, the newest never."""
+LARGEST_MESHES = 64_000_000
+"""Bytes of all meshes in a page that plays by itself."""
 LARGE, LARGEST = ("html", "glb", "bvh"), 1_000_000
 """Files that hold the pose of each link at each time, and how many poses they hold at most."""
 MEDIA: dict[FileKind, tuple[str, str]] = {
@@ -73,7 +75,10 @@ def _written(kind: FileKind, recorded: motion.Motion, table: Table, model: Model
         case "glb":
             return motion.to_gltf(recorded)
         case _:
-            return motion.to_html(recorded, player_script(), plain(model), table.meshes.all())
+            script, meshes = player_script(), table.meshes.all()
+            if sum(map(len, meshes.values())) > LARGEST_MESHES:
+                raise Refused("the meshes are too large for a page that plays by itself; take glb or json")
+            return motion.to_html(recorded, script, plain(model), meshes)
 
 
 def player_script() -> str:
@@ -98,9 +103,13 @@ class Downloads:
     def add(self, file: MadeFile) -> Download:
         key = secrets.token_urlsafe(12)
         self._files[key] = file
-        while len(self._files) > KEPT:
+        while len(self._files) > 1 and (len(self._files) > KEPT or self._size > KEPT_BYTES):
             self._files.popitem(last=False)
         return Download(f"/download/{self._key}/{key}", file.name)
+
+    @property
+    def _size(self) -> int:
+        return sum(len(file.data) for file in self._files.values())
 
     def read(self, key: str) -> tuple[bytes, str, str]:
         """Bytes, media type, name."""

@@ -5,7 +5,8 @@
   nothing but feet, the body itself is the handle.
 - Loops: the link that is called a tool, platform, pen...; else the one farthest from the ground, counted in joints.
 
-A handle is a pose where six freedoms and more can move it, and a point where there are fewer.
+A handle is a pose where six freedoms and more can move it, and a point where there are fewer. Such a point lies at the
+far end of a last link, not at its joint, around which nothing could aim it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from collections import deque
 from dataclasses import dataclass
 
 from mechanik.mechanism import Joint, Link, Mechanism, mobility
+from mechanik.studio.messages.checks import Vector
 from mechanik.studio.messages.requests import GoalKind
+from mechanik.studio.session.far_end import far_end
+from mechanik.studio.session.sizes import is_looked_into
 
 TOOLS = (
     "tool", "tcp", "effector", "ee", "platform", "pen", "tracer", "teeth", "grasp", "box", "foot", "top", "hand",
@@ -25,11 +29,12 @@ MOST = 12
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A goal that is to be: where its link is."""
+    """A goal that is to be: where its link is. at: the point of the link, m, in its frame."""
 
     link: str
     kind: GoalKind
     pinned: bool = False
+    at: Vector = (0.0, 0.0, 0.0)
 
 
 def first_goals(mechanism: Mechanism) -> tuple[Handle, ...]:
@@ -40,9 +45,16 @@ def first_goals(mechanism: Mechanism) -> tuple[Handle, ...]:
     if body is not None:
         return _on_body(mechanism, body)
     if mechanism.closures or mechanism.laws:
-        dof = mobility(mechanism).dof
+        dof = mobility(mechanism).dof if is_looked_into(mechanism) else None
         return (Handle(_end_of_loops(mechanism), _kind(mechanism.nv if dof is None else dof)),)
-    return tuple(Handle(end, _kind(_freedoms(mechanism, end))) for end in _limbs(mechanism)[:MOST])
+    return tuple(_at_end(mechanism, end) for end in _limbs(mechanism)[:MOST])
+
+
+def _at_end(mechanism: Mechanism, name: str) -> Handle:
+    link = mechanism.links[name]
+    kind = _kind(_freedoms(mechanism, name))
+    is_moved_by_its_joint = isinstance(link.parent, Joint) and len(link.parent.dof) > 0
+    return Handle(name, kind, at=far_end(link) if kind == "point" and is_moved_by_its_joint else (0.0, 0.0, 0.0))
 
 
 def _on_body(mechanism: Mechanism, body: str) -> tuple[Handle, ...]:

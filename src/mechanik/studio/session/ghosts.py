@@ -14,6 +14,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import Ghosts
 from mechanik.studio.session.plan import Plan
 from mechanik.studio.session.poses import rows_of
+from mechanik.studio.session.sizes import is_looked_into
 from mechanik.studio.session.table import Table
 
 SECONDS = 2.0
@@ -37,7 +38,7 @@ class _Question:
 
 class GhostSearch:
     """One search at a time; of those that are asked for meanwhile the newest is begun next. What was dropped, because
-    the goals have moved, is never told."""
+    the goals have moved, is never told; pages that wait for some or draw some are told once that there are none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,26 +46,36 @@ class GhostSearch:
         self._next: _Question | None = None
         self._is_busy = self._is_closed = False
         self._found: tuple[int, Ghosts] | None = None
-        self.is_shown = False
-        """Whether a page draws some."""
+        self._thread: threading.Thread | None = None
+        self._is_asked = False
 
     def begin(self, table: Table, asked: Plan, q: Array, most: int) -> None:
         with self._lock:
             self._number += 1
             self._next = _Question(self._number, table, asked, q, most)
+            self._is_asked = True
             if not self._is_busy and not self._is_closed:
                 self._is_busy = True
-                threading.Thread(target=self._work, name="mechanik ghosts", daemon=True).start()
+                self._thread = threading.Thread(target=self._work, name="mechanik ghosts", daemon=True)
+                self._thread.start()
 
     def drop(self) -> None:
         """What was asked for is of no use any more."""
         with self._lock:
             self._number += 1
-            self._next = self._found = None
+            self._next = None
+            self._found = (self._number, self.none()) if self._is_asked else None
+            self._is_asked = False
 
     def close(self) -> None:
+        """No further search is begun."""
         self._is_closed = True
         self.drop()
+
+    def join(self) -> None:
+        """Wait for the search that is under way: a few seconds, and it takes them from others."""
+        if self._thread is not None:
+            self._thread.join()
 
     def news(self) -> Ghosts | None:
         """What was found since the last time, if it still counts."""
@@ -97,6 +108,8 @@ class GhostSearch:
 def _searched(question: _Question) -> Ghosts:
     mechanism = question.table.mechanism.copy()  # the one on the table may be edited meanwhile
     mechanism.q = question.q
+    if not is_looked_into(mechanism):
+        return Ghosts([], f"with {mechanism.nv} freedoms and loops it is too large for other ways to be looked for")
     if mechanism.closures or mechanism.laws:
         found, why = _modes(mechanism, question)
     elif not question.asked.goals:

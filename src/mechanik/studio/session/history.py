@@ -12,6 +12,8 @@ from mechanik.studio.session.setup import Setup
 from mechanik.studio.session.table import Table
 
 MOST = 200
+MOST_LINKS = 5_000
+"""Of all mechanisms that are kept besides the one that stood there last: each that was edited away is kept whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +44,18 @@ class History:
         """A step was made; what was undone before cannot be redone any more."""
         self._back.append((words, before))
         self._forth.clear()
+        self._forget_the_oldest()
+
+    def _forget_the_oldest(self) -> None:
+        """Steps back to mechanisms that are too many to be kept."""
+        kept: dict[Table, int] = {}
+        for at in reversed(range(len(self._back))):
+            table = self._back[at][1].table
+            kept.setdefault(table, len(table.anatomy.names) if kept else 0)
+            if sum(kept.values()) > MOST_LINKS:
+                for _ in range(at + 1):
+                    self._back.popleft()
+                return
 
     def clear(self) -> None:
         self._back.clear()

@@ -12,6 +12,7 @@ from mechanik.studio.messages.checks import Vector
 from mechanik.studio.messages.events import ClosureInfo, JointInfo, LinkInfo, Model
 from mechanik.studio.session.freedoms import freedom_infos
 from mechanik.studio.session.poses import numbers_of
+from mechanik.studio.session.sizes import is_looked_into
 from mechanik.studio.session.table import Table
 
 FROM_ASIDE: Vector = (0.62, -0.68, 0.39)
@@ -63,6 +64,9 @@ def _links(table: Table, hidden: frozenset[str]) -> list[LinkInfo]:
 
 def _joints(table: Table) -> list[JointInfo]:
     links = {link: k for k, link in enumerate(table.mechanism.links.values())}
+    freedoms: dict[int, list[int]] = {}
+    for k, one in enumerate(table.anatomy.freedoms):
+        freedoms.setdefault(one.number, []).append(k)
     return [
         JointInfo(
             name=name,
@@ -70,7 +74,7 @@ def _joints(table: Table) -> list[JointInfo]:
             parent=links.get(joint.parent, -1),  # type: ignore[arg-type]
             child=-1 if joint.is_closure or joint.child is None else links[joint.child],
             pose=numbers_of(joint.matrix),
-            freedoms=[k for k, one in enumerate(table.anatomy.freedoms) if one.number == number],
+            freedoms=freedoms.get(number, []),
         )
         for number, (name, joint) in enumerate(table.mechanism.joints.items())
     ]
@@ -103,7 +107,11 @@ def kind_of(free: tuple[DoF, ...]) -> str:
 
 def about(mechanism: Mechanism) -> list[str]:
     """Sentences for people: loops and mobility first, then what a reader found odd."""
-    first = mechanism.explain().split("\n\n")[0].replace("\n", " ")
+    if is_looked_into(mechanism):
+        first = mechanism.explain(next(iter(mechanism.links), None)).split("\n\n")[0].replace("\n", " ")
+    else:
+        name, loops = mechanism.name or "This mechanism", len(mechanism.closures)
+        first = f"{name} has {mechanism.nv} freedoms and {loops} loops: too many to work out its mobility here."
     odd = [str(one) for one in mechanism.warnings]
     more = [f"And {len(odd) - MOST_SENTENCES} more such remarks."] if len(odd) > MOST_SENTENCES else []
     return [first, *odd[:MOST_SENTENCES], *more]
@@ -139,16 +147,26 @@ def _reach(placed: PlacedShape) -> float:
 
 def view_from(mechanism: Mechanism, q: Array) -> Vector:
     """From where it is best seen: across its plane if all moves in one, upright if it can be; else from aside."""
-    J = [mechanism.jacobian(name, q) for name in mechanism.links]
-    linear = np.concatenate([one[:3] for one in J], axis=1) if J else np.zeros((3, 0))
-    angular = np.concatenate([one[3:] for one in J], axis=1) if J else np.zeros((3, 0))
-    axes = angular[:, np.linalg.norm(angular, axis=0) > PARALLEL]
-    if not axes.size:
-        return FROM_ASIDE
-    axis = axes[:, 0] / np.linalg.norm(axes[:, 0])
-    if np.abs(axes - axis[:, None] * (axis @ axes)).max() > PARALLEL or np.abs(axis @ linear).max() > PARALLEL:
+    axis: Array | None = None
+    slides: list[Array] = []
+    for name in mechanism.links:  # one after the other: all at once are as many numbers as links times freedoms
+        J = mechanism.jacobian(name, q)
+        axes = J[3:, np.linalg.norm(J[3:], axis=0) > PARALLEL]
+        if axis is None and axes.size:
+            axis = axes[:, 0] / np.linalg.norm(axes[:, 0])
+        if axis is None:
+            slides.append(J[:3, np.linalg.norm(J[:3], axis=0) > PARALLEL])
+        elif not _is_in_plane(axis, axes, J[:3]):
+            return FROM_ASIDE
+    if axis is None or not all(_is_in_plane(axis, None, one) for one in slides):
         return FROM_ASIDE
     # x to the right and z up, or, seen from above, y up
     against = axis @ np.array([1.0, -1.0, 1.0]) < 0.0
     x, y, z = (-axis if against else axis).tolist()
     return x, y, z
+
+
+def _is_in_plane(axis: Array, axes: Array | None, linear: Array) -> bool:
+    """Whether turns (3, n) are about the axis, and slides (3, n) across it."""
+    about = axes is None or np.abs(axes - axis[:, None] * (axis @ axes)).max(initial=0.0) <= PARALLEL
+    return bool(about) and bool(np.abs(axis @ linear).max(initial=0.0) <= PARALLEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 STRIDE = 0.2
 """Rad, and radii of the mechanism: a joint that is set by number goes there by steps no longer, so that loops keep to
 the way in which they are put together."""
-MOST_STRIDES = 64
+MOST_STRIDES, STRIDE_SECONDS, LONGEST_WAY = 64, 0.2, 3.0
+"""Steps on the way, seconds for each, and for all of them."""
 SHUT = 1e-6
 """m and rad: a loop that stands open by more is open."""
 RANDOM_TRIES = 8
@@ -82,9 +84,12 @@ def _driven_to(session: Session, number: int, one: Freedom, value: float) -> Arr
     stride = STRIDE if one.turns else STRIDE * session.radius
     needs_way = bool(session.mechanism.closures)
     strides = min(max(1, math.ceil(abs(value - start) / stride)), MOST_STRIDES) if needs_way else 1
+    until = time.monotonic() + LONGEST_WAY
     for k in range(1, strides + 1):
+        if time.monotonic() > until:
+            raise Refused(f"the way of {one.name} to {value:g} takes too long here; go there by smaller steps")
         head, there = driven(freedoms, number, start + (value - start) * k / strides)
-        q = solver.solve(asked.targets({HAND: {head.name: there}}), q, max_seconds=0.2).q
+        q = solver.solve(asked.targets({HAND: {head.name: there}}), q, max_seconds=STRIDE_SECONDS).q
     if _is_open(session, q):
         raise Refused(f"with {one.name} at {value:g} the loops cannot be shut")
     return q

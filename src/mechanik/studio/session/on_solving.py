@@ -15,9 +15,9 @@ from mechanik.studio.messages.checks import Value
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
 
-LARGEST_WHOLE = 10_000
-"""Of options that are whole numbers: iterations, populations. What is more would keep the solver busy for too long."""
-MOST_RESTARTS = 100
+LARGEST_WHOLE, MOST_ITERATIONS, MOST_RESTARTS = 1_000, 10_000, 100
+"""Of options that are whole numbers. Time is looked at after each iteration, and one of a large population is long."""
+MOST = {"max_iterations": MOST_ITERATIONS, "restarts": MOST_RESTARTS}
 
 
 def checked_options(solver: str, options: Mapping[str, Value | None]) -> dict[str, Value | None]:
@@ -30,7 +30,7 @@ def checked_options(solver: str, options: Mapping[str, Value | None]) -> dict[st
     for name, value in given.items():
         if isinstance(value, float) and value.is_integer() and _is_whole(kind, name):
             given[name] = value = int(value)
-        most = MOST_RESTARTS if name == "restarts" else LARGEST_WHOLE
+        most = MOST.get(name, LARGEST_WHOLE)
         if isinstance(value, int) and not isinstance(value, bool) and value > most:
             raise LimitsError(f"{name} is at most {most} here, not {value}")
     try:
@@ -75,7 +75,7 @@ def show_ghosts(session: Session, request: requests.ShowGhosts) -> None:
     stage = session.on_stage
     if request.most == 0:
         session.ghosts.drop()
-        session.tell(session.ghosts.none())
+        session.tell(session.ghosts.none())  # at once, though the next tick may say it again
         return
     session.ghosts.begin(stage.table, stage.asked, stage.q, request.most)
 

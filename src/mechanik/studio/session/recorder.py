@@ -14,8 +14,8 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import Recording
 from mechanik.studio.session.table import Table
 
-LONGEST, MOST = 600.0, 60_000
-"""Seconds and states of a recording; there it ends by itself."""
+LONGEST, MOST, MOST_NUMBERS = 600.0, 60_000, 5_000_000
+"""Seconds, states and numbers of a recording; there it ends by itself."""
 PAUSE = 0.1
 """Seconds without a new state: it was at rest, and not on a slow way to the next one."""
 
@@ -57,7 +57,7 @@ class Recorder:
             now = self._clock() - self._begun
             if not self.is_recording or self.table is None or len(q) != self.table.anatomy.nq:
                 return
-            if now > LONGEST or len(self._times) >= MOST:
+            if now > LONGEST or len(self._times) >= min(MOST, MOST_NUMBERS // max(1, len(q))):
                 self.is_recording, self.is_full = False, True
                 return
             if now <= self._times[-1]:

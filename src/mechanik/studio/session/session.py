@@ -198,7 +198,7 @@ class Session(Programs, Holding, Telling):
         if setup is None:
             X = table.anatomy.poses(q)
             self.radius = ball_around(table.mechanism, X)[1]
-            made = tuple(self.new_goal(fresh, table, X, one.kind, one.link, pinned=one.pinned) for one in handles)
+            made = tuple(self.new_goal(fresh, table, X, one.kind, one.link, at=one.at, pinned=one.pinned) for one in handles)
             setup = replace(fresh, goals=made)
         running = before is None or before.running
         stage = self.staged(table, setup, q, running)
@@ -214,9 +214,8 @@ class Session(Programs, Holding, Telling):
         stage.wake()
 
     def staged(self, table: Table, setup: Setup, q: Array, running: bool) -> Stage:
-        stage = Stage(table, setup, q, self.revision, WaysOut(self.show_frame, self.heard, self.announce), running)
-        stage.tag = 0 if self.stage is None else self.stage.tag
-        return stage
+        tag = 0 if self.stage is None else self.stage.tag
+        return Stage(table, setup, q, self.revision, WaysOut(self.show_frame, self.heard, self.announce), running, tag)
 
     # ---- what pages ask ---------------------------------------------------------------------
 

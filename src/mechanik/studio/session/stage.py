@@ -63,24 +63,24 @@ class Stage:
         revision: int,
         ways_out: WaysOut,
         running: bool = True,
+        tag: int = 0,
     ) -> None:
-        self.table, self.setup, self.running = table, setup, running
+        self.table, self.setup, self.running, self.tag = table, setup, running, tag
         self.held: Held | None = None
         self.latest: LiveState | None = None
-        self.tag = 0
         self._ticket, self._stillness = 0, 0
         self._show, self._heard, self._announce = ways_out
         self._showing = threading.RLock()
         self._sequence = count(1)
         self._placed: Array | None = read_only(np.array(q))
         self._is_closed = self._is_muted = False
-        asked = plan(setup, table.anatomy.freedoms, None)
-        self._asked = asked
+        asked = self._asked = plan(setup, table.anatomy.freedoms, None)
         self.live = Live(
             table.mechanism, asked.goals, asked.solver, q0=q, lock=asked.lock, rest=asked.rest, **asked.options
         )
         self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, grounds(setup))
         self.live.subscribe(self._arrived)
+        self._aim(None)  # so that its first states carry the tag
 
     # ---- where it stands --------------------------------------------------------------------
 
@@ -212,9 +212,12 @@ class Stage:
         if not self.live.running:
             self.show()
 
-    def reorder(self, order: int) -> None:
-        """From now on frames belong to the `Goals` of that order."""
-        self.picture = replace(self.picture, order=order)
+    def reorder(self, order: int, shows: bool = False) -> None:
+        """From now on frames belong to the `Goals` of that order; one comes at once if it `shows` and is at rest."""
+        with self._showing:  # or a state that arrives in between would be the last, and have the old order
+            self.picture = replace(self.picture, order=order)
+            if shows and self.is_at_rest:
+                self.show()
 
     def renumber(self, revision: int) -> None:
         """From now on frames belong to the `Model` of that revision."""

@@ -37,6 +37,11 @@ class Table:
         self.meshes = Meshes(mechanism, self.files, may_read, address)
         self.anatomy = Anatomy(mechanism)
 
+    @property
+    def file_bytes(self) -> int:
+        """Of all files that came along."""
+        return sum(map(len, self.files.values()))
+
     def refresh(self) -> None:
         """Limits have changed, which closures are read by."""
         self.anatomy = Anatomy(self.mechanism)

@@ -59,9 +59,7 @@ class Telling:
         session = cast("Session", self)
         stage = session.on_stage
         session.order -= not is_new
-        stage.reorder(self.announce(stage.setup))
-        if is_new and stage.is_at_rest:
-            stage.show()
+        stage.reorder(self.announce(stage.setup), shows=is_new)
 
     def announce(self, setup: Setup) -> int:
         """Tell the goals of a setup, and return the order under which frames have them."""

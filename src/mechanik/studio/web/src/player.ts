@@ -183,7 +183,7 @@ function carried({ model, files = {} }: Motion): Model {
       return { ...shape, mesh: content === undefined ? null : `data:application/octet-stream;base64,${content}` };
     }),
   }));
-  return { ...model, links, resets_view: true };
+  return { ...model, is: "Model", links, resets_view: true }; // a file carries the fields alone
 }
 
 function emptyFrame(model: Model, numbers: number): Frame {

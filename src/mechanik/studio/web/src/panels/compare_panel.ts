@@ -1,10 +1,12 @@
 // Compare: several methods follow the same goals side by side, each with its measured row.
 import { button, el, fill, section, write } from "./element";
-import { capital, digits, spoken } from "./format";
+import { capital, digits } from "./format";
 import { redraw } from "./icons";
 import type { Panel } from "./side";
+import { WORDS } from "./status_bar";
 import type { CompareRow } from "../messages";
 import type { Store } from "../store";
+import type { Status } from "../wire/frame";
 
 const MOST = 6;
 const FIRST = ["lm", "dls", "ccd", "jacobian_transpose"];
@@ -101,7 +103,7 @@ function sheet(rows: CompareRow[]): HTMLElement {
       el(
         "small",
         { class: "mood", attributes: { "data-mood": mood(row) } },
-        row.refusal ? "refused" : spoken(row.status.toLowerCase()),
+        row.refusal ? "refused" : (WORDS[row.status as Status]?.[0] ?? row.status),
       ),
     );
     if (row.refusal)

@@ -50,6 +50,11 @@ export function decimals(value: number, places: number): string {
   return /^-0\.?0*$/.test(text) ? text.slice(1) : text;
 }
 
+/** One step, two steps. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** With a capital letter. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

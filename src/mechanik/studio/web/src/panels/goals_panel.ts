@@ -20,12 +20,14 @@ export class GoalsPanel implements Panel {
     private readonly units: Units,
   ) {
     this.root.append(section("Goals", this.list), section("Add a goal", this.chooser));
-    store.on("goals", () => this.build());
+    store.on("goals", () => {
+      this.build();
+      if (this.link === "") this.offer();
+    });
     store.on("model", () => {
       this.cards = [];
-      this.link = "";
+      this.link = ""; // offered when its goals come
       this.build();
-      this.offer();
     });
     store.on("selection", () => this.select());
     store.on(
@@ -86,7 +88,8 @@ export class GoalsPanel implements Panel {
 
   private offer(): void {
     const links = this.store.model?.links ?? [];
-    this.link ||= links.at(-1)?.name ?? "";
+    const first = this.store.goals[0]?.link ?? -1;
+    this.link = (links[first] ?? links.at(-1))?.name ?? "";
     fill(
       this.chooser,
       choice(

@@ -1,8 +1,10 @@
 // Model: what it is, what it consists of, its text, and files in and out.
 import { button, el, fill, section } from "./element";
 import { Editor } from "./editor";
+import { counted } from "./format";
 import { LinkTree } from "./link_tree";
 import type { Panel } from "./side";
+import { modelTitle } from "./titles";
 import type { Upload } from "./upload";
 import type { Store } from "../store";
 
@@ -56,19 +58,15 @@ export class ModelPanel implements Panel {
     const model = this.store.model;
     if (!model) return;
     const counts = [
-      some(model.links.length, "link"),
-      some(model.joints.length, "joint"),
-      model.closures.length > 0 ? some(model.closures.length, "loop") : "no loops",
+      counted(model.links.length, "link"),
+      counted(model.joints.length, "joint"),
+      model.closures.length > 0 ? counted(model.closures.length, "loop") : "no loops",
     ].join(", ");
     fill(
       this.about,
-      el("strong", {}, model.title || model.name),
+      el("strong", {}, modelTitle(model, this.store.welcome?.entries ?? [])),
       el("p", { class: "quiet" }, counts),
       ...model.about.map((sentence) => el("p", {}, sentence)),
     );
   }
-}
-
-function some(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

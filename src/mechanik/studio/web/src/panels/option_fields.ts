@@ -5,6 +5,8 @@ import type { MethodInfo, OptionInfo, Solving } from "../messages";
 
 type Value = Solving["options"][string];
 
+const TITLES: Record<string, string> = { max_iterations: "Most iterations", svd: "By singular values" };
+
 export class OptionFields {
   readonly root = el("div", { class: "options", test: "options" });
   private options: Record<string, Value> = {};
@@ -19,13 +21,13 @@ export class OptionFields {
     if (isSame || isTyping) return;
     this.method = method?.name ?? "";
     const fields = (method?.options ?? []).map((option) =>
-      line(spoken(option.name), option.about, this.field(option, options[option.name] ?? null)),
+      line(titleOf(option), option.about, this.field(option, options[option.name] ?? null)),
     );
     fill(this.root, ...(fields.length > 0 ? fields : [el("p", { class: "quiet" }, "This method has no options.")]));
   }
 
   private field(option: OptionInfo, value: Value): HTMLElement {
-    const traits = { test: `option-${option.name}`, label: spoken(option.name), title: option.about };
+    const traits = { test: `option-${option.name}`, label: titleOf(option), title: option.about };
     if (option.kind === "switch" || option.kind === "choice") {
       const entries =
         option.kind === "choice"
@@ -62,6 +64,10 @@ export class OptionFields {
     this.options = Object.fromEntries(value === null ? rest : [...rest, [option.name, value]]);
     this.changed(this.options);
   }
+}
+
+function titleOf({ name }: OptionInfo): string {
+  return TITLES[name] ?? spoken(name);
 }
 
 function plain(value: NonNullable<Value>): string {

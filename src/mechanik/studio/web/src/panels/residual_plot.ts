@@ -10,6 +10,7 @@ const WINDOW = 20; // s
 const MOST = 1200; // points: 60 a second
 const LEAST = 1e-16; // what is drawn for an exact zero: the lower edge
 const HEIGHT = 150; // px
+const PAUSE = 0.2; // s without a state: until then nothing changed
 
 export class ResidualPlot {
   readonly root = el("div", { class: "plot", test: "plot" });
@@ -39,13 +40,19 @@ export class ResidualPlot {
   private add(frame: Frame): void {
     const now = performance.now() / 1000;
     if (now - (this.times.at(-1) ?? -1) < 1 / 60) this.drop(this.times.length - 1, 1);
-    this.times.push(now);
-    this.goals.push(Math.max(LEAST, frame.residual || 0));
-    this.loops.push(frame.closures.length > 0 ? Math.max(LEAST, ...frame.closures) : Number.NaN);
+    if (now - (this.times.at(-1) ?? now) > PAUSE) this.push(now - 1e-3, this.goals.at(-1)!, this.loops.at(-1)!);
+    const loops = frame.closures.length > 0 ? Math.max(LEAST, ...frame.closures) : Number.NaN;
+    this.push(now, Math.max(LEAST, frame.residual || 0), loops);
     let old = 0;
     while (this.times[old]! < now - WINDOW - 1) old++;
     this.drop(0, Math.max(old, this.times.length - MOST));
     this.paint();
+  }
+
+  private push(time: number, goals: number, loops: number): void {
+    this.times.push(time);
+    this.goals.push(goals);
+    this.loops.push(loops);
   }
 
   private drop(from: number, count: number): void {

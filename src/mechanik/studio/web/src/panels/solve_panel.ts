@@ -49,7 +49,10 @@ export class SolvePanel implements Panel {
     );
     store.on("welcome", () => this.build());
     store.on("solving", () => this.paint());
-    store.on("ghosts", (ghosts) => write(this.ghostWords, ghosts.text || `${ghosts.poses.length} others`));
+    store.on("ghosts", ({ poses, text }) => {
+      write(this.ghostWords, text);
+      if (poses.length === 0 && text === "") this.ghosts.box.checked = false; // the goals have moved since
+    });
     store.on("model", () => {
       this.ghosts.box.checked = false;
       write(this.ghostWords, "");

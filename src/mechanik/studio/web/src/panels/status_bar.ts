@@ -1,13 +1,13 @@
 // The line below: how it goes in words, how large the largest error is, what it costs, and the connection.
 import { el, write } from "./element";
-import { digits, metres, missing, seconds } from "./format";
+import { counted, digits, metres, missing, seconds } from "./format";
 import { paced } from "./pace";
 import type { Store } from "../store";
 import type { Frame, Status } from "../wire/frame";
 
 type Mood = "good" | "warn" | "bad" | "quiet";
 
-const WORDS: Record<Status, [text: string, mood: Mood]> = {
+export const WORDS: Record<Status, [text: string, mood: Mood]> = {
   CONVERGED: ["Reached", "good"],
   CLOSEST: ["As close as it gets", "warn"],
   STALLED: ["Stuck", "warn"],
@@ -19,6 +19,8 @@ const WORDS: Record<Status, [text: string, mood: Mood]> = {
   IDLE: ["At rest", "quiet"],
   PROBLEM: ["Cannot be solved", "bad"],
 };
+
+const PLAYING: [text: string, mood: Mood] = ["Playing", "quiet"];
 
 export class StatusBar {
   readonly root = el("footer", { class: "status", attributes: { "aria-label": "State" } });
@@ -68,6 +70,8 @@ export class StatusBar {
     });
     store.on("words", paint);
     store.on("model", paint);
+    store.on("solving", paint);
+    store.on("recording", paint);
     store.on("connected", () => this.connected());
     window.setInterval(() => this.rate(), 500);
     this.connected();
@@ -81,21 +85,29 @@ export class StatusBar {
   private rate(): void {
     const since = performance.now() - 1000;
     while (this.arrivals.length > 0 && this.arrivals[0]! < since) this.arrivals.shift();
-    write(this.frames, this.arrivals.length > 0 ? `${this.arrivals.length} frames/s` : "");
+    write(this.frames, this.arrivals.length > 0 ? `${counted(this.arrivals.length, "frame")}/s` : "");
+  }
+
+  /** A single step does not end the pause. */
+  private now(frame: Frame | null): Status {
+    const status = frame?.status ?? "IDLE";
+    return status === "TIMEOUT" && this.store.solving?.running === false ? "PAUSED" : status;
   }
 
   private paint(): void {
     const { frame, words, wire } = this.store;
-    const [text, mood] = WORDS[frame?.status ?? "IDLE"];
+    const isPlaying = this.store.recording?.state === "playing";
+    const [text, mood] = isPlaying ? PLAYING : WORDS[this.now(frame)];
     write(this.status, frame ? text : "");
     this.status.dataset["mood"] = mood;
-    write(this.sentence, words?.text ?? "");
-    this.sentence.title = words?.text ?? "";
+    const sentence = isPlaying ? "A recorded motion: nothing is solved meanwhile." : (words?.text ?? "");
+    write(this.sentence, sentence);
+    this.sentence.title = sentence;
     if (!frame) return;
     write(this.error, largest(frame));
-    write(this.iterations, frame.iterations > 0 ? `${frame.iterations} iterations` : "");
+    write(this.iterations, frame.iterations > 0 ? counted(frame.iterations, "iteration") : "");
     write(this.cost, frame.seconds > 0 ? seconds(frame.seconds) : "");
-    write(this.solves, frame.solvesPerSecond > 0 ? `${Math.round(frame.solvesPerSecond)} solves/s` : "");
+    write(this.solves, frame.solvesPerSecond > 0 ? `${counted(Math.round(frame.solvesPerSecond), "solve")}/s` : "");
     const last = wire.trips.slice(-21).sort((a, b) => a - b);
     write(this.trip, last.length > 0 ? `${digits(last[last.length >> 1]!)} ms round trip` : "");
   }

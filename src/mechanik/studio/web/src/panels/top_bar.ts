@@ -2,6 +2,7 @@
 import { DisplayMenu } from "./display_menu";
 import { button, el, iconButton, press, write } from "./element";
 import { redraw, type IconName } from "./icons";
+import { titleOf } from "./titles";
 import type { Hands } from "../hands/hands";
 import type { Store } from "../store";
 import type { View } from "../view/view";
@@ -87,8 +88,8 @@ export class TopBar {
   }
 
   private paint(): void {
-    const { model, scene, history, display } = this.store;
-    const title = scene?.title || model?.title || model?.name || "";
+    const { history, display } = this.store;
+    const title = titleOf(this.store);
     write(this.title, title);
     document.title = title ? `${title} · Mechanik studio` : "Mechanik studio";
     name(this.undo, history?.undo ? `Undo: ${history.undo} (Ctrl+Z)` : "Nothing to undo");

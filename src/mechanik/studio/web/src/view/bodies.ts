@@ -18,7 +18,7 @@ import { bone, holds } from "./bones";
 import type { Materials } from "./materials";
 import { fetchMesh } from "./meshes";
 import { poseInto } from "./pose";
-import { bare, box, flip, merged, solid } from "./shapes";
+import { bare, box, flip, isMany, merged, solid } from "./shapes";
 import { paletteColour, type Theme } from "./theme";
 
 export interface Body {
@@ -204,7 +204,7 @@ export class Bodies {
     const place = new Matrix4();
     for (const shape of visuals) {
       const opacity = shape.rgba?.[3] ?? 1;
-      const own = solid(shape, this.model!.radius);
+      const own = solid(shape, this.model!);
       const parts = own ? [paint(own, this.colour(shape, k), opacity)] : (meshes?.get(shape) ?? []);
       for (const part of parts) {
         part.applyMatrix4(poseInto(place, shape.pose));
@@ -215,7 +215,7 @@ export class Bodies {
       const places = holds(model, k);
       // a frame that holds nothing else is a tip: a small ball
       const thickness = (places.length > 1 ? 0.028 : 0.02) * model.radius;
-      solids.push(paint(bone(places, thickness), new Color(this.theme.bone), 1));
+      solids.push(paint(bone(places, thickness, isMany(model.links.length) ? 8 : 14), new Color(this.theme.bone), 1));
     }
     if (solids.length > 0) {
       body.solid = this.add(body, new Mesh(merged(solids), this.materials.body));
@@ -234,7 +234,7 @@ export class Bodies {
     const parts: BufferGeometry[] = [];
     const place = new Matrix4();
     for (const shape of this.model!.links[k]!.collisions) {
-      const own = solid(shape, this.model!.radius);
+      const own = solid(shape, this.model!);
       if (own) parts.push(bare(own.applyMatrix4(poseInto(place, shape.pose))));
     }
     if (parts.length === 0) return;

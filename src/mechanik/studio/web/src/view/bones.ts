@@ -3,7 +3,7 @@ import { BufferAttribute, BufferGeometry, CylinderGeometry, Quaternion, SphereGe
 import type { Model } from "../messages";
 import { bare, merged } from "./shapes";
 
-const Z = new Vector3(0, 0, 1);
+const Y = new Vector3(0, 1, 0); // three's cylinders stand along it
 
 /** Where other links are held on this one, in its frame: its own origin first, no place twice. */
 export function holds(model: Model, link: number): Vector3[] {
@@ -21,39 +21,41 @@ export function holds(model: Model, link: number): Vector3[] {
   return places;
 }
 
-/** The bone of a link in its frame. thickness: radius of a bar at its thick end, m. */
-export function bone(places: Vector3[], thickness: number): BufferGeometry {
+/** The bone of a link in its frame. thickness: radius of a bar at its thick end, m; round: corners of a circle. */
+export function bone(places: Vector3[], thickness: number, round: number): BufferGeometry {
   const origin = places[0]!;
-  if (places.length === 1) return ball(origin, thickness);
-  if (places.length === 2) return bar(origin, places[1]!, thickness, 0.72 * thickness);
+  if (places.length === 1) return ball(origin, thickness, round);
+  if (places.length === 2) return bar(origin, places[1]!, thickness, 0.72 * thickness, round);
   const edge = hull(places);
   const parts =
     edge === null
-      ? places.slice(1).map((place) => bar(origin, place, thickness, 0.72 * thickness))
-      : rim(edge, thickness);
+      ? places.slice(1).map((place) => bar(origin, place, thickness, 0.72 * thickness, round))
+      : rim(edge, thickness, round);
   // a place inside the plate still shows where it is
-  if (edge !== null) for (const place of places) if (!edge.includes(place)) parts.push(ball(place, 0.8 * thickness));
+  if (edge !== null)
+    for (const place of places) if (!edge.includes(place)) parts.push(ball(place, 0.8 * thickness, round));
   return merged(parts);
 }
 
-function ball(place: Vector3, radius: number): BufferGeometry {
-  return bare(new SphereGeometry(radius, 14, 10).translate(place.x, place.y, place.z));
+function ball(place: Vector3, radius: number, round: number): BufferGeometry {
+  return bare(new SphereGeometry(radius, round, Math.ceil(0.6 * round)).translate(place.x, place.y, place.z));
 }
 
-/** A bar with round ends, thick at `a`. */
-export function bar(a: Vector3, b: Vector3, thick: number, thin: number): BufferGeometry {
+/** A bar with half a ball at each end, thick at `a`. */
+function bar(a: Vector3, b: Vector3, thick: number, thin: number, round: number): BufferGeometry {
   const along = b.clone().sub(a);
   const length = along.length();
-  const rod = new CylinderGeometry(thin, thick, length, 14, 1, true).rotateX(Math.PI / 2).translate(0, 0, length / 2);
-  const start = new SphereGeometry(thick, 14, 8);
-  const end = new SphereGeometry(thin, 14, 8).translate(0, 0, length);
-  const turn = new Quaternion().setFromUnitVectors(Z, along.normalize());
-  return merged([rod, start, end]).applyQuaternion(turn).translate(a.x, a.y, a.z);
+  const [turn, rows] = [Math.PI / 2, Math.ceil(round / 4)];
+  const rod = new CylinderGeometry(thin, thick, length, round, 1, true).translate(0, length / 2, 0);
+  const start = new SphereGeometry(thick, round, rows, 0, 4 * turn, turn, turn);
+  const end = new SphereGeometry(thin, round, rows, 0, 4 * turn, 0, turn).translate(0, length, 0);
+  const way = new Quaternion().setFromUnitVectors(Y, along.normalize());
+  return merged([rod, start, end]).applyQuaternion(way).translate(a.x, a.y, a.z);
 }
 
-function rim(edge: Vector3[], thickness: number): BufferGeometry[] {
+function rim(edge: Vector3[], thickness: number, round: number): BufferGeometry[] {
   const thin = 0.62 * thickness;
-  const bars = edge.map((place, k) => bar(place, edge[(k + 1) % edge.length]!, thin, thin));
+  const bars = edge.map((place, k) => bar(place, edge[(k + 1) % edge.length]!, thin, thin, round));
   return [...bars, plate(edge, 0.35 * thickness)];
 }
 

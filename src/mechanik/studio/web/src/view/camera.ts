@@ -4,14 +4,16 @@ import { MathUtils, OrthographicCamera, PerspectiveCamera, Sphere, Vector3 } fro
 export type Camera = PerspectiveCamera | OrthographicCamera;
 
 const FIELD = 40; // degrees, of the shorter side of the window
-const ROOM = 1.08; // around what is framed
+const SLOPE = Math.tan(MathUtils.degToRad(FIELD / 2));
+const ROOM = 1.14; // around the ball that is framed
+const EDGE = 0.12; // radii of the ball around places besides it
 
 export class Eye {
   camera: Camera = new PerspectiveCamera(FIELD, 1);
   /** What the camera looks at. */
   readonly target = new Vector3();
   private aspect = 1;
-  private height = 1; // m that an orthographic camera of zoom 1 sees
+  private height = 1; // m that are seen of the shorter side at the depth of the target, with a zoom of 1
 
   constructor() {
     this.camera.up.set(0, 0, 1);
@@ -32,7 +34,7 @@ export class Eye {
     this.camera.up.copy(old.up);
     this.camera.position.copy(old.position);
     this.camera.quaternion.copy(old.quaternion);
-    this.height = 2 * this.distance * Math.tan(MathUtils.degToRad(FIELD / 2));
+    this.height = 2 * this.distance * SLOPE;
     this.fit();
     return true;
   }
@@ -41,18 +43,24 @@ export class Eye {
     return this.camera.position.distanceTo(this.target);
   }
 
-  /** Show a ball whole, from the direction in which the camera looks or from `from`. */
-  frame(ball: Sphere, from?: Vector3): void {
+  /** Show a ball whole, and these places besides, from the direction in which the camera looks or from `from`. */
+  frame(ball: Sphere, from?: Vector3, places: Vector3[] = []): void {
     const back = (from ?? this.camera.position.clone().sub(this.target)).clone();
     if (back.lengthSq() < 1e-12) back.set(1, -1, 0.6);
     back.normalize();
     if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize(); // up must stay up
-    const narrow = MathUtils.degToRad(FIELD / 2);
-    const distance = (ROOM * ball.radius) / Math.sin(narrow);
-    this.target.copy(ball.center);
-    this.camera.position.copy(ball.center).addScaledVector(back, distance);
+    const right = new Vector3(0, 0, 1).cross(back).normalize();
+    const up = back.clone().cross(right);
+    const [wide, high] = this.aspect >= 1 ? [this.aspect, 1] : [1, 1 / this.aspect]; // of the shorter side
+    const balls = [new Sphere(ball.center, ROOM * ball.radius)];
+    for (const place of places) balls.push(new Sphere(place, EDGE * ball.radius));
+    const isFlat = this.camera instanceof OrthographicCamera;
+    const across = between(balls, ball.center, right, back, isFlat ? 0 : wide * SLOPE);
+    const along = between(balls, ball.center, up, back, isFlat ? 0 : high * SLOPE);
+    this.height = 2 * Math.max(across.half / wide, along.half / high);
+    this.target.copy(ball.center).addScaledVector(right, across.middle).addScaledVector(up, along.middle);
+    this.camera.position.copy(this.target).addScaledVector(back, this.height / 2 / SLOPE);
     this.camera.lookAt(this.target);
-    this.height = 2 * ROOM * ball.radius;
     this.camera.zoom = 1;
     this.fit();
   }
@@ -87,12 +95,31 @@ export class Eye {
     const { camera, aspect } = this;
     if (camera instanceof PerspectiveCamera) {
       camera.aspect = aspect;
-      const short = Math.tan(MathUtils.degToRad(FIELD / 2));
-      camera.fov = aspect >= 1 ? FIELD : 2 * MathUtils.radToDeg(Math.atan(short / aspect));
+      camera.fov = aspect >= 1 ? FIELD : 2 * MathUtils.radToDeg(Math.atan(SLOPE / aspect));
     } else {
       const half = (aspect >= 1 ? 1 : 1 / aspect) * this.height * 0.5;
       [camera.left, camera.right, camera.bottom, camera.top] = [-half * aspect, half * aspect, -half, half];
     }
     camera.updateProjectionMatrix();
   }
+}
+
+/** Where along `axis` from `centre` the middle of the picture is to be, and how far it must reach at the depth of
+ * `centre`, so that it holds all balls; both planes that bound it open by `slope` towards `back`. */
+function between(balls: Sphere[], centre: Vector3, axis: Vector3, back: Vector3, slope: number): Stretch {
+  let [low, high] = [Infinity, -Infinity];
+  const off = new Vector3();
+  for (const ball of balls) {
+    off.copy(ball.center).sub(centre);
+    const nearer = off.dot(back) * slope; // what is nearer to the eye needs more
+    const reach = ball.radius * Math.hypot(1, slope) + nearer;
+    low = Math.min(low, off.dot(axis) - reach);
+    high = Math.max(high, off.dot(axis) + reach);
+  }
+  return { middle: (low + high) / 2, half: (high - low) / 2 };
+}
+
+interface Stretch {
+  middle: number;
+  half: number;
 }

@@ -125,6 +125,11 @@ export class Goals {
     places.needsUpdate = colours.needsUpdate = true;
   }
 
+  /** Where they are, one after the other; told in a vector that is used again. */
+  places(tell: (place: Vector3) => void): void {
+    for (const { info, object } of this.drawn) if (!info.is_pull) tell(to.setFromMatrixPosition(object.matrix));
+  }
+
   /** Places that a pointer may take, in the world. */
   grips(tell: (goal: number, place: Vector3) => void): void {
     for (const { info, object, grips } of this.drawn) {

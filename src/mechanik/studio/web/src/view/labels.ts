@@ -21,6 +21,7 @@ interface Label {
 }
 
 const LINE = 17; // px from one label to the next below it
+const MOST_LINES = 4; // below its place; farther off nobody would know what it names
 const WIDE = 90; // px: labels nearer than this side by side would lie on one another
 const seen = new Vector3();
 
@@ -54,6 +55,9 @@ export class Words {
   put(key: string, kind: "link" | "joint", text: string, place: Vector3, camera: Camera, area: DOMRect): void {
     seen.copy(place).project(camera);
     if (seen.z < -1 || seen.z > 1 || Math.abs(seen.x) > 1.05 || Math.abs(seen.y) > 1.05) return;
+    const x = area.x + ((seen.x + 1) / 2) * area.width + 8;
+    const y = this.free(x, area.y + ((1 - seen.y) / 2) * area.height - 8);
+    if (y === null) return;
     let label = this.labels.get(key);
     if (label === undefined) {
       const element = document.createElement("span");
@@ -64,12 +68,18 @@ export class Words {
     }
     if (label.text !== text) label.element.textContent = label.text = text;
     label.element.hidden = false;
-    const x = area.x + ((seen.x + 1) / 2) * area.width + 8;
-    let y = area.y + ((1 - seen.y) / 2) * area.height - 8;
-    while (this.taken.some((other) => Math.abs(other.y - y) < LINE && Math.abs(other.x - x) < WIDE)) y += LINE;
     this.taken.push({ x, y });
     label.element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
     this.used.add(key);
+  }
+
+  /** The nearest free line at or below y; null if there is none near. */
+  private free(x: number, y: number): number | null {
+    for (let k = 0; k <= MOST_LINES; k++) {
+      const line = y + k * LINE;
+      if (!this.taken.some((other) => Math.abs(other.y - line) < LINE && Math.abs(other.x - x) < WIDE)) return line;
+    }
+    return null;
   }
 
   end(): void {

@@ -132,11 +132,11 @@ class Drawing {
   }
 
   /** Of radius 1, around x, y or z. */
-  ring(part: number, axis: 0 | 1 | 2, width: number): this {
+  ring(part: number, axis: 0 | 1 | 2, width: number, pieces: number): this {
     const turn = (p: Triple): Triple => (axis === 2 ? p : axis === 0 ? [p[2], p[0], p[1]] : [p[1], p[2], p[0]]);
     return this.ribbon(
       part,
-      28,
+      pieces,
       () => width,
       (u) => turn([Math.cos(2 * Math.PI * u), Math.sin(2 * Math.PI * u), 0]),
       (u) => turn([-Math.sin(2 * Math.PI * u), Math.cos(2 * Math.PI * u), 0]),
@@ -170,12 +170,12 @@ class Drawing {
 }
 
 /** A ring from limit to limit with its sector, a needle at the value, stops, and a stub of the axis. */
-export function turnMarker(): BufferGeometry {
+export function turnMarker(pieces: number): BufferGeometry {
   return new Drawing()
-    .patch(ARC, 0.16, 28, 1, (u, v) => ({ place: [u, v, 0], normal: [0, 0, 1] }))
+    .patch(ARC, 0.16, pieces, 1, (u, v) => ({ place: [u, v, 0], normal: [0, 0, 1] }))
     .ribbon(
       ARC,
-      28,
+      pieces,
       () => 0.05,
       (u) => [u, 1, 0],
       () => [0, 1, 0],
@@ -196,6 +196,8 @@ export function slideMarker(): BufferGeometry {
 }
 
 /** A ball in a cage of three rings. */
-export function ballMarker(): BufferGeometry {
-  return new Drawing().ball(FIXED, 0.3).ring(FIXED, 0, 0.045).ring(FIXED, 1, 0.045).ring(FIXED, 2, 0.045).done();
+export function ballMarker(pieces: number): BufferGeometry {
+  const drawing = new Drawing().ball(FIXED, 0.3);
+  for (const axis of [0, 1, 2] as const) drawing.ring(FIXED, axis, 0.045, pieces);
+  return drawing.done();
 }

@@ -5,6 +5,7 @@ import type { JointFrames } from "./joint_frames";
 import { MARKER_VERTEX, ballMarker, slideMarker, turnMarker } from "./marker_shapes";
 import { Overlay } from "./overlay";
 import { poseInto } from "./pose";
+import { isMany } from "./shapes";
 import type { Theme } from "./theme";
 
 const KINDS = ["turn", "slide", "ball"] as const;
@@ -39,7 +40,7 @@ export class Markers {
     this.kinds = KINDS.flatMap((kind) => {
       const freedoms = model.freedoms.flatMap((freedom, k) => (freedom.kind === kind ? [k] : []));
       if (freedoms.length === 0) return [];
-      const geometry = SHAPES[kind]();
+      const geometry = SHAPES[kind](isMany(model.freedoms.length) ? 12 : 28);
       const range = new InstancedBufferAttribute(new Float32Array(4 * freedoms.length), 4).setUsage(DynamicDrawUsage);
       geometry.setAttribute("range", range);
       const overlay = new Overlay(geometry, freedoms.length, MARKER_VERTEX);

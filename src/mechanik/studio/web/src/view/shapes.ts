@@ -1,5 +1,6 @@
 // Boxes, balls, cylinders and capsules as triangles, with edges broken a little so that light catches them.
 import {
+  BoxGeometry,
   BufferAttribute,
   BufferGeometry,
   CapsuleGeometry,
@@ -9,27 +10,36 @@ import {
 } from "three";
 import { RoundedBoxGeometry } from "three/addons/geometries/RoundedBoxGeometry.js";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
-import type { ShapeInfo } from "../messages";
+import type { Model, ShapeInfo } from "../messages";
 
 // corners of a circle: smooth at the size of a page, few enough to draw without a graphics card
 const ROUND = [10, 18, 40] as const;
+const PLAIN = [6, 8, 16] as const; // where there are many
+const MANY = 60; // links or freedoms; each is small in the picture then
 const SMALL = 0.03; // of the model's radius: the first of them
 const LARGE = 0.15; // the last
 const LEAST = 1e-6; // m; a flat body is drawn as a thin one
 
-/** The body in its own frame; null for a mesh, which has to be fetched. whole: radius of the model, m. */
-export function solid(shape: ShapeInfo, whole: number): BufferGeometry | null {
+/** Whether so many things of a kind are drawn plainly, with few corners. */
+export function isMany(count: number): boolean {
+  return count > MANY;
+}
+
+/** The body in its own frame; null for a mesh, which has to be fetched. */
+export function solid(shape: ShapeInfo, { radius: whole, links }: Model): BufferGeometry | null {
   const [a = 1, b = a, c = a] = shape.sizes.map((size) => Math.max(Math.abs(size), LEAST));
-  const round = a < SMALL * whole ? ROUND[0] : a > LARGE * whole ? ROUND[2] : ROUND[1];
+  const isPlain = isMany(links.length);
+  const rounds = isPlain ? PLAIN : ROUND;
+  const round = a < SMALL * whole ? rounds[0] : a > LARGE * whole ? rounds[2] : rounds[1];
   switch (shape.kind) {
     case "box":
-      return box(a, b, c);
+      return isPlain ? bare(new BoxGeometry(a, b, c)) : box(a, b, c);
     case "sphere":
       return bare(new SphereGeometry(a, round, Math.ceil(0.6 * round)));
     case "cylinder":
-      return cylinder(a, b, round);
+      return isPlain ? bare(new CylinderGeometry(a, a, b, round).rotateX(Math.PI / 2)) : cylinder(a, b, round);
     case "capsule":
-      return bare(new CapsuleGeometry(a, b, 4, round).rotateX(Math.PI / 2));
+      return bare(new CapsuleGeometry(a, b, isPlain ? 2 : 4, round).rotateX(Math.PI / 2));
     case "mesh":
       return null;
   }

@@ -1,9 +1,10 @@
 // Several methods side by side: the window cut into tiles that share one camera.
-import { Vector2, type WebGLRenderer } from "three";
+import { Vector2, Vector4, type WebGLRenderer } from "three";
 import type { CompareRow } from "../messages";
 import type { Theme } from "./theme";
 
 const size = new Vector2();
+const box = new Vector4();
 
 /** One tile within the window, CSS pixels from its upper left corner. */
 export interface Tile {
@@ -28,6 +29,12 @@ export function layTiles(rows: CompareRow[], width: number, height: number): Til
   });
 }
 
+/** What stands over a tile. */
+export function titleOf({ row, area }: Tile): { title: string; text: string; area: DOMRect } {
+  const name = row.title || row.solver;
+  return { title: name.charAt(0).toUpperCase() + name.slice(1), text: row.refusal, area };
+}
+
 /** The area that a point of the window lies in; the whole window if there are no tiles. */
 export function areaAt(tiles: Tile[], x: number, y: number, width: number, height: number): DOMRect {
   const inside = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
@@ -41,10 +48,12 @@ export function drawTiles(renderer: WebGLRenderer, tiles: Tile[], theme: Theme, 
   renderer.clear();
   renderer.setClearColor(theme.background);
   renderer.setScissorTest(true);
+  // the window takes CSS pixels, a target its own
+  const ratio = renderer.getRenderTarget() === null ? 1 : renderer.getPixelRatio();
   for (const { row, area } of tiles) {
-    const bottom = size.height - area.bottom;
-    renderer.setViewport(area.x, bottom, area.width, area.height);
-    renderer.setScissor(area.x, bottom, area.width, area.height);
+    box.set(area.x, size.height - area.bottom, area.width, area.height).multiplyScalar(ratio);
+    renderer.setViewport(box);
+    renderer.setScissor(box);
     draw(row);
   }
   renderer.setScissorTest(false);

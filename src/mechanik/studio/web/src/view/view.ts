@@ -3,6 +3,7 @@ import { LinearSRGBColorSpace, Scene, Sphere, Vector2, Vector3, WebGLRenderer, t
 import type { Model } from "../messages";
 import type { Store } from "../store";
 import { Eye, type Camera } from "./camera";
+import { FirstLook, around, besides } from "./framing";
 import { nameOf, type Hit } from "./hit";
 import { Words } from "./labels";
 import { Leash } from "./leash";
@@ -12,7 +13,7 @@ import { toPng, watchLoss } from "./picture";
 import { Quality } from "./quality";
 import { Stage } from "./stage";
 import { Still, isSoftware } from "./still";
-import { areaAt, drawTiles, layTiles, type Tile } from "./tiles";
+import { areaAt, drawTiles, layTiles, titleOf, type Tile } from "./tiles";
 
 export type { Camera, Hit };
 
@@ -32,13 +33,15 @@ export class View {
   private readonly stage: Stage;
   private readonly words: Words;
   private readonly leash: Leash;
+  private readonly firstLook = new FirstLook();
   private readonly listeners = new Map<Happening, (() => void)[]>();
-  private readonly metresPerPixel = (place: Vector3): number => this.eye.metresPerPixel(place, this.areaHeight);
+  private readonly metresPerPixel = (place: Vector3): number => this.eye.metresPerPixel(place, this.area(0).height);
   private tiles: Tile[] = [];
   private layout = "";
   private asked = 0;
   private isStale = false; // a frame came and the objects do not stand there yet
   private isNew = false; // no frame of this model was seen
+  private plane: Vector3 | null = null; // in which the model moves, seen from its front
   private hovered: Hit | null = null;
 
   constructor(
@@ -116,26 +119,18 @@ export class View {
   }
 
   frameAll(): void {
-    this.settle();
-    this.frame(this.stage.bodies.bounds() ?? NOTHING);
+    this.lookFrom();
   }
 
   frameSelection(): void {
     this.settle();
-    const chosen = this.store.selection;
-    const radius = this.store.model?.radius ?? 1;
-    const small = (place?: Vector3) => (place ? new Sphere(place.clone(), 0.2 * radius) : null);
-    let ball: Sphere | null = null;
-    if (chosen.kind === "link") ball = this.stage.bodies.bounds(chosen.link);
-    if (chosen.kind === "goal") ball = small(this.stage.goals.object(chosen.goal)?.position);
-    if (chosen.kind === "freedom") ball = small(this.stage.placeOf(chosen.freedom));
-    if (ball === null) return this.frameAll();
-    ball.radius = Math.max(1.6 * ball.radius, 0.1 * radius);
-    this.frame(ball);
+    const ball = around(this.store.selection, this.stage, this.store.model?.radius ?? 1);
+    if (ball === null) this.frameAll();
+    else this.frame(ball, undefined, false);
   }
 
-  /** Look at the whole from another side. */
-  lookFrom(direction: Vector3): void {
+  /** Look at the whole, from another side if one is given. */
+  lookFrom(direction?: Vector3): void {
     this.settle();
     this.frame(this.stage.bodies.bounds() ?? NOTHING, direction);
   }
@@ -164,6 +159,7 @@ export class View {
     store.on("comparison", () => this.layTiles());
     store.on("goals", () => {
       stage.takeGoals();
+      this.firstLook.add();
       this.mark();
     });
     store.on("ghosts", () => {
@@ -173,6 +169,7 @@ export class View {
     let scene = "";
     store.on("scene", ({ name, shows_collisions: collisions }) => {
       stage.takeScene();
+      this.firstLook.add();
       // as the scene begins, not kept for other times: `store.show` would
       if (name !== scene && collisions !== store.display.collisions) {
         store.display = { ...store.display, collisions };
@@ -203,6 +200,7 @@ export class View {
     if (frame === null) return this.stage.poseGoals();
     this.stage.pose(frame, this.metresPerPixel);
     if (this.isNew) this.first(model);
+    else if (this.firstLook.isDue()) this.frameFirst(model);
     else if (this.store.scene?.name && this.leash.pull(this.stage.middle(middle), model.radius, this.eye))
       this.tell("framed");
   }
@@ -210,15 +208,22 @@ export class View {
   /** The first frame of a model: ground, light and camera go where it stands. */
   private first(model: Model): void {
     this.isNew = false;
-    this.leash.tie(this.stage.middle(middle));
-    const plane = this.stage.settleDown(model);
-    if (!model.resets_view) return;
-    if (this.eye.setFlat(plane !== null)) this.tell("camera");
-    this.frame(new Sphere(new Vector3(...model.centre), model.radius), plane ?? new Vector3(...model.view_from));
+    this.plane = this.stage.settleDown(model);
+    if (!model.resets_view) return this.leash.tie(this.stage.middle(middle));
+    if (this.eye.setFlat(this.plane !== null)) this.tell("camera");
+    this.firstLook.begin();
+    this.frameFirst(model);
   }
 
-  private frame(ball: Sphere, from?: Vector3): void {
-    this.eye.frame(ball, from);
+  private frameFirst(model: Model): void {
+    this.leash.tie(this.stage.middle(middle));
+    const ball = new Sphere(new Vector3(...model.centre), model.radius);
+    this.frame(ball, this.plane ?? new Vector3(...model.view_from));
+  }
+
+  private frame(ball: Sphere, from?: Vector3, hasMore = true): void {
+    const more = hasMore ? besides(ball, this.stage.goals, this.store.scene?.curves ?? []) : [];
+    this.eye.frame(ball, from, more);
     this.tell("framed");
     this.draw();
   }
@@ -240,9 +245,7 @@ export class View {
     const layout = JSON.stringify(this.tiles.map(({ row, area }) => [row.title, row.refusal, area]));
     if (layout === this.layout) return; // rows come often, and mostly only their numbers are new
     this.layout = layout;
-    this.words.setTitles(
-      this.tiles.map(({ row, area }) => ({ title: row.title || row.solver, text: row.refusal, area })),
-    );
+    this.words.setTitles(this.tiles.map(titleOf));
     this.fitCamera();
     this.moved();
   }
@@ -254,10 +257,6 @@ export class View {
 
   private area(tile: number): DOMRect {
     return this.tiles[tile]?.area ?? new DOMRect(0, 0, this.host.clientWidth, this.host.clientHeight);
-  }
-
-  private get areaHeight(): number {
-    return this.area(0).height;
   }
 
   private resize(): void {

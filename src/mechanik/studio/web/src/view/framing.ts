@@ -1,0 +1,59 @@
+// The look at the whole: besides the bodies it holds the goals and the curves that belong to them.
+import { Sphere, Vector3 } from "three";
+import type { CurveInfo } from "../messages";
+import type { Selection } from "../store";
+import type { Goals } from "./goals";
+import type { Stage } from "./stage";
+
+const AROUND = 3; // radii: what is farther off than this is somewhere else, and would make all else small
+const MOMENT = 1500; // ms in which what belongs to a model comes after it
+
+/** Places of goals and curves that a look at this ball should hold too. */
+export function besides(ball: Sphere, goals: Goals, curves: CurveInfo[]): Vector3[] {
+  const places: Vector3[] = [];
+  goals.places((place) => places.push(place.clone()));
+  for (const { points } of curves)
+    for (let k = 0; k + 2 < points.length; k += 3) places.push(new Vector3().fromArray(points, k));
+  return places.filter((place) => place.distanceTo(ball.center) < AROUND * ball.radius);
+}
+
+/** A ball around what is selected with some room; null when there is nothing. radius: of the model, m. */
+export function around(chosen: Selection, stage: Stage, radius: number): Sphere | null {
+  const small = (place?: Vector3) => (place ? new Sphere(place.clone(), 0.2 * radius) : null);
+  let ball: Sphere | null = null;
+  if (chosen.kind === "link") ball = stage.bodies.bounds(chosen.link);
+  if (chosen.kind === "goal") ball = small(stage.goals.object(chosen.goal)?.position);
+  if (chosen.kind === "freedom") ball = small(stage.placeOf(chosen.freedom));
+  if (ball !== null) ball.radius = Math.max(1.6 * ball.radius, 0.1 * radius);
+  return ball;
+}
+
+/** The first look at a model. Goals and curves come after it one by one; they are brought into the picture, but for a
+ * moment only, and not once a hand has touched anything: nothing should jump then. */
+export class FirstLook {
+  private until = 0;
+  private isOut = false; // something came that the camera may not see
+
+  constructor() {
+    const end = () => (this.until = 0);
+    for (const touch of ["pointerdown", "wheel", "keydown"])
+      window.addEventListener(touch, end, { capture: true, passive: true });
+  }
+
+  begin(): void {
+    this.until = performance.now() + MOMENT;
+    this.isOut = false;
+  }
+
+  /** Something has come. */
+  add(): void {
+    this.isOut ||= performance.now() < this.until;
+  }
+
+  /** Whether to look anew; then not again until more has come. */
+  isDue(): boolean {
+    const isDue = this.isOut && performance.now() < this.until;
+    this.isOut = false;
+    return isDue;
+  }
+}

@@ -1,0 +1,123 @@
+"""What is read beside a mechanism that moves: numbers of the same moment as the words, and sliders that follow."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from playing import Played
+
+from mechanik.spatial import translation
+from mechanik.studio.messages.events import Controls
+from mechanik.studio.messages.frames import MAIN_LAYER, STATUSES, read_state
+from mechanik.studio.messages.requests import SetRunning
+
+
+def value(played, name):
+    return next(one.value for one in played.scene.controls() if one.name == name)
+
+
+def numbers(line):
+    return [float(word) for word in line.replace(":", " ").split() if word.replace(".", "").isdigit()]
+
+
+@pytest.mark.parametrize(("name", "controls"), [
+    ("look_at", {"speed": 2.0}),
+    ("ccd_arm", {"speed": 2.0, "sweeps": 200.0}),
+])  # fmt: skip
+def test_a_target_that_flies_is_never_called_reached_beside_a_number_that_says_it_is_not(name, controls):
+    """They once compared where the target was by then with a state that answered an older one."""
+    with Played(name) as played:
+        for control, number in controls.items():
+            played.set(control, number)
+        reached = 0
+        for _ in range(60):
+            played.tick()
+            state = played.session.on_stage.latest
+            lines = played.scene.read_out()
+            is_same = state is played.session.on_stage.latest
+            if is_same and state is not None and state.solution is not None and state.solution.success:
+                assert max(numbers(lines[0])) < 0.05, lines
+                reached += 1
+            time.sleep(0.003)
+        assert reached > 5
+
+
+@pytest.mark.parametrize(("name", "motion"), [("look_at", ("motion", "drag")), ("ccd_arm", ("orbit", False))])
+def test_while_nothing_is_solved_the_number_is_what_the_goal_is_off_now(name, motion):
+    with Played(name) as played:
+        played.set(*motion)
+        played.rest()
+        assert max(numbers(played.scene.read_out()[0])) < 0.05
+        played.session.ask(SetRunning(False))
+        goal = played.session.goals[0]
+        played.session.move_goals({goal.number: translation((0.05, 0.05, 0.3)) @ goal.X})
+        assert max(numbers(played.scene.read_out()[0])) > 1.0
+
+
+def test_what_the_target_is_off_is_what_the_page_shows_of_the_same_state():
+    with Played("ccd_arm") as played:
+        played.set("speed", 2.0)
+        played.set("sweeps", 1.0)
+        played.tick(5)
+        played.rest()
+        [state] = [one for one in map(read_state, played.frames[-1:]) if one.header.layer == MAIN_LAYER]
+        assert STATUSES[int(state.header.status)] != "PROBLEM"
+        assert numbers(played.scene.read_out()[0])[0] == pytest.approx(1000 * state.goals[0, 7], abs=0.006)
+
+
+@pytest.mark.parametrize(("scene", "slider"), [("gripper", "closing"), ("scissor_lift", "height")])
+def test_a_slider_goes_along_with_what_it_sets_and_stays_where_that_is_stopped(scene, slider):
+    with Played(scene) as played:
+        before = value(played, slider)
+        played.tick(10, follows=True)
+        told = [one.values[slider] for one in played.told if isinstance(one, Controls)]
+        assert len(set(told)) > 1
+        assert abs(told[-1] - before) > 0.01
+        stood, q = value(played, slider), played.q
+        for moves in (False, True):
+            played.set("moves", moves)
+            played.rest()
+            assert value(played, slider) == pytest.approx(stood, abs=1e-12)
+            np.testing.assert_allclose(played.q, q, atol=1e-6)  # nothing leaps
+
+
+def test_the_height_on_the_slider_is_the_height_of_the_platform():
+    with Played("scissor_lift") as played:
+        for _ in range(5):
+            played.tick(follows=True)
+            height = float(played.mechanism.pose("platform", played.q)[2, 3])
+            assert height == pytest.approx(value(played, "height"), abs=1e-5)
+
+
+@pytest.mark.parametrize("arm", ["grippy10", "zalo5", "counted"])
+def test_sliders_of_the_list_arm_are_where_the_target_is_whoever_moves_it(arm):
+    with Played("list_arm") as played:
+        played.set("arm", arm)
+
+        def agree():
+            place = played.session.goals[0].X[:3, 3]
+            np.testing.assert_allclose([value(played, name) for name in "xyz"], place, atol=1e-12)
+            return place.copy()
+
+        first = agree()
+        played.session.move_goal(played.session.goals[0].number, translation((0.2, -0.1, 0.3)))
+        assert math.dist(agree(), first) > 0.01
+        played.set("y", 0.15)
+        np.testing.assert_allclose(agree(), (0.2, 0.15, 0.3), atol=1e-12)
+        played.set("circle", True)
+        played.tick(5)
+        on_circle = agree()
+        assert math.dist(on_circle, (0.2, 0.15, 0.3)) > 0.01
+        played.set("x", 0.25)
+        np.testing.assert_allclose(agree(), (0.25, *on_circle[1:]), atol=1e-12)
+        played.tick()
+        assert agree()[0] == pytest.approx(0.25)
+
+
+def test_the_rover_opens_where_it_will_stand():
+    with Played("rover") as played:
+        first = read_state(played.frames[0]).links[:, :3].mean(axis=0)
+        played.rest()
+        last = read_state(played.frames[-1]).links[:, :3].mean(axis=0)
+        assert math.dist(first, last) < 0.2

@@ -1,0 +1,190 @@
+"""What one client does or sends along takes nothing from others, and nothing from itself."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import io
+import threading
+import time
+import zipfile
+
+import httpx
+import numpy as np
+import pytest
+from websockets.sync.client import connect
+from wire_client import PATIENCE, WireClient, cookie_of
+
+import mechanik as mk
+from mechanik.errors import Refused
+from mechanik.studio.messages.requests import ShowGhosts
+from mechanik.studio.server.limits import Limits
+from mechanik.studio.server.outbox import Outbox
+from mechanik.studio.server.rooms import Rooms
+from mechanik.studio.server.serve import serve
+from mechanik.studio.server.sockets import Sockets
+from mechanik.studio.session import ghosts
+from mechanik.studio.session.session import Session
+
+URDF = """<robot name="two"><link name="base">{}</link><link name="arm"/>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
+MESH = '<visual><geometry><mesh filename="base.stl"/></geometry></visual>'
+
+
+@pytest.mark.parametrize(
+    "other", ['theme={"dark":true}', "a=b c@d", "=", "x", "käse=1".encode().decode("latin-1"), ";;"]
+)
+def test_cookies_of_other_servers_do_not_hide_ours_however_they_are_written(server, other):
+    """Browsers send the cookies of all ports of a machine, and a reader of the standard kind stops at an odd one."""
+    for cookies in (f"{other}; {cookie_of(server)}", f"{cookie_of(server)}; {other}"):
+        answer = httpx.get(server.address, headers={"Cookie": cookies.encode("latin-1")})
+        assert answer.status_code == 200
+    assert httpx.get(server.address, headers={"Cookie": other.encode("latin-1")}).status_code == 403
+
+
+def test_no_header_says_who_a_client_is(server, monkeypatch):
+    """One that named another address was not found when it had to be cut."""
+    seen = []
+    monkeypatch.setattr(Sockets, "cut", lambda _, client: seen.append(tuple(client)))
+    monkeypatch.setattr("mechanik.studio.server.connection._Connection.run", _out_of_time)
+    headers = {"Cookie": cookie_of(server), "X-Forwarded-For": "10.1.2.3"}
+    with connect(f"ws://127.0.0.1:{server.port}/ws", origin=server.address[:-1], additional_headers=headers) as page:
+        own = page.local_address
+        until = time.monotonic() + PATIENCE
+        while not seen and time.monotonic() < until:
+            time.sleep(0.01)
+    assert seen == [own]
+
+
+async def _out_of_time(*_):
+    raise TimeoutError
+
+
+class Transport:
+    """What a socket of a client shows of itself."""
+
+    def __init__(self, *peername) -> None:
+        self.peername, self.is_cut = peername, False
+
+    def get_extra_info(self, _):
+        return self.peername
+
+    def abort(self):
+        self.is_cut = True
+
+
+@pytest.mark.parametrize("peername", [("127.0.0.1", 5000), ("::1", 5000, 0, 0)])
+def test_a_client_is_found_by_host_and_port_in_both_protocols(peername):
+    one, other = Transport(*peername), Transport(peername[0], 5001, *peername[2:])
+    sockets = Sockets(Limits())
+    assert sockets.add(one)
+    assert sockets.add(other)
+    sockets.cut(peername[:2])
+    assert one.is_cut
+    assert not other.is_cut
+
+
+def test_events_that_nobody_takes_are_bounded_by_their_length_and_a_long_one_alone_is_taken():
+    async def main():
+        outbox = Outbox(most=100, most_letters=1000)
+        outbox.put_event("m" * 5000)
+        assert not outbox.is_full
+        assert len((await outbox.take())[0]) == 5000
+        outbox.put_event("m" * 600)
+        outbox.put_event("m" * 600)
+        assert outbox.is_full
+
+    asyncio.run(main())
+
+
+def test_a_session_sends_one_file_at_a_time_and_leaves_the_other_turns_to_others(server):
+    own = {"Cookie": cookie_of(server), "Origin": server.address[:-1]}
+    with WireClient(server) as slow, WireClient(server) as other:
+        path = f"/upload/{slow.welcome['session']}?name=a.urdf"
+        waits = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        waits.putrequest("POST", path)
+        for name, value in {**own, "Content-Length": "1000"}.items():
+            waits.putheader(name, value)
+        waits.endheaders(b"<robot")
+        answers = []
+        until = time.monotonic() + PATIENCE
+        while 409 not in answers and time.monotonic() < until:
+            answers.append(httpx.post(server.address[:-1] + path, content=b"{", headers=own).status_code)
+        assert answers[-1] == 409
+        path = f"/upload/{other.welcome['session']}?name=a.urdf"
+        good = httpx.post(server.address[:-1] + path, content=URDF.format("").encode(), headers=own)
+        assert good.status_code == 200
+        waits.close()
+
+
+def zipped(size: int) -> bytes:
+    """An arm with a mesh of so many bytes, which do not pack."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as packed:
+        packed.writestr("arm.urdf", URDF.format(MESH))
+        packed.writestr("base.stl", np.random.default_rng(0).bytes(size))
+    return data.getvalue()
+
+
+def test_meshes_of_all_sessions_are_bounded_together_and_those_that_go_make_place(page):
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=Limits(kept_files=10_000))
+    own = {"Cookie": cookie_of(server), "Origin": server.address[:-1]}
+
+    def send(client: WireClient, size: int) -> httpx.Response:
+        place = f"{server.address}upload/{client.welcome['session']}?name=arm.zip"
+        return httpx.post(place, content=zipped(size), headers=own, timeout=PATIENCE)
+
+    try:
+        with WireClient(server) as other:
+            with WireClient(server) as one:
+                assert send(one, 7_000).status_code == 200
+                assert send(one, 8_000).status_code == 200, "in the place of the one before"
+                assert send(other, 4_000).status_code == 422
+                assert "close other pages" in send(other, 4_000).text
+            until = time.monotonic() + PATIENCE
+            while (answer := send(other, 4_000)).status_code != 200 and time.monotonic() < until:
+                time.sleep(0.05)
+            assert answer.status_code == 200
+    finally:
+        server.close()
+
+
+def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch):
+    """Searches went on after their sessions, as many as somebody cared to begin."""
+    begun, may_end = threading.Event(), threading.Event()
+    monkeypatch.setattr(ghosts, "_searched", lambda _: begun.set() or may_end.wait(PATIENCE))
+
+    def make(tell, show, key):
+        session = Session(tell, show, key=key)
+        session.open(mk.gallery.planar_3r())
+        return session
+
+    rooms = Rooms(make, Limits(sessions=1))
+    rooms.book()
+    room = rooms.enter()
+    room.call(lambda session: session.ask(ShowGhosts(3))).result(PATIENCE)
+    assert begun.wait(PATIENCE)
+    rooms.leave(room)
+    for _ in range(3):
+        with pytest.raises(Refused, match="full"):
+            rooms.book()
+        time.sleep(0.02)
+    may_end.set()
+    until = time.monotonic() + PATIENCE
+    while rooms._promised and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not rooms._promised
+
+
+def test_a_scene_that_fails_when_it_is_asked_whether_it_moves_does_not_end_its_room(server, monkeypatch, caplog):
+    with WireClient(server) as client:
+        client.wait_for("Model")
+        monkeypatch.setattr(Session, "is_animated", property(lambda _: 1 / 0))
+        client.wait(lambda: "ZeroDivisionError" in caplog.text)
+        assert client.ask("Release")["is"] == "Done"
+
+
+def test_half_a_letter_is_refused_with_its_place(client):
+    answer = client.ask("EditModel", kind="json", text='{"name": "\ud800"}')
+    assert answer["is"] == "Refused"
+    assert "EditModel.text holds half" in answer["message"]

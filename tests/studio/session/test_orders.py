@@ -1,0 +1,44 @@
+"""Frames and goals belong together: the last frame is of the order of the last goals that were told."""
+
+from __future__ import annotations
+
+import time
+
+from mechanik.studio.messages.events import Event, Goals
+from mechanik.studio.messages.frames import read_state
+from mechanik.studio.messages.requests import MoveGoal, OpenGallery
+from mechanik.studio.session import Session
+
+TELLING, SHOWING = 0.02, 0.06
+"""s that goals and a frame take to be handed on; so much happens while other threads have the turn."""
+
+
+def test_a_state_that_arrives_while_goals_are_told_is_not_the_last_with_an_old_order() -> None:
+    """It was once: after a goal was moved by number, pages waited for ever for a frame that fits to its goals."""
+    events: list[Event] = []
+    frames: list[bytes] = []
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Goals):
+            time.sleep(TELLING)
+        events.append(event)
+
+    def show(frame: bytes) -> None:
+        time.sleep(SHOWING)
+        frames.append(frame)
+
+    session = Session(tell, show)
+    try:
+        session.ask(OpenGallery("planar_3r"))
+        for k in range(1, 6):
+            goal = session.goals[0]
+            x, *rest = goal.pose
+            session.ask(MoveGoal(goal.number, (x - 0.01 * k, *rest)))  # type: ignore[arg-type]
+            until = time.monotonic() + 10.0
+            while not session.on_stage.is_at_rest and time.monotonic() < until:
+                time.sleep(0.001)
+            session.on_stage.settle()
+            told = next(event.order for event in reversed(events) if isinstance(event, Goals))
+            assert read_state(frames[-1]).header.order == told
+    finally:
+        session.close()

@@ -1,0 +1,170 @@
+"""What pages ask for is bounded: in time, and in what is kept of it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from session_desk import PATIENCE, Desk
+
+from mechanik.errors import FormatError, LimitsError, Refused
+from mechanik.gallery import four_bar, planar_3r
+from mechanik.studio.messages import requests
+from mechanik.studio.messages.events import Model
+from mechanik.studio.session import exports, ghosts, history, on_joints, recorder, sizes
+from mechanik.studio.session.exports import Downloads, MadeFile
+from mechanik.studio.session.first_goals import first_goals
+from mechanik.studio.session.model_info import about
+from mechanik.studio.session.recorder import Recorder
+from mechanik.studio.session.table import Table
+
+
+def chain(links: int, kind: str) -> str:
+    """A URDF of a chain."""
+    joints = "".join(
+        f'<link name="l{k + 1}"/><joint name="j{k}" type="{kind}"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        '<origin xyz="0 0 0.1"/><axis xyz="0 1 0"/></joint>'
+        for k in range(links - 1)
+    )
+    return f'<robot name="chain"><link name="l0"/>{joints}</robot>'
+
+
+def tied(bodies: int) -> str:
+    """An MJCF of free bodies, each tied to the one before: as many loops as bodies, but one."""
+    free = "".join(
+        f'<body name="b{k}" pos="{0.1 * k} 0 0"><freejoint/><geom size="0.02"/></body>' for k in range(bodies)
+    )
+    ties = "".join(f'<connect body1="b{k}" body2="b{k - 1}" anchor="0 0 0"/>' for k in range(1, bodies))
+    return f"<mujoco><worldbody>{free}</worldbody><equality>{ties}</equality></mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (chain(sizes.MOST_LINKS + 1, "fixed"), "links"),
+        (chain(sizes.MOST_FREEDOMS // 6 + 2, "floating"), "freedoms"),
+    ],
+)
+def test_a_text_of_too_large_a_mechanism_is_refused_and_changes_nothing(text, what) -> None:
+    with Desk("planar_3r") as desk:
+        before = desk.session.stage
+        with pytest.raises(FormatError, match=what):
+            desk.ask(requests.EditModel("urdf", text))
+        assert desk.session.stage is before
+
+
+def test_loops_are_counted(monkeypatch) -> None:
+    monkeypatch.setattr(sizes, "MOST_LOOPS", 0)
+    with pytest.raises(FormatError, match="1 loops"):
+        sizes.check_size(four_bar())
+
+
+def test_of_a_large_mechanism_with_loops_nothing_is_worked_out_that_takes_minutes(monkeypatch) -> None:
+    """Singular values of 1500 freedoms took two minutes, for one sentence."""
+    pytest.importorskip("mujoco")
+    for place in ("model_info.Mechanism.explain", "first_goals.mobility", "ghosts.structure"):
+        monkeypatch.setattr(f"mechanik.studio.session.{place}", lambda *_: pytest.fail("worked out"))
+    with Desk() as desk:
+        desk.ask(requests.EditModel("urdf", tied(sizes.LOOKED_INTO // 6 + 1)))
+        assert "too many" in desk.last(Model).about[0]
+        desk.ask(requests.ShowGhosts(4))
+        desk.session.ghosts.join()
+        found = desk.session.ghosts.news()
+        assert found is not None
+        assert "too large" in found.text
+
+
+def test_what_is_small_is_explained_as_a_program_would() -> None:
+    for mechanism in (four_bar(), planar_3r()):
+        assert about(mechanism)[0] == mechanism.explain().split("\n\n")[0].replace("\n", " ")
+        assert first_goals(mechanism)
+
+
+def test_mechanisms_that_were_edited_away_are_kept_up_to_a_size_and_the_last_one_always(monkeypatch) -> None:
+    """Each step of undo that made another mechanism kept it whole, two hundred of them."""
+    monkeypatch.setattr(history, "MOST_LINKS", 11)
+    with Desk("planar_3r") as desk:
+        for links in (3, 4, 5, 6, 7):
+            desk.ask(requests.EditModel("urdf", chain(links, "continuous")))
+        kept = []
+        while len(desk.session.history):
+            desk.ask(requests.Undo())
+            kept.append(len(desk.session.mechanism.links))
+        assert kept == [6, 5, 4], "besides 6, 5 and 4 are at most 11 links, and with 3 they are not"
+        for links in (5, 6, 7):
+            desk.ask(requests.Redo())
+            assert len(desk.session.mechanism.links) == links
+
+
+def test_steps_with_one_mechanism_are_kept_however_large_it_is(monkeypatch) -> None:
+    monkeypatch.setattr(history, "MOST_LINKS", 0)
+    with Desk("planar_3r") as desk:
+        for k in range(5):
+            desk.ask(requests.SetLocked(0, k % 2 == 0))
+        assert len(desk.session.history) == 5
+
+
+def test_files_that_wait_are_bounded_together_and_the_newest_is_never_dropped(monkeypatch) -> None:
+    monkeypatch.setattr(exports, "KEPT_BYTES", 100)
+    downloads = Downloads("key")
+    keys = [
+        downloads.add(MadeFile(bytes(size), "text/csv", "a.csv")).address.split("/")[-1] for size in (60, 30, 40, 500)
+    ]
+    assert len(downloads.read(keys[3])[0]) == 500
+    for key in keys[:3]:
+        with pytest.raises(Exception, match="no file"):
+            downloads.read(key)
+
+
+def test_a_recording_of_many_numbers_ends_by_itself(monkeypatch) -> None:
+    monkeypatch.setattr(recorder, "MOST_NUMBERS", 30)
+    clock = iter(range(1000))
+    mechanism = planar_3r()
+    tape = Recorder(clock=lambda: float(next(clock)))
+    tape.begin(Table(mechanism), mechanism.q)
+    for _ in range(50):
+        tape.add(mechanism.q)
+    assert tape.motion()[1].size == 30
+    assert tape.is_full
+    assert not tape.is_recording
+
+
+def test_options_that_make_one_iteration_long_are_bounded() -> None:
+    with Desk("planar_3r") as desk:
+        with pytest.raises(LimitsError, match="population"):
+            desk.ask(requests.SetSolver("evolution", {"population": 10_000.0}))
+        desk.ask(requests.SetSolver("lm", {"max_iterations": 10_000.0}))
+
+
+def test_a_joint_that_takes_too_long_on_its_way_is_refused_and_nothing_moves(monkeypatch) -> None:
+    monkeypatch.setattr(on_joints, "LONGEST_WAY", -1.0)
+    with Desk("four_bar") as desk:
+        before = desk.session.q
+        with pytest.raises(Refused, match="smaller steps"):
+            desk.ask(requests.SetFreedom(0, 3.0))
+        assert (desk.session.q == before).all()
+
+
+def test_a_search_that_is_under_way_can_be_waited_for_after_the_end(monkeypatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    monkeypatch.setattr(ghosts, "_searched", lambda _: begun.set() or may_end.wait(PATIENCE))
+    desk = Desk("planar_3r")
+    desk.ask(requests.ShowGhosts(4))
+    assert begun.wait(PATIENCE)
+    desk.session.close()
+    waiting = threading.Thread(target=desk.session.ghosts.join)
+    waiting.start()
+    waiting.join(0.05)
+    assert waiting.is_alive()
+    may_end.set()
+    waiting.join(PATIENCE)
+    assert not waiting.is_alive()
+
+
+@pytest.mark.parametrize("opening", [requests.OpenGallery("scara"), requests.EditModel("urdf", chain(4, "continuous"))])
+def test_states_of_a_mechanism_that_was_opened_after_a_drag_carry_the_tag_of_the_hand(opening) -> None:
+    """They carried none, so that a page waited for an answer that had come."""
+    with Desk("planar_3r") as desk:
+        desk.drag(desk.goals.goals[0].number, (0.0, 0.01, 0.0))
+        desk.ask(opening)
+        assert desk.rest().header.tag == desk.tag > 0
