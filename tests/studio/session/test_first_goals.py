@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 import mechanik as mk
+from mechanik.formats.in_memory import load_bytes
 from mechanik.studio.session.first_goals import Handle, first_goals
+
+ARM = b"""<robot name="arm"><link name="base"/><link name="arm"/>
+<link name="fore"><visual><origin xyz="0 0 0.2"/><geometry><box size="0.05 0.05 0.4"/></geometry></visual></link>
+<joint name="a" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint>
+<joint name="b" type="continuous"><parent link="arm"/><child link="fore"/><origin xyz="0 0 0.5"/><axis xyz="1 0 0"/>
+</joint></robot>"""
 
 
 @pytest.mark.parametrize(
@@ -39,10 +46,7 @@ def test_what_cannot_move_gets_none() -> None:
 
 def test_an_arm_without_a_tool_is_dragged_by_the_far_end_of_its_last_link() -> None:
     """At the joint of that link it could not be aimed."""
-    rod = mk.PlacedShape(mk.Box((0.05, 0.05, 0.4)), mk.Pose((0.0, 0.0, 0.2)))
-    base, arm, fore = mk.Link("base"), mk.Link("arm"), mk.Link("fore", visuals=[rod])
-    base.attach(mk.pin("a", axis="y"), arm)
-    arm.attach(mk.pin("b", axis="x", at=(0.0, 0.0, 0.5)), fore)
-    (handle,) = first_goals(mk.Mechanism(base))
+    arm, _ = load_bytes("arm.urdf", ARM)
+    (handle,) = first_goals(arm)
     assert (handle.link, handle.kind) == ("fore", "point")
     assert handle.at == pytest.approx((0.0, 0.0, 0.4))

@@ -42,8 +42,9 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
 
 def with_bodies(arm: Mechanism) -> Mechanism:
     """An arm of a table or a list says nothing of bodies: bones from joint to joint, which are its colliders too."""
-    reach = sum(float(np.linalg.norm(joint.position)) for joint in arm.joints.values())
-    return dress(arm, THICKNESS * reach, 0.6 * THICKNESS * reach, BLUE, DARK)
+    lengths = [float(np.linalg.norm(joint.position)) for joint in arm.joints.values()]
+    radius = min(THICKNESS * sum(lengths), 0.5 * max(lengths, default=0.0))
+    return dress(arm, radius, 0.6 * radius, BLUE, DARK)
 
 
 def edited(session: Session, kind: EditKind, text: str) -> None:
@@ -107,7 +108,9 @@ def refitted(session: Session, setup: Setup, old: Table, table: Table, q: Array,
         if _fits(objective_of(other, setup.terrain).relations, table.mechanism):
             kept.append(other)
     if setup.goals and not kept:
-        kept = [session.new_goal(fresh, table, X, one.kind, one.link, at=one.at) for one in first_goals(table.mechanism)]
+        kept = [
+            session.new_goal(fresh, table, X, one.kind, one.link, at=one.at) for one in first_goals(table.mechanism)
+        ]
     return replace(fresh, goals=tuple(kept))
 
 

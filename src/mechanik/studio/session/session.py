@@ -198,7 +198,7 @@ class Session(Programs, Holding, Telling):
         if setup is None:
             X = table.anatomy.poses(q)
             self.radius = ball_around(table.mechanism, X)[1]
-            made = tuple(self.new_goal(fresh, table, X, one.kind, one.link, at=one.at, pinned=one.pinned) for one in handles)
+            made = tuple(self.new_goal(fresh, table, X, h.kind, h.link, at=h.at, pinned=h.pinned) for h in handles)
             setup = replace(fresh, goals=made)
         running = before is None or before.running
         stage = self.staged(table, setup, q, running)
