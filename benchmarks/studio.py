@@ -1,6 +1,7 @@
 """How live the studio is: a real drag in a headless Chromium that draws in software, at 960 x 600.
 
-For each mechanism the first goal is dragged along a circle by its gizmo, with the real mouse:
+For each mechanism the first goal is dragged along a circle by its gizmo, with a mouse that reports its place 125 times
+a second and waits for nobody, as mice do:
     pose   from the event of the mouse until the page has the new pose, ms: median and 95 in 100
     drawn  until the frame with that pose has been drawn
     solves answers to new positions of the hand, a second
@@ -12,13 +13,19 @@ For each mechanism the first goal is dragged along a circle by its gizmo, with t
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import math
+import socket
 import statistics
 import sys
+import threading
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
+from websockets.sync.client import connect
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from studio_driving import Studio, chromium, studio_process
@@ -28,8 +35,10 @@ WATCH = """(() => {
   const sent = new Map(), pose = [], drawn = [];
   let event = 0, tag = m.store.wire.lastTag;
   const look = () => { if (m.store.wire.lastTag !== tag) sent.set((tag = m.store.wire.lastTag), event); };
-  addEventListener("pointermove", (moved) => { event = moved.timeStamp; }, { capture: true });
-  addEventListener("pointermove", () => look());
+  for (const kind of ["pointermove", "pointerrawupdate"]) {
+    addEventListener(kind, (moved) => { event = moved.timeStamp; }, { capture: true });
+    addEventListener(kind, () => look());
+  }
   m.store.on("frame", (frame) => {
     look();
     for (const [one, time] of sent) {
@@ -42,10 +51,39 @@ WATCH = """(() => {
   window.watched = { pose, drawn };
   return true;
 })()"""
+RATE = 125.0
 DEFAULT = ("panda", "stewart_platform", "hexapod", "humanoid", "ur5", "delta_robot")
 
 
-def measure(studio: Studio, process: psutil.Process, name: str, seconds: float) -> list[str]:
+class Mouse:
+    """The mouse of a page, over a line of its own on which no answer is waited for."""
+
+    def __init__(self, port: int, host: str) -> None:
+        with urlopen(f"http://127.0.0.1:{port}/json/list") as answer:
+            pages = [page for page in json.load(answer) if page["type"] == "page" and host in page["url"]]
+        self._line = connect(pages[0]["webSocketDebuggerUrl"])
+        self._count = 0
+        threading.Thread(target=self._forget, daemon=True).start()
+
+    def send(self, kind: str, x: float, y: float) -> None:
+        self._count += 1
+        held = {"button": "left", "buttons": 1, "clickCount": 1} if kind != "mouseReleased" else {"button": "left"}
+        event = {"type": kind, "x": x, "y": y, **held}
+        self._line.send(json.dumps({"id": self._count, "method": "Input.dispatchMouseEvent", "params": event}))
+
+    def _forget(self) -> None:
+        with contextlib.suppress(Exception):
+            for _ in self._line:
+                pass
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def measure(studio: Studio, mouse: Mouse, process: psutil.Process, name: str, seconds: float) -> list[str]:
     """A row of the table."""
     studio.show("gallery", name)
     number = studio.eval("m.store.goals.find((goal) => !goal.pinned).number")
@@ -53,18 +91,19 @@ def measure(studio: Studio, process: psutil.Process, name: str, seconds: float) 
     studio.still()
     x, y = studio.goal_on_screen(number)
     studio.eval("(window.watched.pose.length = 0, window.watched.drawn.length = 0, true)")
-    mouse, radius = studio.page.mouse, 24
-    mouse.move(x, y)
+    radius = 24
+    studio.page.mouse.move(x, y)
     studio.page.wait_for_timeout(50)
-    mouse.down()
-    busy = sum(process.cpu_times()[:2])
-    begun = time.perf_counter()
-    while (now := time.perf_counter() - begun) < seconds:
-        mouse.move(x + radius * (math.cos(2 * now) - 1), y + radius * math.sin(2 * now))
+    mouse.send("mousePressed", x, y)
+    busy, begun = sum(process.cpu_times()[:2]), time.perf_counter()
+    for k in range(1, int(seconds * RATE)):
+        angle = 2 * k / RATE
+        mouse.send("mouseMoved", x + radius * (math.cos(angle) - 1), y + radius * math.sin(angle))
+        time.sleep(max(0.0, begun + k / RATE - time.perf_counter()))
     took = time.perf_counter() - begun
     cpu = (sum(process.cpu_times()[:2]) - busy) / took
-    mouse.up()
-    studio.page.wait_for_timeout(100)
+    mouse.send("mouseReleased", x, y)
+    studio.page.wait_for_timeout(200)
     pose, drawn = (sorted(studio.eval(f"window.watched.{what}")) for what in ("pose", "drawn"))
     if len(pose) < 10:
         raise SystemExit(f"{name}: the drag moved nothing ({len(pose)} answers)")
@@ -85,12 +124,14 @@ def main() -> None:
     given = parser.parse_args()
     heads = ["mechanism", "pose ms", "95 %", "drawn ms", "solves/s", "CPU"]
     print("".join(f"{head:>18}" if k == 0 else f"{head:>10}" for k, head in enumerate(heads)))
-    with studio_process() as server, chromium() as browser:
+    port = free_port()
+    with studio_process() as server, chromium(f"--remote-debugging-port={port}") as browser:
         process = psutil.Process(server.process.pid)
         studio = Studio.open(browser, server.link)
         studio.eval(WATCH)
+        mouse = Mouse(port, studio.host)
         for name in given.names:
-            row = measure(studio, process, name, given.seconds)
+            row = measure(studio, mouse, process, name, given.seconds)
             print("".join(f"{cell:>18}" if k == 0 else f"{cell:>10}" for k, cell in enumerate(row)), flush=True)
     print(GOALS)
 

@@ -10,7 +10,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -89,13 +88,13 @@ def studio_process(*arguments: str) -> Iterator[StudioProcess]:
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*flags: str) -> Iterator[Browser]:
     """A headless Chromium with an empty profile, drawing in software."""
     found = find_browser()
     if found is None:
         raise RuntimeError("no Chromium, Chrome or Edge was found; on Debian: apt-get install chromium")
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory():
-        browser = playwright.chromium.launch(executable_path=found, headless=True, args=list(FLAGS))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, headless=True, args=[*FLAGS, *flags])
         try:
             yield browser
         finally:

@@ -18,7 +18,7 @@ def test_a_page_whose_server_has_ended_says_so(browser):
             assert studio.eval("m.hands.isDragging")
             server.process.kill()
             studio.page.wait_for_selector(named("banner"))
-            assert "ended" in studio.page.inner_text(named("banner"))
+            assert "start the studio again" in studio.page.inner_text(named("banner"))
             assert not studio.eval("m.hands.isDragging")
             studio.page.mouse.up()
             studio.page.keyboard.press("Delete")  # nobody hears it, and it says so

@@ -57,6 +57,8 @@ export class Pointers {
     this.hover = new Hover(view, gizmo);
     canvas.addEventListener("pointerdown", (event) => this.down(event), { signal });
     canvas.addEventListener("pointermove", (event) => this.moved(event), { signal });
+    // what is held follows at the rate of the mouse, not of the screen: where drawing is slow solving need not be
+    canvas.addEventListener("pointerrawupdate", (event) => this.movedBetween(event as PointerEvent), { signal });
     canvas.addEventListener("pointerup", (event) => this.up(event), { signal });
     canvas.addEventListener("pointercancel", (event) => this.lost(event), { signal });
     canvas.addEventListener("lostpointercapture", (event) => this.lost(event), { signal });
@@ -190,6 +192,10 @@ export class Pointers {
     press.hit = null;
     this.last = { x, y };
     this.gesture?.move(x, y, this.wishes.snaps(event));
+  }
+
+  private movedBetween(event: PointerEvent): void {
+    if (this.isDragging) this.moved(event);
   }
 
   private up(event: PointerEvent): void {
