@@ -13,8 +13,8 @@ const STEPS: Step[] = [
   { ratio: 0.75, shadows: false },
 ];
 const TOO_SLOW = 24; // ms a draw: below 40 a second
-const EVERY = 4; // draws from one measured to the next
-const WINDOW = 15; // measured draws of which the median decides
+const EVERY = 2; // draws from one measured to the next
+const WINDOW = 9; // measured draws of which the median decides
 const HICCUP = 500; // ms; shaders that are being built or a sleeping tab say nothing about drawing
 
 export class Quality {
