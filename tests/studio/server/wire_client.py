@@ -43,6 +43,11 @@ class WireClient:
         self.socket.close()
         self._thread.join(PATIENCE)
 
+    def break_off(self) -> None:
+        """The connection is lost, without a word."""
+        self.socket.socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join(PATIENCE)
+
     def __enter__(self) -> WireClient:
         return self
 
@@ -132,14 +137,14 @@ def cookie_of(server) -> str:
     return f"{server.access.cookie}={server.access.token}"
 
 
-def connect_to(server, *, origin="own", cookie="own"):
+def connect_to(server, *, origin="own", cookie="own", session=""):
     """A websocket as a page opens it; whatever is given is said instead."""
     own = f"http://127.0.0.1:{server.port}"
     headers = {}
     if cookie is not None:
         headers["Cookie"] = cookie_of(server) if cookie == "own" else cookie
     opening = connect(
-        f"ws://127.0.0.1:{server.port}/ws",
+        f"ws://127.0.0.1:{server.port}/ws" + (f"?session={session}" if session else ""),
         origin=own if origin == "own" else origin,
         additional_headers=headers,
         compression=None,

@@ -20,6 +20,9 @@ from mechanik.studio.server.room import Room, id_of
 from mechanik.studio.server.rooms import Rooms
 
 TRY_LATER, POLICY = 1013, 1008
+FAREWELLS = (1000, 1001)
+"""How a page says that it is closed, or that it goes elsewhere."""
+LONGEST_KEY = 64
 REQUESTS_TOO_FAST = "too many requests at once; this one was not carried out"
 LAST_SECONDS = 5.0
 FLOOD = "more messages a second than any page sends; this connection is closed"
@@ -39,21 +42,24 @@ async def talk(
         cut: ends the connection without a word, for a client that does not listen.
     """
     await socket.accept()
+    key, connection, is_flood = socket.query_params.get("session", "")[:LONGEST_KEY], None, False
     try:
         rooms.book()
-        room = await asyncio.shield(run_in_threadpool(rooms.enter))
+        room = await asyncio.shield(run_in_threadpool(rooms.enter, key))
     except MechanikError as error:
         await _last_word(socket, str(error), TRY_LATER, cut)
         return
     try:
         first = await run_in_threadpool(lambda: write_event(welcome(room.key)))
-        await _Connection(socket, room, limits).run(first)
+        connection = _Connection(socket, room, limits)
+        await connection.run(first)
     except Dropped as reason:
+        is_flood = True
         await _last_word(socket, str(reason), POLICY, cut)
     except TimeoutError:
         cut()
     finally:
-        rooms.leave(room)
+        rooms.leave(room, connection is not None and not connection.is_farewell and not is_flood)
 
 
 class _Connection:
@@ -64,6 +70,7 @@ class _Connection:
         self._hands = Bucket(limits.hands, 2 * limits.hands)
         self._messages = Bucket(limits.messages, 2 * limits.messages)
         self._refusals = 0
+        self.is_farewell = False
         self._held: bytes | None = None
         self._later: asyncio.TimerHandle | None = None
 
@@ -90,6 +97,7 @@ class _Connection:
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
+                self.is_farewell = message.get("code") in FAREWELLS
                 return
             if not self._messages.take():
                 raise Dropped(FLOOD)

@@ -12,6 +12,7 @@ class Limits:
     Attributes:
         sessions: how many there are at once.
         new_sessions: a second; as many as `sessions` may come at once.
+        kept_seconds: for which a session waits for a page whose connection was lost.
         largest_upload, largest_message: bytes.
         uploads: how many are read at once; others wait. Of one session it is one, and others are refused.
         kept_files: bytes of the meshes of all sessions together.
@@ -32,6 +33,7 @@ class Limits:
 
     sessions: int = 64
     new_sessions: float = 10.0
+    kept_seconds: float = 60.0
     largest_upload: int = 64_000_000
     largest_message: int = 1_000_000
     uploads: int = 4

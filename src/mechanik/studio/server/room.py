@@ -64,7 +64,7 @@ class Room:
         self._last_problem = ""
         self._jobs: deque[_Job] = deque()
         self._news = threading.Condition()
-        self._closed = False
+        self._closed = self._sleeps = False
         self._then: Callable[[], None] = lambda: None
         self.session = make(self._tell, self._show)
         self._thread = threading.Thread(target=self._work, name="mechanik studio session", daemon=True)
@@ -150,6 +150,13 @@ class Room:
         if threading.current_thread() is not self._thread:
             self._thread.join(wait)
 
+    def sleep(self) -> None:
+        """Nobody looks, and somebody may come back: no scene moves meanwhile."""
+        self._sleeps = True
+
+    def wake(self) -> None:
+        self._sleeps = False
+
     # ---- the thread ---------------------------------------------------------------------------
 
     def _add(self, job: _Job) -> None:
@@ -183,6 +190,8 @@ class Room:
 
     def _tick(self, now: float) -> bool:
         """Whether the next one should come at the rate of the screen."""
+        if self._sleeps:
+            return False
         self.session.tick(now)
         return self.session.is_animated
 

@@ -137,6 +137,8 @@ export class Store implements Listener {
   told(event: Told): void {
     switch (event.is) {
       case "Welcome":
+        // the session that this page shows has ended meanwhile: begin anew rather than show what nobody knows
+        if (this.welcome && this.welcome.session !== event.session) location.reload();
         this.welcome = event;
         return this.emit("welcome", event);
       case "Model":

@@ -13,7 +13,7 @@ export class Banner {
     store.on("connected", (isConnected) => {
       this.root.hidden = isConnected;
       words.textContent = this.wasConnected
-        ? "The connection is lost. Reload this page; if it does not come back, start the studio again."
+        ? "The connection is lost, and is being tried again. If it does not come back, start the studio again."
         : "The studio's server does not answer. Start it with `mechanik studio` and open the link it prints.";
       this.wasConnected ||= isConnected;
     });

@@ -2,6 +2,7 @@
 import { HAND_FREEDOM, HAND_GOAL, HAND_NUMBERS, type Asked, type Told } from "../messages";
 import { readFrame, type Frame } from "./frame";
 
+const TRIES = 20; // a second apart, to have the session again after the connection was lost
 const PATIENCE = 250; // ms after which a hand that was not answered is given up, so that a lost one blocks nothing
 
 export interface Listener {
@@ -20,13 +21,15 @@ export class Wire {
   private inFlight: { tag: number; sent: number } | null = null;
   private newest: number[] | null = null;
   private timer = 0;
+  private session = "";
+  private triesLeft = 0;
 
   constructor(private readonly listener: Listener) {}
 
   open(): void {
     const address = new URL("ws", location.href);
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-    address.search = "";
+    address.search = this.session === "" ? "" : `session=${encodeURIComponent(this.session)}`;
     const socket = new WebSocket(address);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.listener.connected(true);
@@ -97,6 +100,10 @@ export class Wire {
   }
 
   private told(event: Told): void {
+    if (event.is === "Welcome") {
+      this.session = event.session;
+      this.triesLeft = TRIES;
+    }
     if (event.is === "Done" || event.is === "Refused") {
       const waiting = this.waiting.get(event.id);
       this.waiting.delete(event.id);
@@ -110,6 +117,8 @@ export class Wire {
     for (const { refused } of this.waiting.values()) refused(new Error("the connection was lost"));
     this.waiting.clear();
     this.inFlight = null;
+    this.newest = null;
     this.listener.connected(false);
+    if (this.triesLeft-- > 0) window.setTimeout(() => this.open(), 1000);
   }
 }

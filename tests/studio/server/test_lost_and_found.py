@@ -1,0 +1,77 @@
+"""A page whose connection was lost finds its session again, if it is not too late."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from wire_client import PATIENCE, WireClient
+
+import mechanik as mk
+from mechanik.errors import Refused
+from mechanik.studio.server.limits import Limits
+from mechanik.studio.server.serve import serve
+
+
+def moved(client: WireClient) -> str:
+    """Set something up that only this session has; returns its key."""
+    client.wait(lambda: client.frame is not None)
+    assert client.ask("SetFreedom", freedom=0, value=0.123)["is"] == "Done"
+    return client.wait_for("Welcome")["session"]
+
+
+def first_value(client: WireClient) -> float:
+    return float(client.wait(lambda: client.frame is not None and client.frame).values[0])
+
+
+def test_a_page_that_lost_its_connection_comes_back_to_what_it_had(server):
+    lost = WireClient(server)
+    key = moved(lost)
+    lost.break_off()
+    until = time.monotonic() + PATIENCE
+    while True:  # the server notices when it notices
+        with WireClient(server, session=key) as back:
+            if back.wait_for("Welcome")["session"] == key:
+                assert first_value(back) == pytest.approx(0.123)
+                assert back.wait_for("History")["undo"], "with what can be undone"
+                return
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_page_that_says_farewell_leaves_nothing_behind(server):
+    with WireClient(server) as gone:
+        key = moved(gone)
+    with WireClient(server, session=key) as other:
+        assert other.wait_for("Welcome")["session"] != key
+        assert not np.isclose(first_value(other), 0.123)
+
+
+def test_a_session_that_somebody_looks_at_is_given_to_nobody_else(server):
+    with WireClient(server) as one:
+        key = moved(one)
+        with WireClient(server, session=key) as other:
+            assert other.wait_for("Welcome")["session"] != key
+
+
+def test_what_nobody_came_back_to_ends(page):
+    limits = Limits(sessions=1, kept_seconds=0.2)
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
+    try:
+        lost = WireClient(server)
+        key = moved(lost)
+        lost.break_off()
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                server.rooms.book()
+                break
+            except Refused:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        room = server.rooms.enter(key)
+        assert room.key != key
+        server.rooms.leave(room)
+    finally:
+        server.close()
