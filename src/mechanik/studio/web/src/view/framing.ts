@@ -35,7 +35,10 @@ export class FirstLook {
   private isOut = false; // something came that the camera may not see
 
   constructor() {
-    const end = () => (this.until = 0);
+    const end = () => {
+      this.until = 0;
+      this.isOut = false;
+    };
     for (const touch of ["pointerdown", "wheel", "keydown"])
       window.addEventListener(touch, end, { capture: true, passive: true });
   }
@@ -52,8 +55,8 @@ export class FirstLook {
 
   /** Whether to look anew; then not again until more has come. */
   isDue(): boolean {
-    const isDue = this.isOut && performance.now() < this.until;
+    const { isOut } = this;
     this.isOut = false;
-    return isDue;
+    return isOut;
   }
 }

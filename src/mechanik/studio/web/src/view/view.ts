@@ -266,6 +266,7 @@ export class View {
     this.renderer.setSize(clientWidth, clientHeight);
     this.layTiles();
     this.fitCamera();
+    this.firstLook.add(); // panels that open with a scene take from the picture
     this.showAll();
   }
 
