@@ -12,12 +12,16 @@ from mechanik.studio.messages.events import Comparison, Ghosts, Solving, Words
 from mechanik.studio.messages.frames import STATUSES, read_state
 from mechanik.studio.messages.requests import (
     AddGoal,
+    ChangeGoal,
     Compare,
+    GoalKind,
     GrabGoal,
     MoveGoal,
     OneStep,
+    OpenGallery,
     Release,
     RemoveGoal,
+    SetLocked,
     SetRunning,
     SetSolver,
     ShowGhosts,
@@ -214,3 +218,29 @@ def newest(desk: Desk, layer: int) -> float:
     """How far the first goal is from being reached on a layer."""
     states = [state for state in map(read_state, desk.frames[-200:]) if state.header.layer == layer]
     return float(states[-1].goals[0][7:].max()) if states else np.inf
+
+
+def test_what_is_not_met_is_said_in_the_units_that_its_kind_has() -> None:
+    """A pull that fell short was once off by so many metres and 0 rad."""
+    with Desk("panda") as desk:
+        goal = desk.session.goals[0]
+        cases: list[tuple[GoalKind, str, str]] = [("point", " m", "rad"), ("orientation", " rad", " m")]
+        for kind, unit, other in cases:
+            desk.ask(ChangeGoal(goal.number, kind=kind))
+            desk.session.move_goal(goal.number, mk.spatial.make(np.diag([-1.0, -1.0, 1.0]), (9.0, 0.0, 0.0)))
+            for freedom in range(7):
+                desk.ask(SetLocked(freedom, True))
+            desk.rest()
+            desk.tick(1.0)
+            off = desk.last(Words).text.partition(f"{goal.name} (")[2].partition(")")[0]
+            assert off.endswith(unit), desk.last(Words).text
+            assert other not in off.replace(unit, "")
+
+
+def test_a_comparison_ends_for_everybody_when_another_mechanism_is_opened() -> None:
+    """Its tiles stayed, and were empty."""
+    with Desk("planar_3r") as desk:
+        desk.ask(Compare(["lm", "dls"]))
+        assert len(desk.last(Comparison).rows) == 2
+        desk.ask(OpenGallery("panda"))
+        assert desk.last(Comparison).rows == []

@@ -42,6 +42,7 @@ class Telling:
         session.tell(self.model(resets_view))
         session.tell_goals(is_new)
         session.tell_solving()
+        session.tell(session.comparing.info())
         if is_new:
             session.tell(session.history.info())
             session.tell(session.recorder.info())
