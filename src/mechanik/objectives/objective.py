@@ -31,7 +31,8 @@ class Error:
     rotation: float
 
     def __str__(self) -> str:
-        return f"{self.position:.3g} m, {self.rotation:.3g} rad"
+        parts = ((self.position, "m"), (self.rotation, "rad"))  # a point has no turn to be off by, an axis no place
+        return ", ".join(f"{off:.3g} {unit}" for off, unit in parts if off) or "0 m"
 
 
 class Wish(TypedDict, total=False):

@@ -138,10 +138,8 @@ def test_the_mechanism_is_saved_as_it_stands_and_opens_again(studio, tmp_path):
             studio.page.click(named(f"export-{kind}"))
         path = tmp_path / saved.value.suggested_filename
         saved.value.save_as(path)
-        studio.page.set_input_files(named("file"), str(path))
         revision = studio.eval("m.store.model.revision")
-        studio.wait("m.store.model.revision > a || document.querySelector('[data-test=toast-error]')", revision - 1)
-        studio.wait("m.store.model.name === 'panda' && m.store.frame")
-        if kind == "mechanism":
-            studio.wait("Math.abs(m.store.frame.values[a] - 0.3) < 1e-9", 1)
+        studio.page.set_input_files(named("file"), str(path))
+        studio.wait("m.store.model.revision > a && m.store.model.name === 'panda' && m.store.frame", revision)
+        if kind == "mechanism":  # a URDF does not know where it stands
             assert math.isclose(value_of(studio, "panda_joint2"), 0.3, abs_tol=1e-9)

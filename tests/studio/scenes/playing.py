@@ -58,7 +58,9 @@ class Played:
         """Wait until the solver has done all that it can for the newest goals."""
         state = self.session.live.solve().result(20)
         end = time.monotonic() + 20
-        while not np.array_equal(self.q, state.q):  # the session hears of it a moment later
+        stage = self.session.on_stage
+        while stage.latest is None or not all(np.array_equal(q, state.q) for q in (self.q, stage.latest.q)):
+            # the session hears of it a moment later
             assert time.monotonic() < end, "the session has not heard of it"
             time.sleep(1e-4)
 

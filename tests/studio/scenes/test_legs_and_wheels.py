@@ -124,3 +124,12 @@ def test_a_leg_turned_around_sees_its_crank_mirrored():
     assert own_angle(True, 0.5, 1.0) == math.pi - 1.5
     way = foot_way()
     np.testing.assert_allclose(way[0], way[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize(("legs", "walks"), [("one", True), ("one", False), ("a pair", True)])
+def test_legs_are_counted_in_plain_words(legs, walks):
+    with Played("jansen") as played:
+        played.set("legs", legs)
+        played.set("walks", walks)
+        [line] = played.scene.read_out()
+        assert line.startswith("1 leg, " if legs == "one" else "2 legs, ")

@@ -8,7 +8,7 @@ import pytest
 from playing import Played
 
 from mechanik.spatial import translation
-from mechanik.studio.messages.events import Controls
+from mechanik.studio.messages.events import Controls, Words
 from mechanik.studio.messages.frames import MAIN_LAYER, STATUSES, read_state
 from mechanik.studio.messages.requests import SetRunning
 
@@ -121,3 +121,70 @@ def test_the_rover_opens_where_it_will_stand():
         played.rest()
         last = read_state(played.frames[-1]).links[:, :3].mean(axis=0)
         assert math.dist(first, last) < 0.2
+
+
+def test_all_that_is_read_off_is_of_one_state_also_if_another_arrives_meanwhile():
+    """Of two arms that hold a box one hand was once read from one state and the other from the next."""
+    with Played("two_arms") as played:
+        played.rest()
+        scene, seen = played.scene, []
+
+        def lines():
+            seen.append(scene.q)
+            goal = played.session.goals[0]
+            played.session.move_goal(goal.number, translation((0.0, 0.0, 0.02)) @ goal.X)
+            played.rest()
+            seen.append(scene.q)
+            return []
+
+        scene.lines = lines
+        scene.read_out()
+        assert seen[0] is seen[1]
+        assert not np.array_equal(seen[1], played.q)
+        assert scene.q is played.q or np.array_equal(scene.q, played.q)
+
+
+def test_hands_that_hold_a_box_are_as_far_apart_as_it_is_long_whenever_one_looks():
+    with Played("two_arms") as played:
+        played.rest()
+        [apart] = numbers(played.scene.read_out()[0].removesuffix("mm"))
+        played.set("motion", "both")
+        for _ in range(40):
+            played.tick()
+            state = played.session.on_stage.latest
+            [now] = numbers(played.scene.read_out()[0].removesuffix("mm"))
+            if state is played.session.on_stage.latest and state.solution is not None and state.solution.success:
+                assert now == pytest.approx(apart, abs=2e-5)  # mm: a loop that is shut is shut to 1e-8 m
+            time.sleep(0.003)
+
+
+def test_words_and_the_lines_beside_them_are_about_the_same_state():
+    with Played("two_arms") as played:
+        played.rest()
+        scene, stage, read = played.scene, played.session.on_stage, []
+
+        def lines():
+            read.append(stage.latest)
+            if len(read) == 1:  # a state arrives just after the first sentence was made
+                goal = played.session.goals[0]
+                played.session.move_goal(goal.number, translation((0.0, 0.0, 0.02)) @ goal.X)
+                played.rest()
+            return [str(len(read))]
+
+        scene.lines = lines
+        played.tick()
+        said = [one for one in played.told if isinstance(one, Words)]
+        assert said[-1].read_out == [str(len(read))]
+        assert read[-1] is stage.latest
+        assert len(read) > 1
+
+
+def test_a_number_of_joints_chooses_the_arm_that_has_so_many():
+    for arm in ("grippy10", "zalo5", "counted"):
+        with Played("list_arm") as played:
+            played.set("arm", arm)
+            played.set("joints", 12.0)
+            assert value(played, "arm") == "counted"
+            assert played.mechanism.nq == 12
+            played.rest()
+            assert played.session.on_stage.latest.solution.success

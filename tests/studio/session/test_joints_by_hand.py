@@ -208,3 +208,12 @@ def test_a_hand_that_holds_nothing_is_refused() -> None:
             desk.hold_freedom(0, 0.1)
         desk.ask(Release())
         desk.hold_goal(number, desk.session.goals[0].pose)  # one that was on its way when it was let go
+
+
+def test_limits_that_are_refused_are_said_in_both_units_that_pages_show() -> None:
+    with Desk("panda") as desk:
+        with pytest.raises(MechanikError, match=r"2\.0944 rad \(120°\).*1\.74533 rad \(100°\)"):
+            desk.ask(SetLimits(0, np.radians(120.0), np.radians(100.0)))
+        finger = next(k for k, one in enumerate(desk.model.freedoms) if one.kind == "slide" and one.leader < 0)
+        with pytest.raises(MechanikError, match=r"0\.03 m, is above the upper, 0\.01 m"):
+            desk.ask(SetLimits(finger, 0.03, 0.01))

@@ -11,7 +11,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik.errors import MechanikError
 from mechanik.studio.messages.events import Model
-from mechanik.studio.messages.requests import EditModel, Redo, SetFreedom, Undo
+from mechanik.studio.messages.requests import EditKind, EditModel, Redo, SetFreedom, Undo
 
 ROWS = [[0.1, 0.0, 1.5, 0.0], [0.0, 0.4, 0.0, 0.0], [0.0, 0.3, 0.0, 0.0]]
 
@@ -122,3 +122,21 @@ def test_a_text_of_another_kind_is_another_thing() -> None:
         assert "panda" not in desk.model.title
         assert desk.model.resets_view
         assert desk.rest().header.residual < 1e-9
+
+
+@pytest.mark.parametrize(("kind", "text"), [
+    ("dh", dh(ROWS)),
+    ("arm_2d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4]}}'),
+    ("arm_3d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4], "axes": "zy"}}'),
+])  # fmt: skip
+def test_titles_begin_with_a_capital(kind: EditKind, text: str) -> None:
+    with Desk("panda") as desk:
+        desk.ask(EditModel(kind, text))
+        assert desk.model.title.startswith("Arm ")
+
+
+@pytest.mark.parametrize("name", ["panda", "humanoid", "four_bar"])
+def test_a_page_is_told_whether_anything_weighs_anything(name: str) -> None:
+    links = mk.gallery.make(name).links.values()
+    with Desk(name) as desk:
+        assert desk.model.weighs == any(link.inertial is not None and link.inertial.mass > 0 for link in links)

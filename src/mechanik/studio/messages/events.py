@@ -143,6 +143,7 @@ class Model(Event):
 
     centre, radius: of a ball around it, for the camera, m. is_planar: all moves in one plane, seen along `view_from`.
     source: the text that `EditModel` takes, if it came from such, with its kind. configurations: for `GoTo`.
+    weighs: whether any link has a mass.
     """
 
     revision: int
@@ -158,6 +159,7 @@ class Model(Event):
     centre: Vector
     radius: float
     view_from: Vector
+    weighs: bool
     source_kind: Literal["", "dh", "arm_2d", "arm_3d", "json", "urdf"]
     source: str
     resets_view: bool

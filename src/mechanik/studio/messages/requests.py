@@ -199,7 +199,9 @@ class PullLink(Request):
 
 @dataclass(frozen=True, slots=True)
 class Release(Request):
-    """The hand lets go of whatever it holds."""
+    """The hand lets go of whatever it holds. puts_back: all is as before it was taken, and there is nothing to undo."""
+
+    puts_back: bool = False
 
 
 # ---- solving ----------------------------------------------------------------------------------

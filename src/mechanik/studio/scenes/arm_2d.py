@@ -66,7 +66,7 @@ class PlanarArms(Scene):
             self.move({self.goal: translation(self._path(self.phase))})
 
     def lines(self) -> list[str]:
-        mechanism, q = self.session.mechanism, self.session.q
+        mechanism, q = self.session.mechanism, self.q
         tip = mechanism.pose(list(mechanism.links)[-1], q)[:3, 3]
         angles = "  ".join(f"{math.degrees(angle):.0f}" for angle in q[:8])
         return [f"tip at {tip[0]:+.3f} {tip[1]:+.3f} m", f"angles, degrees: {angles}{' ...' if len(q) > 8 else ''}"]

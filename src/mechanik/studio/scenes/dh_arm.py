@@ -116,7 +116,7 @@ class DhArm(Scene):
 
     def lines(self) -> list[str]:
         values = [float(value) for value in np.concatenate([
-            np.atleast_1d(value) for value in self.session.mechanism.values(self.session.q).values()
+            np.atleast_1d(value) for value in self.session.mechanism.values(self.q).values()
         ])]  # fmt: skip
         kind, text = self.session.on_stage.table.source
         return row_lines(text, values) if kind == "dh" else []

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from mechanik import gallery
 from mechanik.objectives import JointValues
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.to_and_fro import ToAndFro
 
 SPRINGS = {"left_coupler_joint": 0.0, "right_coupler_joint": 0.0}
 CLOSED = 0.8
 """Of the driver, rad."""
 
 
-class Gripper(Scene):
+class Gripper(ToAndFro):
     name = "gripper"
     title = "Gripper"
     about = (
@@ -25,6 +23,7 @@ class Gripper(Scene):
         "does not turn. Move the slider, let it open and close by itself, or pull a pad by hand and feel the spring "
         "give way."
     )
+    slider, middle, swing = "closing", 0.5, 0.5
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -34,29 +33,15 @@ class Gripper(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = math.acos(1 - 2 * self.number("closing"))
+        self.begin()
         self.table(gallery.gripper())
         self.demand(
             JointValues({"left_driver_joint": self._angle()}, name="motor drive"),
             JointValues(SPRINGS, level=2, name="finger springs"),
         )
 
-    def changed(self, name: str) -> None:
-        if name == "closing":
-            self.put("moves", False)
-        elif name == "moves":  # from where it stands
-            self.phase = math.acos(1 - 2 * self.number("closing"))
+    def drive(self) -> None:
         self.aim({"motor drive": {"left_driver_joint": self._angle()}})
-
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("moves")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.put_within("closing", (1 - math.cos(self.phase)) / 2)
-            self.aim({"motor drive": {"left_driver_joint": self._angle()}})
 
     def lines(self) -> list[str]:
         left, right = (self.pose(f"{side}_pad")[:3, 3] for side in ("left", "right"))

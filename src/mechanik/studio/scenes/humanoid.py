@@ -10,9 +10,10 @@ from mechanik import gallery
 from mechanik.gallery.humanoid import ANKLE, HEEL, TOES
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import CentreOfMass
-from mechanik.spatial import apply, translation
+from mechanik.spatial import apply, make, translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.requests import GoalKind
 from mechanik.studio.scenes.controls import choice, slider, switch
 from mechanik.studio.scenes.scene import Scene
 
@@ -20,6 +21,9 @@ HEIGHT = 1.7
 SOLE = np.array([(x * HEIGHT, y * 0.0275 * HEIGHT, -ANKLE * HEIGHT) for x in (HEEL, TOES) for y in (-1, 1)])
 """(4, 3), m: corners of a sole, seen from its ankle."""
 GAZE = (2.0, 0.4, 1.5)
+DEEPEST, BACK = 0.3, 0.5
+"""How far the pelvis goes down in a squat, m, and how far back for each metre: straight down the ankles stop it at half
+of that."""
 SIDES = ("left", "right")
 
 
@@ -46,6 +50,7 @@ class Humanoid(Scene):
         return [
             choice("motion", "Motion", ("drag", "wave", "reach", "squat"), "Motion", "Who moves the goals."),
             slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Motion"),
+            switch("turned", "Hands keep their turn", False, "Goals", "Else they turn as it comes, and reach farther."),
             switch("balance", "Balance", True, "Goals", "Keep the centre of mass over the feet, whatever is asked."),
             switch("left_foot", "Left foot is held", True, "Goals"),
             switch("right_foot", "Right foot is held", True, "Goals"),
@@ -59,7 +64,8 @@ class Humanoid(Scene):
         self.table(person)
         self.feet = {side: self._hold(side) for side in SIDES}
         self.hands = {
-            side: self.want("pose", f"{side}_hand", self.homes[f"{side}_hand"], name=f"{side} hand") for side in SIDES
+            side: self.want(self._kind(), f"{side}_hand", self.homes[f"{side}_hand"], name=f"{side} hand")
+            for side in SIDES
         }
         self.look = self._gaze()
         self.pelvis = 0
@@ -68,6 +74,11 @@ class Humanoid(Scene):
     def changed(self, name: str) -> None:
         if name == "balance":
             self._balance()
+        elif name == "turned":
+            turns = {number: self.pose(f"{side}_hand")[:3, :3] for side, number in self.hands.items()}
+            self.move({number: make(R, self.pose_of(number)[:3, 3]) for number, R in turns.items()})
+            for number in turns:
+                self.alter(number, kind=self._kind())
         elif name == "gaze":
             self.drop(self.look)
             self.look = self._gaze() if self.is_on("gaze") else 0
@@ -108,17 +119,22 @@ class Humanoid(Scene):
                     self.hands["right"]: translation(ahead - circle) @ right,
                 })  # fmt: skip
             case _:
-                down = translation((0.0, 0.0, -0.15 * (1 - c)))
+                deep = DEEPEST * (1 - c) / 2
+                down = translation((0.0, 0.0, -deep))
                 self.move({
-                    self.pelvis: down @ self.homes["pelvis"],
+                    self.pelvis: translation((-BACK * deep, 0.0, 0.0)) @ down @ self.homes["pelvis"],
                     self.hands["left"]: down @ left,
                     self.hands["right"]: down @ right,
                 })  # fmt: skip
 
     def lines(self) -> list[str]:
         self.session.mechanism.link("pelvis")  # another mechanism may have no mass
-        x, y, z = centre_of_mass(self.session.mechanism, self.session.q)
+        x, y, z = centre_of_mass(self.session.mechanism, self.q)
         return [f"centre of mass: {x:+.3f} {y:+.3f} {z:+.3f} m"]
+
+    def _kind(self) -> GoalKind:
+        """Of the goals of the hands."""
+        return "pose" if self.is_on("turned") else "point"
 
     def _hold(self, side: str) -> int:
         return self.want("pose", f"{side}_foot", self.homes[f"{side}_foot"], name=f"{side} foot", pinned=True)

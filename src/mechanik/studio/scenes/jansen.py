@@ -144,7 +144,9 @@ class Jansen(Scene):
     def lines(self) -> list[str]:
         _, heights = self._feet(self.angle)
         standing = int((heights < heights.min() + 0.02).sum())
-        return [f"{len(heights)} legs, {standing} of them within 20 mm of the ground"]
+        if len(heights) == 1:
+            return ["1 leg, which stands on the ground" if self.is_on("walks") else "1 leg, in the air"]
+        return [f"{len(heights)} legs, {standing} of them within 20 mm of the lowest foot"]
 
     # ---- inside -----------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ GRIPPY = ([0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2], "zyyzyyzyyz")
 """Lengths and axes of the gallery's `grippy10`."""
 REACH = 2.2
 """Of the arm whose joints are counted by the slider, m."""
+COUNTED = "counted"
 SLIDERS = ("x", "y", "z")
 FIRST = np.array([1.2, 0.3, 0.6])
 """Where the target of a large arm is at first, m."""
@@ -59,8 +60,8 @@ class ListArm(Scene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            choice("arm", "Arm", ("grippy10", "zalo5", "counted"), "Arm"),
-            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Of the counted arm."),
+            choice("arm", "Arm", ("grippy10", "zalo5", COUNTED), "Arm"),
+            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Of the counted arm, which this chooses."),
             slider("x", "Target x, m", FIRST[0], -2.0, 2.0, 0.01, "Target"),
             slider("y", "Target y, m", FIRST[1], -2.0, 2.0, 0.01, "Target"),
             slider("z", "Target z, m", FIRST[2], 0.0, 2.0, 0.01, "Target"),
@@ -73,10 +74,13 @@ class ListArm(Scene):
         self._put(FIRST)
 
     def changed(self, name: str) -> None:
+        if name == "joints" and self.word("arm") != COUNTED:
+            self.put("arm", COUNTED)
+            name = "arm"
         if name == "arm":
             self.phase, self.centre = 0.0, self.scale * FIRST
             self._put(self.centre)
-        elif name == "joints" and self.word("arm") == "counted":
+        elif name == "joints":
             self._put(self._sliders())
         elif name in SLIDERS:
             self.centre = self._sliders() - self._around()
@@ -99,7 +103,7 @@ class ListArm(Scene):
 
     def lines(self) -> list[str]:
         mechanism = self.session.mechanism
-        tip = mechanism.pose(list(mechanism.links)[-1], self.session.q)[:3, 3]
+        tip = mechanism.pose(list(mechanism.links)[-1], self.q)[:3, 3]
         return [f"{mechanism.nq} joints, tip at {tip[0]:+.3f} {tip[1]:+.3f} {tip[2]:+.3f} m"]
 
     @property

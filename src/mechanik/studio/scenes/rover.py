@@ -109,7 +109,7 @@ class Rover(Scene):
             self.aim({"wheels roll": dict.fromkeys(AXLES, self.way / WHEEL)})
 
     def lines(self) -> list[str]:
-        q, mechanism = self.session.q, self.session.mechanism
+        q, mechanism = self.q, self.session.mechanism
         centres = mechanism.poses(q, WHEELS)[:, :3, 3]
         off = np.abs(centres[:, 2] - self.rolling.height(centres[:, 0], centres[:, 1]))
         lean = math.degrees(math.acos(min(1.0, float(self.pose("body")[2, 2]))))

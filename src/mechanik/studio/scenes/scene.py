@@ -14,6 +14,7 @@ from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import checked
 
 if TYPE_CHECKING:
+    from mechanik.live import LiveState
     from mechanik.mechanism import Mechanism
     from mechanik.objectives import Objective
     from mechanik.objectives.objective import Error
@@ -43,6 +44,7 @@ class Scene:
         self._demands: dict[str, Objective] = {}
         self._poses: dict[int, Array] = {}
         self._is_open = self._is_built = False
+        self._seen: LiveState | None = None
 
     # ---- what a scene says ------------------------------------------------------------------
 
@@ -97,11 +99,16 @@ class Scene:
             raise
 
     def read_out(self) -> list[str]:
-        """Lines for the screen; none if people have made another mechanism of this one, which they do not fit."""
+        """Lines for the screen, all of one moment; none if people have made another mechanism of this one, which they
+        do not fit."""
+        stage = self.session.on_stage
+        self._seen = stage.latest if stage.is_followed else None
         try:
             return self.lines()
         except KeyError:
             return []
+        finally:
+            self._seen = None
 
     # ---- for subclasses ---------------------------------------------------------------------
 
@@ -126,20 +133,25 @@ class Scene:
     def word(self, name: str) -> str:
         return str(self._controls[name].value)
 
+    @property
+    def q(self) -> Array:
+        """(nq,), read-only: as it is now. In `lines` the same from the first to the last: of the newest state, which
+        the words beside them are about, and not of one that arrives in between."""
+        return self.session.q if self._seen is None else self._seen.q
+
     def pose(self, link: str) -> Array:
-        """(4, 4) of a link as it is now."""
-        return self.session.mechanism.pose(link, self.session.q)
+        """(4, 4) of a link at `q`."""
+        return self.session.mechanism.pose(link, self.q)
 
     def reading(self, joint: str) -> float:
-        """The first value of a joint as it is now; m or rad."""
-        return float(np.asarray(self.session.mechanism.values(self.session.q)[joint]).flat[0])
+        """The first value of a joint at `q`; m or rad."""
+        return float(np.asarray(self.session.mechanism.values(self.q)[joint]).flat[0])
 
     def off(self, name: str) -> Error | None:
-        """How far the newest state is from the objective of that name as it was asked for then: of the same moment as
-        the words about that state. While nothing is solved, from what is asked for now. None: it is not asked for."""
+        """For `lines`: how far the newest state is from the objective of that name as it was asked for then. While
+        nothing is solved, from what is asked for now. None: it is not asked for."""
         stage = self.session.on_stage
-        state = stage.latest
-        solution = None if state is None or not stage.running else state.solution
+        solution = None if self._seen is None else self._seen.solution
         asked, q = (stage.asked.goals, stage.q) if solution is None else (solution.objectives, solution.q)
         for one in asked:
             if one.name == name:
@@ -187,12 +199,22 @@ class Scene:
         if moved:
             self.session.move_goals(moved)
 
-    def alter(self, number: int, *, free: tuple[Direction, ...], enabled: bool) -> None:
-        """Which directions of a pose are not asked for, and whether the goal counts at all."""
+    def alter(
+        self,
+        number: int,
+        *,
+        kind: GoalKind | None = None,
+        free: tuple[Direction, ...] | None = None,
+        enabled: bool | None = None,
+    ) -> None:
+        """What a goal asks for, which directions of a pose it does not, and whether it counts at all; what is None
+        stays. Does nothing if people have removed it."""
         setup = self.session.on_stage.setup
+        given: dict[str, Any] = {"kind": kind, "free": free, "enabled": enabled}
+        changes = {name: value for name, value in given.items() if value is not None}
         for goal in setup.goals:
             if goal.number == number:
-                self.session.change(setup.with_goal(replace(goal, free=free, enabled=enabled)))
+                self.session.change(setup.with_goal(replace(goal, **changes)))
 
     def drop(self, number: int) -> None:
         """Remove a goal, if it is still there."""

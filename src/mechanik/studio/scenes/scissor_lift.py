@@ -11,23 +11,22 @@ from mechanik.objectives import JointValues
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import slider, switch
 from mechanik.studio.scenes.curves import FAINT, as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.to_and_fro import ToAndFro
 
 BAR, STAGES = 1.0, 3
 """Of the lift of the gallery."""
 LOWEST, HIGHEST = 0.4, 2.8
 """That the platform can be, m."""
-MIDDLE, SWING = 1.6, 1.1
-"""Of the height as it goes up and down, m."""
 
 
-class ScissorLift(Scene):
+class ScissorLift(ToAndFro):
     name = "scissor_lift"
     title = "Scissor lift"
     about = (
         "Four loops and one freedom: the slider at the foot goes in, and the platform goes straight up. Set its "
         "height, let it go up and down, or take any bar by hand."
     )
+    slider, middle, swing = "height", 1.6, 1.1
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -37,28 +36,14 @@ class ScissorLift(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = self._begin()
+        self.begin()
         self.table(gallery.scissor_lift())
         self.demand(JointValues({"slider_joint": self._slide()}, name="slider drive"))
         x, y, _ = self.pose("platform")[:3, 3]
         self.session.set_curves([as_curve("way", np.array([[x, y, LOWEST], [x, y, HIGHEST]]), rgba=FAINT)])
 
-    def changed(self, name: str) -> None:
-        if name == "height":
-            self.put("moves", False)
-        elif name == "moves":
-            self.phase = self._begin()
+    def drive(self) -> None:
         self.aim({"slider drive": {"slider_joint": self._slide()}})
-
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("moves")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.put_within("height", MIDDLE - SWING * math.cos(self.phase))
-            self.aim({"slider drive": {"slider_joint": self._slide()}})
 
     def lines(self) -> list[str]:
         return [f"the platform is {float(self.pose('platform')[2, 3]):.3f} m above the base"]
@@ -66,7 +51,3 @@ class ScissorLift(Scene):
     def _slide(self) -> float:
         """Where the slider must be for the height."""
         return math.sqrt(BAR**2 - (self.number("height") / STAGES) ** 2)
-
-    def _begin(self) -> float:
-        """The phase at which it is as high as it stands, or nearly so at the ends."""
-        return math.acos(max(-1.0, min(1.0, (MIDDLE - self.number("height")) / SWING)))

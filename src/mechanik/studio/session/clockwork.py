@@ -16,6 +16,8 @@ LONGEST = 0.1
 """Seconds that a scene goes on by at most, so that nothing leaps after a pause."""
 WORDS, ROWS, TAPE = 10.0, 5.0, 5.0
 """Times a second that words, rows of a comparison and the state of the recorder are told at most."""
+TRIES = 3
+"""To put a state into words before the next one arrives."""
 
 
 class Clockwork:
@@ -86,9 +88,7 @@ class Clockwork:
 
     def _tell_words(self) -> None:
         session = self._session
-        status, text = sentence(session.on_stage)
-        read_out = session.scene.read_out() if session.scene is not None else []
-        words = Words(status, text, read_out)
+        words = self._words_now()
         if words != self._said:
             self._said = words
             session.tell(words)
@@ -97,3 +97,13 @@ class Clockwork:
             if controls != self._set:
                 self._set = controls
                 session.tell(controls)
+
+    def _words_now(self) -> Words:
+        """The sentence and the scene's lines, both of the same state."""
+        session, stage = self._session, self._session.on_stage
+        tries = 0
+        while True:
+            state, tries = stage.latest, tries + 1
+            words = Words(*sentence(stage), session.scene.read_out() if session.scene is not None else [])
+            if stage.latest is state or tries == TRIES:
+                return words

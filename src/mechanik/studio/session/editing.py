@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 THICKNESS = 0.035
 """Of the bones of an arm, as a share of its length."""
-TITLES = {"dh": "arm from a DH table", "arm_2d": "arm in the plane", "arm_3d": "arm in space", "json": "", "urdf": ""}
+TITLES = {"dh": "Arm from a DH table", "arm_2d": "Arm in the plane", "arm_3d": "Arm in space", "json": "", "urdf": ""}
 FIRST = {"json": "{", "urdf": "<", "dh": "{", "arm_2d": "{", "arm_3d": "{"}
 """How each text begins, so that none is taken for the name of a file."""
 
@@ -47,17 +47,22 @@ def with_bodies(arm: Mechanism) -> Mechanism:
     return dress(arm, radius, 0.6 * radius, BLUE, DARK)
 
 
+def title_of(kind: EditKind, mechanism: Mechanism) -> str:
+    """What people call it who have not given it a name of their own; "": by its name."""
+    return TITLES[kind] if mechanism.name in ("", kind) else ""
+
+
 def edited(session: Session, kind: EditKind, text: str) -> None:
     """Put what the text says in the place of what stands there; a text that cannot be read changes nothing."""
     mechanism = read_text(kind, text)
     stage = session.stage
     if stage is None:
-        session.open(mechanism, files={}, source=(kind, text))
+        session.open(mechanism, title=title_of(kind, mechanism), files={}, source=(kind, text))
         return
     old = stage.table
     is_like_before = kind == old.source[0]
+    title = old.title if is_like_before else title_of(kind, mechanism)
     mechanism.name = mechanism.name or (old.mechanism.name if is_like_before else TITLES[kind])
-    title = old.title if is_like_before else ""
     table = Table(mechanism, title, old.files, (kind, text), may_read=False, address=old.address)
     before, q = session.snapshot(), carried(old, stage.q, mechanism)
     setup = refitted(session, stage.setup, old, table, q, keeps_goals=is_like_before)

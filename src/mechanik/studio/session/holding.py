@@ -29,7 +29,8 @@ class Holding:
             stage, held = session.on_stage, session.on_stage.held
             kind = "goal" if hand.kind == HAND_GOAL else "freedom"
             is_late = held is None and session.last_held == (hand.kind, hand.number)
-            if is_late and (kind == "freedom" or all(goal.number != hand.number for goal in stage.setup.goals)):
+            is_gone = session.was_put_back or all(goal.number != hand.number for goal in stage.setup.goals)
+            if is_late and (kind == "freedom" or is_gone):
                 return  # it was on its way when the hand let go, and there is nothing left to move
             if not is_late and (held is None or (held.kind, held.number) != (kind, hand.number)):
                 raise Refused(f"{kind} {hand.number} is not in the hand; take it first")
@@ -50,14 +51,19 @@ class Holding:
         session.on_stage.apply(session.on_stage.setup if setup is None else setup, held)
         session.held_since = words, before
 
-    def let_go(self) -> None:
-        """The hand lets go of whatever it holds; what rode along stays where it has come to."""
+    def let_go(self, puts_back: bool = False) -> None:
+        """The hand lets go of whatever it holds; what rode along stays where it has come to, or goes back with it."""
         session = cast("Session", self)
         stage = session.stage
         if stage is None or stage.held is None:
             return
-        held = stage.held
-        if held.kind == "goal" and held.number != PULL:
+        held, since = stage.held, session.held_since
+        session.held_since = None
+        if puts_back and since is not None:
+            with stage.still(wakes=False):
+                stage.apply(stage.setup)
+            session.restore(since[1])
+        elif held.kind == "goal" and held.number != PULL:
             stage.apply(stage.setup)
         else:
             stage.settle()
@@ -65,10 +71,10 @@ class Holding:
             stage.apply(replace(stage.setup, goals=goals))
             session.comparing.ask(stage.asked)
             session.ghosts.drop()
+        session.was_put_back = puts_back
         session.last_held = (HAND_GOAL if held.kind == "goal" else HAND_FREEDOM), held.number
-        if session.held_since is not None:
-            words, before = session.held_since
-            session.held_since = None
+        if since is not None and not puts_back:
+            words, before = since
             if _differs(before, session.snapshot()):
                 session.history.push(words, before)
         session.tell_goals()

@@ -42,6 +42,7 @@ def model_info(
         centre=centre,
         radius=radius,
         view_from=view_from(mechanism, q),
+        weighs=table.anatomy.centre(X) is not None,
         source_kind=source_kind,
         source=source,
         resets_view=resets_view,

@@ -100,4 +100,4 @@ def pull_link(session: Session, request: requests.PullLink) -> None:
 
 
 def release(session: Session, request: requests.Release) -> None:
-    session.let_go()
+    session.let_go(puts_back=request.puts_back)

@@ -87,17 +87,24 @@ def _driven_to(session: Session, number: int, one: Freedom, value: float) -> Arr
     until = time.monotonic() + LONGEST_WAY
     for k in range(1, strides + 1):
         if time.monotonic() > until:
-            raise Refused(f"the way of {one.name} to {value:g} takes too long here; go there by smaller steps")
+            raise Refused(
+                f"the way of {one.name} to {_in_units(one, value)} takes too long here; go there by smaller steps"
+            )
         head, there = driven(freedoms, number, start + (value - start) * k / strides)
         q = solver.solve(asked.targets({HAND: {head.name: there}}), q, max_seconds=STRIDE_SECONDS).q
     if _is_open(session, q):
-        raise Refused(f"with {one.name} at {value:g} the loops cannot be shut")
+        raise Refused(f"with {one.name} at {_in_units(one, value)} the loops cannot be shut")
     return q
 
 
 def _is_open(session: Session, q: Array) -> bool:
     anatomy = session.on_stage.table.anatomy
     return bool((anatomy.measure(anatomy.poses(q)).gaps > SHUT).any())
+
+
+def _in_units(one: Freedom, value: float) -> str:
+    """A value of a freedom for people; pages show angles in degrees or in radians."""
+    return f"{value:g} rad ({math.degrees(value):g}\N{DEGREE SIGN})" if one.turns else f"{value:g} m"
 
 
 def set_limits(session: Session, request: requests.SetLimits) -> None:
@@ -107,7 +114,8 @@ def set_limits(session: Session, request: requests.SetLimits) -> None:
     lower = -math.inf if request.lower is None else request.lower
     upper = math.inf if request.upper is None else request.upper
     if lower > upper:
-        raise LimitsError(f"limits of {one.name}: the lower, {lower:g}, is above the upper, {upper:g}")
+        low, high = (_in_units(one, side) for side in (lower, upper))
+        raise LimitsError(f"limits of {one.name}: the lower, {low}, is above the upper, {high}")
     stage = session.on_stage
     bounds = list(stage.setup.bounds)
     bounds[request.freedom] = lower, upper

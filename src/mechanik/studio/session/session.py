@@ -76,7 +76,7 @@ class Session(Programs, Holding, Telling):
         self.next_number = 1
         self.revision = self.order = 0
         self.radius = 1.0
-        self.is_closed = self.is_scene_at_work = False
+        self.is_closed = self.is_scene_at_work = self.was_put_back = False
 
     # ---- what stands here -------------------------------------------------------------------
 

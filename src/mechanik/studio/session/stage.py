@@ -55,15 +55,10 @@ class Stage:
         tag: of the newest hand; the states that answer it carry it on.
     """
 
+    setup: Setup
+
     def __init__(
-        self,
-        table: Table,
-        setup: Setup,
-        q: Array,
-        revision: int,
-        ways_out: WaysOut,
-        running: bool = True,
-        tag: int = 0,
+        self, table: Table, setup: Setup, q: Array, revision: int, ways_out: WaysOut, running: bool = True, tag: int = 0
     ) -> None:
         self.table, self.setup, self.running, self.tag = table, setup, running, tag
         self.held: Held | None = None
@@ -102,6 +97,11 @@ class Stage:
         if not self.live.running:
             return True
         return self._placed is None and state is not None and state.is_at_rest and state.tag == self._live_tag
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it stands where the newest state has it: nothing is paused, and nobody has placed it since."""
+        return self.running and self._placed is None and self.latest is not None
 
     def place(self, q: Array, wakes: bool = True) -> None:
         """Stand at q (nq,) from now on. Without `wakes` it stays there to the bit until something else is asked."""

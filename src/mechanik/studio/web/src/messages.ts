@@ -104,6 +104,7 @@ export interface PullLink {
 
 export interface Release {
   do: "Release";
+  puts_back?: boolean;
 }
 
 export interface SetSolver {
@@ -262,6 +263,7 @@ export interface Model {
   centre: [number, number, number];
   radius: number;
   view_from: [number, number, number];
+  weighs: boolean;
   source_kind: "" | "dh" | "arm_2d" | "arm_3d" | "json" | "urdf";
   source: string;
   resets_view: boolean;

@@ -1,7 +1,7 @@
 // What the menus offer: for a link, a goal, a freedom, and beside everything.
 import type { Vector3 } from "three";
 import type { GoalInfo, Model } from "../messages";
-import { KINDS, goalTitle, type GoalKind } from "../panels/goal_words";
+import { KINDS, goalTitle, whyNot, type GoalKind } from "../panels/goal_words";
 import type { Store } from "../store";
 import type { Hit, View } from "../view/view";
 import type { Entry, Group } from "./menu";
@@ -62,9 +62,7 @@ function forLink(link: number, point: Vector3, model: Model, store: Store): Choi
       },
       {
         title: "A goal for this point", isGrid: true,
-        entries: kindsFor(store).map(([kind, text, about]) => ({
-          name: `goal-${kind}`, text, about, choose: () => add(kind, false),
-        })),
+        entries: kindsFor(store, "goal").map((entry) => ({ ...entry, choose: () => add(entry.kind, false) })),
       },
       { title: "", entries: [...forJoint(moversOf(model, link), model, store), hide(info.name, store)] },
     ],
@@ -95,8 +93,8 @@ function forGoal(number: number, store: Store): Choices | null {
       },
       {
         title: "Kind", isGrid: true,
-        entries: kindsFor(store).map(([kind, text, about]) => ({
-          name: `kind-${kind}`, text, about, isOn: kind === goal.kind, choose: () => change({ kind }),
+        entries: kindsFor(store, "kind").map((entry) => ({
+          ...entry, isOn: entry.kind === goal.kind, choose: () => change({ kind: entry.kind }),
         })),
       },
     ],
@@ -152,8 +150,12 @@ function moversOf(model: Model, link: number): number[] {
   return [];
 }
 
-function kindsFor(store: Store): typeof KINDS {
-  return KINDS.filter(([kind]) => kind !== "on_terrain" || store.scene?.terrain);
+/** Kinds of goals; those that this mechanism cannot have say why. */
+function kindsFor(store: Store, before: string): (Omit<Entry, "choose"> & { kind: GoalKind })[] {
+  return KINDS.filter(([kind]) => kind !== "on_terrain" || store.scene?.terrain).map(([kind, text, about]) => {
+    const why = whyNot(kind, store.model);
+    return { kind, name: `${before}-${kind}`, text, about: why || about, isOff: why !== "" };
+  });
 }
 
 /** Add a goal and select it, so that its handle is at hand. */

@@ -17,13 +17,11 @@ export interface Gesture {
 
 export class Grip {
   private isLost = false;
-  private readonly before;
 
   constructor(
     private readonly store: Store,
     grab: Asked,
   ) {
-    this.before = store.history;
     void store.ask(grab).then((isTaken) => (this.isLost ||= !isTaken));
   }
 
@@ -40,16 +38,14 @@ export class Grip {
   }
 
   /** Nothing stays behind in the wire: what comes after the release would be held by no hand. */
-  async letGo(): Promise<void> {
+  async letGo(putsBack = false): Promise<void> {
     if (this.isLost) return;
     this.isLost = true;
     this.store.wire.flush();
-    await this.store.ask({ do: "Release" });
+    await this.store.ask({ do: "Release", puts_back: putsBack });
   }
 
   async putBack(): Promise<void> {
-    if (this.isLost) return;
-    await this.letGo();
-    if (this.store.history !== this.before) await this.store.ask({ do: "Undo" });
+    await this.letGo(true);
   }
 }

@@ -90,6 +90,19 @@ export function leadingFreedom(model: Model, freedom: number): number {
   return k;
 }
 
+/**
+ * The link that a hand means which takes the marker of a turning joint that closes a loop between two links that both
+ * move: it follows the pointer. The angle there may say little of the mechanism: a hundredth of a turn where a cylinder
+ * meets an excavator's boom lifts the bucket by metres. -1 for other freedoms.
+ */
+export function linkByMarker(model: Model, freedom: number): number {
+  const info = model.freedoms[freedom];
+  const joint = model.joints[info?.joint ?? -1];
+  const closure = model.closures.find(({ name }) => name === joint?.name);
+  if (closure === undefined || info?.kind !== "turn") return -1;
+  return stands(model, closure.link_a) || stands(model, closure.link_b) ? -1 : closure.link_b;
+}
+
 /** Whether nothing between a link and the world can move. */
 export function stands(model: Model, link: number): boolean {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {

@@ -1,5 +1,6 @@
 // Which hand does what: pointers come in, one gesture at a time goes out. A press becomes a drag when it moves.
-import { PULL } from "../messages";
+import type { Vector3 } from "three";
+import { PULL, type Model } from "../messages";
 import type { Store } from "../store";
 import type { Hit, View } from "../view/view";
 import type { Camera } from "./camera";
@@ -7,7 +8,7 @@ import { CameraDrag, cameraMotion, Pinch } from "./camera_drag";
 import type { Gizmo } from "./gizmo";
 import type { Gesture } from "./grip";
 import { Hover } from "./hover";
-import { freedomByHand, JointDrag, leadingFreedom, stands } from "./joint_drag";
+import { freedomByHand, JointDrag, leadingFreedom, linkByMarker, stands } from "./joint_drag";
 import { PlaneDrag } from "./plane_drag";
 import type { Pointing } from "./pointing";
 
@@ -156,14 +157,21 @@ export class Pointers {
     }
     if (hit.kind === "freedom") {
       const freedom = leadingFreedom(model, hit.freedom);
+      const link = linkByMarker(model, freedom);
+      if (link >= 0) return this.takeLink(model, link, hit.point, shift, x, y);
       const drag = JointDrag.begin(store, pointing, freedom, hit.point, x, y);
       if (drag !== null) return drag;
       const child = model.joints[model.freedoms[freedom]?.joint ?? -1]?.child ?? -1;
       return child < 0 ? null : PlaneDrag.pull(store, pointing, child, hit.point, x, y);
     }
-    const freedom = shift ? null : freedomByHand(model, hit.link);
-    const drag = freedom === null ? null : JointDrag.begin(store, pointing, freedom, hit.point, x, y);
-    return drag ?? PlaneDrag.pull(store, pointing, hit.link, hit.point, x, y);
+    return this.takeLink(model, hit.link, hit.point, shift, x, y);
+  }
+
+  private takeLink(model: Model, link: number, at: Vector3, shift: boolean, x: number, y: number): Gesture | null {
+    const { store, pointing } = this;
+    const freedom = shift ? null : freedomByHand(model, link);
+    const drag = freedom === null ? null : JointDrag.begin(store, pointing, freedom, at, x, y);
+    return drag ?? PlaneDrag.pull(store, pointing, link, at, x, y);
   }
 
   private moved(event: PointerEvent): void {

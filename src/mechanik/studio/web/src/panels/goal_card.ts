@@ -10,6 +10,7 @@ import {
   KINDS,
   kindTitle,
   SIZES,
+  whyNot,
   WITHOUT_TURN,
   type GoalKind,
 } from "./goal_words";
@@ -135,7 +136,7 @@ export class GoalCard {
         "Kind",
         kindAbout(goal.kind),
         choice(
-          KINDS.map(([kind, title]) => [kind, title]),
+          KINDS.filter(([kind]) => kind === goal.kind || !whyNot(kind, store.model)).map(([kind, title]) => [kind, title]),
           goal.kind,
           { test: "goal-kind", label: "Kind" },
           (kind) => this.change({ kind: kind as GoalKind }),

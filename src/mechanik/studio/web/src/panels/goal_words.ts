@@ -59,6 +59,11 @@ export const WITHOUT_TURN: ReadonlySet<GoalKind> = new Set([
   "on_terrain",
 ]);
 
+/** Why a mechanism can have no goal of that kind; "": it can. */
+export function whyNot(kind: GoalKind, model: Model | null): string {
+  return kind === "centre_of_mass" && !model?.weighs ? "Nothing here weighs anything: no link has a mass" : "";
+}
+
 /** What the kind asks for, in a sentence. */
 export function kindAbout(kind: GoalKind): string {
   return KINDS.find(([name]) => name === kind)?.[2] ?? "";

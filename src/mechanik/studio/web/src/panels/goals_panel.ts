@@ -1,7 +1,7 @@
 // Goals: what is wanted of which link.
 import { button, choice, el, fill, section } from "./element";
 import { GoalCard } from "./goal_card";
-import { KINDS, type GoalKind } from "./goal_words";
+import { KINDS, whyNot, type GoalKind } from "./goal_words";
 import { paced } from "./pace";
 import type { Panel } from "./side";
 import type { Units } from "./units";
@@ -90,6 +90,7 @@ export class GoalsPanel implements Panel {
     const links = this.store.model?.links ?? [];
     const first = this.store.goals[0]?.link ?? -1;
     this.link = (links[first] ?? links.at(-1))?.name ?? "";
+    if (whyNot(this.kind, this.store.model)) this.kind = "pose";
     fill(
       this.chooser,
       choice(
@@ -99,7 +100,7 @@ export class GoalsPanel implements Panel {
         (link) => (this.link = link),
       ),
       choice(
-        KINDS.map(([kind, title]) => [kind, title]),
+        KINDS.filter(([kind]) => !whyNot(kind, this.store.model)).map(([kind, title]) => [kind, title]),
         this.kind,
         { test: "add-kind", label: "Kind" },
         (kind) => (this.kind = kind as GoalKind),

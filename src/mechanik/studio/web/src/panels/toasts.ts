@@ -10,6 +10,7 @@ export class Toasts {
 
   constructor(store: Store) {
     store.on("message", (message) => this.say(message));
+    store.on("model", () => this.forgetErrors()); // they were about what stood there before
   }
 
   say({ kind, text }: Changes["message"]): void {
@@ -24,6 +25,10 @@ export class Toasts {
     this.root.append(toast);
     while (this.root.children.length > MOST) this.root.firstElementChild?.remove();
     if (kind !== "error") window.setTimeout(() => toast.remove(), STAYS + 40 * text.length);
+  }
+
+  private forgetErrors(): void {
+    for (const toast of this.root.querySelectorAll(".is-error")) toast.remove();
   }
 
   closeAll(): boolean {
