@@ -26,7 +26,10 @@ def page(tmp_path_factory):
 @contextmanager
 def running(page, *arguments):
     """The command in a process of its own, and the link that it prints."""
-    command = [sys.executable, "-m", "mechanik", "studio", *arguments, "--no-browser", "--page", str(page)]
+    # whoever started the tests may have turned signals off
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    call = f"{heed}; import sys; from mechanik.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", call, "studio", *arguments, "--no-browser", "--page", str(page)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = process.stdout.readline()
@@ -35,6 +38,7 @@ def running(page, *arguments):
             process.kill()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for other processes there")
 def test_it_prints_a_link_that_opens_and_ctrl_c_ends_it(page):
     with running(page, "planar_3r") as (process, link):
         assert link.startswith("http://127.0.0.1:")
@@ -107,7 +111,11 @@ def opened(monkeypatch):
         return True
 
     monkeypatch.setattr("webbrowser.open", open_it)
-    return links
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # whoever started the tests may have turned it off
+    yield links
+    signal.signal(signal.SIGINT, before)
 
 
 def test_the_browser_is_opened_with_the_link_that_is_printed(capsys, page, opened):
