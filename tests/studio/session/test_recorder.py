@@ -120,7 +120,7 @@ def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(recorder_file, "MOST", 5)
     with Desk("ur5") as desk:
         desk.ask(RecordMotion(True))
-        for _ in range(4):
+        for _ in range(8):  # of the hands of a drag the newest wins, so that each gives one state at least
             desk.drag(desk.session.goals[0].number, (0.005, 0.0, 0.0), steps=3)
         desk.wait(lambda: not desk.session.recorder.is_recording)
         desk.tick()

@@ -4,6 +4,7 @@ import { defineConfig, type UserConfig } from "vite";
 // so that it runs under a policy of `default-src 'self'`. And the player (`--mode player`): one classic
 // script without imports, which a recorded page carries inside itself and plays without a server.
 const OUT = "../page";
+const STUDIO = "http://127.0.0.1:8000";
 // modern browsers only: WebGL 2, pointer events, `structuredClone`
 const TARGET = "es2022";
 
@@ -20,8 +21,17 @@ const page: UserConfig = {
   },
   server: {
     host: "127.0.0.1",
-    // `npm run dev` beside `mechanik studio --port 8000`: the page from here, all else from there
-    proxy: { "^/(api|files|meshes|socket)": { target: "http://127.0.0.1:8000", ws: true } },
+    // `npm run dev` beside `mechanik studio --port 8000`, whose link has to be opened first, for its cookie: the page
+    // from here, all else from there, as if it had been asked from there
+    proxy: {
+      "^/(ws|upload|mesh|download|pictures)": {
+        target: STUDIO,
+        ws: true,
+        changeOrigin: true,
+        rewriteWsOrigin: true,
+        headers: { origin: STUDIO },
+      },
+    },
   },
 };
 
