@@ -11,8 +11,9 @@ const STEPS: Step[] = [
   { ratio: 1, shadows: true },
   { ratio: 1, shadows: false },
   { ratio: 0.75, shadows: false },
+  { ratio: 0.6, shadows: false },
 ];
-const TOO_SLOW = 24; // ms a draw: below 40 a second
+const TOO_SLOW = 18; // ms a draw: with what else there is to do, below 40 a second
 const EVERY = 2; // draws from one measured to the next
 const WINDOW = 9; // measured draws of which the median decides
 const HICCUP = 500; // ms; shaders that are being built or a sleeping tab say nothing about drawing
