@@ -86,11 +86,14 @@ def test_bvh_and_glb_are_what_they_say(recorded):
     assert json.loads(glb[20 : 20 + text])["animations"]
 
 
-def test_a_picture_is_the_view(recorded):
-    picture = pixels(saved(recorded, "png"))
-    height, width = recorded.eval("[m.view.canvas.height, m.view.canvas.width]")
-    assert picture.shape == (height, width, 3)
-    assert not is_blank(saved(recorded, "png"))
+def test_a_picture_is_the_view_however_coarsely_it_is_drawn_while_things_move(recorded):
+    recorded.at_rest()
+    height, width = recorded.eval("[m.view.host.clientHeight, m.view.host.clientWidth]")
+    for step in ("0", "4"):
+        recorded.eval(f"(m.view.quality.step = {step}, m.view.quality.isFixed = true, m.view.showAll(), true)")
+        picture = saved(recorded, "png")
+        assert pixels(picture).shape == (height, width, 3)
+        assert not is_blank(picture)
 
 
 def test_the_saved_page_plays_without_a_server_and_without_a_request(recorded, tmp_path):

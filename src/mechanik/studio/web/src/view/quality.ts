@@ -33,8 +33,14 @@ export class Quality {
     private readonly changed: () => void,
   ) {}
 
+  /** Pixels a CSS pixel, while things move. */
   get ratio(): number {
     return ratioOf(STEPS[this.step]!);
+  }
+
+  /** Pixels a CSS pixel, where time does not matter. */
+  get finest(): number {
+    return ratioOf(STEPS[0]!);
   }
 
   get shadows(): boolean {
@@ -52,9 +58,15 @@ export class Quality {
     return this.stamps.filter((stamp) => stamp > since).length;
   }
 
+  /** From now on with so many pixels a CSS pixel. */
+  drawAt(ratio: number): void {
+    if (this.renderer.getPixelRatio() !== ratio) this.renderer.setPixelRatio(ratio);
+  }
+
   /** Draw, and now and then measure how long it took until the pixels stood. */
   measure(draw: () => void): void {
     const start = performance.now();
+    this.drawAt(this.ratio);
     draw();
     this.stamps.push(start);
     if (this.stamps.length > 240) this.stamps.splice(0, 120);

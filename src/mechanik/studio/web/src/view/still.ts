@@ -1,4 +1,4 @@
-// A picture at rest is drawn once more with smooth edges, on machines where every picture so would be too slow.
+// A picture at rest is drawn once more, finely and with smooth edges, on machines where every picture so would be too slow.
 import {
   Mesh,
   OrthographicCamera,
@@ -9,6 +9,7 @@ import {
   WebGLRenderTarget,
   type WebGLRenderer,
 } from "three";
+import type { Quality } from "./quality";
 
 const REST = 220; // ms without a change
 
@@ -39,6 +40,7 @@ export class Still {
   /** isNeeded: false where edges are smooth anyway. */
   constructor(
     private readonly renderer: WebGLRenderer,
+    private readonly quality: Quality,
     private readonly isNeeded: boolean,
   ) {}
 
@@ -49,8 +51,10 @@ export class Still {
     this.timer = window.setTimeout(() => this.draw(again), REST);
   }
 
+  /** Now; `again` draws what was drawn last. */
   draw(again: () => void): void {
     window.clearTimeout(this.timer);
+    this.quality.drawAt(this.quality.finest);
     const { width, height } = this.renderer.domElement;
     if (this.target?.width !== width || this.target.height !== height) {
       this.target?.dispose();

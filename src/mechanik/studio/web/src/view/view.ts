@@ -51,9 +51,9 @@ export class View {
     const isSlow = isSoftware();
     this.renderer = new WebGLRenderer({ antialias: !isSlow, powerPreference: "high-performance" });
     this.renderer.outputColorSpace = LinearSRGBColorSpace; // colours are those of the screen already
-    this.still = new Still(this.renderer, isSlow);
     this.canvas = this.renderer.domElement;
     this.quality = new Quality(this.renderer, () => this.resize());
+    this.still = new Still(this.renderer, this.quality, isSlow);
     this.stage = new Stage(store, () => this.showAll());
     this.scene.add(this.stage.group);
     host.append(this.canvas);
@@ -141,10 +141,14 @@ export class View {
     this.draw();
   }
 
+  /** As finely as it can be drawn, also where moving pictures are coarser. */
   screenshot(): Promise<Blob> {
-    this.drawNow();
-    this.still.draw(this.render); // pixels are kept only until the next frame
-    return toPng(this.canvas);
+    this.stage.show(true);
+    this.prepare();
+    this.still.draw(this.render);
+    const written = toPng(this.canvas); // takes the pixels now, before they are drawn over
+    this.showAll();
+    return written;
   }
 
   private follow(): void {
@@ -273,12 +277,16 @@ export class View {
   private drawNow(): void {
     cancelAnimationFrame(this.asked);
     this.asked = 0;
-    this.settle();
-    this.eye.clip(this.store.model?.radius ?? 1);
+    this.prepare();
     this.quality.measure(this.render);
     this.still.after(this.render);
     nameThings(this.words, this.store, this.stage, this.hovered, this.camera, this.area(0));
     this.tell("drawn");
+  }
+
+  private prepare(): void {
+    this.settle();
+    this.eye.clip(this.store.model?.radius ?? 1);
   }
 
   private readonly render = (): void => {
