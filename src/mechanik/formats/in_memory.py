@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 
 from mechanik.errors import FormatError, MechanikError, UnknownFormat
+from mechanik.formats.beside_mesh import BesideMeshes
 from mechanik.formats.load import READERS, recognise
 from mechanik.formats.members import Members
 from mechanik.formats.source import Source
@@ -28,8 +29,8 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
         data: a URDF, MJCF, SDF or JSON of our own (a mechanism, a DH table, an arm list), or a zip of
             one with its meshes.
     Returns:
-        The mechanism, whose meshes have no `path`, and the files that came along: by the `uri` of a mesh, and by the
-        `texture` of a material.
+        The mechanism, whose meshes have no `path`, and the files that came along: by the `uri` of a mesh, by the
+        `texture` of a material, and what lies beside a mesh by the name that `BesideMeshes` has for it.
     Raises:
         FormatError: it cannot be read, or is refused; the message says why, and what to do.
     """
@@ -110,4 +111,15 @@ def _files(mechanism: Mechanism, members: Members) -> dict[str, bytes]:
             if placed.material is not None and placed.material.texture:
                 named[placed.material.texture] = None
     places = {uri: members.find(uri) for uri in named}
-    return {uri: members.files[place] for uri, place in places.items() if place is not None}
+    found = {uri: members.files[place] for uri, place in places.items() if place is not None}
+
+    def find(name: str) -> bytes | None:
+        place = members.find(name)
+        return None if place is None else members.files[place]
+
+    beside = BesideMeshes(find)
+    for uri, data in list(found.items()):
+        for name in beside.of(uri, data).values():
+            if (content := find(name)) is not None:
+                found.setdefault(name, content)
+    return found

@@ -1,4 +1,4 @@
-"""A motion as binary glTF: a node a link with its simple shapes, and one animation.
+"""A motion as binary glTF: a node a link with what it looks like, and one animation.
 
 glTF has y up, so all links hang on one node that is turned; their own poses are those of the world, z up. Links that do
 not move have no channels. Numbers are single floats, as the format wants.
@@ -11,24 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.mechanism import Link
 from mechanik.mechanism.shapes import Sphere
 from mechanik.motion.glb import CORNERS, VERTICES, Glb
+from mechanik.motion.gltf_bodies import GREY, Colour, Find, GltfBodies, GltfBody, find_on_disk
 from mechanik.motion.motion import Motion, continuous
-from mechanik.motion.solids import Triangles, triangles
+from mechanik.motion.solids import triangles
 from mechanik.spatial import quaternion
 
 Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 """xyzw, as glTF writes quaternions: turns z up into y up."""
-Colour = tuple[float, float, float, float]
-GREY: Colour = (0.7, 0.72, 0.75, 1.0)
 DOT = 0.02
 """Of the mechanism's extent: radius of the balls that stand for links where none has a shape."""
 STILL = 1e-9
 
 
-def to_gltf(motion: Motion) -> bytes:
-    """A .glb file. Shapes are boxes, balls, cylinders and capsules; meshes of files are left out."""
+def to_gltf(motion: Motion, find: Find = find_on_disk) -> bytes:
+    """A .glb file. Meshes are put in if they are STL or OBJ, these with the colours of their materials; in place of
+    others, what the link bumps with, or nothing.
+
+    Args:
+        find: the bytes under the path or uri of a mesh, and of what lies beside it (`formats.beside_mesh`).
+    Raises:
+        Refused: the meshes have too many triangles.
+    """
     glb, mechanism = Glb(), motion.mechanism
     poses = motion.poses()
     p_world = poses[..., :3, 3]
@@ -36,10 +41,11 @@ def to_gltf(motion: Motion) -> bytes:
     extent = float(np.ptp(p_world.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
     top = {"name": motion.name, "rotation": Z_TO_Y, "children": list(range(1, len(mechanism.links) + 1))}
     glb.add("nodes", top)
-    bodies = [_bodies(link) for link in mechanism.links.values()]
+    drawn = GltfBodies(find)
+    bodies = [drawn.of(link) for link in mechanism.links.values()]
     dot = triangles(Sphere(DOT * extent))
     if dot is not None and not any(bodies):
-        bodies = [[(dot, GREY)] for _ in bodies]
+        bodies = [[GltfBody(dot.points, dot.normals, dot.corners, GREY)] for _ in bodies]
     materials: dict[Colour, int] = {}
     times = glb.array(motion.times - motion.times[0])
     channels: list[dict[str, Any]] = []
@@ -48,7 +54,7 @@ def to_gltf(motion: Motion) -> bytes:
         tracks = {"translation": p_world[:, k], "rotation": np.roll(wxyz[:, k], -1, axis=-1)}
         node: dict[str, Any] = {"name": name, **{path: track[0].tolist() for path, track in tracks.items()}}
         if bodies[k]:
-            primitives = [_primitive(glb, body, colour, materials) for body, colour in bodies[k]]
+            primitives = [_primitive(glb, body, materials) for body in bodies[k]]
             node["mesh"] = glb.add("meshes", {"name": name, "primitives": primitives})
         number = glb.add("nodes", node)
         for path, track in tracks.items():
@@ -61,26 +67,18 @@ def to_gltf(motion: Motion) -> bytes:
     return glb.file()
 
 
-def _bodies(link: Link) -> list[tuple[Triangles, Colour]]:
-    """What can be drawn of a link, in its own frame."""
-    found: list[tuple[Triangles, Colour]] = []
-    for placed in link.visuals:
-        body, X = triangles(placed.shape), placed.pose.matrix
-        if body is not None:
-            colour = GREY if placed.material is None or placed.material.rgba is None else placed.material.rgba
-            R, p = X[:3, :3], X[:3, 3]
-            found.append((Triangles(body.points @ R.T + p, body.normals @ R.T, body.corners), colour))
-    return found
-
-
-def _primitive(glb: Glb, body: Triangles, colour: Colour, materials: dict[Colour, int]) -> dict[str, Any]:
+def _primitive(glb: Glb, body: GltfBody, materials: dict[Colour, int]) -> dict[str, Any]:
+    colour = body.colour
     if colour not in materials:
         rgba = [min(max(float(part), 0.0), 1.0) for part in colour]
         surface = {"baseColorFactor": rgba, "metallicFactor": 0.1, "roughnessFactor": 0.7}
         look: dict[str, Any] = {"pbrMetallicRoughness": surface}
         materials[colour] = glb.add("materials", look | ({"alphaMode": "BLEND"} if rgba[3] < 1.0 else {}))
+    attributes = {"POSITION": glb.array(body.points, VERTICES)}
+    if body.normals is not None:
+        attributes["NORMAL"] = glb.array(body.normals, VERTICES)
     return {
-        "attributes": {"POSITION": glb.array(body.points, VERTICES), "NORMAL": glb.array(body.normals, VERTICES)},
+        "attributes": attributes,
         "indices": glb.array(body.corners.reshape(-1), CORNERS),
         "material": materials[colour],
     }

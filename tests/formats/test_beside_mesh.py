@@ -1,0 +1,120 @@
+"""What a mesh names is found beside it, whatever way it is written, and nothing else is."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from painted_meshes import BIN, FILES, MTL, RED_GREEN, dae, gltf, packed, robot
+
+from mechanik.formats import beside_mesh
+from mechanik.formats.beside_mesh import BesideMeshes, is_shown, names_in, neighbour, picture_size
+from mechanik.formats.in_memory import load_bytes
+
+JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(10) + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", 30, 40) + bytes(20)
+
+
+def test_a_zip_brings_what_lies_beside_its_meshes():
+    _, files = load_bytes("plates.zip", packed())
+    at = "package://plates/meshes"
+    assert files[f"{at}/plate.mtl"] == MTL.encode()
+    assert files[f"{at}/plate.bin"] == BIN
+    assert files["package://plates/pictures/red green.png"] == RED_GREEN
+    assert len(files) == 6
+
+
+@pytest.mark.parametrize(
+    ("uri", "name", "place"),
+    [
+        ("meshes/a.obj", "a.mtl", "meshes/a.mtl"),
+        ("a.obj", "a.mtl", "a.mtl"),
+        ("package://r/meshes/a.dae", "../t/x.png", "package://r/t/x.png"),
+        ("package://r/a.dae", "../../x.png", "package://../x.png"),
+        ("meshes\\a.obj", ".\\t\\x.png", "meshes/t/x.png"),
+        ("m/a.gltf", "x%20y.png", "m/x y.png"),
+        ("m/a.dae", "/home/me/x.png", "/home/me/x.png"),
+        ("m/a.dae", "C:\\x.png", "C:/x.png"),
+    ],
+)
+def test_a_name_is_seen_from_where_the_mesh_lies(uri, name, place):
+    assert neighbour(uri, name) == place
+
+
+@pytest.mark.parametrize(
+    ("uri", "text", "names"),
+    [
+        ("a.obj", "mtllib my colours.mtl\nv 0 0 0", ["my colours.mtl"]),
+        ("a.OBJ", "o x\r\n  mtllib a.mtl\r\n", ["a.mtl"]),
+        ("a.mtl", "map_Kd -s 2 2 1 -clamp on wood.png\nmap_kd 2 on.jpg\nmap_Ks shine.png", ["wood.png", "2 on.jpg"]),
+        ("a.dae", dae("x&amp;y.png"), ["x&y.png"]),
+        ("a.gltf", gltf("n.bin", "x.JPEG"), ["x.JPEG", "n.bin"]),
+        ("a.gltf", gltf("data:application/octet-stream;base64,AAAA", "data:image/png;base64,AAAA"), []),
+        ("a.stl", "mtllib a.mtl", []),
+        ("a.obj", "mtllib passwd", []),
+        ("a.obj", "mtllib a.stl\nmtllib /etc/shadow\nmtllib x.svg", []),
+        ("a.mtl", "map_Kd page.html\nmap_Kd x.svg\nmap_Kd a.mtl", []),
+        ("a.gltf", '{"uri": "a\\u0000.png"} {"uri": "b%00.png"}', []),
+        ("a.dae", f"<init_from>{'x' * 5000}.png</init_from>", []),
+    ],
+)
+def test_names_of_other_files_are_found_by_kind(uri, text, names):
+    assert [name for name, _ in names_in(uri, text.encode())] == names
+
+
+def test_names_at_the_end_of_a_long_file_are_found():
+    numbers = b"v 0 0 0\n" * (2 * beside_mesh.END // 8 + 1000)
+    assert names_in("a.obj", b"mtllib a.mtl\n" + numbers + b"mtllib b.mtl\n") == [("a.mtl", "mtl"), ("b.mtl", "mtl")]
+
+
+@given(st.binary(max_size=300), st.sampled_from(("a.obj", "a.mtl", "a.dae", "a.gltf")))
+def test_any_bytes_are_searched_and_nothing_but_kinds_that_meshes_need_is_asked_for(data, uri):
+    asked: list[str] = []
+    BesideMeshes(lambda name: asked.append(name) or None).of(uri, data)
+    assert all(name.lower().endswith((".mtl", ".png", ".jpg", ".jpeg", ".bin")) for name in asked)
+
+
+def test_the_size_of_a_picture_is_in_its_head():
+    assert picture_size(RED_GREEN) == (2, 1)
+    assert picture_size(JPEG) == (40, 30)
+    for end in range(len(JPEG) - 20):
+        assert picture_size(JPEG[:end]) in (None, (40, 30))
+    for other in (b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff" + b"\xff" * 99):
+        assert picture_size(other) is None
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        b"",
+        b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+        b"<html><script>alert(1)</script></html>",
+        RED_GREEN[:16] + struct.pack(">II", 60_000, 60_000) + RED_GREEN[24:],
+        RED_GREEN[:16] + struct.pack(">II", 0, 1) + RED_GREEN[24:],
+    ],
+)
+def test_what_is_no_picture_or_would_unpack_to_too_much_does_not_come_along(picture):
+    mesh = {"plates/plates.urdf": robot({"one": "plate.dae"}).encode()}
+    _, files = load_bytes("plates.zip", packed(FILES | mesh | {"plates/pictures/red green.png": picture}))
+    assert list(files) == ["package://plates/meshes/plate.dae"]
+
+
+def test_what_is_larger_than_a_page_should_unpack_is_not_shown():
+    for kind, head in (("png", RED_GREEN), ("jpg", JPEG), ("mtl", b"newmtl a"), ("bin", b"\0")):
+        most = beside_mesh.MOST_BYTES[kind]
+        assert is_shown(kind, head.ljust(most, b"\0"))
+        assert not is_shown(kind, head.ljust(most + 1, b"\0"))
+
+
+def test_one_mesh_has_only_so_many_files_beside_it():
+    text = "".join(f"mtllib {k}.mtl\n" for k in range(1000)).encode()
+    found = BesideMeshes(lambda name: b"newmtl a").of("a.obj", text)
+    assert len(found) == beside_mesh.MOST_NAMES
+
+
+def test_a_file_that_is_named_again_and_again_is_searched_only_so_often(monkeypatch):
+    monkeypatch.setattr(beside_mesh, "MOST_SEARCHED", 1000)
+    beside = BesideMeshes(lambda name: b"newmtl a")
+    text = b"mtllib a.mtl\n" + b" " * 400
+    assert [len(beside.of(f"{k}/a.obj", text)) for k in range(5)] == [1, 1, 1, 0, 0]
