@@ -4,8 +4,9 @@
 
 The server runs in a process of its own; clients run here and drag along circles of their own as fast as they are
 answered, up to 60 times a second. Prints how often each was answered and how long that took, and memory and processor
-time of the server. Fails if a client was dropped or refused, if a state shows a goal that another client has set, if a
-tool does not come to its goal, if somebody gets no turn, or if memory grows on after the first quarter of the time.
+time of the server while they drag. Fails if a client was dropped or refused, if a state shows a goal that another
+client has set, if a tool does not come to its goal, if somebody gets no turn, or if memory grows on after the first
+quarter of the time.
 """
 
 from __future__ import annotations
@@ -118,22 +119,25 @@ async def one(client: Client, link: str, seconds: float, all_in: asyncio.Barrier
         await all_in.abort()
 
 
-async def watch(process: psutil.Process, seconds: float, all_in: asyncio.Barrier) -> list[int]:
-    """Bytes of memory of the server, once a second."""
+async def watch(process: psutil.Process, seconds: float, all_in: asyncio.Barrier) -> tuple[list[int], float]:
+    """Bytes of memory of the server, once a second, and seconds of processor time that it takes meanwhile."""
     await all_in.wait()
     sizes: list[int] = []
+    spent = sum(process.cpu_times()[:2])
     for _ in range(max(4, round(seconds))):
         sizes.append(process.memory_info().rss)
         await asyncio.sleep(seconds / max(4, round(seconds)))
-    return sizes
+    return sizes, sum(process.cpu_times()[:2]) - spent
 
 
-async def run(link: str, process: psutil.Process, many: int, seconds: float) -> tuple[list[Client], list[int]]:
+async def run(
+    link: str, process: psutil.Process, many: int, seconds: float
+) -> tuple[list[Client], tuple[list[int], float]]:
     clients = [Client(k) for k in range(many)]
     all_in = asyncio.Barrier(many + 1)
-    sizes = asyncio.create_task(watch(process, seconds, all_in))
+    watched = asyncio.create_task(watch(process, seconds, all_in))
     await asyncio.gather(*(one(client, link, seconds, all_in) for client in clients))
-    return clients, await sizes
+    return clients, await watched
 
 
 def main() -> int:
@@ -151,15 +155,13 @@ def main() -> int:
             link = server.stdout.readline().strip()
             process = psutil.Process(server.pid)
             alone = process.memory_info().rss
-            spent, start = sum(process.cpu_times()[:2]), time.monotonic()
-            clients, sizes = asyncio.run(run(link, process, asked.clients, asked.seconds))
-            cores = (sum(process.cpu_times()[:2]) - spent) / (time.monotonic() - start)
+            clients, (sizes, spent) = asyncio.run(run(link, process, asked.clients, asked.seconds))
             is_alive = server.poll() is None
             server.stdin.close()
-    return report(clients, sizes, alone, cores, asked.seconds, is_alive)
+    return report(clients, sizes, alone, spent, asked.seconds, is_alive)
 
 
-def report(clients: list[Client], sizes: list[int], alone: int, cores: float, seconds: float, is_alive: bool) -> int:
+def report(clients: list[Client], sizes: list[int], alone: int, spent: float, seconds: float, is_alive: bool) -> int:
     trips = [1e3 * trip for client in clients for trip in client.trips] or [math.nan]
     rates = [client.answers / seconds for client in clients]
     quarter = max(sizes[: max(1, len(sizes) // 4)])
@@ -168,6 +170,7 @@ def report(clients: list[Client], sizes: list[int], alone: int, cores: float, se
     problems += [f"client {c.number} is {c.off:.1e} m off" for c in clients if not c.problem and not c.off < 1e-4]
     problems += ["somebody got no turn"] if min(rates) * seconds < 5 else []
     problems += ["memory grows"] if max(sizes) - quarter > GROWTH else []
+    answers = max(1, sum(client.answers for client in clients))
     memory = (alone, sizes[0], quarter, sizes[-1])
     rows = (
         ("clients", f"{len(clients)}"),
@@ -175,7 +178,8 @@ def report(clients: list[Client], sizes: list[int], alone: int, cores: float, se
         ("hand to state, ms: median, 95 in 100, most", _row((*np.percentile(trips, (50, 95)), max(trips)))),
         ("farthest tool from its goal, m", f"{max(client.off for client in clients):.1e}"),
         ("memory, MB: alone, at first, in the first quarter, at the end", _row(size / 1e6 for size in memory)),
-        ("cores of the server", f"{cores:.2f}"),
+        ("cores of the server", f"{spent / seconds:.2f}"),
+        ("processor time of the server for an answer, ms", f"{1e3 * spent / answers:.2f}"),
         ("problems", "; ".join(problems[:5]) or "none"),
     )
     for name, value in rows:

@@ -14,8 +14,8 @@ from mechanik.errors import Refused, ShapeError, UnknownName
 from mechanik.live import Live, LiveState
 
 HAND = "panda_link8"
-SOON = 20.0
-"""Seconds after which a test gives up waiting; none takes nearly as long."""
+SOON = 120.0
+"""Seconds after which a test gives up waiting; none takes nearly as long, but for the first, which compiles."""
 
 
 @pytest.fixture(scope="module")

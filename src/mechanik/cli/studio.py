@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +63,7 @@ def studio(
             aside(OPEN_TO_OTHERS.format(server.address))
         say(f"The studio is open at {server.link}")
         aside("Ctrl-C ends it.", style="dim")
-        if browser and not webbrowser.open(server.link):
+        if browser and not server.open_browser():
             aside("No browser was found: open the link by hand.")
         while server.is_running:
             server.wait(1.0)  # in pieces, since a wait without an end does not hear Ctrl-C everywhere

@@ -24,8 +24,7 @@ from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.status import Status
 from mechanik.spatial.array import Array, ArrayLike
 
-AT_EXIT = 2.0
-"""Seconds that a program waits at its end for a tick to finish."""
+AT_EXIT = 2.0  # seconds that a program waits at its end for a tick to finish
 
 
 class Run:
@@ -169,6 +168,7 @@ class Engine:
             futures, self._futures = self._futures, []
             self.listeners.clear()
         cancel(futures)
+        self.stop(wait)  # somebody may have started it again in between, and now nobody can
 
     def run(self, run: Run) -> None:
         while True:

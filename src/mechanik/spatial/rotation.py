@@ -130,10 +130,27 @@ def nearest(M: ArrayLike) -> Array:
 def is_rotation(R: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
     """Whether no entry of R^T R is off by more than `tolerance`, and R does not mirror; (...)."""
     M = np.asarray(R, dtype=np.float64)
+    if M.ndim == 2:
+        return np.asarray(_is_one_rotation(M.ravel().tolist(), tolerance))
     with np.errstate(invalid="ignore", over="ignore"):
         off = np.abs(np.swapaxes(M, -1, -2) @ M - np.eye(3)).max(axis=(-1, -2))
         mirrored = dot(cross(M[..., 0], M[..., 1]), M[..., 2]) < 0.0
         return np.asarray(off <= tolerance) & ~np.asarray(mirrored)
+
+
+def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
+    """`is_rotation` in plain floats, which cost far less for one matrix; what is not finite is within no tolerance."""
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = entries
+    products = (
+        xx * xx + yx * yx + zx * zx - 1.0,
+        xy * xy + yy * yy + zy * zy - 1.0,
+        xz * xz + yz * yz + zz * zz - 1.0,
+        xx * xy + yx * yy + zx * zy,
+        xx * xz + yx * yz + zx * zz,
+        xy * xz + yy * yz + zy * zz,
+    )
+    volume = (yx * zy - zx * yy) * xz + (zx * xy - xx * zy) * yz + (xx * yy - yx * xy) * zz
+    return all(abs(one) <= tolerance for one in products) and not volume < 0.0
 
 
 def _quadratic(w: Array, first: Array, second: Array) -> Array:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from wire_client import LARGEST_UPLOAD, WireClient, cookie_of
+from wire_client import LARGEST_UPLOAD, PATIENCE, WireClient, cookie_of
 
 import mechanik as mk
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.serve import Server, serve
 
 pytest.register_assert_rewrite(
-    "attacks", "attacks_by_file", "attacks_by_flood", "attacks_by_message", "attacks_from_outside"
+    "attacks", "attacks_by_file", "attacks_by_flood", "attacks_by_mesh", "attacks_by_message", "attacks_from_outside"
 )
 
 
@@ -47,5 +47,5 @@ def client(server) -> Iterator[WireClient]:
 def web(server) -> Iterator[httpx.Client]:
     """HTTP as a page of the server speaks it."""
     headers = {"Cookie": cookie_of(server), "Origin": server.address.rstrip("/")}
-    with httpx.Client(base_url=server.address, headers=headers, timeout=20.0) as web:
+    with httpx.Client(base_url=server.address, headers=headers, timeout=PATIENCE) as web:
         yield web

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from wire_client import PATIENCE
 
 from mechanik.studio.messages.frames import HEADER, StateHeader, read_state, write_state
 from mechanik.studio.server.bucket import Bucket
@@ -66,7 +67,7 @@ def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
         for thread in threads:
             thread.start()
         got: list[str] = []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while len(got) < 2000:
                 got += [item for item in await outbox.take() if isinstance(item, str)]
         for k in range(4):

@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 from websockets.sync.client import connect
-from wire_client import PATIENCE, WireClient, cookie_of
+from wire_client import PATIENCE, WireClient, cookie_of, fetch
 
 import mechanik as mk
 from mechanik.errors import Refused
@@ -37,9 +37,9 @@ MESH = '<visual><geometry><mesh filename="base.stl"/></geometry></visual>'
 def test_cookies_of_other_servers_do_not_hide_ours_however_they_are_written(server, other):
     """Browsers send the cookies of all ports of a machine, and a reader of the standard kind stops at an odd one."""
     for cookies in (f"{other}; {cookie_of(server)}", f"{cookie_of(server)}; {other}"):
-        answer = httpx.get(server.address, headers={"Cookie": cookies.encode("latin-1")})
+        answer = fetch(server.address, headers={"Cookie": cookies.encode("latin-1")})
         assert answer.status_code == 200
-    assert httpx.get(server.address, headers={"Cookie": other.encode("latin-1")}).status_code == 403
+    assert fetch(server.address, headers={"Cookie": other.encode("latin-1")}).status_code == 403
 
 
 def test_no_header_says_who_a_client_is(server, monkeypatch):
@@ -106,13 +106,13 @@ def test_a_session_sends_one_file_at_a_time_and_leaves_the_other_turns_to_others
         for name, value in {**own, "Content-Length": "1000"}.items():
             waits.putheader(name, value)
         waits.endheaders(b"<robot")
-        answers = []
+        answers, place = [], server.address[:-1] + path
         until = time.monotonic() + PATIENCE
         while 409 not in answers and time.monotonic() < until:
-            answers.append(httpx.post(server.address[:-1] + path, content=b"{", headers=own).status_code)
+            answers.append(httpx.post(place, content=b"{", headers=own, timeout=PATIENCE).status_code)
         assert answers[-1] == 409
-        path = f"/upload/{other.welcome['session']}?name=a.urdf"
-        good = httpx.post(server.address[:-1] + path, content=URDF.format("").encode(), headers=own)
+        place = f"{server.address}upload/{other.welcome['session']}?name=a.urdf"
+        good = httpx.post(place, content=URDF.format("").encode(), headers=own, timeout=PATIENCE)
         assert good.status_code == 200
         waits.close()
 

@@ -7,12 +7,13 @@ import threading
 
 import attacks_by_file  # noqa: F401  (each adds to the table)
 import attacks_by_flood  # noqa: F401
+import attacks_by_mesh  # noqa: F401
 import attacks_by_message  # noqa: F401
 import attacks_from_outside  # noqa: F401
 import numpy as np
 import pytest
 from attacks import ATTACKS, Attacker
-from wire_client import WireClient
+from wire_client import PATIENCE, WireClient
 
 
 class Bystander:
@@ -45,7 +46,7 @@ class Bystander:
 
     def close(self) -> None:
         self._ends.set()
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         self.client.close()
 
 

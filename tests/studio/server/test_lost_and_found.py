@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import numpy as np
 import pytest
-from wire_client import PATIENCE, WireClient
+from wire_client import PATIENCE, WireClient, connect_to
 
 import mechanik as mk
 from mechanik.errors import Refused
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.serve import serve
+
+GOES_AWAY = 1001
+"""What browsers say for a page that is closed, left, or loaded again."""
+
+
+def wait_until(holds) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def moved(client: WireClient) -> str:
@@ -48,6 +59,35 @@ def test_a_page_that_says_farewell_leaves_nothing_behind(server):
         assert not np.isclose(first_value(other), 0.123)
 
 
+def test_a_page_that_is_loaded_again_finds_what_it_had(server):
+    with WireClient(server) as one:
+        key = moved(one)
+        one.socket.close(GOES_AWAY)
+    with WireClient(server, session=key) as back:
+        assert back.wait_for("Welcome")["session"] == key
+        assert first_value(back) == pytest.approx(0.123)
+
+
+def test_of_a_full_studio_the_session_ends_whose_page_has_gone_and_the_next_page_is_let_in(page):
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=Limits(sessions=2, new_sessions=1000.0))
+    try:
+        with WireClient(server) as gone, WireClient(server) as also_gone:
+            first, second = moved(gone), moved(also_gone)
+            gone.socket.close(GOES_AWAY)
+            wait_until(lambda: server.rooms.find(first) is None)
+            also_gone.socket.close(GOES_AWAY)
+            wait_until(lambda: server.rooms.find(second) is None)
+        with WireClient(server) as other:
+            other.wait_for("Model")
+            with WireClient(server, session=second) as back:
+                assert back.wait_for("Welcome")["session"] == second, "a page that comes back needs no place more"
+                assert len(server.rooms) == 2
+                with connect_to(server) as late:
+                    assert "full" in json.loads(late.recv(PATIENCE))["message"]
+    finally:
+        server.close()
+
+
 def test_a_session_that_somebody_looks_at_is_given_to_nobody_else(server):
     with WireClient(server) as one:
         key = moved(one)
@@ -70,7 +110,8 @@ def test_what_nobody_came_back_to_ends(page):
             except Refused:
                 assert time.monotonic() < until
                 time.sleep(0.05)
-        room = server.rooms.enter(key)
+        assert server.rooms.come_back(key) is None
+        room = server.rooms.enter()
         assert room.key != key
         server.rooms.leave(room)
     finally:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
+from pathlib import Path
 
 import httpx
 import pytest
-from wire_client import connect_to
+from wire_client import PATIENCE, connect_to, fetch
 
 from mechanik.errors import CannotServe, FileMissing
-from mechanik.studio.server.access import Access
+from mechanik.studio.server import peers
+from mechanik.studio.server.access import SOON, Access
 from mechanik.studio.server.page_files import page_files
 from mechanik.studio.server.serve import is_loopback, serve
 
 
 def test_the_link_becomes_a_cookie_and_an_address_without_the_key(server):
-    with httpx.Client() as browser:
+    with httpx.Client(timeout=PATIENCE) as browser:
         answer = browser.get(server.link)
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         cookie = answer.headers["set-cookie"]
@@ -29,8 +33,18 @@ def test_the_link_becomes_a_cookie_and_an_address_without_the_key(server):
         assert server.access.token not in page.text
 
 
+def test_a_link_on_a_page_of_another_site_leads_in_by_a_page_of_our_own(server):
+    """A browser does not send our cookie along while the other site's page is what asks."""
+    answer = fetch(server.link, headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 200
+    assert 'http-equiv="refresh" content="0; url=/"' in answer.text
+    assert "SameSite=Strict" in answer.headers["set-cookie"]
+    assert server.access.token not in answer.text
+    assert fetch(server.address, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
 def test_every_answer_has_the_headers_of_safety(server, web):
-    answers = [web.get("/"), web.get("/nothing"), web.put("/"), httpx.get(server.address), httpx.get(server.link)]
+    answers = [web.get("/"), web.get("/nothing"), web.put("/"), fetch(server.address), fetch(server.link)]
     assert [answer.status_code for answer in answers] == [200, 404, 405, 403, 303]
     for answer in answers:
         policy = answer.headers["content-security-policy"]
@@ -77,7 +91,7 @@ def test_a_port_that_is_in_use_is_said_so_and_another_is_found_when_none_was_ask
     other = serve(page=page)
     try:
         assert one.port != other.port
-        assert httpx.get(other.link).status_code == 303
+        assert fetch(other.link).status_code == 303
     finally:
         one.close()
         other.close()
@@ -86,8 +100,8 @@ def test_a_port_that_is_in_use_is_said_so_and_another_is_found_when_none_was_ask
 def test_the_key_of_one_server_does_not_open_another(server, page):
     other = serve(port=0, page=page)
     try:
-        assert httpx.get(other.address, params={"token": server.access.token}).status_code == 403
-        assert httpx.get(other.link).status_code == 303
+        assert fetch(other.address, params={"token": server.access.token}).status_code == 403
+        assert fetch(other.link).status_code == 303
     finally:
         other.close()
 
@@ -129,3 +143,67 @@ def test_the_token_is_new_each_time_and_long():
 
 def test_a_websocket_of_a_page_is_accepted(server):
     connect_to(server).close()
+
+
+def test_an_address_for_the_browser_lets_in_one_and_once(server):
+    address = f"{server.address}?once={server.access.new_code()}"
+    assert httpx.head(address, timeout=PATIENCE).status_code == 403  # who only looks does not spend it
+    with httpx.Client(timeout=PATIENCE) as browser:
+        answer = browser.get(address)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert browser.get(server.address).status_code == 200
+        assert browser.get(address).status_code == 200  # gone back to: it has its cookie
+    late = fetch(address)
+    assert late.status_code == 403
+    assert "works once" in late.text
+    assert "set-cookie" not in late.headers
+
+
+def test_an_address_for_the_browser_is_of_no_use_after_a_while():
+    now = 100.0
+    access = Access("127.0.0.1", 8000, lambda: now)
+    codes = [f"once={access.new_code()}" for _ in range(3)]
+    assert access.spend_code(codes[0])
+    now += SOON
+    assert not access.spend_code(codes[1])
+    access.new_code()
+    assert len(access._codes) == 1  # those that nobody came with are not kept
+
+
+@pytest.mark.parametrize("query", ["", "once=", "once=abc", "once={0}&once={0}", "token={0}"])
+def test_no_other_words_spend_a_code(query):
+    access = Access("127.0.0.1", 8000)
+    code = access.new_code()
+    assert not access.spend_code(query.format(code))
+    assert access.spend_code(f"once={code}")
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="this system does not tell whose a connection is")
+def test_another_user_of_this_machine_does_not_come_in_by_an_address_that_was_made_for_the_browser(server, monkeypatch):
+    address = f"{server.address}?once={server.access.new_code()}"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: 12345)
+        patch.setattr(peers, "ROOT", -1)  # tests may be run by root
+        answer = fetch(address)
+        assert answer.status_code == 403
+        assert "another user" in answer.text
+    assert fetch(address).status_code == 303
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="this system does not tell whose a connection is")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_inside_this_machine_is_known_as_our_own(host):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as server, socket.socket(family) as client:
+        try:
+            server.bind((host, 0))
+        except OSError:
+            pytest.skip("no such address here")
+        server.listen()
+        client.connect(server.getsockname())
+        ends = client.getsockname()[:2], server.getsockname()[:2]
+        assert peers.user_of(*ends) == os.getuid()
+        assert not peers.is_foreign(*ends)
+    assert peers.user_of(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
+    assert not peers.is_foreign(None, None)
+    assert not peers.is_foreign(("localhost", "x"), ("?", 1))

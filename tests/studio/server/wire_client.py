@@ -8,14 +8,16 @@ import threading
 import time
 from contextlib import suppress
 
+import httpx
 import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from mechanik.studio.messages.frames import HAND_GOAL, Hand, StateFrame, read_state, write_hand
 
-PATIENCE = 20.0
-"""Seconds for anything to happen: long, since machines are busy, and never waited for where all is well."""
+PATIENCE = 120.0
+"""Seconds for anything to happen: long, since machines are busy and the first solve of all compiles, and never waited
+for where all is well."""
 
 LARGEST_UPLOAD = 300_000
 """Bytes, in these tests: it is counted the same way, and quicker."""
@@ -137,6 +139,11 @@ def cookie_of(server) -> str:
     return f"{server.access.cookie}={server.access.token}"
 
 
+def fetch(address: str, **options) -> httpx.Response:
+    """What is at an address, for somebody who has time."""
+    return httpx.get(address, timeout=PATIENCE, **options)
+
+
 def connect_to(server, *, origin="own", cookie="own", session=""):
     """A websocket as a page opens it; whatever is given is said instead."""
     own = f"http://127.0.0.1:{server.port}"
@@ -163,3 +170,11 @@ def raw(server, data: bytes) -> bytes:
         while chunk := one.recv(65536):
             answer += chunk
     return answer
+
+
+def ended(server, rooms: int = 0) -> bool:
+    """Whether all rooms but so many come to their end."""
+    until = time.monotonic() + PATIENCE
+    while len(server.rooms) > rooms and time.monotonic() < until:
+        time.sleep(0.02)
+    return len(server.rooms) <= rooms

@@ -6,13 +6,21 @@ import hmac
 import ipaddress
 import secrets
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs
 
 BY_LINK = "This studio opens with the link that it printed when it started: the link carries its key."
+SPENT = (
+    "This address has let a browser in before, or has waited too long, and works once. Open the link that the studio "
+    "printed; if nobody here has opened it, somebody else has: end the studio, and start it again."
+)
+OTHER_USER = "This address was made for another user of this machine."
 OTHER_HOST = "This is not the studio's own address. Open it with the link that it printed."
 OTHER_ORIGIN = "This was asked for by a page that is not the studio's own."
 WEEK = 7 * 24 * 3600
+SOON = 300.0
+"""Seconds in which a browser that was told to open an address does so."""
 
 
 class Access:
@@ -23,8 +31,10 @@ class Access:
         frames: origins of pages that may show the studio inside themselves, such as a notebook's.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.token = secrets.token_urlsafe(24)
+        self._clock = clock
+        self._codes: dict[str, float] = {}
         self.cookie = f"mechanik_{port}"
         self.frames: tuple[str, ...] = ()
         self._port = port
@@ -52,11 +62,24 @@ class Access:
         return any(name.strip() == self.cookie and self._is_token(value.strip()) for name, _, value in pairs)
 
     def has_token(self, query: str) -> bool:
-        try:
-            given = parse_qs(query, max_num_fields=20).get("token", [])
-        except ValueError:
-            return False
-        return len(given) == 1 and self._is_token(given[0])
+        given = _only(query, "token")
+        return given is not None and self._is_token(given)
+
+    def new_code(self) -> str:
+        """Lets one browser in, once and soon: what a browser is told to open can be read in the list of processes, by
+        everybody and for as long as it runs."""
+        now = self._clock()
+        self._codes = {code: until for code, until in self._codes.items() if until > now}
+        code = secrets.token_urlsafe(24)
+        self._codes[code] = now + SOON
+        return code
+
+    def asks_by_code(self, query: str) -> bool:
+        return _only(query, "once") is not None
+
+    def spend_code(self, query: str) -> bool:
+        """Whether there is a code that counts; from now on it does not."""
+        return self._codes.pop(_only(query, "once") or "", 0.0) > self._clock()
 
     def set_cookie(self) -> str:
         return f"{self.cookie}={self.token}; Path=/; Max-Age={WEEK}; HttpOnly; SameSite=Strict"
@@ -72,3 +95,12 @@ class Access:
         except ValueError:
             return False
         return port == str(self._port)
+
+
+def _only(query: str, name: str) -> str | None:
+    """What a query says under a name, if it says so once."""
+    try:
+        given = parse_qs(query, max_num_fields=20).get(name, [])
+    except ValueError:
+        return None
+    return given[0] if len(given) == 1 else None

@@ -23,6 +23,7 @@ from mechanik.studio.server.guard import Guard
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.methods import methods
 from mechanik.studio.server.page_files import PageFile
+from mechanik.studio.server.pieces import InPieces
 from mechanik.studio.server.rooms import Rooms
 from mechanik.studio.server.sockets import Sockets
 from mechanik.studio.server.uploads import Uploads
@@ -55,6 +56,9 @@ def make_app(
         is_shared = rooms.shared is not None
         return Welcome(__version__, key, shown, list(methods()), limits.largest_upload, is_shared)
 
+    def answer(data: bytes, media: str, headers: Mapping[str, str]) -> Response:
+        return InPieces(data, media, headers, limits.patience, sockets.cut)
+
     async def websocket(socket: WebSocket) -> None:
         await talk(socket, rooms, welcome, limits, lambda: sockets.cut(socket.scope.get("client")))
 
@@ -66,7 +70,7 @@ def make_app(
             data, media = await run_in_threadpool(room.session.mesh, request.path_params["number"])
         except MechanikError as error:
             return PlainTextResponse(str(error), 404)
-        return Response(data, media_type=media, headers={"cache-control": "private, max-age=3600"})
+        return answer(data, media, {"cache-control": "private, max-age=3600"})
 
     async def download(request: Request) -> Response:
         room = rooms.find(request.path_params["key"])
@@ -76,13 +80,13 @@ def make_app(
             data, media, name = await run_in_threadpool(room.session.download, request.path_params["file"])
         except MechanikError as error:
             return PlainTextResponse(str(error), 404)
-        return Response(data, media_type=media, headers={"content-disposition": _attachment(name)})
+        return answer(data, media, {"content-disposition": _attachment(name)})
 
     async def file(request: Request) -> Response:
         found = files.get(request.url.path)
         if found is None:
             return _nothing()
-        return Response(found.data, headers={"content-type": found.media, "cache-control": found.caching})
+        return answer(found.data, found.media, {"cache-control": found.caching})
 
     app = Starlette(
         routes=[

@@ -17,11 +17,13 @@ from mechanik.studio.server.bucket import Bucket
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.outbox import Outbox
 from mechanik.studio.server.room import Room, id_of
-from mechanik.studio.server.rooms import Rooms
+from mechanik.studio.server.rooms import MakesRoom, Rooms
 
 TRY_LATER, POLICY = 1013, 1008
-FAREWELLS = (1000, 1001)
-"""How a page says that it is closed, or that it goes elsewhere."""
+FINISHED, GOES_AWAY = 1000, 1001
+"""How a client says that it needs nothing more; and how a page does that is closed, left, or loaded again."""
+SOON, MOMENT = 0.5, 0.05
+"""Seconds until a page that is being left has left, and between two looks whether it has."""
 LONGEST_KEY = 64
 REQUESTS_TOO_FAST = "too many requests at once; this one was not carried out"
 LAST_SECONDS = 5.0
@@ -44,8 +46,10 @@ async def talk(
     await socket.accept()
     key, connection, is_flood = socket.query_params.get("session", "")[:LONGEST_KEY], None, False
     try:
-        rooms.book()
-        room = await asyncio.shield(run_in_threadpool(rooms.enter, key))
+        room = await _come_back(rooms, key)
+        if room is None:
+            await _book(rooms)
+            room = await asyncio.shield(run_in_threadpool(rooms.enter))
     except MechanikError as error:
         await _last_word(socket, str(error), TRY_LATER, cut)
         return
@@ -59,7 +63,29 @@ async def talk(
     except TimeoutError:
         cut()
     finally:
-        rooms.leave(room, connection is not None and not connection.is_farewell and not is_flood)
+        rooms.leave(room, 0.0 if connection is None or is_flood else connection.kept_seconds)
+
+
+async def _come_back(rooms: Rooms, key: str) -> Room | None:
+    """The room that the page had. A page that is loaded again may come before it has left; who looks at a room that
+    somebody else looks at, in a copied tab, has another."""
+    if not key or rooms.shared is not None:
+        return None
+    for _ in range(round(SOON / MOMENT)):
+        room = rooms.come_back(key)
+        if room is not None or rooms.find(key) is None:
+            return room
+        await asyncio.sleep(MOMENT)
+    return None
+
+
+async def _book(rooms: Rooms) -> None:
+    for _ in range(round(LAST_SECONDS / MOMENT)):
+        try:
+            return rooms.book()
+        except MakesRoom:
+            await asyncio.sleep(MOMENT)
+    return rooms.book()
 
 
 class _Connection:
@@ -70,15 +96,16 @@ class _Connection:
         self._hands = Bucket(limits.hands, 2 * limits.hands)
         self._messages = Bucket(limits.messages, 2 * limits.messages)
         self._refusals = 0
-        self.is_farewell = False
+        self.kept_seconds = limits.kept_seconds  # for which the room waits, as the page has left
         self._held: bytes | None = None
+        self._begun: float | None = None
         self._later: asyncio.TimerHandle | None = None
 
     async def run(self, first: str) -> None:
         """From the first message until either side has had enough."""
         self._outbox.put_event(first)
         self._room.enter(self._outbox)
-        tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._speak())]
+        tasks = [asyncio.create_task(one) for one in (self._listen(), self._speak(), self._watch())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -97,7 +124,10 @@ class _Connection:
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
-                self.is_farewell = message.get("code") in FAREWELLS
+                if message.get("code") == FINISHED:
+                    self.kept_seconds = 0.0
+                if message.get("code") == GOES_AWAY:
+                    self.kept_seconds = self._limits.farewell_seconds
                 return
             if not self._messages.take():
                 raise Dropped(FLOOD)
@@ -138,16 +168,26 @@ class _Connection:
             self._outbox.put_event(write_event(Refused(-1, str(error))))
 
     async def _speak(self) -> None:
-        """Send what waits. A page that takes nothing for too long, or lets too much pile up, is dropped."""
+        """Send what waits. A page that lets too much pile up is dropped."""
+        clock = asyncio.get_running_loop().time
         while True:
             for item in await self._outbox.take():
-                async with asyncio.timeout(self._limits.patience):
-                    if isinstance(item, str):
-                        await self._socket.send_text(item)
-                    else:
-                        await self._socket.send_bytes(item)
+                self._begun = clock()
+                if isinstance(item, str):
+                    await self._socket.send_text(item)
+                else:
+                    await self._socket.send_bytes(item)
+            self._begun = None
             if self._outbox.is_full:
                 raise TimeoutError
+
+    async def _watch(self) -> None:
+        """A page that takes nothing for too long is dropped; looked for now and then, for a clock of its own for each
+        message would cost as much as the message."""
+        clock, patience = asyncio.get_running_loop().time, self._limits.patience
+        while self._begun is None or clock() - self._begun < patience:
+            await asyncio.sleep(patience / 4)
+        raise TimeoutError
 
 
 async def _last_word(socket: WebSocket, words: str, code: int, cut: Callable[[], None]) -> None:

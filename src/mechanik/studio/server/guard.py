@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mechanik.studio.server.access import BY_LINK, OTHER_HOST, OTHER_ORIGIN, Access
+from mechanik.studio.server.access import BY_LINK, OTHER_HOST, OTHER_ORIGIN, OTHER_USER, SPENT, Access
+from mechanik.studio.server.peers import is_foreign
 
 METHODS = ("GET", "HEAD", "POST")
+DOORSTEP = '<!doctype html><title>Studio</title><meta http-equiv="refresh" content="0; url=/"><a href="/">Come in</a>'
 log = logging.getLogger("mechanik.studio")
 
 
@@ -46,8 +48,11 @@ class Guard:
             return PlainTextResponse(OTHER_HOST, 403)
         is_socket = scope["type"] == "websocket"
         query = scope.get("query_string", b"").decode("latin-1")
-        if not is_socket and scope["method"] in ("GET", "HEAD") and scope["path"] == "/" and access.has_token(query):
-            return RedirectResponse("/", 303, {"set-cookie": access.set_cookie()})
+        if not is_socket and scope["method"] in ("GET", "HEAD") and scope["path"] == "/":
+            if access.has_token(query):
+                return self._let_in(headers)
+            if scope["method"] == "GET" and access.asks_by_code(query):
+                return self._by_code(scope, headers, query)
         if not access.has_cookie(headers):
             return PlainTextResponse(BY_LINK, 403)
         if not is_socket and scope["method"] not in METHODS:
@@ -55,6 +60,21 @@ class Guard:
         if (is_socket or scope["method"] == "POST") and not access.knows_origin(headers):
             return PlainTextResponse(OTHER_ORIGIN, 403)
         return None
+
+    def _let_in(self, headers: Headers) -> Response:
+        """The key goes from the address into a cookie. Where a page of another site has the link, such as a notebook or
+        a terminal in the browser, the cookie is not sent along until a page of ours asks for it."""
+        cookie = {"set-cookie": self._access.set_cookie()}
+        if headers.get("sec-fetch-site") == "cross-site":
+            return HTMLResponse(DOORSTEP, 200, cookie)
+        return RedirectResponse("/", 303, cookie)
+
+    def _by_code(self, scope: Scope, headers: Headers, query: str) -> Response | None:
+        if is_foreign(scope.get("client"), scope.get("server")):
+            return PlainTextResponse(OTHER_USER, 403)  # and the code is still good for who it was made for
+        if self._access.spend_code(query):
+            return self._let_in(headers)
+        return None if self._access.has_cookie(headers) else PlainTextResponse(SPENT, 403)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -13,6 +13,7 @@ class Limits:
         sessions: how many there are at once.
         new_sessions: a second; as many as `sessions` may come at once.
         kept_seconds: for which a session waits for a page whose connection was lost.
+        farewell_seconds: for which it waits for one that went elsewhere, or was closed: it may just be loaded again.
         largest_upload, largest_message: bytes.
         uploads: how many are read at once; others wait. Of one session it is one, and others are refused.
         kept_files: bytes of the meshes of all sessions together.
@@ -34,6 +35,7 @@ class Limits:
     sessions: int = 64
     new_sessions: float = 10.0
     kept_seconds: float = 60.0
+    farewell_seconds: float = 15.0
     largest_upload: int = 64_000_000
     largest_message: int = 1_000_000
     uploads: int = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import threading
 from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
@@ -20,9 +21,17 @@ COMMON = ("tolerance", "angle_tolerance", "max_iterations", "restarts", "positio
 Kind = Literal["number", "whole", "switch", "choice", "text"]
 
 
-@cache
+_READING = threading.Lock()
+
+
 def methods() -> tuple[MethodInfo, ...]:
-    """Every method by its name, its own options first."""
+    """Every method by its name, its own options first. Read once, also where many pages come at once and ask."""
+    with _READING:
+        return _methods()
+
+
+@cache
+def _methods() -> tuple[MethodInfo, ...]:
     about = _attributes(Options.__doc__ or "")
     hints = {field.name: str(field.type) for field in fields(Options)}
     common = [

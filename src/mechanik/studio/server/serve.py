@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import sys
 import threading
+import webbrowser
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -58,6 +59,11 @@ class Server:
     @property
     def is_running(self) -> bool:
         return self._thread.is_alive()
+
+    def open_browser(self) -> bool:
+        """Show the studio in the browser of this machine; False if there is none. The key stays out of its command
+        line, which everybody can read."""
+        return webbrowser.open(f"{self.address}?once={self.access.new_code()}")
 
     def wait(self, seconds: float | None = None) -> None:
         """Until it is closed, or so long."""
@@ -139,11 +145,15 @@ def _maker(start: Start) -> Callable[[Callable[[Event], None], Callable[[bytes],
     def make(tell: Callable[[Event], None], show: Callable[[bytes], None], key: str) -> Session:
         scenes = cast("Mapping[str, Callable[[], SceneLike]]", SCENES)  # pyright takes no class variable for a property
         session = Session(tell, show, scenes=scenes, key=key)
-        if isinstance(start, Mechanism):
-            session.open(start)
-        elif start is not None:
-            kind, name = start
-            session.ask(OpenScene(name) if kind == "scene" else OpenGallery(name))
+        try:
+            if isinstance(start, Mechanism):
+                session.open(start)
+            elif start is not None:
+                kind, name = start
+                session.ask(OpenScene(name) if kind == "scene" else OpenGallery(name))
+        except BaseException:
+            session.close()
+            raise
         return session
 
     return make

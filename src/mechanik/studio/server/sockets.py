@@ -12,6 +12,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from mechanik.studio.server.bucket import Bucket
 from mechanik.studio.server.limits import Limits
 
+UNREAD = 8
+"""Messages that wait to be read, after which no more are taken in."""
+
 
 class Sockets:
     """Those of one server, by the address of the other side."""
@@ -47,6 +50,7 @@ class Sockets:
         class Http(H11Protocol):
             cycle: Any  # of the newest request; None before the first
             _before: Any = None
+            _unsent = 0
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
                 super().connection_made(transport)
@@ -58,10 +62,12 @@ class Sockets:
             def _look(self) -> None:
                 if self.transport.is_closing() or self.transport.get_protocol() is not self:  # or a websocket by now
                     return
-                if self.cycle is self._before and (self.cycle is None or self.cycle.response_complete):
+                unsent, before = self.transport.get_write_buffer_size(), self._unsent
+                is_idle = self.cycle is self._before and (self.cycle is None or self.cycle.response_complete)
+                if is_idle and unsent in (0, before):  # or the end of a long answer is still on its way
                     self.transport.abort()
                     return
-                self._before = self.cycle
+                self._before, self._unsent = self.cycle, unsent
                 self.loop.call_later(sockets.limits.head_seconds, self._look)
 
         return Http
@@ -81,6 +87,11 @@ class Sockets:
                     self.transport.abort()
                 else:
                     super().data_received(data)
+
+            def send_receive_event_to_app(self) -> None:
+                # else reading is paused and begun again for each message, which takes two calls of the system
+                self.read_paused = self.queue.qsize() < UNREAD
+                super().send_receive_event_to_app()
 
         return Websocket
 

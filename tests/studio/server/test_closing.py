@@ -1,0 +1,95 @@
+"""A server that is closed leaves nothing behind, whoever is just coming or going."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+import mechanik as mk
+from mechanik.errors import Refused, UnknownName
+from mechanik.studio.server import methods as reading
+from mechanik.studio.server import serve as serving
+from mechanik.studio.server.limits import Limits
+from mechanik.studio.server.rooms import Rooms
+from mechanik.studio.session.session import Session
+
+
+def make(tell, show, key):
+    session = Session(tell, show, key=key)
+    session.open(mk.gallery.planar_3r())
+    return session
+
+
+def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind():
+    made, begun, may_go_on, refused = [], threading.Event(), threading.Event(), []
+
+    def slowly(tell, show, key):
+        begun.set()
+        may_go_on.wait(20)
+        made.append(make(tell, show, key))
+        return made[0]
+
+    rooms = Rooms(slowly, Limits())
+
+    def come():
+        rooms.book()
+        with pytest.raises(Refused, match="closed") as error:
+            rooms.enter()
+        refused.append(error)
+
+    coming = threading.Thread(target=come)
+    coming.start()
+    assert begun.wait(20)
+    rooms.close()
+    may_go_on.set()
+    coming.join(20)
+    assert refused
+    assert len(rooms) == 0
+    (session,) = made
+    until = time.monotonic() + 20
+    while not (session.is_closed and not session.live.running):  # its thread does that
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_a_page_that_is_lost_after_the_studio_was_closed_is_not_waited_for():
+    rooms = Rooms(make, Limits())
+    rooms.book()
+    room = rooms.enter()
+    rooms.close()
+    rooms.leave(room, kept_seconds=60.0)
+    assert not rooms._waiting
+
+
+def test_a_session_that_cannot_begin_is_closed(monkeypatch):
+    made = []
+
+    class Watched(Session):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            made.append(self)
+
+    monkeypatch.setattr(serving, "Session", Watched)
+    begin = serving._maker(("scene", "nothing of that name"))
+    with pytest.raises(UnknownName):
+        begin(lambda event: None, lambda frame: None, "key")
+    assert made[0].is_closed
+
+
+def test_the_solvers_are_read_once_however_many_ask(monkeypatch):
+    read, one_by_one = [], reading._method
+
+    def counted(name, place, common):
+        read.append(name)
+        return one_by_one(name, place, common)
+
+    monkeypatch.setattr(reading, "_method", counted)
+    reading._methods.cache_clear()
+    asking = [threading.Thread(target=reading.methods) for _ in range(8)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join(20)
+    assert sorted(read) == sorted(mk.METHODS)
