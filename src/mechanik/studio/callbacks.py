@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,22 +20,14 @@ class Callbacks:
 
     def __init__(self, session: Session) -> None:
         self._all: tuple[Callback, ...] = ()
-        self._news = threading.Condition()
-        self._heard = session.live.state.sequence
+        self._lock = threading.Lock()
         session.subscribe(self._hear)
 
     def add(self, callback: Callback) -> Callable[[], None]:
         """From the next state on, until what is returned is called."""
-        with self._news:
+        with self._lock:
             self._all = (*self._all, callback)
         return lambda: self._drop(callback)
-
-    def wait(self, state: LiveState, seconds: float) -> None:
-        """Until all were called with that state or a newer one, or so long."""
-        until = time.monotonic() + seconds
-        with self._news:
-            while self._heard < state.sequence and (left := until - time.monotonic()) > 0:
-                self._news.wait(left)
 
     def _hear(self, state: LiveState) -> None:
         for callback in self._all:
@@ -45,10 +36,7 @@ class Callbacks:
             except Exception as error:
                 log.error("a callback is not called again: %s: %s", type(error).__name__, error)
                 self._drop(callback)
-        with self._news:
-            self._heard = state.sequence
-            self._news.notify_all()
 
     def _drop(self, callback: Callback) -> None:
-        with self._news:
+        with self._lock:
             self._all = tuple(one for one in self._all if one is not callback)

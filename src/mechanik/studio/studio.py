@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import time
-import webbrowser
 from collections.abc import Callable
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -66,7 +66,7 @@ class Studio:
         self._callbacks = Callbacks(self.session)
         self._first_goals = tuple(goal.number for goal in self.session.goals)
         if open_browser:
-            webbrowser.open(self.link)
+            self._server.open_browser()
 
     # ---- what it shows ------------------------------------------------------------------------
 
@@ -128,11 +128,17 @@ class Studio:
         self._check_open()
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
+            with self.session.lock:
+                live, stage = self.session.live, self.session.stages
+                if self.session.running and not live.running:  # an undo has put it to where it rested
+                    return replace(live.state, q=self.session.q, is_at_rest=True)
+                asked = live.solve()
             try:
-                state = self.session.live.solve().result(left)
-                self._callbacks.wait(state, until - time.monotonic())
-                return state
-            except CancelledError:  # a goal was moved meanwhile
+                state = asked.result(left)
+                self.session.watchers.wait((stage, state.sequence), until - time.monotonic())
+                if live is self.session.live:
+                    return state
+            except CancelledError:  # a goal was moved meanwhile, or another mechanism opened
                 time.sleep(0.001)
             except TimeoutError:
                 break

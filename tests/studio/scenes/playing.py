@@ -12,6 +12,8 @@ from mechanik.studio.session.session import Session
 
 STEP = 1 / 30
 """Seconds from one tick to the next."""
+PATIENCE = 120.0
+"""Seconds for anything to happen; the first solve of all compiles."""
 
 
 class Played:
@@ -56,8 +58,8 @@ class Played:
 
     def rest(self):
         """Wait until the solver has done all that it can for the newest goals."""
-        state = self.session.live.solve().result(20)
-        end = time.monotonic() + 20
+        state = self.session.live.solve().result(PATIENCE)
+        end = time.monotonic() + PATIENCE
         stage = self.session.on_stage
         while stage.latest is None or not all(np.array_equal(q, state.q) for q in (self.q, stage.latest.q)):
             # the session hears of it a moment later

@@ -15,7 +15,8 @@ from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, OpenGallery
 from mechanik.studio.session import Session
 
 E = TypeVar("E", bound=Event)
-PATIENCE = 20.0
+PATIENCE = 120.0
+"""Seconds for anything to happen; the first solve of all compiles."""
 
 
 class Desk:
@@ -77,9 +78,9 @@ class Desk:
         self.tag += 1
         self.session.hand(Hand(HAND_GOAL, self.tag, number, tuple(float(one) for one in pose)))
 
-    def hold_freedom(self, number: int, value: float) -> None:
+    def hold_freedom(self, number: int, *numbers: float) -> None:
         self.tag += 1
-        self.session.hand(Hand(HAND_FREEDOM, self.tag, number, (value,)))
+        self.session.hand(Hand(HAND_FREEDOM, self.tag, number, (*numbers, *[0.0] * (7 - len(numbers)))))
 
     def answered(self) -> StateFrame:
         """Wait until the newest hand is answered and nothing moves."""

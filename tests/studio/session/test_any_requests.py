@@ -17,8 +17,10 @@ from mechanik.studio.messages import requests as ask
 from mechanik.studio.messages.events import History
 from mechanik.studio.messages.frames import PULL, read_state
 from mechanik.studio.messages.write import write_event
+from mechanik.studio.scenes import SCENES
 
 NAMES = ("planar_3r", "four_bar", "gripper", "two_arms", "rover")
+SHOWN = ("arm_2d", "delta", "four_bar", "hexapod", "rover", "walker")
 small = st.floats(-0.3, 0.3)
 vectors = st.tuples(small, small, small)
 indices = st.integers(0, 30)
@@ -27,7 +29,7 @@ indices = st.integers(0, 30)
 class AnyRequests(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.desk = Desk()
+        self.desk = Desk(scenes=SCENES)
         self.seen = 0
         self.desk.ask(ask.OpenGallery("four_bar"))
 
@@ -49,6 +51,23 @@ class AnyRequests(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def open(self, name: str) -> None:
         self.try_to(ask.OpenGallery(name))
+
+    @rule(name=st.sampled_from(SHOWN))
+    def open_scene(self, name: str) -> None:
+        self.try_to(ask.OpenScene(name))
+
+    @precondition(lambda self: self.desk.session.scene is not None)
+    @rule(which=indices, share=st.floats(0.0, 1.0), is_held=st.booleans())
+    def set_control(self, which: int, share: float, is_held: bool) -> None:
+        scene = self.desk.session.scene
+        assert scene is not None
+        controls = scene.controls()
+        one = controls[which % len(controls)]
+        values: dict[str, Any] = {
+            "slider": one.low + share * (one.high - one.low),
+            "choice": [*one.choices, ""][which % (len(one.choices) + 1)],
+        }
+        self.try_to(ask.SetControl(one.name, values.get(one.kind, share > 0.5), is_held))
 
     @rule(kind=st.sampled_from(get_args(ask.GoalKind)), link=indices, at=vectors, pinned=st.booleans())
     def add_goal(self, kind: Any, link: int, at: Any, pinned: bool) -> None:
@@ -113,6 +132,10 @@ class AnyRequests(RuleBasedStateMachine):
     @rule(which=indices, value=st.floats(-2, 2))
     def set_freedom(self, which: int, value: float) -> None:
         self.try_to(ask.SetFreedom(which, value))
+
+    @rule(which=indices, turn=st.tuples(*[st.floats(-2, 2)] * 3))
+    def set_turn(self, which: int, turn: tuple[float, float, float]) -> None:
+        self.try_to(ask.SetTurn(which, turn))
 
     @rule(which=indices, lower=st.none() | st.floats(-2, 0.5), upper=st.none() | st.floats(-0.5, 2))
     def set_limits(self, which: int, lower: float | None, upper: float | None) -> None:

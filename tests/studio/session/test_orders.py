@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from session_desk import PATIENCE
+
 from mechanik.studio.messages.events import Event, Goals
 from mechanik.studio.messages.frames import read_state
 from mechanik.studio.messages.requests import MoveGoal, OpenGallery
@@ -34,7 +36,7 @@ def test_a_state_that_arrives_while_goals_are_told_is_not_the_last_with_an_old_o
             goal = session.goals[0]
             x, *rest = goal.pose
             session.ask(MoveGoal(goal.number, (x - 0.01 * k, *rest)))  # type: ignore[arg-type]
-            until = time.monotonic() + 10.0
+            until = time.monotonic() + PATIENCE
             while not session.on_stage.is_at_rest and time.monotonic() < until:
                 time.sleep(0.001)
             session.on_stage.settle()

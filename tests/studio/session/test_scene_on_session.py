@@ -52,6 +52,12 @@ class Swing:
         self.speed = float(value)
         self.session.set_curves([CurveInfo("way", [0.0] * 6, (1.0, 0.0, 0.0, 1.0), False)])
 
+    def keep(self) -> object:
+        return self.speed, self.time
+
+    def bring_back(self, kept: tuple[float, float]) -> None:
+        self.speed, self.time = kept
+
     @property
     def is_moving(self) -> bool:
         return self.speed > 0.0
@@ -165,7 +171,7 @@ def test_files_that_came_along_are_given_by_number_and_no_others() -> None:
     with Desk(key="k") as desk:
         desk.session.open(arm, files={"package://arm/hand.stl": b"solid"})
         shapes = desk.model.links[0].visuals
-        assert [shape.mesh for shape in shapes] == ["/mesh/k/0", None]
+        assert [shape.mesh and shape.mesh.partition("?")[0] for shape in shapes] == ["/mesh/k/0", None]
         assert desk.session.mesh(0) == (b"solid", "model/stl")
         with pytest.raises(MechanikError):
             desk.session.mesh(1)

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from session_desk import Desk, threads_of_live
+from session_desk import PATIENCE, Desk, threads_of_live
 
 from mechanik.errors import MechanikError, Refused
 from mechanik.studio.messages import requests
@@ -80,7 +80,7 @@ def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(20.0)
+        worker.join(PATIENCE)
         assert not worker.is_alive(), "somebody waits for somebody"
     session.close()
     session.close()

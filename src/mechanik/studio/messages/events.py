@@ -69,7 +69,8 @@ class Welcome(Event):
 @dataclass(frozen=True, slots=True)
 class ShapeInfo:
     """A body of a link. sizes: edges of a box; (radius, length) of a cylinder or capsule along z; (radius) of a ball;
-    the scale of a mesh. mesh: its address on this server and the file's ending, if it was found."""
+    the scale of a mesh. mesh: its address on this server and the file's ending, if it was found. beside: addresses of
+    the files that the mesh names, such as pictures, by the names that it has for them."""
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
     sizes: list[float]
@@ -77,6 +78,7 @@ class ShapeInfo:
     rgba: tuple[float, float, float, float] | None
     mesh: str | None
     ending: str
+    beside: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +214,13 @@ class Goals(Event):
 
 @dataclass(frozen=True, slots=True)
 class Solving(Event):
-    """How it is solved now; `words`: the state in a sentence, with what is in conflict or at its limit."""
+    """How it is solved now."""
 
     running: bool
     solver: str
     options: dict[str, Value | None]
+    said: str = ""
+    """What the method takes otherwise than it is meant, such as levels that it does not know; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +255,8 @@ class CompareRow:
     """Share of the goals since it began that were reached, 0 to 1."""
     refusal: str
     """Why this method cannot do this; empty if it can."""
+    said: str = ""
+    """What it takes otherwise than it is meant; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True)

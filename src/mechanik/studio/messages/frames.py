@@ -77,7 +77,7 @@ class Hand:
         kind: HAND_GOAL or HAND_FREEDOM.
         tag: grows with each frame of this page; the state that answers carries it.
         number: of the goal (PULL for a pulled link), or of the freedom.
-        numbers: pose of the goal (position, wxyz), or the value first and the rest unused.
+        numbers: pose of the goal (position, wxyz), or the value first (three of a ball) and the rest unused.
     """
 
     kind: int

@@ -134,7 +134,8 @@ def _plain(value: Any, kind: Any, bounds: Size | Between | None, place: str) -> 
         raise Refused(f"{place} is a number")
     low, high = (bounds.low, bounds.high) if isinstance(bounds, Between) else (-1e12, 1e12)
     if not low <= value <= high:  # also refuses what is not finite, and whole numbers too large for a float
-        raise Refused(f"{place} is from {low:g} to {high:g}")
+        what = place.rsplit(".", 1)[-1]  # a person may have typed it, who knows no names of messages
+        raise Refused(f"this number is too large or too small: {what} can be from {low:,.9g} to {high:,.9g}")
     if kind is int and value != int(value):
         raise Refused(f"{place} is a whole number, not {value!r}")
     return int(value) if kind is int else float(value)

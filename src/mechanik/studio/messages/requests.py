@@ -104,6 +104,14 @@ class SetFreedom(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class SetTurn(Request):
+    """A ball's turn by numbers: a rotation vector in the joint's frame, rad."""
+
+    freedom: Index
+    turn: Vector
+
+
+@dataclass(frozen=True, slots=True)
 class SetLimits(Request):
     """None: no limit on that side."""
 
@@ -279,10 +287,14 @@ class Export(Request):
 
 @dataclass(frozen=True, slots=True)
 class SetControl(Request):
-    """A slider, switch, choice, text or button of the scene."""
+    """A slider, switch, choice, text or button of the scene.
+
+    is_held: a hand has not let go of the slider yet; all until one comes that is not held is one step of undo.
+    """
 
     name: Name
     value: Value
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +309,7 @@ REQUESTS: dict[str, type[Request]] = {
     kind.__name__: kind
     for kind in (
         OpenGallery, OpenScene, EditModel, ShowLinks,
-        GrabFreedom, SetFreedom, SetLimits, SetLocked, SetRest, GoTo,
+        GrabFreedom, SetFreedom, SetTurn, SetLimits, SetLocked, SetRest, GoTo,
         AddGoal, ChangeGoal, MoveGoal, RemoveGoal, GrabGoal, PullLink, Release,
         SetSolver, SetRunning, OneStep, ShowGhosts, Compare,
         RecordMotion, Play, Seek, Export,

@@ -14,7 +14,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider
 from mechanik.studio.scenes.curves import as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 from mechanik.studio.scenes.texts import tidy
 
 REACH = 1.6
@@ -30,7 +30,7 @@ def planar(joints: int) -> tuple[Mechanism, str]:
     return arm, tidy({"mechanik": 1, "arm": {"lengths": lengths}})
 
 
-class PlanarArms(Scene):
+class PlanarArms(Moving):
     name = "arm_2d"
     title = "Arms in the plane"
     about = (
@@ -47,7 +47,6 @@ class PlanarArms(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         self._put()
 
     def changed(self, name: str) -> None:
@@ -56,14 +55,8 @@ class PlanarArms(Scene):
         elif name in ("motion", "size"):
             self._draw()
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.goal: translation(self._path(self.phase))})
+    def go(self) -> None:
+        self.move({self.goal: translation(self._path(self.phase))})
 
     def lines(self) -> list[str]:
         mechanism, q = self.session.mechanism, self.q

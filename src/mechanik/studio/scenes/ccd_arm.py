@@ -16,7 +16,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import slider, switch
 from mechanik.studio.scenes.curves import FAINT, as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 GOAL = "goal"
 HOME = (0.5, 0.4, 0.8, 0.5, 0.0)
@@ -52,7 +52,7 @@ def make_arm(hinges: bool, limits: bool) -> Mechanism:
     return arm
 
 
-class CcdArm(Scene):
+class CcdArm(Moving):
     name = "ccd_arm"
     title = "Arm by cyclic coordinate descent"
     about = (
@@ -60,6 +60,7 @@ class CcdArm(Scene):
         "way, hinges about one axis, limits stop them, and with direction on the tip also points where the goal's "
         "blue axis does. Let the goal orbit, or drag it."
     )
+    starter, still = "orbit", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -73,7 +74,6 @@ class CcdArm(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         self._put(self._orbit(self.phase))
         self._draw()
 
@@ -92,14 +92,8 @@ class CcdArm(Scene):
             case _:
                 pass
 
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("orbit")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.goal: self._orbit(self.phase)})
+    def go(self) -> None:
+        self.move({self.goal: self._orbit(self.phase)})
 
     def lines(self) -> list[str]:
         off = self.off(GOAL)

@@ -17,7 +17,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
 from mechanik.studio.scenes.curves import as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 SAMPLES = 144
 """Of a whole turn."""
@@ -73,13 +73,14 @@ def _steps(mechanism: Mechanism, start: float, step: float) -> list[Array]:
     return found
 
 
-class Cranks(Scene):
+class Cranks(Moving):
     name = "cranks"
     title = "Linkages on a crank"
     about = (
         "Six classics with one freedom: choose one, and its crank turns while a point of it draws. Take any bar by "
         "hand, and all others follow, for the loops are never open."
     )
+    starter, still = "turns", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -104,17 +105,11 @@ class Cranks(Scene):
             self.forget("crank drive")
 
     @property
-    def is_moving(self) -> bool:
-        return self.is_on("turns")
-
-    @property
     def turns_around(self) -> bool:
         return self.ends[1] - self.ends[0] > 2 * math.pi - 1e-9
 
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.aim({"crank drive": {"crank_joint": self._angle()}})
+    def go(self) -> None:
+        self.aim({"crank drive": {"crank_joint": self._angle()}})
 
     def lines(self) -> list[str]:
         low, high = (math.degrees(end) for end in self.ends)

@@ -12,13 +12,13 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider
 from mechanik.studio.scenes.curves import as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 LIFT = 0.08
 """How high pick and place goes above its ends, m."""
 
 
-class Delta(Scene):
+class Delta(Moving):
     name = "delta"
     title = "Delta robot"
     about = (
@@ -35,7 +35,6 @@ class Delta(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         robot = gallery.delta_robot()
         self.home = robot.pose("platform")[:3, 3]
         self.table(robot)
@@ -44,17 +43,11 @@ class Delta(Scene):
 
     def changed(self, name: str) -> None:
         if name != "speed":
-            self.move({self.goal: translation(self._path(self.phase))})
+            self.go()
             self._draw()
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.goal: translation(self._path(self.phase))})
+    def go(self) -> None:
+        self.move({self.goal: translation(self._path(self.phase))})
 
     def lines(self) -> list[str]:
         arms = (math.degrees(self.reading(f"arm{k}_joint")) for k in (1, 2, 3))

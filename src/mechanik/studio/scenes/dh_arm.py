@@ -12,7 +12,7 @@ from mechanik.gallery.bones import BLUE, DARK, dress
 from mechanik.spatial import make, rotation, translation
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 from mechanik.studio.scenes.texts import tidy
 
 QUARTER = math.sqrt(0.5)
@@ -66,7 +66,7 @@ def row_lines(text: str, values: list[float]) -> list[str]:
         return []
 
 
-class DhArm(Scene):
+class DhArm(Moving):
     name = "dh_arm"
     title = "Arm from a DH table"
     about = (
@@ -84,7 +84,6 @@ class DhArm(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         text = table_text()
         arm = dress(read_json(text), 0.12, 0.06, BLUE, DARK)
         arm.configurations["home"] = arm.q
@@ -99,14 +98,7 @@ class DhArm(Scene):
         elif name == "motion":
             self.move({self.goal: self.home})
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if not self.is_moving:
-            return
-        self.phase += 2 * math.pi * self.number("speed") * seconds
+    def go(self) -> None:
         c, s = math.cos(self.phase), math.sin(self.phase)
         if self.word("motion") == "circle":
             self.move({self.goal: translation((0.3 * s, 0.3 * (c - 1), 0.4 * s)) @ self.home})

@@ -13,16 +13,17 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import slider, switch
 from mechanik.studio.scenes.curves import as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 
-class Excavator(Scene):
+class Excavator(Moving):
     name = "excavator"
     title = "Excavator"
     about = (
         "Drag the teeth of the bucket: three cylinders and the swing of the house find their places. A cylinder at its "
         "end stops hard, and the bucket comes as near as it can. Or let it dig."
     )
+    starter, still = "digs", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -32,7 +33,6 @@ class Excavator(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         machine = gallery.excavator()
         self.curl = float(machine.joint("bucket_joint").values[0])
         self.table(machine)
@@ -44,15 +44,9 @@ class Excavator(Scene):
         if name != "speed":
             self._draw()
 
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("digs")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.teeth: translation(self._path(self.phase))})
-            self.aim({"bucket curl": {"bucket_joint": self.curl - 0.5 * math.sin(self.phase)}})
+    def go(self) -> None:
+        self.move({self.teeth: translation(self._path(self.phase))})
+        self.aim({"bucket curl": {"bucket_joint": self.curl - 0.5 * math.sin(self.phase)}})
 
     def lines(self) -> list[str]:
         names = ("boom", "stick", "bucket")

@@ -15,7 +15,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
 from mechanik.studio.scenes.curves import as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 Lengths = tuple[float, float, float, float]
 LENGTHS = ("ground", "crank", "coupler", "rocker")
@@ -100,13 +100,14 @@ def with_pen(lengths: Lengths, at: tuple[float, float], angle: float, up: bool) 
     return mechanism
 
 
-class FourBar(Scene):
+class FourBar(Moving):
     name = "four_bar"
     title = "Four-bar and its coupler curve"
     about = (
         "Four bars in a ring have one freedom. Change their lengths and see which of them can turn all around; move "
         "the pen on the coupler and see what it draws. Take the crank or the pen by hand, and the loop stays shut."
     )
+    starter, still = "turns", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -136,18 +137,12 @@ class FourBar(Scene):
             case _:
                 self._put(self.reading("crank_joint"))
 
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("turns")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.aim({"crank drive": {"crank_joint": self._angle(self.phase)}})
+    def go(self) -> None:
+        self.aim({"crank drive": {"crank_joint": self._angle(self.phase)}})
 
     def lines(self) -> list[str]:
         low, high = swing(*self.lengths)
-        rate = 2 * math.pi * self.number("speed") if self.is_moving else 0.0
+        rate = self.rate if self.is_moving else 0.0
         angle = self.reading("crank_joint")
         ends = coupler_points(self.lengths, self.at, np.array([angle - 1e-5, angle + 1e-5]), self.up)
         speed = rate * float(np.linalg.norm(ends[1] - ends[0])) / 2e-5

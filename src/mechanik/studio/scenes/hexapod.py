@@ -12,7 +12,7 @@ from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 WIDE, LEAN, TURN = 0.012, math.radians(7.0), math.radians(14.0)
 """How far it goes at amplitude 1, m and rad: inside its reach, with room for a small tilt of the table."""
@@ -32,7 +32,7 @@ def on_a_table() -> Mechanism:
     return mechanism
 
 
-class Hexapod(Scene):
+class Hexapod(Moving):
     name = "hexapod"
     title = "Hexapod"
     about = (
@@ -51,7 +51,6 @@ class Hexapod(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         self.table(on_a_table())
         self.base = self.want("orientation", "base", np.eye(4), name="base", pinned=True)
         self.platform = self.want("pose", "platform", HOME, name="platform")
@@ -60,16 +59,10 @@ class Hexapod(Scene):
         if name.startswith("tilt"):
             self.move({self.base: self._tilt()})
         if name in ("tilt_x", "tilt_y", "rides") or (name == "motion" and not self.is_moving):
-            self.move({self.platform: self._place()})
+            self.go()
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.platform: self._place()})
+    def go(self) -> None:
+        self.move({self.platform: self._place()})
 
     def lines(self) -> list[str]:
         lengths = [self.reading(f"strut{k}_slide") for k in range(1, 7)]

@@ -15,7 +15,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.messages.requests import GoalKind
 from mechanik.studio.scenes.controls import choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 HEIGHT = 1.7
 SOLE = np.array([(x * HEIGHT, y * 0.0275 * HEIGHT, -ANKLE * HEIGHT) for x in (HEEL, TOES) for y in (-1, 1)])
@@ -37,11 +37,11 @@ def centre_of_mass(mechanism: Mechanism, q: Array) -> Array:
     return moment / total
 
 
-class Humanoid(Scene):
+class Humanoid(Moving):
     name = "humanoid"
     title = "Humanoid"
     about = (
-        "Drag a hand, and the whole body reaches along while the feet stay where they are. Turn balance on, and it "
+        "Drag a hand, and the whole body reaches along while the feet stay where they are. While balance is on, it "
         "never leans so far that it would fall. Let it wave, reach around or squat; the eyes look where the gaze goal "
         "is."
     )
@@ -58,7 +58,6 @@ class Humanoid(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         person = gallery.humanoid(HEIGHT)
         self.homes = {link: person.pose(link) for link in person.links}
         self.table(person)
@@ -97,14 +96,7 @@ class Humanoid(Scene):
                 self.pelvis = self.want("pose", "pelvis", self.homes["pelvis"], name="pelvis")
             self.move({self.hands[side]: self.homes[f"{side}_hand"] for side in SIDES})
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if not self.is_moving:
-            return
-        self.phase += 2 * math.pi * self.number("speed") * seconds
+    def go(self) -> None:
         c, s = math.cos(self.phase), math.sin(self.phase)
         left, right = (self.homes[f"{side}_hand"] for side in SIDES)
         match self.word("motion"):

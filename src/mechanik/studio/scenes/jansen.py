@@ -17,7 +17,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo, CurveInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
 from mechanik.studio.scenes.curves import FAINT, as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 SAMPLES = 180
 """Of a turn of the crank, at which the foot's way is known."""
@@ -86,13 +86,14 @@ def foot_way() -> Array:
     return read_only(np.array([leg.pose("foot", q)[[0, 2], 3] for q in path.q]))
 
 
-class Jansen(Scene):
+class Jansen(Moving):
     name = "jansen"
     title = "Jansen walker"
     about = (
         "One crank drives every leg, and each foot draws a curve that is flat where it stands. With three pairs some "
         "feet are always on the ground, and the whole animal walks. Turn the crank by hand, or let it turn."
     )
+    starter, still = "turns", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -104,7 +105,7 @@ class Jansen(Scene):
 
     def build(self) -> None:
         self.way = foot_way()
-        self.angle, self.x, self.direction = 0.0, 0.0, 1.0
+        self.x, self.direction = 0.0, 1.0
         self._put()
 
     def changed(self, name: str) -> None:
@@ -117,28 +118,25 @@ class Jansen(Scene):
             self.aim({"place of the chassis": {"ride": self._ride()}})
         elif name == "turns":
             if self.is_moving:
-                self.angle = self.reading("crank_joint1")
+                self.angle = self.phase = self.reading("crank_joint1")
                 self.demand(*self._drives())
             else:
                 self.forget("crank drive")
 
     @property
-    def is_moving(self) -> bool:
-        return self.is_on("turns")
-
-    def tick(self, seconds: float) -> None:
-        if not self.is_moving:
-            return
+    def rate(self) -> float:
         # a crank that turns from z to x walks along x; its angle grows from x to z
-        step = -self.direction * 2 * math.pi * self.number("speed") * seconds
+        return -self.direction * super().rate
+
+    def go(self) -> None:
         if self.is_on("walks"):
             before, _ = self._feet(self.angle)
-            after, heights = self._feet(self.angle + step)
+            after, heights = self._feet(self.phase)
             on_ground = int(np.argmin(heights))
             self.x -= float(after[on_ground] - before[on_ground])
             if abs(self.x) > FARTHEST and self.x * self.direction * self.number("speed") > 0:
                 self.direction = -self.direction
-        self.angle += step
+        self.angle = self.phase
         self.aim({"crank drive": {"crank_joint1": self.angle}, "place of the chassis": {"ride": self._ride()}})
 
     def lines(self) -> list[str]:
@@ -154,7 +152,7 @@ class Jansen(Scene):
         count = LEGS[self.word("legs")]
         self.places = leg_places(count)
         mechanism = legs_on_a_shaft(count)
-        self.angle = 0.0
+        self.angle = self.phase = 0.0
         mechanism.q = mechanism.configuration({"ride": self._ride()})
         mechanism.configurations["home"] = mechanism.q
         self.table(mechanism)

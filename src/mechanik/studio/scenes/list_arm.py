@@ -14,7 +14,7 @@ from mechanik.spatial import translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 from mechanik.studio.scenes.texts import tidy
 
 GRIPPY = ([0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2], "zyyzyyzyyz")
@@ -49,7 +49,7 @@ def boxed(lengths: list[float], axes: str) -> Mechanism:
     return arm
 
 
-class ListArm(Scene):
+class ListArm(Moving):
     name = "list_arm"
     title = "Arm from a list"
     about = (
@@ -57,6 +57,7 @@ class ListArm(Scene):
         "by hand. Choose the arm whose joints are counted, and go up to a hundred: it still follows."
     )
     shows_collisions = True
+    starter, still = "circle", False
 
     def make_controls(self) -> list[ControlInfo]:
         return [
@@ -70,7 +71,7 @@ class ListArm(Scene):
         ]
 
     def build(self) -> None:
-        self.phase, self.centre = 0.0, FIRST
+        self.centre = FIRST
         self._put(FIRST)
 
     def changed(self, name: str) -> None:
@@ -88,14 +89,8 @@ class ListArm(Scene):
         elif name == "circle":
             self.phase, self.centre = 0.0, self._sliders()
 
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("circle")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.goal: translation(self.centre + self._around())})
+    def go(self) -> None:
+        self.move({self.goal: translation(self.centre + self._around())})
 
     def follow(self) -> None:
         for name, place in zip(SLIDERS, self.pose_of(self.goal)[:3, 3].tolist(), strict=True):

@@ -14,7 +14,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
 from mechanik.studio.scenes.curves import FAINT, as_curve
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 AHEAD = (1.0, 0.0, 0.0)
 BETWEEN = (0.09, 0.0, 0.12)
@@ -46,7 +46,7 @@ def make_head() -> Mechanism:
     return head
 
 
-class LookingHead(Scene):
+class LookingHead(Moving):
     name = "look_at"
     title = "A head that looks"
     about = (
@@ -64,7 +64,6 @@ class LookingHead(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         self.seen = self._path(0.0)
         self.table(make_head())
         self.target = self.want("look_at", "left_eye", translation(self.seen), name=LEFT)
@@ -84,10 +83,12 @@ class LookingHead(Scene):
     def is_moving(self) -> bool:
         return True  # also while it is dragged: what the left eye is shown, the others have to be told
 
+    def go(self) -> None:
+        self.move({self.target: translation(self._path(self.phase))})
+
     def tick(self, seconds: float) -> None:
         if self.word("motion") == "fly":
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.target: translation(self._path(self.phase))})
+            super().tick(seconds)
         if self.has(self.target):
             seen = self.pose_of(self.target)[:3, 3]
             if not np.array_equal(seen, self.seen):

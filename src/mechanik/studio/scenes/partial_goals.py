@@ -11,7 +11,7 @@ from mechanik.spatial import make, rotation, translation
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.messages.requests import Direction
 from mechanik.studio.scenes.controls import choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 DIRECTIONS: dict[Direction, str] = {
     "X": "Along x", "Y": "Along y", "Z": "Along z", "EX": "About x", "EY": "About y", "EZ": "About z",
@@ -19,7 +19,7 @@ DIRECTIONS: dict[Direction, str] = {
 TOOL = "iiwa_link_ee"
 
 
-class PartialGoals(Scene):
+class PartialGoals(Moving):
     name = "partial_goals"
     title = "Goals in some directions"
     about = (
@@ -37,7 +37,6 @@ class PartialGoals(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         arm = gallery.iiwa14()
         self.home = arm.pose(TOOL)
         self.table(arm)
@@ -53,14 +52,7 @@ class PartialGoals(Scene):
         elif name == "motion":
             self.move({self.goal: self.home})
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if not self.is_moving:
-            return
-        self.phase += 2 * math.pi * self.number("speed") * seconds
+    def go(self) -> None:
         t, a, kind = self.phase, self.number("amplitude"), self.word("motion")
         shift, turn = np.zeros(3), np.zeros(3)
         if kind != "turn":

@@ -14,7 +14,7 @@ from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import button, choice, slider
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 HALF, CELL = 6.0, 0.25
 """Of the ground: half its side, and the side of a cell; m."""
@@ -50,7 +50,7 @@ def make_ground(height: float, roughness: float, seed: int) -> Terrain:
     return Terrain(height * field / field.max(), CELL, (-HALF, -HALF))
 
 
-class Rover(Scene):
+class Rover(Moving):
     name = "rover"
     title = "Rover on rough ground"
     about = (
@@ -73,7 +73,6 @@ class Rover(Scene):
         ]
 
     def build(self) -> None:
-        self.way = 0.0
         rover = gallery.rover()
         ground = self._make_ground()
         rover.q = self._level(rover, self._place(), above=STANDS)
@@ -99,14 +98,12 @@ class Rover(Scene):
                 pass
 
     @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
+    def rate(self) -> float:
+        return self.number("speed") / ROUND
 
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.way += self.number("speed") * seconds
-            self.move({self.body: self._place()})
-            self.aim({"wheels roll": dict.fromkeys(AXLES, self.way / WHEEL)})
+    def go(self) -> None:
+        self.move({self.body: self._place()})
+        self.aim({"wheels roll": dict.fromkeys(AXLES, ROUND * self.phase / WHEEL)})
 
     def lines(self) -> list[str]:
         q, mechanism = self.q, self.session.mechanism
@@ -137,12 +134,11 @@ class Rover(Scene):
 
     def _place(self) -> Array:
         """On the circle or the eight, heading along it; height and lean say nothing."""
+        t = self.phase
         if self.word("motion") == "eight":
-            t = self.way / ROUND
             p = ROUND * np.array([math.sin(t), math.sin(t) * math.cos(t)])
             heading = math.atan2(math.cos(2 * t), math.cos(t))
         else:
-            t = self.way / ROUND
             p = ROUND * np.array([math.cos(t), math.sin(t)])
             heading = t + math.pi / 2
         return make(rotation.turn_z(heading), (p[0], p[1], 1.0))

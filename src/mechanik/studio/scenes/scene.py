@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -88,15 +88,23 @@ class Scene:
 
     def set(self, name: str, value: Value) -> None:
         """Set a control; one that cannot be set, or cannot be followed, stays as it was."""
-        before = dict(self._controls)
-        if name not in before:
-            raise UnknownName("control", name, before)
-        self.put(name, checked(before[name], value))
+        if name not in self._controls:
+            raise UnknownName("control", name, self._controls)
+        before = self.keep()
+        self.put(name, checked(self._controls[name], value))
         try:
             self.changed(name)
         except Exception:
-            self._controls = before
+            self.bring_back(before)
             raise
+
+    def keep(self) -> dict[str, Any]:
+        """All attributes; of what they hold, only dictionaries are ever changed in place."""
+        return with_copies(vars(self))
+
+    def bring_back(self, kept: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(with_copies(kept))
 
     def read_out(self) -> list[str]:
         """Lines for the screen, all of one moment; none if people have made another mechanism of this one, which they
@@ -121,17 +129,20 @@ class Scene:
         control = self._controls[name]
         self.put(name, max(control.low, min(control.high, value)))
 
+    def value(self, name: str) -> Value:
+        return self._controls[name].value
+
     def number(self, name: str) -> float:
-        value = self._controls[name].value
+        value = self.value(name)
         if isinstance(value, str):
             raise WrongKind(f"control {name!r} holds the text {value!r}, not a number")
         return float(value)
 
     def is_on(self, name: str) -> bool:
-        return self._controls[name].value is True
+        return self.value(name) is True
 
     def word(self, name: str) -> str:
-        return str(self._controls[name].value)
+        return str(self.value(name))
 
     @property
     def q(self) -> Array:
@@ -161,7 +172,7 @@ class Scene:
     def table(self, mechanism: Mechanism, source: Source = ("", "")) -> None:
         """Put a mechanism on the table, without goals; it stands as it was made. The view stays as it is after the
         first one."""
-        self._demands = {}
+        self._demands, self._poses = {}, {}
         self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=not self._is_open)
         self._is_open = True
 
@@ -240,3 +251,11 @@ class Scene:
             self.session.aim(targets)
         else:
             self.session.add_objective(*(self._demands[name] for name in targets))
+
+
+def with_copies(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with copies of the dictionaries among them."""
+    found: dict[str, Any] = {}
+    for name, value in attributes.items():
+        found[name] = dict(cast("dict[Any, Any]", value)) if isinstance(value, dict) else value
+    return found

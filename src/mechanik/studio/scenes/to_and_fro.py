@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 
-class ToAndFro(Scene):
-    """Needs a switch "moves" and a slider "speed", in times a second, besides the slider that goes to and fro.
+class ToAndFro(Moving):
+    """Needs a switch "moves" besides the slider that goes to and fro, so many times a second as "speed" says.
 
     Attributes:
         slider: its name.
         middle, swing: of its value while it goes by itself: middle - swing * cos(phase).
     """
 
+    starter, still = "moves", False
     slider: ClassVar[str]
     middle: ClassVar[float]
     swing: ClassVar[float]
-    phase: float
 
     def drive(self) -> None:
         """Ask for what the slider says."""
@@ -36,12 +36,6 @@ class ToAndFro(Scene):
             self.begin()
         self.drive()
 
-    @property
-    def is_moving(self) -> bool:
-        return self.is_on("moves")
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.put_within(self.slider, self.middle - self.swing * math.cos(self.phase))
-            self.drive()
+    def go(self) -> None:
+        self.put_within(self.slider, self.middle - self.swing * math.cos(self.phase))
+        self.drive()

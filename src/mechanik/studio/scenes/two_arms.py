@@ -11,10 +11,10 @@ from mechanik.spatial import make, rotation, translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 
-class TwoArms(Scene):
+class TwoArms(Moving):
     name = "two_arms"
     title = "Two arms, one box"
     about = (
@@ -32,7 +32,6 @@ class TwoArms(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         self._put()
 
     def changed(self, name: str) -> None:
@@ -41,14 +40,8 @@ class TwoArms(Scene):
         elif name == "motion":
             self.move({self.goal: self.home})
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "drag"
-
-    def tick(self, seconds: float) -> None:
-        if self.is_moving:
-            self.phase += 2 * math.pi * self.number("speed") * seconds
-            self.move({self.goal: self._place()})
+    def go(self) -> None:
+        self.move({self.goal: self._place()})
 
     def lines(self) -> list[str]:
         ends = [self.pose(link)[:3, 3] for link in ("left_hand", "right_hand")]

@@ -11,14 +11,14 @@ from mechanik.spatial import translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.controls import choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.moving import Moving
 
 FEET = tuple(f"foot{k}" for k in range(1, 7))
 SWING = 0.5
 """The share of a stride in which a foot is in the air: two sets of three take turns."""
 
 
-class Walker(Scene):
+class Walker(Moving):
     name = "walker"
     title = "Six-legged walker"
     about = (
@@ -26,6 +26,7 @@ class Walker(Scene):
         "off to let go of it, or right click any link to give it a goal. Let it walk on the spot, and drag the body "
         "meanwhile."
     )
+    still = "stand"
 
     def make_controls(self) -> list[ControlInfo]:
         feet = [switch(foot, f"Foot {foot[-1]} is held", True, "Feet") for foot in FEET]
@@ -38,7 +39,6 @@ class Walker(Scene):
         ]
 
     def build(self) -> None:
-        self.phase = 0.0
         walker = gallery.walker()
         self.stands = {foot: walker.pose(foot) for foot in FEET}
         self.height = walker.pose("body")
@@ -57,19 +57,11 @@ class Walker(Scene):
             self.move({number: self.stands[foot] for foot, number in self.feet.items()})
             self.move({self.body: self.height})
 
-    @property
-    def is_moving(self) -> bool:
-        return self.word("motion") != "stand"
-
-    def tick(self, seconds: float) -> None:
-        if not self.is_moving:
-            return
-        self.phase += self.number("speed") * seconds
+    def go(self) -> None:
         if self.word("motion") == "walk":
             self.move({number: self._step(foot) for foot, number in self.feet.items()})
         else:
-            a = 2 * math.pi * self.phase
-            sway = (0.2 * math.cos(a), 0.2 * math.sin(a), 0.1 * math.sin(2 * a))
+            sway = (0.2 * math.cos(self.phase), 0.2 * math.sin(self.phase), 0.1 * math.sin(2 * self.phase))
             self.move({self.body: translation(sway) @ self.height})
 
     def lines(self) -> list[str]:
@@ -81,7 +73,7 @@ class Walker(Scene):
 
     def _step(self, foot: str) -> Array:
         """Back with the treadmill while it stands, ahead through the air while it swings."""
-        t = (self.phase + 0.5 * (FEET.index(foot) % 2)) % 1.0
+        t = (self.phase / (2 * math.pi) + 0.5 * (FEET.index(foot) % 2)) % 1.0
         stride, lift = self.number("stride"), self.number("lift")
         if t < SWING:
             u = t / SWING

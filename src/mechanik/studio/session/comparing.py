@@ -16,7 +16,9 @@ from mechanik.live import Live, LiveState
 from mechanik.solvers.methods import find_method
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import CompareRow, Comparison
+from mechanik.studio.session.fitting import fitted
 from mechanik.studio.session.plan import Plan
+from mechanik.studio.session.refusals import said_to_people
 from mechanik.studio.session.stage import Stage
 from mechanik.studio.session.state_picture import Moment, status_of
 
@@ -41,16 +43,17 @@ class Runner:
 
     def ask(self, asked: Plan, q: Array) -> None:
         """Follow these objectives, from q if it has not begun yet."""
-        self._plan = asked
+        fit = self._plan = fitted(asked, self.solver)
         try:
-            if self.live is None:
-                self.live = Live(
-                    self._stage.table.mechanism, asked.goals, self.solver, q0=q, budget=BUDGET, lock=asked.lock,
-                    rest=asked.rest, on_state=self._arrived,
-                )  # fmt: skip
-                self.live.start()
-            else:
-                self.live.set(goals=asked.goals, lock=asked.lock, rest=asked.rest)
+            with said_to_people():
+                if self.live is None:
+                    self.live = Live(
+                        self._stage.table.mechanism, fit.goals, fit.solver, q0=q, budget=BUDGET, lock=fit.lock,
+                        rest=fit.rest, on_state=self._arrived,
+                    )  # fmt: skip
+                    self.live.start()
+                else:
+                    self.live.set(goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest)
             self.refusal = ""
         except MechanikError as error:
             self.refusal = str(error)
@@ -79,6 +82,7 @@ class Runner:
             microseconds=1e6 * statistics.median(self._seconds) if self._seconds else 0.0,
             solved=self._reached / self._asked if self._asked else 0.0,
             refusal=self.refusal,
+            said="" if self.refusal else self._plan.said,
         )
 
     def _arrived(self, state: LiveState) -> None:
@@ -118,12 +122,12 @@ class Comparing:
             q = runner._stage.q if runner.live is None else runner.live.state.q
             runner.ask(asked, q)
 
-    def aim(self, asked: Plan, targets: Mapping[str, Any]) -> None:
+    def aim(self, stage: Stage, targets: Mapping[str, Any]) -> None:
         """New targets by name; one that is None needs another objective."""
         if not self.runners:
             return
         if any(target is None for target in targets.values()):
-            self.ask(asked)
+            self.ask(stage.asked)
             return
         for runner in self.runners:
             runner.aim(targets)

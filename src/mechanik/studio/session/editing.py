@@ -72,10 +72,8 @@ def edited(session: Session, kind: EditKind, text: str) -> None:
         other = session.staged(table, replace(setup, solver="lm", options={}, demands={}), q, stage.running)
     session.stage = other
     stage.close()
-    session.recorder.forget()
-    session.comparing.end()
-    session.ghosts.drop()
-    session.history.push("edit model", before)
+    session.forget_motions()
+    session.push("edit model", before)
     session.tell_all(resets_view=not is_like_before)
     other.wake()
 

@@ -73,7 +73,7 @@ def _written(kind: FileKind, recorded: motion.Motion, table: Table, model: Model
         case "bvh":
             return motion.to_bvh(recorded)
         case "glb":
-            return motion.to_gltf(recorded)
+            return motion.to_gltf(recorded, table.meshes.find)
         case _:
             script, meshes = player_script(), table.meshes.all()
             if sum(map(len, meshes.values())) > LARGEST_MESHES:

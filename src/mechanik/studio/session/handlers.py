@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mechanik.errors import Refused
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.requests import Request
-from mechanik.studio.session import on_goals, on_joints, on_model, on_recorder, on_solving
+from mechanik.studio.session import on_goals, on_joints, on_model, on_recorder, on_scene, on_solving
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -18,11 +18,12 @@ HANDLERS: dict[type[Request], Callable[[Any, Any], None]] = {
     requests.OpenScene: on_model.open_scene,
     requests.EditModel: on_model.edit_model,
     requests.ShowLinks: on_model.show_links,
-    requests.SetControl: on_model.set_control,
+    requests.SetControl: on_scene.set_control,
     requests.Undo: on_model.undo,
     requests.Redo: on_model.redo,
     requests.GrabFreedom: on_joints.grab_freedom,
     requests.SetFreedom: on_joints.set_freedom,
+    requests.SetTurn: on_joints.set_turn,
     requests.SetLimits: on_joints.set_limits,
     requests.SetLocked: on_joints.set_locked,
     requests.SetRest: on_joints.set_rest,

@@ -1,11 +1,9 @@
-"""What a hand holds, and how far a step of undo reaches."""
+"""What a hand holds: from when it takes something until it lets go is one step of undo."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from mechanik.errors import Refused
 from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, PULL, Hand
@@ -15,6 +13,19 @@ from mechanik.studio.session.setup import Setup
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
+
+
+class HeldSince(NamedTuple):
+    """
+    Attributes:
+        words: of the step that it will be.
+        before: how all was when the hand took it.
+        counts: whether it is a step even if the hand itself has moved nothing.
+    """
+
+    words: str
+    before: Snapshot
+    counts: bool = False
 
 
 class Holding:
@@ -36,7 +47,7 @@ class Holding:
                 raise Refused(f"{kind} {hand.number} is not in the hand; take it first")
             stage.tag = max(stage.tag, hand.tag)
             if kind == "freedom":
-                stage.drive(hand.numbers[0])
+                stage.drive(hand.numbers)
             else:
                 goal = stage.setup.goal(hand.number)
                 session.shift_goals({goal.number: goal.moved_by_hand(hand.numbers)})
@@ -49,7 +60,7 @@ class Holding:
         session.let_go()
         before = session.snapshot()
         session.on_stage.apply(session.on_stage.setup if setup is None else setup, held)
-        session.held_since = words, before
+        session.held_since = HeldSince(words, before)
 
     def let_go(self, puts_back: bool = False) -> None:
         """The hand lets go of whatever it holds; what rode along stays where it has come to, or goes back with it."""
@@ -62,7 +73,7 @@ class Holding:
         if puts_back and since is not None:
             with stage.still(wakes=False):
                 stage.apply(stage.setup)
-            session.restore(since[1])
+            session.restore(since.before)
         elif held.kind == "goal" and held.number != PULL:
             stage.apply(stage.setup)
         else:
@@ -73,48 +84,7 @@ class Holding:
             session.ghosts.drop()
         session.was_put_back = puts_back
         session.last_held = (HAND_GOAL if held.kind == "goal" else HAND_FREEDOM), held.number
-        if since is not None and not puts_back:
-            words, before = since
-            if _differs(before, session.snapshot()):
-                session.history.push(words, before)
+        if since is not None and not puts_back and (since.counts or since.before.differs(session.snapshot())):
+            session.push(since.words, since.before)
         session.tell_goals()
         session.tell(session.history.info())
-
-    @contextmanager
-    def step(self, words: str) -> Generator[None]:
-        """What happens inside is one step of undo; nothing if it raises."""
-        session = cast("Session", self)
-        before = session.snapshot()
-        yield
-        session.history.push(words, before)
-        session.tell(session.history.info())
-
-    def snapshot(self) -> Snapshot:
-        session = cast("Session", self)
-        stage = session.on_stage
-        return Snapshot(stage.table, stage.setup, stage.q, stage.is_at_rest)
-
-    def restore(self, kept: Snapshot) -> None:
-        """Stand there again, to the bit."""
-        session = cast("Session", self)
-        stage = session.on_stage
-        if kept.table is not stage.table:
-            session.stage = other = session.staged(kept.table, kept.setup, kept.q, stage.running)
-            stage.close()
-            session.recorder.forget()
-            session.comparing.end()
-            session.tell_all(resets_view=False)
-            stage = other
-        else:
-            with stage.still(wakes=False):
-                session.change(kept.setup)
-        stage.place(kept.q, wakes=not kept.is_at_rest)
-        session.comparing.move(kept.q)
-
-
-def _differs(before: Snapshot, now: Snapshot) -> bool:
-    """Whether a hand has done anything."""
-    if before.q.shape != now.q.shape or (before.q != now.q).any():
-        return True
-    one, other = before.setup.goals, now.setup.goals
-    return len(one) != len(other) or any(a.pose != b.pose for a, b in zip(one, other, strict=True))

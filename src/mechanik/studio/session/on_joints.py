@@ -11,13 +11,15 @@ import numpy as np
 
 from mechanik.errors import LimitsError, Refused, UnknownName
 from mechanik.ik import Solver
+from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import requests
 from mechanik.studio.session.freedoms import Freedom
-from mechanik.studio.session.plan import HAND, Held, driven, plan
+from mechanik.studio.session.plan import HAND, Held, driven, hand_objective, hand_target, plan
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
+    from mechanik.studio.session.stage import Stage
 
 STRIDE = 0.2
 """Rad, and radii of the mechanism: a joint that is set by number goes there by steps no longer, so that loops keep to
@@ -29,19 +31,24 @@ SHUT = 1e-6
 RANDOM_TRIES = 8
 
 
-def _freedom(session: Session, number: int, does: str) -> Freedom:
-    """The freedom of that number, one that has a value of its own to set."""
+def _freedom(session: Session, number: int) -> Freedom:
+    """The freedom of that number."""
     freedoms = session.on_stage.table.anatomy.freedoms
     if not 0 <= number < len(freedoms):
         raise UnknownName("freedom", number, [str(k) for k in range(len(freedoms))])
-    one = freedoms[number]
+    return freedoms[number]
+
+
+def _single(session: Session, number: int, does: str) -> Freedom:
+    """The freedom of that number, one that has a single value."""
+    one = _freedom(session, number)
     if one.is_ball:
-        raise Refused(f"{one.name} is a ball, which turns as a whole; its angles are for reading, so {does} a goal")
+        raise Refused(f"{one.name} is a ball, which turns as a whole and has no single value; {does} a goal")
     return one
 
 
 def _movable(session: Session, number: int) -> Freedom:
-    one = _freedom(session, number, "move it by")
+    one = _freedom(session, number)
     stage = session.on_stage
     head, _ = driven(stage.table.anatomy.freedoms, number, 0.0)
     lead = number if one.leader < 0 else one.leader
@@ -57,8 +64,7 @@ def _movable(session: Session, number: int) -> Freedom:
 def grab_freedom(session: Session, request: requests.GrabFreedom) -> None:
     one = _movable(session, request.freedom)
     stage = session.on_stage
-    value = float(stage.table.anatomy.values_at(stage.q)[one.value])
-    session.take(Held("freedom", request.freedom, session.riders(), value), _move_words(one))
+    session.take(Held("freedom", request.freedom, session.riders(), _numbers(stage, one, stage.q)), _move_words(one))
 
 
 def _move_words(one: Freedom) -> str:
@@ -66,35 +72,72 @@ def _move_words(one: Freedom) -> str:
 
 
 def set_freedom(session: Session, request: requests.SetFreedom) -> None:
-    one = _movable(session, request.freedom)
-    q = _driven_to(session, request.freedom, one, request.value)
+    one = _freedom(session, request.freedom)
+    if one.is_ball:
+        raise Refused(f"{one.name} is a ball, which is set by three numbers at once")
+    _set(session, request.freedom, (request.value,))
+
+
+def set_turn(session: Session, request: requests.SetTurn) -> None:
+    one = _freedom(session, request.freedom)
+    if not one.is_ball:
+        raise Refused(f"{one.name} is no ball; it is set by one number")
+    _set(session, request.freedom, request.turn)
+
+
+def _set(session: Session, number: int, numbers: tuple[float, ...]) -> None:
+    one = _movable(session, number)
+    q = _driven_to(session, number, one, numbers)
     with session.step(f"set {one.name}"):
         session.come_along(q)
 
 
-def _driven_to(session: Session, number: int, one: Freedom, value: float) -> Array:
-    """q with that freedom at the value, or as near to it as limits, loops and pins allow."""
+def _numbers(stage: Stage, one: Freedom, q: Array) -> tuple[float, ...]:
+    """Where a freedom is at q, as a hand has it; see `Held`."""
+    return tuple(stage.table.anatomy.values_at(q)[one.value : one.value + (3 if one.is_ball else 1)].tolist())
+
+
+def _driven_to(session: Session, number: int, one: Freedom, numbers: tuple[float, ...]) -> Array:
+    """q with that freedom there, or as near to it as limits, loops and pins allow."""
     stage = session.on_stage
     freedoms = stage.table.anatomy.freedoms
     q = np.array(stage.q)
-    start = float(stage.table.anatomy.values_at(q)[one.value])
+    start = _numbers(stage, one, q)
     held = Held("freedom", number, session.riders(), start)
     asked = plan(stage.setup, freedoms, held)
     solver = Solver(session.mechanism, asked.goals, lock=asked.lock, rest=asked.rest, restarts=0)
     stride = STRIDE if one.turns else STRIDE * session.radius
     needs_way = bool(session.mechanism.closures)
-    strides = min(max(1, math.ceil(abs(value - start) / stride)), MOST_STRIDES) if needs_way else 1
+    strides = min(max(1, math.ceil(_way(one, start, numbers) / stride)), MOST_STRIDES) if needs_way else 1
     until = time.monotonic() + LONGEST_WAY
     for k in range(1, strides + 1):
         if time.monotonic() > until:
             raise Refused(
-                f"the way of {one.name} to {_in_units(one, value)} takes too long here; go there by smaller steps"
+                f"the way of {one.name} to {_in_units(one, *numbers)} takes too long here; go there by smaller steps"
             )
-        head, there = driven(freedoms, number, start + (value - start) * k / strides)
-        q = solver.solve(asked.targets({HAND: {head.name: there}}), q, max_seconds=STRIDE_SECONDS).q
+        wanted = hand_objective(freedoms, number, _between(one, start, numbers, k / strides))
+        q = solver.solve(asked.targets({HAND: hand_target(wanted)}), q, max_seconds=STRIDE_SECONDS).q
     if _is_open(session, q):
-        raise Refused(f"with {one.name} at {_in_units(one, value)} the loops cannot be shut")
+        raise Refused(f"with {one.name} at {_in_units(one, *numbers)} the loops cannot be shut")
     return q
+
+
+def _way(one: Freedom, start: tuple[float, ...], end: tuple[float, ...]) -> float:
+    """m or rad."""
+    if one.is_ball:
+        return float(quaternion.angle_between(quaternion.exp(start), quaternion.exp(end)))
+    return abs(end[0] - start[0])
+
+
+def _between(one: Freedom, start: tuple[float, ...], end: tuple[float, ...], share: float) -> tuple[float, ...]:
+    """So far on the way; a ball turns about one axis all the way."""
+    if share == 1.0:
+        return end
+    if not one.is_ball:
+        return (start[0] + (end[0] - start[0]) * share,)
+    here, there = quaternion.exp(start), quaternion.exp(end)
+    turn = quaternion.log(quaternion.multiply(quaternion.conjugate(here), there))
+    return tuple(quaternion.log(quaternion.multiply(here, quaternion.exp(share * turn))).tolist())
 
 
 def _is_open(session: Session, q: Array) -> bool:
@@ -102,13 +145,15 @@ def _is_open(session: Session, q: Array) -> bool:
     return bool((anatomy.measure(anatomy.poses(q)).gaps > SHUT).any())
 
 
-def _in_units(one: Freedom, value: float) -> str:
+def _in_units(one: Freedom, value: float, *more: float) -> str:
     """A value of a freedom for people; pages show angles in degrees or in radians."""
+    if more:
+        return f"({', '.join(f'{number:g}' for number in (value, *more))}) rad"
     return f"{value:g} rad ({math.degrees(value):g}\N{DEGREE SIGN})" if one.turns else f"{value:g} m"
 
 
 def set_limits(session: Session, request: requests.SetLimits) -> None:
-    one = _freedom(session, request.freedom, "limit it by")
+    one = _single(session, request.freedom, "limit it by")
     if one.leader >= 0:
         raise Refused(f"{one.name} follows another joint; limit that one")
     lower = -math.inf if request.lower is None else request.lower
@@ -134,10 +179,7 @@ def _check_no_ball(session: Session, one: Freedom, bounds: list[tuple[float, flo
 
 def set_locked(session: Session, request: requests.SetLocked) -> None:
     stage = session.on_stage
-    freedoms = stage.table.anatomy.freedoms
-    if not 0 <= request.freedom < len(freedoms):
-        raise UnknownName("freedom", request.freedom, [str(k) for k in range(len(freedoms))])
-    one = freedoms[request.freedom]
+    one = _freedom(session, request.freedom)
     if one.closure >= 0:
         raise Refused(f"{one.joint} closes a loop and has no number of its own to hold; lock a joint beside it")
     if one.leader >= 0:
@@ -152,7 +194,7 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
 
 
 def set_rest(session: Session, request: requests.SetRest) -> None:
-    one = _freedom(session, request.freedom, "hold it by")
+    one = _single(session, request.freedom, "hold it by")
     if one.leader >= 0:
         raise Refused(f"{one.name} follows another joint; give that one a rest")
     stage = session.on_stage

@@ -1,12 +1,11 @@
-"""The mechanism: opened, edited as text, shown or hidden in parts; scenes and their controls; undo and redo."""
+"""The mechanism: opened, edited as text, shown or hidden in parts; scenes that are opened; undo and redo."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mechanik.errors import Refused
-from mechanik.studio.messages import events, requests
+from mechanik.studio.messages import requests
 from mechanik.studio.session.editing import edited
 
 if TYPE_CHECKING:
@@ -34,25 +33,6 @@ def show_links(session: Session, request: requests.ShowLinks) -> None:
         return
     with session.step("show links" if request.visible else "hide links"):
         session.change(replace(setup, hidden=frozenset(hidden)))
-
-
-def set_control(session: Session, request: requests.SetControl) -> None:
-    scene = session.scene
-    if scene is None:
-        raise Refused("no scene is open, so there is nothing of that kind to set")
-    curves, terrain = session.curves, session.on_stage.setup.terrain
-    before = {control.name: control for control in scene.controls()}
-    with session.scene_works():
-        scene.set(request.name, request.value)
-    after = {control.name: control for control in scene.controls()}
-    drawn = curves is not session.curves or terrain is not session.on_stage.setup.terrain
-    if drawn or _without_values(before) != _without_values(after):
-        session.tell_scene()
-    session.tell(events.Controls({name: control.value for name, control in after.items()}))
-
-
-def _without_values(controls: dict[str, events.ControlInfo]) -> dict[str, events.ControlInfo]:
-    return {name: replace(control, value=0.0) for name, control in controls.items()}
 
 
 def undo(session: Session, request: requests.Undo) -> None:

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from mechanik.errors import Refused
 from mechanik.objectives import JointValues, Objective
+from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.frames import PULL
+from mechanik.studio.session.ball_at import BallAt
 from mechanik.studio.session.freedoms import Freedom
 from mechanik.studio.session.goal_kinds import objective_of
 from mechanik.studio.session.setup import Setup
@@ -29,24 +31,29 @@ class Held:
     Attributes:
         number: of the goal (PULL for a pulled link), or of the freedom.
         riding: of the goals that come along, where their links were, (4, 4), by number.
-        value: where the hand has the freedom, m or rad.
+        numbers: where the hand has the freedom: m or rad; of a ball the three of a rotation vector, rad.
     """
 
     kind: Literal["goal", "freedom"]
     number: int
     riding: Mapping[int, Array] = field(default_factory=dict[int, Array])
-    value: float = 0.0
+    numbers: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What a solver is asked for; the fields as `Live` and `Solver` take them."""
+    """What a solver is asked for; the fields as `Live` and `Solver` take them.
+
+    Attributes:
+        said: what the method takes otherwise than it is meant, in words; empty if nothing.
+    """
 
     goals: tuple[Objective, ...]
     solver: str
     lock: tuple[str, ...]
     rest: bool
     options: Mapping[str, Any]
+    said: str = ""
 
     def targets(self, by_name: Mapping[str, Any]) -> Any:
         """New targets as a solver takes them: one that has a single objective takes its target bare, since one of joint
@@ -61,7 +68,7 @@ def plan(setup: Setup, freedoms: tuple[Freedom, ...], held: Held | None) -> Plan
     wanted = [objective_of(goal, setup.terrain) for goal in setup.goals if goal.enabled and goal.number not in riding]
     wanted += setup.demands.values()
     if held is not None and held.kind == "freedom":
-        wanted.append(hand_objective(freedoms, held.number, held.value))
+        wanted.append(hand_objective(freedoms, held.number, held.numbers))
     by_hand = held is not None and (held.kind == "freedom" or held.number == PULL)
     lock = tuple(freedoms[k].name for k in sorted(setup.locked))
     options = {} if by_hand else {name: value for name, value in setup.options.items() if value is not None}
@@ -69,12 +76,30 @@ def plan(setup: Setup, freedoms: tuple[Freedom, ...], held: Held | None) -> Plan
     return Plan(tuple(wanted), "lm" if by_hand else setup.solver, lock, rest, options)
 
 
-def hand_objective(freedoms: tuple[Freedom, ...], number: int, value: float) -> JointValues:
-    """A freedom where a hand has it: above usual goals, below pins. What follows another asks it of that one."""
-    freedom, number_there = driven(freedoms, number, value)
+def hand_objective(freedoms: tuple[Freedom, ...], number: int, numbers: tuple[float, ...]) -> JointValues | BallAt:
+    """A freedom where a hand has it: above usual goals, below pins. What follows another asks it of that one.
+
+    Args:
+        numbers: see `Held`; what comes behind them is not read.
+    """
+    if freedoms[number].is_ball:
+        wxyz = quaternion.exp(numbers[:3])
+        return BallAt(freedoms[number].joint, wxyz, level=1, tolerance=FINE, angle_tolerance=FINE, name=HAND)
+    freedom, number_there = driven(freedoms, number, numbers[0])
     return JointValues(
         {freedom.name: number_there}, turns="exact", level=1, tolerance=FINE, angle_tolerance=FINE, name=HAND
     )
+
+
+def held_at(asked: Plan, freedoms: tuple[Freedom, ...], held: Held) -> tuple[Plan, dict[str, Any]]:
+    """The same with the freedom where the hand has it now, and the target by name that makes a solver follow."""
+    wanted = hand_objective(freedoms, held.number, held.numbers)
+    return replace(asked, goals=(*asked.goals[:-1], wanted)), {HAND: hand_target(wanted)}
+
+
+def hand_target(wanted: JointValues | BallAt) -> Any:
+    """What `at` takes to make it of another that asks for the same freedom."""
+    return wanted.wxyz if isinstance(wanted, BallAt) else dict(wanted.values)
 
 
 def driven(freedoms: tuple[Freedom, ...], number: int, value: float) -> tuple[Freedom, float]:

@@ -19,7 +19,7 @@ Place = ArrayLike | Pose
 
 def numbers_of(X: Array) -> PoseNumbers:
     """(4, 4) as position and wxyz."""
-    x, y, z, a, b, c, d = rows_of(X[None])[0].tolist()
+    (x, y, z), (a, b, c, d) = X[:3, 3].tolist(), quaternion.from_matrix(X[:3, :3]).tolist()
     return x, y, z, a, b, c, d
 
 

@@ -175,7 +175,7 @@ class Programs:
                     raise UnknownName("objective", name, demands)
                 demands[name] = demands[name].at(target)
             stage.retarget(replace(stage.setup, demands=demands), targets)
-            session.comparing.aim(stage.asked, targets)
+            session.comparing.aim(stage, targets)
             session.ghosts.drop()
 
     # ---- the rest ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mechanik.studio.messages.checks import Value
 from mechanik.studio.messages.events import ControlInfo
@@ -38,6 +38,14 @@ class SceneLike(Protocol):
     def controls(self) -> list[ControlInfo]: ...
     def set(self, name: str, value: Value) -> None:
         """Set a control; raises and changes nothing if that cannot be."""
+        ...
+
+    def keep(self) -> object:
+        """All that it is like now, for `bring_back`; what happens later does not change it."""
+        ...
+
+    def bring_back(self, kept: Any) -> None:
+        """Be as when that was kept. The mechanism, its goals and its curves are the session's to bring back."""
         ...
 
     def tick(self, seconds: float) -> None:

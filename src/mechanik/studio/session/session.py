@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mechanik import gallery
-from mechanik.errors import Refused, UnknownName
+from mechanik.errors import Refused
 from mechanik.live import Live, LiveState
 from mechanik.mechanism import Mechanism
-from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.array import Array
 from mechanik.studio.messages import events
 from mechanik.studio.messages.events import CurveInfo, Event
 from mechanik.studio.messages.requests import Request
@@ -20,26 +17,26 @@ from mechanik.studio.session import handlers
 from mechanik.studio.session.clockwork import Clockwork
 from mechanik.studio.session.comparing import Comparing
 from mechanik.studio.session.exports import Downloads
-from mechanik.studio.session.first_goals import Handle, first_goals
 from mechanik.studio.session.ghosts import GhostSearch
 from mechanik.studio.session.goal import Goal
 from mechanik.studio.session.goal_kinds import target_of
-from mechanik.studio.session.history import History, Snapshot
-from mechanik.studio.session.holding import Holding
-from mechanik.studio.session.model_info import ball_around
+from mechanik.studio.session.history import History
+from mechanik.studio.session.holding import HeldSince, Holding
+from mechanik.studio.session.on_scene import SliderHeld
+from mechanik.studio.session.opening import Opening
 from mechanik.studio.session.programs import Programs
 from mechanik.studio.session.recorder import Recorder
 from mechanik.studio.session.scene_like import SceneLike
-from mechanik.studio.session.setup import Setup, read_bounds, read_rests
-from mechanik.studio.session.stage import Stage, WaysOut
-from mechanik.studio.session.table import Source, Table
+from mechanik.studio.session.setup import Setup
+from mechanik.studio.session.stage import Stage
+from mechanik.studio.session.steps import Steps
 from mechanik.studio.session.telling import Telling
 from mechanik.studio.session.watchers import Watchers
 
 GoalWatcher = Callable[[int, Array], None]
 
 
-class Session(Programs, Holding, Telling):
+class Session(Opening, Programs, Holding, Steps, Telling):
     """One mechanism on the table, touched by pages (`ask`, `hand`) and by programs and scenes (`Programs`).
 
     Everything but states comes from one thread at a time, or takes `lock`. States come from the solver's thread, which
@@ -64,17 +61,18 @@ class Session(Programs, Holding, Telling):
         self.scenes: Mapping[str, Callable[[], SceneLike]] = {} if scenes is None else scenes
         self.stage: Stage | None = None
         self.scene: SceneLike | None = None
-        self.curves: list[CurveInfo] = []
+        self.curves: Sequence[CurveInfo] = []
         self.history, self.recorder = History(), Recorder()
         self.downloads = Downloads(key)
         self.ghosts, self.comparing = GhostSearch(), Comparing(show)
         self.clockwork = Clockwork(self)
         self.goal_watchers: list[GoalWatcher] = []
         self.watchers = Watchers()
-        self.held_since: tuple[str, Snapshot] | None = None
+        self.held_since: HeldSince | None = None
+        self.slider_held: SliderHeld | None = None
         self.last_held: tuple[int, int] | None = None
         self.next_number = 1
-        self.revision = self.order = 0
+        self.revision = self.order = self.stages = self.opened = self.next_opened = 0
         self.radius = 1.0
         self.is_closed = self.is_scene_at_work = self.was_put_back = False
 
@@ -113,109 +111,10 @@ class Session(Programs, Holding, Telling):
         """Whether `tick` should come at the rate of the screen."""
         return self.recorder.is_playing or (self.scene is not None and self.scene.is_moving)
 
-    # ---- opening ----------------------------------------------------------------------------
-
-    def open(
-        self,
-        mechanism: Mechanism,
-        *,
-        title: str = "",
-        files: Mapping[str, bytes] | None = None,
-        source: Source = ("", ""),
-        goals: Sequence[Handle] | None = None,
-        q: ArrayLike | None = None,
-        resets_view: bool = True,
-    ) -> None:
-        """Put a copy of a mechanism on the table, where it stands or at q, and forget what was there.
-
-        Args:
-            files: of its meshes, by the path or uri that those carry. If they are given, no file of this machine is
-                read; if not, those that a reader has found.
-            source: the kind and the text by which `EditModel` would make it.
-            goals: handles to begin with; None: those that fit the mechanism, see `first_goals`.
-            resets_view: whether cameras go to where all of it is seen.
-        """
-        with self.lock:
-            own = mechanism.copy()
-            self.put(
-                Table(own, title, files, source, may_read=files is None, address=f"/mesh/{self.key}/"),
-                own.q if q is None else own.clamp(q),
-                first_goals(own) if goals is None else goals,
-                resets_view=resets_view,
-            )
-            if not self.is_scene_at_work:
-                self.end_scene()  # now that its ground is gone as well
-
-    def open_gallery(self, name: str) -> None:
-        mechanism = gallery.make(name)
-        home = mechanism.configurations.get("home")
-        self.open(mechanism, title=name.replace("_", " "), q=home)
-
-    def open_scene(self, name: str) -> None:
-        if name not in self.scenes:
-            raise UnknownName("scene", name, self.scenes)
-        scene = self.scenes[name]()
-        self.end_scene()
-        self.scene = scene
-        try:
-            with self.scene_works():
-                scene.open(self)
-        except BaseException:
-            self.end_scene()
-            raise
-        self.history.clear()
-        self.tell(self.history.info())
-        self.tell_scene()
-
-    @contextmanager
-    def scene_works(self) -> Generator[None]:
-        """What is opened inside belongs to the scene, and does not end it."""
-        before, self.is_scene_at_work = self.is_scene_at_work, True
-        try:
-            yield
-        finally:
-            self.is_scene_at_work = before
-
-    def end_scene(self) -> None:
-        """Leave the demonstration; its mechanism stays until another is opened."""
-        if self.scene is None and not self.curves:
-            return
-        self.scene, self.curves = None, []
-        self.tell_scene()
-
-    def put(
-        self,
-        table: Table,
-        q: Array,
-        handles: Sequence[Handle],
-        setup: Setup | None = None,
-        resets_view: bool = True,
-    ) -> None:
-        """Another mechanism on the table; the solver is as before if it can take it."""
-        freedoms = table.anatomy.freedoms
-        before = self.stage
-        fresh = Setup(bounds=read_bounds(table.mechanism, freedoms), rests=read_rests(table.mechanism, freedoms))
-        if setup is None:
-            X = table.anatomy.poses(q)
-            self.radius = ball_around(table.mechanism, X)[1]
-            made = tuple(self.new_goal(fresh, table, X, h.kind, h.link, at=h.at, pinned=h.pinned) for h in handles)
-            setup = replace(fresh, goals=made)
-        running = before is None or before.running
-        stage = self.staged(table, setup, q, running)
-        if before is not None:
-            before.close()
-        self.stage = stage
-        self.held_since = self.last_held = None
-        self.history.clear()
-        self.recorder.forget()
-        self.comparing.end()
-        self.ghosts.drop()
-        self.tell_all(resets_view=resets_view)
-        stage.wake()
-
-    def staged(self, table: Table, setup: Setup, q: Array, running: bool) -> Stage:
-        tag = 0 if self.stage is None else self.stage.tag
-        return Stage(table, setup, q, self.revision, WaysOut(self.show_frame, self.heard, self.announce), running, tag)
+    @property
+    def file_bytes(self) -> int:
+        """Of the files that came along with what stands here, and with what undo and redo would bring back."""
+        return 0 if self.stage is None else self.history.file_bytes(self.stage.table)
 
     # ---- what pages ask ---------------------------------------------------------------------
 
@@ -231,7 +130,7 @@ class Session(Programs, Holding, Telling):
     def change(self, setup: Setup) -> None:
         """Bring everything in line with another setup, and tell what is different."""
         stage = self.on_stage
-        before, order = stage.setup, self.order
+        before, order, said = stage.setup, self.order, stage.said
         stage.apply(setup, stage.held)
         if setup.goals is not before.goals and order == self.order:
             self.tell_goals()
@@ -239,7 +138,7 @@ class Session(Programs, Holding, Telling):
             self.tell_freedoms()
         if setup.hidden != before.hidden:
             self.tell(events.Shown([name not in setup.hidden for name in self.mechanism.links]))
-        if setup.solver != before.solver or setup.options is not before.options:
+        if setup.solver != before.solver or setup.options is not before.options or stage.said != said:
             self.tell_solving()
         if setup.terrain is not before.terrain:
             self.tell_scene()
@@ -261,7 +160,7 @@ class Session(Programs, Holding, Telling):
             stage.apply(setup, stage.held)
         else:
             stage.retarget(setup, {name: target for name, target in targets.items() if target is not None})
-        self.comparing.aim(stage.asked, targets)
+        self.comparing.aim(stage, targets)
         self.ghosts.drop()
 
     # ---- time, files, the end ---------------------------------------------------------------
@@ -293,7 +192,7 @@ class Session(Programs, Holding, Telling):
             if self.stage is not None:
                 self.stage.close()
 
-    def heard(self, state: LiveState) -> None:
-        """In the solver's thread."""
+    def heard(self, stage: int, state: LiveState) -> None:
+        """In the solver's thread. stage: its number, as `stages` counts them."""
         self.recorder.add(state.q)
-        self.watchers.put(state)
+        self.watchers.put((stage, state.sequence), state)

@@ -3,38 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mechanik.errors import FileMissing, UnknownName
+from mechanik.formats.beside_mesh import NAMING, BesideMeshes, ending_of
 from mechanik.mechanism import Box, Capsule, Cylinder, Mechanism, Mesh, PlacedShape, Sphere
 from mechanik.studio.messages.events import ShapeInfo
 
 LARGEST_MESH = 256 * 1024 * 1024
 """Bytes; a larger file is not drawn."""
-TYPES = {"stl": "model/stl", "obj": "model/obj", "dae": "model/vnd.collada+xml", "glb": "model/gltf-binary"}
+TYPES = {
+    "stl": "model/stl",
+    "obj": "model/obj",
+    "mtl": "model/mtl",
+    "dae": "model/vnd.collada+xml",
+    "glb": "model/gltf-binary",
+    "gltf": "model/gltf+json",
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+}
 
 
 class Meshes:
-    """The files of a mechanism's meshes, each once, by number.
+    """The files of a mechanism's meshes and what lies beside them, each once, by number.
 
     Args:
-        files: that came with the mechanism, by the name that its meshes carry as path or uri.
+        files: that came with the mechanism, by the name that its meshes carry as path or uri, and what lies beside
+            them by the name that `BesideMeshes` has for it.
         may_read: whether files of this machine that a reader has found for the mechanism may be read. Never for a
             mechanism that came from a page.
     """
 
     def __init__(self, mechanism: Mechanism, files: Mapping[str, bytes], may_read: bool, address: str) -> None:
-        self._files, self._may_read, self._address = files, may_read, address
+        self._files, self._may_read = files, may_read
         self._numbers: dict[str, int] = {}
+        self._beside: dict[str, dict[str, str]] = {}
         for link in mechanism.links.values():
             for placed in (*link.visuals, *link.collisions):
                 if isinstance(placed.shape, Mesh) and (name := self._found(placed.shape)) is not None:
                     self._numbers.setdefault(name, len(self._numbers))
+        beside = BesideMeshes(self.find)
+        for name in list(self._numbers):
+            self._beside[name] = beside.of(name, self.find(name) or b"") if ending_of(name) in NAMING else {}
+            for place in self._beside[name].values():
+                self._numbers.setdefault(place, len(self._numbers))
+        self._addresses = {name: f"{address}{number}?{self._tag(name)}" for name, number in self._numbers.items()}
 
     def info(self, placed: PlacedShape) -> ShapeInfo:
         """As a page is told."""
-        shape, mesh, ending = placed.shape, None, ""
+        shape, mesh, ending, beside = placed.shape, None, "", dict[str, str]()
         match shape:
             case Box():
                 kind, sizes = "box", list(shape.size)
@@ -47,37 +67,49 @@ class Meshes:
             case Mesh():
                 kind, sizes = "mesh", list(shape.scale)
                 name = self._found(shape)
-                mesh = None if name is None else f"{self._address}{self._numbers[name]}"
-                ending = PurePosixPath(shape.uri.replace("\\", "/")).suffix.lower().lstrip(".")
+                mesh = None if name is None else self._addresses[name]
+                ending = ending_of(shape.uri)
+                beside = {said: self._addresses[place] for said, place in self._beside.get(name or "", {}).items()}
         x, y, z = placed.pose.position.tolist()
         w, a, b, c = placed.pose.wxyz.tolist()
         rgba = None if placed.material is None else placed.material.rgba
-        return ShapeInfo(kind, [float(one) for one in sizes], (x, y, z, w, a, b, c), rgba, mesh, ending)
+        return ShapeInfo(kind, [float(one) for one in sizes], (x, y, z, w, a, b, c), rgba, mesh, ending, beside)
 
     def read(self, number: int) -> tuple[bytes, str]:
         """The bytes of a mesh, and their media type."""
         name = next((name for name, k in self._numbers.items() if k == number), None)
         if name is None:
             raise UnknownName("mesh", number, [str(k) for k in self._numbers.values()])
-        ending = PurePosixPath(name.replace("\\", "/")).suffix.lower().lstrip(".")
-        media = TYPES.get(ending, "application/octet-stream")
-        if name in self._files:
-            return self._files[name], media
-        try:
-            path = Path(name)
-            if path.stat().st_size > LARGEST_MESH:
-                raise FileMissing(f"the mesh {path.name} is larger than {LARGEST_MESH} bytes and is not drawn")
-            return path.read_bytes(), media
-        except OSError as error:
-            raise FileMissing(f"the mesh {Path(name).name} cannot be read: {error.strerror or error}") from None
+        data = self.find(name)
+        if data is None:
+            raise FileMissing(f"the file {Path(name).name} cannot be read, or has more than {LARGEST_MESH} bytes")
+        return data, TYPES.get(ending_of(name), "application/octet-stream")
 
     def all(self) -> dict[str, bytes]:
-        """Every mesh that can be read, by its address."""
+        """Every mesh that can be read, and what lies beside them, by their addresses."""
         found: dict[str, bytes] = {}
-        for number in self._numbers.values():
-            with contextlib.suppress(FileMissing):
-                found[f"{self._address}{number}"] = self.read(number)[0]
+        for name, address in self._addresses.items():
+            if (data := self.find(name)) is not None:
+                found[address] = data
         return found
+
+    def find(self, name: str) -> bytes | None:
+        """The content of a file that came along, or of one on this machine if those may be read."""
+        if name in self._files:
+            return self._files[name]
+        path = Path(name)
+        with contextlib.suppress(OSError, ValueError):
+            if self._may_read and path.is_file() and path.stat().st_size <= LARGEST_MESH:
+                return path.read_bytes()
+        return None
+
+    def _tag(self, name: str) -> str:
+        """Another for another content: pages keep what they have fetched, and numbers begin anew with each model."""
+        if name in self._files:
+            return f"{zlib.crc32(self._files[name]):x}"
+        with contextlib.suppress(OSError, ValueError):
+            return f"{Path(name).stat().st_mtime_ns:x}"
+        return "0"
 
     def _found(self, mesh: Mesh) -> str | None:
         """Under which name its bytes are known; None if they are not."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from mechanik.live import Live, LiveState
 from mechanik.mechanism.door import read_only
 from mechanik.solvers.options import NAMES, Options
 from mechanik.spatial.array import Array
-from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, hand_objective, plan
+from mechanik.studio.session.fitting import fitted
+from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, held_at, plan
+from mechanik.studio.session.refusals import said_to_people
 from mechanik.studio.session.setup import Setup, are_alike, grounds, write_bounds_and_rests
 from mechanik.studio.session.state_picture import Moment, StatePicture, status_of
 from mechanik.studio.session.table import Table
+from mechanik.studio.session.ways_out import WaysOut
 
 USUAL: dict[str, Any] = {name: getattr(Options(), name) for name in NAMES if name != "max_seconds"} | {"restarts": 0}
 """Of the options that every method takes; nothing leaps while it is dragged."""
@@ -27,20 +30,6 @@ TICKETS = 32
 """Bits of our own in the tags of the background solver."""
 SETTLE = 0.25
 """Seconds that a hand which lets go is waited for at most."""
-
-
-class WaysOut(NamedTuple):
-    """Who hears what comes of it.
-
-    Attributes:
-        show: takes packed frames, from any thread.
-        heard: takes each state, in the solver's thread.
-        announce: tells pages of the goals of a setup, before the first frame that has them; returns their order.
-    """
-
-    show: Callable[[bytes], None]
-    heard: Callable[[LiveState], None]
-    announce: Callable[[Setup], int]
 
 
 class Stage:
@@ -53,6 +42,7 @@ class Stage:
         held: what a hand has taken.
         latest: the newest state of the solver.
         tag: of the newest hand; the states that answer it carry it on.
+        said: what its method takes otherwise than it is meant, in words; see `fitted`.
     """
 
     setup: Setup
@@ -69,10 +59,11 @@ class Stage:
         self._sequence = count(1)
         self._placed: Array | None = read_only(np.array(q))
         self._is_closed = self._is_muted = False
-        asked = self._asked = plan(setup, table.anatomy.freedoms, None)
-        self.live = Live(
-            table.mechanism, asked.goals, asked.solver, q0=q, lock=asked.lock, rest=asked.rest, **asked.options
-        )
+        self._asked = plan(setup, table.anatomy.freedoms, None)
+        self._shifted: dict[str, Any] = {}  # targets that are newer than those of `_asked`
+        self._fit, self.said = (fit := fitted(self._asked)), fit.said
+        with said_to_people():
+            self.live = Live(table.mechanism, fit.goals, fit.solver, q0=q, lock=fit.lock, rest=fit.rest, **fit.options)
         self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, grounds(setup))
         self.live.subscribe(self._arrived)
         self._aim(None)  # so that its first states carry the tag
@@ -87,7 +78,9 @@ class Stage:
 
     @property
     def asked(self) -> Plan:
-        """What the solver is asked for now."""
+        """What is asked for now; of a method that knows no levels what comes nearest is asked, see `fitted`."""
+        if self._shifted:
+            self._asked, self._shifted = aimed(self._asked, self._shifted), {}
         return self._asked
 
     @property
@@ -103,15 +96,24 @@ class Stage:
         """Whether it stands where the newest state has it: nothing is paused, and nobody has placed it since."""
         return self.running and self._placed is None and self.latest is not None
 
-    def place(self, q: Array, wakes: bool = True) -> None:
-        """Stand at q (nq,) from now on. Without `wakes` it stays there to the bit until something else is asked."""
+    def place(self, q: Array, wakes: bool = True, state: LiveState | None = None) -> None:
+        """Stand at q (nq,) from now on. Without `wakes` it stays there to the bit until something else is asked.
+
+        Args:
+            state: in which the solver had it there, if it did; all who hear of states hear of that one again.
+        """
         self.live.stop()
         self.live.move(q)
         self._aim(None)
         self._placed = read_only(np.array(q, dtype=np.float64))
-        self.show()
         if wakes:
+            self.show()
             self.wake()
+        else:
+            state = LiveState(self._placed, is_at_rest=True) if state is None else state
+            self.latest = state = replace(state, sequence=self.live.state.sequence, tag=self._live_tag)
+            self.show()
+            self._heard(state)
 
     @contextmanager
     def still(self, wakes: bool = True) -> Generator[None]:
@@ -173,12 +175,14 @@ class Stage:
         if setup.bounds != before.bounds or setup.rests != before.rests:
             self._edit(setup, asked)
         elif not changes_the_plan(held, self.held) and asks_the_same(setup, before):
-            self.setup, self.held, self._asked = setup, held, asked
+            self.setup, self.held, self._asked, self._shifted = setup, held, asked, {}
             return
         else:
             self._ask(asked)
         order = None if are_alike(setup.goals, before.goals) else self._announce(setup)
-        self.setup, self.held, self._asked = setup, held, asked
+        self.setup, self.held, self._asked, self._shifted = setup, held, asked, {}
+        if asked.solver == setup.solver:  # and not the one that follows a hand
+            self.said = self._fit.said
         self._repaint(order)
         self._aim(None)
         inside = self.table.mechanism.clamp(self.q) if setup.bounds != before.bounds else self.q
@@ -190,24 +194,28 @@ class Stage:
 
     def retarget(self, setup: Setup, targets: Mapping[str, Any]) -> None:
         """As `apply`, where nothing is new but targets of objectives, which are given by name."""
-        known = {one.name for one in self._asked.goals}
-        targets = {name: target for name, target in targets.items() if name in known}
-        asked = aimed(self._asked, targets)  # raises if one is no target
-        self.setup, self._asked = setup, asked
+        before, self.setup = self.setup, setup
         self._repaint()  # before the solver hears of it: the state that answers shows the goals that it answers
-        if targets:
-            self._aim(asked.targets(targets))
+        new = {one.name: targets[one.name] for one in self._fit.goals if one.name in targets}
+        try:
+            if new:
+                self._aim(self._fit.targets(new))
+        except MechanikError:  # it is no target
+            self.setup = before
+            self._repaint()
+            raise
+        self._shifted |= targets
         self.wake()
-        if not targets or not self.live.running:
+        if not new or not self.live.running:
             self.show()
 
-    def drive(self, value: float) -> None:
-        """The hand has its freedom at that value."""
+    def drive(self, numbers: tuple[float, ...]) -> None:
+        """The hand has its freedom there; see `Held`."""
         assert self.held is not None
-        self.held = replace(self.held, value=value)
-        wanted = hand_objective(self.table.anatomy.freedoms, self.held.number, value)
-        self._asked = replace(self._asked, goals=(*self._asked.goals[:-1], wanted))
-        self._aim(self._asked.targets({wanted.name: dict(wanted.values)}))
+        self.held = replace(self.held, numbers=numbers)
+        self._asked, target = held_at(self.asked, self.table.anatomy.freedoms, self.held)
+        self._fit = self._asked
+        self._aim(self._fit.targets(target))
         self.wake()
         if not self.live.running:
             self.show()
@@ -255,17 +263,7 @@ class Stage:
 
     def _repaint(self, order: int | None = None) -> None:
         riding: Mapping[int, Array] = {} if self.held is None else self.held.riding
-        terrain = self.picture.terrain
-        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in self.setup.goals):
-            terrain = grounds(self.setup)
-        self.picture = replace(
-            self.picture,
-            order=self.picture.order if order is None else order,
-            goals=self.setup.goals,
-            riding=riding,
-            terrain=terrain,
-            anatomy=self.table.anatomy,
-        )
+        self.picture = self.picture.of_setup(self.setup, riding, self.table.anatomy, order)
 
     # ---- inside -----------------------------------------------------------------------------
 
@@ -281,9 +279,11 @@ class Stage:
 
     def _ask(self, asked: Plan) -> None:
         # a background solver keeps what every method takes: what is not given any more is as usual again
-        usual = {name: USUAL[name] for name in self._asked.options if name in USUAL and name not in asked.options}
-        options = {**usual, **asked.options}
-        self.live.set(goals=asked.goals, solver=asked.solver, lock=asked.lock, rest=asked.rest, **options)
+        fit, before = fitted(asked), self._fit
+        usual = {name: USUAL[name] for name in before.options if name in USUAL and name not in fit.options}
+        with said_to_people():
+            self.live.set(goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **usual, **fit.options)
+        self._fit = fit
 
     def _edit(self, setup: Setup, asked: Plan) -> None:
         """Other limits or rests: the mechanism itself changes, or, if that is refused, does not."""
@@ -295,6 +295,6 @@ class Stage:
         except MechanikError:
             with self.live.edit() as mechanism:
                 write_bounds_and_rests(mechanism, table.anatomy.freedoms, before)
-                self._ask(self._asked)
+                self._ask(self.asked)
             raise
         table.refresh()

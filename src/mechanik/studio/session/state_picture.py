@@ -17,6 +17,7 @@ from mechanik.studio.session.goal import Goal
 from mechanik.studio.session.goal_errors import missing
 from mechanik.studio.session.poses import rows_of
 from mechanik.studio.session.riding import ridden
+from mechanik.studio.session.setup import Setup, grounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,16 @@ class StatePicture:
     goals: tuple[Goal, ...] = ()
     riding: Mapping[int, Array] = field(default_factory=dict[int, Array])
     terrain: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
+
+    def of_setup(
+        self, setup: Setup, riding: Mapping[int, Array], anatomy: Anatomy, order: int | None = None
+    ) -> StatePicture:
+        """The same of another setup; of another order if one is given."""
+        terrain = self.terrain
+        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in setup.goals):
+            terrain = grounds(setup)
+        order = self.order if order is None else order
+        return StatePicture(self.revision, order, anatomy, setup.goals, riding, terrain)
 
     def pack(self, q: Array, sequence: int, moment: Moment) -> bytes:
         """A state frame of the mechanism at q (nq,)."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from mechanik.objectives import Terrain
 from mechanik.studio.messages import events
+from mechanik.studio.messages.checks import Value
 from mechanik.studio.messages.events import TerrainInfo
 from mechanik.studio.session.freedoms import freedom_infos
 from mechanik.studio.session.model_info import ball_around, model_info
+from mechanik.studio.session.scene_like import SceneLike
 from mechanik.studio.session.setup import Setup
 
 if TYPE_CHECKING:
@@ -79,20 +84,45 @@ class Telling:
 
     def tell_solving(self) -> None:
         session = cast("Session", self)
-        setup = Setup() if session.stage is None else session.stage.setup
-        session.tell(events.Solving(session.running, setup.solver, dict(setup.options)))
+        setup, said = (Setup(), "") if session.stage is None else (session.stage.setup, session.stage.said)
+        session.tell(events.Solving(session.running, setup.solver, dict(setup.options), said))
 
     def tell_scene(self) -> None:
         session = cast("Session", self)
         scene, terrain = session.scene, None if session.stage is None else session.stage.setup.terrain
         if scene is None:
-            session.tell(events.Scene("", "", "", [], session.curves, terrain_info(terrain), False))
+            session.tell(events.Scene("", "", "", [], list(session.curves), terrain_info(terrain), False))
             return
         ground = terrain_info(terrain)
         told = events.Scene(
-            scene.name, scene.title, scene.about, scene.controls(), session.curves, ground, scene.shows_collisions
+            scene.name, scene.title, scene.about, scene.controls(), list(session.curves), ground, scene.shows_collisions
         )
         session.tell(told)
+
+    @contextmanager
+    def scene_is_told(self) -> Generator[None]:
+        """After what happens inside pages are told what has become of the scene: only the values of its controls if
+        nothing else is new."""
+        session = cast("Session", self)
+        before = self._scene_without_values()
+        yield
+        after = self._scene_without_values()
+        if any(one is not other for one, other in zip(before[:3], after[:3], strict=True)) or before[3] != after[3]:
+            session.tell_scene()
+        if session.scene is not None:
+            session.tell(events.Controls(values_of(session.scene)))
+
+    def _scene_without_values(self) -> tuple[Any, ...]:
+        """The scene, its curves, its ground, and what can be set on its controls."""
+        session = cast("Session", self)
+        scene, terrain = session.scene, None if session.stage is None else session.stage.setup.terrain
+        controls = [] if scene is None else [replace(control, value=0.0) for control in scene.controls()]
+        return scene, session.curves, terrain, controls
+
+
+def values_of(scene: SceneLike) -> dict[str, Value]:
+    """Of its controls, by their names."""
+    return {control.name: control.value for control in scene.controls()}
 
 
 def terrain_info(terrain: Terrain | None) -> TerrainInfo | None:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
 from mechanik.live import LiveState
 
 Watcher = Callable[[LiveState], object]
+Number = tuple[int, int]
+"""Of a state: which background solver of the session it comes from, and its `sequence` there. They only grow."""
 MOST = 256
 """States that wait; of a watcher that is slower than the solver the oldest are dropped."""
 log = logging.getLogger("mechanik.studio")
@@ -23,7 +26,8 @@ class Watchers:
 
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
-        self._states: deque[LiveState] = deque(maxlen=MOST)
+        self._states: deque[tuple[Number, LiveState]] = deque(maxlen=MOST)
+        self._heard: Number = (0, -1)
         self._news = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -43,18 +47,27 @@ class Watchers:
 
         return end
 
-    def put(self, state: LiveState) -> None:
+    def put(self, number: Number, state: LiveState) -> None:
         """A new state; never waits for a watcher."""
-        if self._thread is not None:
-            with self._news:
-                self._states.append(state)
-                self._news.notify()
+        with self._news:
+            if self._thread is None:
+                self._heard = number
+            else:
+                self._states.append((number, state))
+                self._news.notify_all()
+
+    def wait(self, number: Number, seconds: float) -> None:
+        """Until all were called with the state of that number or a newer one, or so long. Not for watchers."""
+        until = time.monotonic() + seconds
+        with self._news:
+            while self._heard < number and not self._is_closed and (left := until - time.monotonic()) > 0:
+                self._news.wait(left)
 
     def close(self) -> None:
         """No further call is begun."""
         with self._news:
             self._is_closed = True
-            self._news.notify()
+            self._news.notify_all()
 
     def _work(self) -> None:
         while True:
@@ -63,7 +76,7 @@ class Watchers:
                     self._news.wait()
                 if self._is_closed:
                     return
-                state, watchers = self._states.popleft(), tuple(self._watchers)
+                (number, state), watchers = self._states.popleft(), tuple(self._watchers)
             for watcher in watchers:
                 try:
                     watcher(state)
@@ -72,3 +85,6 @@ class Watchers:
                     with self._news:
                         if watcher in self._watchers:
                             self._watchers.remove(watcher)
+            with self._news:
+                self._heard = number
+                self._news.notify_all()

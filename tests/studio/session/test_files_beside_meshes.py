@@ -1,0 +1,60 @@
+"""A session gives out what lies beside its meshes by number: from a zip what came along, from a disk what is there."""
+
+from __future__ import annotations
+
+import pytest
+from painted_meshes import BIN, FILES, RED_GREEN, packed
+from session_desk import Desk
+
+from mechanik.errors import MechanikError
+from mechanik.formats import load
+from mechanik.formats.in_memory import load_bytes
+
+
+def beside(desk: Desk) -> list[dict[str, bytes]]:
+    """Of each link's mesh: the files by the names that it has for them."""
+    return [
+        {name: desk.session.mesh(int(at.partition("?")[0].rpartition("/")[2]))[0] for name, at in shape.beside.items()}
+        for link in desk.model.links
+        for shape in link.visuals
+    ]
+
+
+EXPECTED = [
+    {"plate.mtl": FILES["plates/meshes/plate.mtl"], "../pictures/red green.png": RED_GREEN},
+    {"../pictures/red green.png": RED_GREEN},
+    {"../pictures/red%20green.png": RED_GREEN, "plate.bin": BIN},
+]
+
+
+def test_what_came_in_a_zip_is_given_by_number():
+    mechanism, files = load_bytes("plates.zip", packed())
+    with Desk(key="k") as desk:
+        desk.session.open(mechanism, files=files)
+        assert beside(desk) == EXPECTED
+        with pytest.raises(MechanikError):
+            desk.session.mesh(6)
+
+
+def test_what_lies_on_the_disk_is_found_for_a_model_that_was_opened_here_and_for_no_other(tmp_path):
+    for name, data in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    mechanism = load(tmp_path / "plates" / "plates.urdf", packages={"plates": tmp_path / "plates"})
+    with Desk() as desk:
+        desk.session.open(mechanism)
+        assert beside(desk) == EXPECTED
+        desk.session.open(mechanism, files={})
+        assert beside(desk) == [{}, {}, {}]
+
+
+def test_an_address_changes_with_the_content():
+    """Pages keep what they have fetched: a second zip was once shown with the meshes of the first."""
+    found = []
+    for more in (b"", b"\n"):
+        mechanism, files = load_bytes("plates.zip", packed(FILES | {"plates/meshes/plate.obj": b"v 0 0 0" + more}))
+        with Desk(key="k") as desk:
+            desk.session.open(mechanism, files=files)
+            found.append([link.visuals[0].mesh for link in desk.model.links])
+    assert found[0][0] != found[1][0]
+    assert found[0][1:] == found[1][1:]

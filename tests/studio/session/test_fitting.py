@@ -1,0 +1,96 @@
+"""What methods are asked that know no levels or no wishes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import Refused
+from mechanik.solvers import METHODS
+from mechanik.studio.messages.events import Solving
+from mechanik.studio.messages.requests import AddGoal, RemoveGoal, SetFreedom, SetRest, SetSolver, Undo
+from mechanik.studio.session.fitting import STRONGEST, fitted
+from mechanik.studio.session.plan import Plan
+from mechanik.studio.session.refusals import said_to_people, spoken
+
+PANDA = mk.gallery.make("panda")
+
+
+def plan_of(levels: list[int], solver: str = "dls", weight: float = 1.0) -> Plan:
+    goals = [mk.Point("panda_hand", (0, 0, 0), level=k, weight=weight, name=f"{i}") for i, k in enumerate(levels)]
+    return Plan(tuple(goals), solver, (), False, {})
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.floats(0.1, 10.0))
+def test_a_goal_of_a_level_above_counts_more_and_all_stay_within_bounds(levels: list[int], weight: float) -> None:
+    asked = plan_of(levels, weight=weight)
+    fit = fitted(asked)
+    counts = {goal.level: other.weight / weight for goal, other in zip(asked.goals, fit.goals, strict=True)}
+    assert len({goal.level for goal in fit.goals}) == 1
+    assert [counts[level] for level in sorted(counts)] == sorted(set(counts.values()), reverse=True)
+    assert counts[max(counts)] == 1.0
+    assert counts[min(counts)] <= STRONGEST * (1 + 1e-12)
+    assert bool(fit.said) == (len(counts) > 1)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.sampled_from([*METHODS]))
+def test_nothing_but_levels_and_weights_is_different_for_a_method_without_levels(levels: list[int], name: str) -> None:
+    asked = plan_of(levels)
+    for goal, other in zip(asked.goals, fitted(asked, name).goals, strict=True):
+        assert (goal.name, goal.tolerance, goal.angle_tolerance) == (other.name, other.tolerance, other.angle_tolerance)
+        for place in ((0.3, 0.1, 0.5), (1.0, 2.0, 3.0)):
+            here, there = (one.at(place).residual(PANDA, PANDA.q) for one in (goal, other))
+            np.testing.assert_array_equal(here, there)
+        if name == "lm":
+            assert goal is other
+
+
+def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
+    with Desk("panda") as desk:
+        desk.ask(SetRest(0, 0.3))
+        desk.ask(SetSolver("dls", {}))
+        assert desk.last(Solving).said == ""
+        desk.ask(SetSolver("sdls", {}))
+        assert "wishes: they are left out" in desk.last(Solving).said
+        desk.rest()
+        desk.ask(Undo())
+        desk.ask(Undo())
+        desk.ask(Undo())
+        assert desk.last(Solving).said == ""
+
+
+@pytest.mark.parametrize("method", ["jacobian_transpose", "sdls", "adam"])
+def test_loops_stay_shut_without_any_goal_whatever_method_is_chosen(method: str) -> None:
+    with Desk("four_bar") as desk:
+        desk.ask(SetSolver(method, {}))
+        for goal in desk.session.goals:
+            desk.ask(RemoveGoal(goal.number))
+        value = float(desk.rest().values[0])
+        desk.ask(SetFreedom(0, value + 0.3))
+        assert desk.rest().closures.max() < 1e-8
+        assert desk.frame.values[0] == pytest.approx(value + 0.3, abs=1e-8)
+
+
+def test_a_goal_that_the_method_cannot_follow_is_refused_in_words_and_nothing_is_changed() -> None:
+    with Desk("panda") as desk:
+        desk.ask(SetSolver("fabrik", {}))
+        before, q = desk.session.goals, np.array(desk.rest().values)
+        with pytest.raises(Refused, match=r"FABRIK places points .*; choose Levenberg-Marquardt, which can"):
+            desk.ask(AddGoal("look_at", "panda_link4"))
+        assert desk.session.goals is before
+        np.testing.assert_array_equal(desk.rest().values, q)
+
+
+def test_refusals_name_goals_and_methods_as_people_know_them() -> None:
+    by_differences = "x by differences knows no bands; solver='gradient_descent' with gradient='analytic' does"
+    assert spoken(by_differences) == "x by differences knows no bands; set its option gradient to analytic"
+    assert spoken("y cannot do <Point 'tool' of link 'hand': [0. 0. 1.]>; solver='lm' does") == (
+        "y cannot do the goal 'tool'; choose Levenberg-Marquardt, which can"
+    )
+    assert spoken("knows none; solver='lm' or 'dls' does") == "knows none; choose Levenberg-Marquardt, which can"
+    with pytest.raises(Refused, match=r"^it is late$"), said_to_people():
+        raise Refused("it is late")
