@@ -32,8 +32,23 @@ FLAGS = (
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
 )
-PATIENCE = 60.0
+PATIENCE = 120.0
 """s; the machine that tests may be busy with other things."""
+RESTS = """(seconds) => new Promise((done) => {
+  const begun = performance.now();
+  if (window.drawnAt === undefined) {
+    window.drawnAt = begun;
+    window.mechanik.view.on("drawn", () => (window.drawnAt = performance.now()));
+  }
+  const look = () => {
+    const now = performance.now();
+    const isOver = now - window.drawnAt > 300 || now - begun > 1000 * seconds;
+    setTimeout(isOver ? done : look, 20);
+  };
+  look();
+})"""
+"""Until nothing was drawn for longer than it takes until a picture at rest is drawn once more, finely; that is a timer
+of the page's own, which has its turn before ours."""
 LINK = re.compile(r"http://[^\s]*token=[\w-]+")
 
 
@@ -115,6 +130,7 @@ class Studio:
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=options.pop("theme", "light"), **options
         )
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         studio = cls(page, urlsplit(link).netloc)
         page.on("pageerror", lambda error: studio.complaints.append(f"page error: {error}"))
@@ -124,6 +140,10 @@ class Studio:
         page.goto(link)
         studio.wait("window.mechanik?.store.welcome")
         return studio
+
+    def reload(self) -> None:
+        self.page.reload()
+        self.wait("window.mechanik?.store.welcome")
 
     def close(self) -> None:
         self.page.context.close()
@@ -196,7 +216,11 @@ class Studio:
         return self.page.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
 
     def still(self, seconds: float = 10.0) -> bytes:
-        """The view, once two pictures in a row agree (or time is up, where something moves by itself)."""
+        """The view, once it is drawn finely and two pictures in a row agree (or time is up, where something moves by
+        itself). From here on it is drawn as finely as now, so that this picture can be compared with later ones."""
+        self.eval("(m.view.quality.isFixed = true)")
+        self.drawn()
+        self.page.evaluate(RESTS, seconds)
         end, last = time.monotonic() + seconds, self.picture()
         while time.monotonic() < end:
             self.page.wait_for_timeout(60)
@@ -218,7 +242,8 @@ class Studio:
     def on_screen(self, point: Sequence[float]) -> tuple[float, float]:
         """Pixels of a point in the world."""
         x, y = self.eval(
-            "(() => { const v = m.view.target.clone().set(...a).project(m.view.camera);"
+            "(() => { m.view.camera.updateMatrixWorld();"  # it may have been moved and not drawn yet
+            " const v = m.view.target.clone().set(...a).project(m.view.camera);"
             " const box = m.view.canvas.getBoundingClientRect();"
             " return [box.left + (v.x + 1) / 2 * box.width, box.top + (1 - v.y) / 2 * box.height]; })()",
             list(point),
@@ -241,7 +266,7 @@ class Studio:
         """A real drag with the mouse, by way of each of the ends; keys are held down all the while."""
         mouse = self.page.mouse
         mouse.move(*start)
-        self.page.wait_for_timeout(30)  # what is under the pointer is looked up when a frame is drawn
+        self.drawn()  # what is under the pointer is looked up when a frame is drawn
         mouse.move(start[0] + 1, start[1])
         mouse.move(*start)
         for key in keys:

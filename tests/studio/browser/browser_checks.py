@@ -61,9 +61,9 @@ def move_goal(studio, number: int, pose) -> dict:
     pose = [float(one) for one in pose]
     studio.ask({"do": "MoveGoal", "goal": number, "pose": pose})
     studio.wait(
-        "m.store.goals.some((g, k) => g.number === a[0] && Math.abs(m.store.frame.goals[9 * k] - a[1]) < 1e-9"
-        " && m.store.frame.isAtRest)",
-        [number, pose[0]],
+        "m.store.frame?.isAtRest && m.store.goals.some((g, k) => g.number === a[0]"
+        " && a[1].slice(0, 3).every((x, n) => Math.abs(m.store.frame.goals[9 * k + n] - x) < 1e-9))",
+        [number, pose],
     )
     return studio.at_rest()
 
@@ -130,6 +130,7 @@ def pixel_of(studio, link: str | None, away: float = 60.0) -> tuple[float, float
     Args:
         away: pixels to keep from the selected goal's handle, which would be taken first.
     """
+    studio.drawn()  # the camera looks from where it was last drawn
     found = {(x, y) for x, y in studio.eval(PLACES, [link, GRID])}
     assert found, f"nothing of {link} is seen"
     chosen = studio.eval("m.store.selection.kind === 'goal' ? m.store.selection.goal : 0")

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from browser_checks import check_shut, choose_goal, goal_row, named, pixel_of, value_of
 
+import mechanik as mk
+
 KINDS = (
     *("point", "pose", "orientation", "axis", "hinge", "surface", "on_line", "on_plane", "look_at", "distance"),
     *("in_box", "in_cone", "in_band"),
@@ -30,6 +32,15 @@ def seen(studio, link: str, at: list[float]) -> tuple[float, float]:
             [link, at],
         )
     )
+
+
+def turned_by(studio, name: str, link: str, joint: str, by: float, at: list[float]) -> tuple[float, float]:
+    """The pixel at which that point of a link will be seen when its joint is `by` (m or rad) farther on."""
+    mechanism, frame = mk.gallery.make(name), studio.frame()
+    freedoms = studio.eval("m.store.model.freedoms.filter((f) => f.leader < 0).map((f) => [f.name, f.value])")
+    values = {freedom: frame["values"][place] for freedom, place in freedoms if freedom not in mechanism.closures}
+    X_world_link = mechanism.pose(link, mechanism.configuration({**values, joint: values[joint] + by}))
+    return studio.on_screen((X_world_link @ [*at, 1.0])[:3])
 
 
 def menu(studio, link: str) -> None:
@@ -80,6 +91,33 @@ def test_a_dragged_link_turns_its_joint_and_the_taken_point_stays_under_the_poin
     studio.page.keyboard.press("Control+z")
     studio.wait("m.store.history.redo")
     assert studio.at_rest()["values"] == before["values"]
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "joint", "by"),
+    [
+        ("panda", "panda_link2", "panda_joint2", -0.25),
+        ("panda", "panda_link4", "panda_joint4", 0.3),
+        ("ur5", "forearm_link", "elbow_joint", 0.3),
+        ("scara", "upper_arm", "shoulder", 0.3),
+        ("scara", "quill", "quill", -0.05),
+        ("planar_2r", "link2", "joint2", -0.4),
+        ("four_bar", "crank", "crank_joint", 0.6),
+    ],
+)
+def test_the_point_of_a_link_that_was_taken_stays_under_the_pointer_where_it_can_go(studio, name, link, joint, by):
+    studio.show("gallery", name)
+    before = studio.at_rest()
+    x, y = pixel_of(studio, link, away=45)
+    at = local(studio, x, y)
+    end = turned_by(studio, name, link, joint, by, at)
+    assert np.hypot(end[0] - x, end[1] - y) > 8, "a drag that can be seen"
+    studio.drag((x, y), end)
+    after = studio.at_rest()
+    there = seen(studio, link, at)
+    assert np.hypot(there[0] - end[0], there[1] - end[1]) < 2
+    assert value_of(studio, joint, after) - value_of(studio, joint, before) == pytest.approx(by, rel=0.1)
+    check_shut(after)
 
 
 def test_a_pinned_hand_holds_while_a_joint_is_moved(studio):

@@ -47,15 +47,14 @@ def test_it_is_as_light_or_dark_as_the_person_likes(open_studio, theme):
     assert studio.eval("document.documentElement.dataset.theme") == other
     brightness[other] = np.median(pixels(studio.still()))
     assert brightness["dark"] < 80 < 150 < brightness["light"]
-    studio.page.reload()
-    studio.wait("m?.store.display.theme === a", other)  # it is remembered
+    studio.reload()
+    assert studio.eval("m.store.display.theme") == other, "it is remembered"
 
 
 def test_after_a_reload_everything_works_anew(open_studio):
     studio = open_studio("gallery", "delta_robot")
     check_drag(studio)
-    studio.page.reload()
-    studio.wait("window.mechanik?.store.welcome")
+    studio.reload()
     assert studio.eval("location.search") == "", "the token is not in the address"
     studio.show("gallery", "panda")
     check_drag(studio)

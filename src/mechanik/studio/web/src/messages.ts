@@ -33,6 +33,12 @@ export interface SetFreedom {
   value: number;
 }
 
+export interface SetTurn {
+  do: "SetTurn";
+  freedom: number;
+  turn: [number, number, number];
+}
+
 export interface SetLimits {
   do: "SetLimits";
   freedom: number;
@@ -158,6 +164,7 @@ export interface SetControl {
   do: "SetControl";
   name: string;
   value: number | boolean | string;
+  is_held?: boolean;
 }
 
 export interface Undo {
@@ -208,6 +215,7 @@ export interface ShapeInfo {
   rgba: [number, number, number, number] | null;
   mesh: string | null;
   ending: string;
+  beside: Record<string, string>;
 }
 
 export interface LinkInfo {
@@ -306,6 +314,7 @@ export interface Solving {
   running: boolean;
   solver: string;
   options: Record<string, number | boolean | string | null>;
+  said: string;
 }
 
 export interface Words {
@@ -331,6 +340,7 @@ export interface CompareRow {
   microseconds: number;
   solved: number;
   refusal: string;
+  said: string;
 }
 
 export interface Comparison {
@@ -426,6 +436,7 @@ export type Asked =
   | ShowLinks
   | GrabFreedom
   | SetFreedom
+  | SetTurn
   | SetLimits
   | SetLocked
   | SetRest

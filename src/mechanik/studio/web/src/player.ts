@@ -176,11 +176,19 @@ export class Player {
 
 /** The model with its meshes as addresses within the page itself. */
 function carried({ model, files = {} }: Motion): Model {
+  const inside = (address: string) => {
+    const content = files[address];
+    return content === undefined ? null : `data:application/octet-stream;base64,${content}`;
+  };
   const links = model.links.map((link) => ({
     ...link,
     visuals: link.visuals.map((shape) => {
-      const content = shape.mesh === null ? undefined : files[shape.mesh];
-      return { ...shape, mesh: content === undefined ? null : `data:application/octet-stream;base64,${content}` };
+      const beside = Object.entries(shape.beside).map(([name, address]) => [name, inside(address)] as const);
+      return {
+        ...shape,
+        mesh: shape.mesh === null ? null : inside(shape.mesh),
+        beside: Object.fromEntries(beside.filter((one): one is [string, string] => one[1] !== null)),
+      };
     }),
   }));
   return { ...model, is: "Model", links, resets_view: true }; // a file carries the fields alone

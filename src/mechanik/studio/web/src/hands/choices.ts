@@ -4,6 +4,7 @@ import type { GoalInfo, Model } from "../messages";
 import { KINDS, goalTitle, whyNot, type GoalKind } from "../panels/goal_words";
 import type { Store } from "../store";
 import type { Hit, View } from "../view/view";
+import { childOf } from "./joint_drag";
 import type { Entry, Group } from "./menu";
 import { linkPose } from "./poses";
 
@@ -12,13 +13,14 @@ export interface Choices {
   groups: Group[];
 }
 
-export function choicesFor(hit: Hit | null, store: Store, view: View): Choices | null {
+/** behind: what is seen past a marker, if that is what `hit` is. */
+export function choicesFor(hit: Hit | null, behind: Hit | null, store: Store, view: View): Choices | null {
   const model = store.model;
   if (model === null) return null;
   if (hit === null) return { title: "View", groups: [{ title: "", entries: forNothing(model, store, view) }] };
   if (hit.kind === "goal") return forGoal(hit.goal, store);
-  if (hit.kind === "freedom") return forFreedom(hit.freedom, model, store);
-  return forLink(hit.link, hit.point, model, store);
+  if (hit.kind === "freedom") return forFreedom(hit.freedom, behind, model, store);
+  return forLink(hit.link, hit.point, moversOf(model, hit.link), model, store);
 }
 
 function forNothing(model: Model, store: Store, view: View): Entry[] {
@@ -32,7 +34,8 @@ function forNothing(model: Model, store: Store, view: View): Entry[] {
   ];
 }
 
-function forLink(link: number, point: Vector3, model: Model, store: Store): Choices | null {
+/** point: of the world, where it was taken; movers: the freedoms that can be locked there. */
+function forLink(link: number, point: Vector3, movers: number[], model: Model, store: Store): Choices | null {
   const info = model.links[link];
   if (info === undefined || store.frame === null) return null;
   const at = linkPose(store.frame, link).toLocal(point);
@@ -64,7 +67,7 @@ function forLink(link: number, point: Vector3, model: Model, store: Store): Choi
         title: "A goal for this point", isGrid: true,
         entries: kindsFor(store, "goal").map((entry) => ({ ...entry, choose: () => add(entry.kind, false) })),
       },
-      { title: "", entries: [...forJoint(moversOf(model, link), model, store), hide(info.name, store)] },
+      { title: "", entries: [...forJoint(movers, model, store), hide(info.name, store)] },
     ],
   };
 }
@@ -101,20 +104,27 @@ function forGoal(number: number, store: Store): Choices | null {
   };
 }
 
-function forFreedom(freedom: number, model: Model, store: Store): Choices | null {
+/** What a marker offers, and below it what the link offers on which it is seen; beside all links, the one it moves. */
+function forFreedom(freedom: number, behind: Hit | null, model: Model, store: Store): Choices | null {
   const info = model.freedoms[freedom];
-  if (info === undefined) return null;
-  return { title: info.name, groups: [{ title: "", entries: forJoint([freedom], model, store) }] };
+  if (info === undefined || store.frame === null) return null;
+  const own: Group = { title: "", entries: forJoint([freedom], model, store) };
+  const child = childOf(model, freedom);
+  const link = behind?.kind === "link" ? behind.link : child;
+  const point = behind?.kind === "link" ? behind.point : linkPose(store.frame, child).position;
+  const [first, ...others] = forLink(link, point, [], model, store)?.groups ?? [];
+  if (first === undefined) return { title: info.name, groups: [own] };
+  return { title: info.name, groups: [own, { ...first, title: model.links[link]!.name }, ...others] };
 }
 
 /** Lock and rest; `movers` are the freedoms meant. */
 function forJoint(movers: number[], model: Model, store: Store): Entry[] {
+  if (movers.length === 0) return [];
   const infos = movers.map((freedom) => ({ freedom, info: model.freedoms[freedom]! }));
   const own = infos.filter(({ info }) => info.leader < 0);
   const single = own.filter(({ info }) => info.kind !== "ball");
   const isLocked = own.length > 0 && own.every(({ info }) => info.locked);
-  const joint = model.joints[infos[0]?.info.joint ?? -1];
-  const name = joint === undefined ? "joint" : joint.name;
+  const name = infos.length === 1 ? infos[0]!.info.name : (model.joints[infos[0]!.info.joint]?.name ?? "joint");
   const rest = (value: (place: number) => number | null): void =>
     single.forEach(({ freedom, info }) => void store.ask({ do: "SetRest", freedom, value: value(info.value) }));
   const entries: Entry[] = [

@@ -1,6 +1,6 @@
 // Everything a person does in the view: the handle, the camera, joints by hand, the menu, keys.
 import type { Store } from "../store";
-import type { View } from "../view/view";
+import type { Hit, View } from "../view/view";
 import { Camera } from "./camera";
 import { choicesFor } from "./choices";
 import { Gizmo, type Mode, type Space } from "./gizmo";
@@ -37,7 +37,7 @@ export class Hands {
     this.camera = new Camera(view, pointing);
     this.gizmo = new Gizmo(view, pointing, store);
     this.pointers = new Pointers(view, pointing, store, this.camera, this.gizmo, {
-      menu: (x, y, hit) => this.openMenu(x, y, hit),
+      menu: (x, y, hit) => this.openMenu(x, y, hit, hit?.kind === "freedom" ? view.pick(x, y, "link") : null),
       changed: () => this.tell("change"),
       snaps: (event) => (event.ctrlKey || event.metaKey) !== this.snaps,
     }, signal);
@@ -115,8 +115,8 @@ export class Hands {
     this.store.select({ kind: "none" });
   }
 
-  private openMenu(x: number, y: number, hit: Parameters<typeof choicesFor>[0]): void {
-    const choices = choicesFor(hit, this.store, this.view);
+  private openMenu(x: number, y: number, hit: Hit | null, behind: Hit | null = null): void {
+    const choices = choicesFor(hit, behind, this.store, this.view);
     if (choices === null) return;
     if (hit?.kind === "link") this.store.select({ kind: "link", link: hit.link });
     if (hit?.kind === "goal") this.store.select({ kind: "goal", goal: hit.goal });

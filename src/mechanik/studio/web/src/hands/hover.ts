@@ -5,7 +5,7 @@ import type { Gizmo } from "./gizmo";
 const SHARE = 3; // after looking for a while, rest so many times as long: large meshes must not eat the time
 
 export class Hover {
-  private asked: { x: number; y: number } | null = null;
+  private asked: { x: number; y: number; shift: boolean } | null = null;
   private restsUntil = 0; // ms
   private shown = "";
 
@@ -14,9 +14,10 @@ export class Hover {
     private readonly gizmo: Gizmo,
   ) {}
 
-  ask(x: number, y: number): void {
+  /** shift: pulls links, so markers before them do not light up. */
+  ask(x: number, y: number, shift: boolean): void {
     const isAsked = this.asked !== null;
-    this.asked = { x, y };
+    this.asked = { x, y, shift };
     if (!isAsked) requestAnimationFrame(() => this.look());
   }
 
@@ -30,9 +31,9 @@ export class Hover {
     this.asked = null;
     if (at === null) return;
     const start = performance.now();
-    if (start < this.restsUntil) return this.ask(at.x, at.y);
+    if (start < this.restsUntil) return this.ask(at.x, at.y, at.shift);
     const isOnHandle = this.gizmo.hover(at.x, at.y);
-    const hit = isOnHandle ? null : this.view.pick(at.x, at.y);
+    const hit = isOnHandle ? null : this.view.pick(at.x, at.y, at.shift ? "link" : "any");
     this.restsUntil = performance.now() + SHARE * (performance.now() - start);
     this.view.canvas.style.cursor = isOnHandle || hit !== null ? "grab" : "";
     this.show(hit);

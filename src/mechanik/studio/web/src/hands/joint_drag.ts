@@ -79,6 +79,11 @@ export function freedomByHand(model: Model, link: number): number | null {
   return null;
 }
 
+/** The link that the joint of a freedom moves; -1 if there is none. */
+export function childOf(model: Model, freedom: number): number {
+  return model.joints[model.freedoms[freedom]?.joint ?? -1]?.child ?? -1;
+}
+
 /** The freedom of a marker, or the one that it follows. */
 export function leadingFreedom(model: Model, freedom: number): number {
   let k = freedom;

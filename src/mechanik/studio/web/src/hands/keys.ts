@@ -81,17 +81,23 @@ function act(event: KeyboardEvent, store: Store, wishes: KeyWishes): boolean {
       return true;
     case "delete":
     case "backspace":
-      return removeSelected(store, wishes);
+      return !(event.target instanceof HTMLInputElement) && removeSelected(store, wishes); // a slider, say
     case " ":
       return !event.repeat && runOrPause(event.target, store);
   }
   return false;
 }
 
+/** Those whose last step back or forth has not been answered yet. */
+const underway = new WeakSet<Store>();
+
 function history(key: string, shift: boolean, store: Store): boolean {
   const back = key === "z" && !shift;
   if (!back && key !== "y" && !(key === "z" && shift)) return false;
-  if (back ? store.history?.undo : store.history?.redo) void store.ask({ do: back ? "Undo" : "Redo" });
+  const isThere = back ? store.history?.undo : store.history?.redo;
+  if (!isThere || underway.has(store)) return true; // a key held down repeats faster than it is answered
+  underway.add(store);
+  void store.ask({ do: back ? "Undo" : "Redo" }).finally(() => underway.delete(store));
   return true;
 }
 

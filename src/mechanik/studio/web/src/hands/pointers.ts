@@ -8,7 +8,7 @@ import { CameraDrag, cameraMotion, Pinch } from "./camera_drag";
 import type { Gizmo } from "./gizmo";
 import type { Gesture } from "./grip";
 import { Hover } from "./hover";
-import { freedomByHand, JointDrag, leadingFreedom, linkByMarker, stands } from "./joint_drag";
+import { childOf, freedomByHand, JointDrag, leadingFreedom, linkByMarker, stands } from "./joint_drag";
 import { PlaneDrag } from "./plane_drag";
 import type { Pointing } from "./pointing";
 
@@ -134,10 +134,10 @@ export class Pointers {
         return { id, button, x, y, hit: null, slack: 0, begin: () => handle };
       }
     }
-    const hit = button === 1 ? null : this.view.pick(x, y);
+    const shift = event.shiftKey;
+    const hit = button === 1 ? null : this.view.pick(x, y, shift ? "link" : "any");
     const plain = this.cameraStyle === "orbit" ? moveCamera : () => null;
     if (button !== 0 || hit === null || this.isFixed(hit)) return { id, button, x, y, hit, slack: CLICK, begin: plain };
-    const shift = event.shiftKey;
     return { id, button, x, y, hit, slack: CLICK, begin: () => this.take(hit, shift, x, y) };
   }
 
@@ -157,11 +157,11 @@ export class Pointers {
     }
     if (hit.kind === "freedom") {
       const freedom = leadingFreedom(model, hit.freedom);
-      const link = linkByMarker(model, freedom);
+      const link = shift ? childOf(model, freedom) : linkByMarker(model, freedom);
       if (link >= 0) return this.takeLink(model, link, hit.point, shift, x, y);
       const drag = JointDrag.begin(store, pointing, freedom, hit.point, x, y);
       if (drag !== null) return drag;
-      const child = model.joints[model.freedoms[freedom]?.joint ?? -1]?.child ?? -1;
+      const child = childOf(model, freedom);
       return child < 0 ? null : PlaneDrag.pull(store, pointing, child, hit.point, x, y);
     }
     return this.takeLink(model, hit.link, hit.point, shift, x, y);
@@ -184,7 +184,7 @@ export class Pointers {
     }
     const press = this.press;
     if (press === null) {
-      if (event.buttons === 0 && event.pointerType !== "touch") this.hover.ask(x, y);
+      if (event.buttons === 0 && event.pointerType !== "touch") this.hover.ask(x, y, event.shiftKey);
       return;
     }
     if (event.pointerId !== press.id || (x === this.last.x && y === this.last.y)) return;

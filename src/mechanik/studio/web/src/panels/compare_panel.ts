@@ -114,7 +114,11 @@ function sheet(rows: CompareRow[]): HTMLElement {
       digits(row.microseconds),
       `${(100 * row.solved).toFixed(0)} %`,
     ];
-    return [el("tr", {}, name, ...cells.map((text) => el("td", {}, text)))];
+    const said = el("td", { class: "quiet", attributes: { colspan: "5" } }, `${capital(row.said)}.`);
+    return [
+      el("tr", {}, name, ...cells.map((text) => el("td", {}, text))),
+      ...(row.said ? [el("tr", { class: "is-said" }, said)] : []),
+    ];
   });
   return el(
     "table",

@@ -6,19 +6,21 @@ import { Slider } from "./slider";
 import type { ControlInfo, SetControl } from "../messages";
 
 type Value = SetControl["value"];
+/** Sets a control; while a slider is held, all that it sets is one step of undo. */
+type SetValue = (value: Value, isHeld?: boolean) => void;
 
 export interface ControlField {
   root: HTMLElement;
   show(value: Value): void;
 }
 
-export function controlField(control: ControlInfo, set: (value: Value) => void): ControlField {
+export function controlField(control: ControlInfo, set: SetValue): ControlField {
   const traits = { test: `control-${control.name}`, label: control.title, title: control.about || control.title };
   switch (control.kind) {
     case "slider":
       return sliderField(control, traits, set);
     case "switch": {
-      const { root, box } = toggle(control.title, control.value === true, traits, set);
+      const { root, box } = toggle(control.title, control.value === true, traits, (value) => set(value));
       return { root, show: (value) => (box.checked = value === true) };
     }
     case "choice": {
@@ -26,7 +28,7 @@ export function controlField(control: ControlInfo, set: (value: Value) => void):
         control.choices.map((one) => [one, spoken(one)]),
         String(control.value),
         traits,
-        set,
+        (value) => set(value),
       );
       return { root: line(control.title, control.about, select), show: (value) => (select.value = String(value)) };
     }
@@ -57,7 +59,7 @@ export function controlField(control: ControlInfo, set: (value: Value) => void):
 function sliderField(
   control: ControlInfo,
   traits: { test: string; label: string; title: string },
-  set: (value: Value) => void,
+  set: SetValue,
 ): ControlField {
   const places = control.step >= 1 ? 0 : Math.min(4, Math.max(2, Math.ceil(-Math.log10(control.step || 0.01))));
   const number = el("output", { class: "slider-number" });
@@ -65,7 +67,7 @@ function sliderField(
   let isSent = true;
   const send = paced(() => {
     isSent = true;
-    set(wanted);
+    set(wanted, slider.isHeld);
   }, 33);
   const slider = new Slider(traits, {
     hold: (value) => {
@@ -74,6 +76,7 @@ function sliderField(
       number.textContent = decimals(value, places);
       send();
     },
+    letGo: () => send(), // once more, now that it is not held
   });
   slider.range(control.low, control.high, control.step);
   const show = (value: Value): void => {

@@ -7,10 +7,9 @@ import {
   DIRECTIONS,
   goalTitle,
   kindAbout,
-  KINDS,
+  kindsHere,
   kindTitle,
   SIZES,
-  whyNot,
   WITHOUT_TURN,
   type GoalKind,
 } from "./goal_words";
@@ -136,7 +135,7 @@ export class GoalCard {
         "Kind",
         kindAbout(goal.kind),
         choice(
-          KINDS.filter(([kind]) => kind === goal.kind || !whyNot(kind, store.model)).map(([kind, title]) => [kind, title]),
+          kindsHere(store, goal.kind),
           goal.kind,
           { test: "goal-kind", label: "Kind" },
           (kind) => this.change({ kind: kind as GoalKind }),

@@ -51,7 +51,11 @@ export class GoalNumbers {
     );
     this.quaternion = ["w", "x", "y", "z"].map(
       (name, k) =>
-        new NumberField(units, { label: `quaternion ${name}`, places: 4, test: `goal-q${name}` }, set(3 + k)),
+        new NumberField(
+          units,
+          { quantity: "plain", label: `quaternion ${name}`, places: 4, test: `goal-q${name}` },
+          set(3 + k),
+        ),
     );
     const style = choice(
       [

@@ -1,5 +1,6 @@
 // What goals are called, what else each kind measures, and which directions a pose has.
 import type { GoalInfo, Model } from "../messages";
+import type { Store } from "../store";
 import type { Quantity } from "./units";
 
 export type GoalKind = GoalInfo["kind"];
@@ -58,6 +59,13 @@ export const WITHOUT_TURN: ReadonlySet<GoalKind> = new Set([
   "centre_of_mass",
   "on_terrain",
 ]);
+
+/** The kinds that can be had here, and `kept`, which is had already. */
+export function kindsHere({ model, scene }: Store, kept?: GoalKind): [kind: GoalKind, title: string][] {
+  return KINDS.filter(
+    ([kind]) => kind === kept || (!whyNot(kind, model) && (kind !== "on_terrain" || scene?.terrain)),
+  ).map(([kind, title]) => [kind, title]);
+}
 
 /** Why a mechanism can have no goal of that kind; "": it can. */
 export function whyNot(kind: GoalKind, model: Model | null): string {

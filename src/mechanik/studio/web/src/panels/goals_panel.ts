@@ -1,7 +1,7 @@
 // Goals: what is wanted of which link.
 import { button, choice, el, fill, section } from "./element";
 import { GoalCard } from "./goal_card";
-import { KINDS, whyNot, type GoalKind } from "./goal_words";
+import { kindsHere, type GoalKind } from "./goal_words";
 import { paced } from "./pace";
 import type { Panel } from "./side";
 import type { Units } from "./units";
@@ -14,6 +14,7 @@ export class GoalsPanel implements Panel {
   private cards: GoalCard[] = [];
   private kind: GoalKind = "pose";
   private link = "";
+  private hasGround = false; // when the kinds were offered
 
   constructor(
     private readonly store: Store,
@@ -23,6 +24,9 @@ export class GoalsPanel implements Panel {
     store.on("goals", () => {
       this.build();
       if (this.link === "") this.offer();
+    });
+    store.on("scene", ({ terrain }) => {
+      if (this.link !== "" && this.hasGround !== (terrain !== null)) this.offer();
     });
     store.on("model", () => {
       this.cards = [];
@@ -90,7 +94,9 @@ export class GoalsPanel implements Panel {
     const links = this.store.model?.links ?? [];
     const first = this.store.goals[0]?.link ?? -1;
     this.link = (links[first] ?? links.at(-1))?.name ?? "";
-    if (whyNot(this.kind, this.store.model)) this.kind = "pose";
+    this.hasGround = Boolean(this.store.scene?.terrain);
+    const kinds = kindsHere(this.store);
+    if (!kinds.some(([kind]) => kind === this.kind)) this.kind = "pose";
     fill(
       this.chooser,
       choice(
@@ -100,7 +106,7 @@ export class GoalsPanel implements Panel {
         (link) => (this.link = link),
       ),
       choice(
-        KINDS.filter(([kind]) => !whyNot(kind, this.store.model)).map(([kind, title]) => [kind, title]),
+        kinds,
         this.kind,
         { test: "add-kind", label: "Kind" },
         (kind) => (this.kind = kind as GoalKind),

@@ -1,6 +1,5 @@
 // One freedom of a joint: slider, number, lock; its limits and rest below when they are asked for.
-import { el, iconButton, press, write } from "./element";
-import { decimals } from "./format";
+import { el, iconButton, press } from "./element";
 import { redraw } from "./icons";
 import { NumberField } from "./number_field";
 import { Slider } from "./slider";
@@ -10,7 +9,16 @@ import type { Store } from "../store";
 
 const WITHOUT_LIMITS = { turn: Math.PI, slide: 1, ball: Math.PI } as const;
 
-export class JointRow {
+/** The row of a freedom; one of a ball is in `ball_row.ts`. */
+export interface Row {
+  readonly root: HTMLElement;
+  readonly name: string;
+  change(info: FreedomInfo): void;
+  show(values: Float64Array): void;
+  select(isSelected: boolean): void;
+}
+
+export class JointRow implements Row {
   readonly root: HTMLElement;
   private readonly slider: Slider;
   private readonly value: NumberField;
@@ -19,7 +27,6 @@ export class JointRow {
   private readonly rest: NumberField;
   private readonly lock: HTMLButtonElement;
   private readonly unit = el("span", { class: "unit" });
-  private readonly turn = el("span", { class: "joint-turn" }); // of a ball
   private info: FreedomInfo;
   private last = Number.NaN;
 
@@ -105,7 +112,6 @@ export class JointRow {
       "div",
       { class: `joint is-${info.kind}` },
       head,
-      info.kind === "ball" && this.turn,
       this.slider.root,
       this.value.root,
       this.unit,
@@ -127,7 +133,7 @@ export class JointRow {
       info.upper ?? Math.max(free, (info.lower ?? 0) + 2 * free),
     );
     if (info.lower === null && info.upper === null) this.slider.range(-free, free);
-    const isGiven = info.leader >= 0 || info.kind === "ball";
+    const isGiven = info.leader >= 0;
     this.slider.root.disabled = isGiven || info.locked;
     this.value.disabled = isGiven || info.locked;
     for (const field of [this.lower, this.upper, this.rest]) field.disabled = isGiven;
@@ -144,20 +150,10 @@ export class JointRow {
 
   show(values: Float64Array): void {
     const value = values[this.info.value] ?? 0;
-    if (this.info.kind === "ball") return this.showTurn(values);
     if (value === this.last || this.slider.isHeld) return;
     this.last = value;
     this.slider.show(value);
     this.value.show(value);
-  }
-
-  /** The turn of a ball as a rotation vector, for reading. */
-  private showTurn(values: Float64Array): void {
-    const unit = this.units.of("angle");
-    const parts = ["EX", "EY", "EZ"].map(
-      (name, k) => `${name} ${decimals((values[this.info.value + k] ?? 0) * unit.factor, unit.decimals)} ${unit.name}`,
-    );
-    write(this.turn, parts.join("   "));
   }
 
   select(isSelected: boolean): void {
@@ -178,6 +174,5 @@ function caption(text: string, field: NumberField): HTMLElement {
 function mark(info: FreedomInfo, model: Model): string {
   const leader = model.freedoms[info.leader];
   if (leader) return `follows ${leader.name}`;
-  if (info.kind === "ball") return "ball: drag its link";
   return model.joints[info.joint]?.child === -1 ? "closes a loop" : "";
 }

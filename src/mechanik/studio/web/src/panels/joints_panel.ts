@@ -1,7 +1,8 @@
 // Joints: every freedom with its slider, number, lock, limits and rest.
+import { BallRow } from "./ball_row";
 import { button, choice, el, fill, section, toggle } from "./element";
 import { spoken } from "./format";
-import { JointRow } from "./joint_row";
+import { JointRow, type Row } from "./joint_row";
 import { paced } from "./pace";
 import type { Panel } from "./side";
 import type { Units } from "./units";
@@ -18,7 +19,7 @@ export class JointsPanel implements Panel {
   });
   private readonly places = el("div", { class: "buttons is-wrapping" });
   private readonly list = el("div", { class: "joints" });
-  private rows: JointRow[] = [];
+  private rows: Row[] = [];
 
   constructor(
     private readonly store: Store,
@@ -73,7 +74,10 @@ export class JointsPanel implements Panel {
   private build(): void {
     const model = this.store.model;
     if (!model) return;
-    this.rows = model.freedoms.map((info, k) => new JointRow(this.store, this.units, k, info, model));
+    this.rows = model.freedoms.map((info, k) => {
+      const kind = info.kind === "ball" ? BallRow : JointRow;
+      return new kind(this.store, this.units, k, info, model);
+    });
     fill(this.list, ...this.rows.map((row) => row.root));
     if (this.rows.length === 0) fill(this.list, el("p", { class: "quiet" }, "This mechanism has no joints that move."));
     const names = [...new Set([...model.configurations, "neutral", "random"])];

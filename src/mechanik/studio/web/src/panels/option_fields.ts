@@ -11,6 +11,7 @@ export class OptionFields {
   readonly root = el("div", { class: "options", test: "options" });
   private options: Record<string, Value> = {};
   private method = "";
+  private fields = new Map<string, HTMLInputElement | HTMLSelectElement>();
 
   constructor(private readonly changed: (options: Record<string, Value>) => void) {}
 
@@ -20,13 +21,22 @@ export class OptionFields {
     this.options = { ...options };
     if (isSame || isTyping) return;
     this.method = method?.name ?? "";
-    const fields = (method?.options ?? []).map((option) =>
-      line(titleOf(option), option.about, this.field(option, options[option.name] ?? null)),
-    );
-    fill(this.root, ...(fields.length > 0 ? fields : [el("p", { class: "quiet" }, "This method has no options.")]));
+    this.fields = new Map();
+    const lines = (method?.options ?? []).map((option) => {
+      const field = this.field(option, options[option.name] ?? null);
+      this.fields.set(option.name, field);
+      return line(titleOf(option), option.about, field);
+    });
+    fill(this.root, ...(lines.length > 0 ? lines : [el("p", { class: "quiet" }, "This method has no options.")]));
   }
 
-  private field(option: OptionInfo, value: Value): HTMLElement {
+  /** What was refused is taken back, also in the field that is still typed in. */
+  takeBack(options: Record<string, Value>): void {
+    this.options = { ...options };
+    for (const [name, field] of this.fields) field.value = written(options[name] ?? null);
+  }
+
+  private field(option: OptionInfo, value: Value): HTMLInputElement | HTMLSelectElement {
     const traits = { test: `option-${option.name}`, label: titleOf(option), title: option.about };
     if (option.kind === "switch" || option.kind === "choice") {
       const entries =
@@ -37,14 +47,14 @@ export class OptionFields {
               ["false", "No"],
             ] as const);
       const usual = option.default === null ? "usual" : `usual (${plain(option.default)})`;
-      return choice([["", usual], ...entries], value === null ? "" : String(value), traits, (chosen) => {
+      return choice([["", usual], ...entries], written(value), traits, (chosen) => {
         this.set(option, chosen === "" ? null : option.kind === "switch" ? chosen === "true" : chosen);
       });
     }
     const input = el("input", { ...traits, class: "number" });
     input.type = "text";
     input.placeholder = option.default === null ? "usual" : plain(option.default);
-    input.value = value === null ? "" : String(value);
+    input.value = written(value);
     if (option.kind !== "text") input.inputMode = "decimal";
     input.addEventListener("change", () => {
       const text = input.value.trim();
@@ -64,6 +74,10 @@ export class OptionFields {
     this.options = Object.fromEntries(value === null ? rest : [...rest, [option.name, value]]);
     this.changed(this.options);
   }
+}
+
+function written(value: Value): string {
+  return value === null ? "" : String(value);
 }
 
 function titleOf({ name }: OptionInfo): string {

@@ -33,7 +33,7 @@ export class Panels {
 
   constructor(
     private readonly body: HTMLElement,
-    view: View,
+    private readonly view: View,
     hands: Hands,
     private readonly store: Store,
   ) {
@@ -64,8 +64,9 @@ export class Panels {
       this.help.root,
       upload.curtain,
     );
-    this.start.onChange((isOpen) => body.classList.toggle("has-start", isOpen));
-    body.classList.add("has-start");
+    view.cover.add(this.side.body); // in narrow windows
+    this.start.onChange((isOpen) => this.coverView(isOpen));
+    this.coverView(true);
     store.on("display", () => this.paint());
     store.on("scene", ({ name }) => this.sceneCame(name));
     store.on("model", (model) => {
@@ -95,6 +96,12 @@ export class Panels {
   private turnStart(): void {
     if (this.start.isOpen) this.start.close();
     else this.start.open();
+  }
+
+  /** What the start page hides cannot be reached by Tab either. */
+  private coverView(isCovered: boolean): void {
+    this.body.classList.toggle("has-start", isCovered);
+    this.view.canvas.inert = isCovered;
   }
 
   private sceneCame(name: string): void {

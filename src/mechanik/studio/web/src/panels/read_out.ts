@@ -1,4 +1,5 @@
-// Lines that a scene wants on the screen, over the lower left of the view.
+// Lines that a scene wants on the screen, over the lower left of the view. They are of what is
+// solved, so they leave while a recording plays.
 import { el, write } from "./element";
 import type { Store } from "../store";
 
@@ -6,11 +7,20 @@ export class ReadOut {
   readonly root = el("pre", { class: "read-out", test: "read-out" });
 
   constructor(store: Store) {
-    this.root.hidden = true;
+    let lines: string[] = [];
+    const paint = (): void => {
+      this.root.hidden = lines.length === 0 || store.recording?.state === "playing";
+      write(this.root, lines.join("\n"));
+    };
     store.on("words", ({ read_out }) => {
-      this.root.hidden = read_out.length === 0;
-      write(this.root, read_out.join("\n"));
+      lines = read_out;
+      paint();
     });
-    store.on("model", () => (this.root.hidden = true));
+    store.on("recording", paint);
+    store.on("model", () => {
+      lines = [];
+      paint();
+    });
+    paint();
   }
 }

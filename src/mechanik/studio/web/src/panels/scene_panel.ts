@@ -29,8 +29,8 @@ export class ScenePanel implements Panel {
     this.fields = new Map();
     const groups = new Map<string, HTMLElement[]>();
     for (const control of scene.controls) {
-      const field = controlField(control, (value) => {
-        void this.store.ask({ do: "SetControl", name: control.name, value }).then((isDone) => {
+      const field = controlField(control, (value, isHeld = false) => {
+        void this.store.ask({ do: "SetControl", name: control.name, value, is_held: isHeld }).then((isDone) => {
           if (!isDone) this.paint();
         });
       });

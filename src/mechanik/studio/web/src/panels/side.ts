@@ -12,11 +12,13 @@ interface Tab {
   name: string;
   panel: Panel;
   button: HTMLButtonElement;
+  /** px; how far down its panel was read when it was left. */
+  scroll: number;
 }
 
 export class Side {
   readonly root = el("aside", { class: "side", attributes: { "aria-label": "Panels" } });
-  private readonly body = el("div", { class: "side-body", role: "tabpanel", test: "side" });
+  readonly body = el("div", { class: "side-body", role: "tabpanel", test: "side" });
   private readonly rail = el("nav", { class: "rail", role: "tablist", attributes: { "aria-label": "Panels" } });
   private readonly tabs: Tab[] = [];
   private open: Tab | null = null;
@@ -35,7 +37,7 @@ export class Side {
     panel.root.hidden = true;
     this.body.append(panel.root);
     this.rail.append(button);
-    this.tabs.push({ name, panel, button });
+    this.tabs.push({ name, panel, button, scroll: 0 });
   }
 
   /** Name of the open tab; empty if none is. */
@@ -50,12 +52,15 @@ export class Side {
   show(name: string): void {
     const tab = this.tabs.find((one) => one.name === name);
     if (!tab || tab === this.open) return;
+    this.leave();
     this.open = tab;
     this.paint();
+    this.body.scrollTop = tab.scroll;
     tab.panel.shown?.();
   }
 
   close(): void {
+    this.leave();
     this.open = null;
     this.paint();
   }
@@ -71,6 +76,10 @@ export class Side {
   private toggle(name: string): void {
     if (this.isShown(name)) this.close();
     else this.show(name);
+  }
+
+  private leave(): void {
+    if (this.open) this.open.scroll = this.body.scrollTop;
   }
 
   private paint(): void {

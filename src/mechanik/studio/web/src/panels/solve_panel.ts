@@ -28,6 +28,7 @@ export class SolvePanel implements Panel {
     (on) => void this.store.ask({ do: "ShowGhosts", most: on ? GHOSTS : 0 }),
   );
   private readonly ghostWords = el("span", { class: "quiet", test: "ghosts-text" });
+  private readonly said = el("p", { class: "quiet", test: "solver-said" }); // what the method takes otherwise
   private readonly errors: ErrorList;
   private readonly plot: ResidualPlot;
 
@@ -42,7 +43,7 @@ export class SolvePanel implements Panel {
       "m, rad",
     );
     this.root.append(
-      section("", el("div", { class: "buttons" }, this.run, this.step), this.method),
+      section("", el("div", { class: "buttons" }, this.run, this.step), this.method, this.said),
       section("Errors", this.plot.root, legend, this.errors.root),
       section("Other solutions", this.ghosts.root, this.ghostWords),
       section("Options", this.options.root),
@@ -85,7 +86,9 @@ export class SolvePanel implements Panel {
 
   private solve(solver: string, options: Record<string, number | boolean | string | null>): void {
     void this.store.ask({ do: "SetSolver", solver, options }).then((isDone) => {
-      if (!isDone) this.paint(); // the refused choice is taken back
+      if (isDone) return;
+      this.options.takeBack(this.store.solving?.options ?? {});
+      this.paint(); // and so is a refused method
     });
   }
 
@@ -102,6 +105,8 @@ export class SolvePanel implements Panel {
     write(this.run.querySelector("span")!, solving.running ? "Pause" : "Run");
     this.run.title = solving.running ? "Pause (Space)" : "Run (Space)";
     this.step.disabled = solving.running;
+    this.said.hidden = solving.said === "";
+    write(this.said, solving.said && `${capital(solving.said)}.`);
   }
 
   private turn(): void {

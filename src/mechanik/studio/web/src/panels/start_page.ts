@@ -5,6 +5,7 @@ import type { Upload } from "./upload";
 import type { GalleryEntry } from "../messages";
 import type { Store } from "../store";
 
+const HAS_KEYS = matchMedia("(hover: hover)"); // on a touch screen a focused field calls up its keyboard
 const HEADLINES = { scene: "Scenes", gallery: "Mechanisms" } as const;
 
 export class StartPage {
@@ -29,6 +30,7 @@ export class StartPage {
     this.search.addEventListener("input", () => this.paint());
     this.search.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.groups.querySelector<HTMLButtonElement>(".card:not([hidden])")?.click();
+      if (event.key === "Escape" && this.search.value === "") this.close();
     });
     this.root.append(
       el(
@@ -46,7 +48,10 @@ export class StartPage {
         this.groups,
       ),
     );
-    store.on("welcome", () => this.paint());
+    store.on("welcome", () => {
+      this.paint();
+      if (this.store.model === null) this.awaitName();
+    });
     store.on("model", () => this.close());
     upload.onDone(() => this.close());
     this.paint();
@@ -61,17 +66,23 @@ export class StartPage {
     this.search.value = "";
     this.paint();
     for (const listener of this.listeners) listener(true);
-    this.search.focus({ preventScroll: true });
+    this.awaitName();
   }
 
   close(): void {
     if (this.store.model === null) return; // there is nothing behind it
     this.root.hidden = true;
+    this.search.blur(); // keys mean the view again, at once
     for (const listener of this.listeners) listener(false);
   }
 
   onChange(listener: (isOpen: boolean) => void): void {
     this.listeners.push(listener);
+  }
+
+  /** What is typed now is what is searched for. */
+  private awaitName(): void {
+    if (HAS_KEYS.matches) this.search.focus({ preventScroll: true });
   }
 
   private dropArea(): HTMLElement {

@@ -85,6 +85,7 @@ export class StatusBar {
   private rate(): void {
     const since = performance.now() - 1000;
     while (this.arrivals.length > 0 && this.arrivals[0]! < since) this.arrivals.shift();
+    if (this.arrivals.length === 0) write(this.solves, ""); // the last state that came was of a livelier second
     write(this.frames, this.arrivals.length > 0 ? `${counted(this.arrivals.length, "frame")}/s` : "");
   }
 
@@ -107,7 +108,8 @@ export class StatusBar {
     write(this.error, largest(frame));
     write(this.iterations, frame.iterations > 0 ? counted(frame.iterations, "iteration") : "");
     write(this.cost, frame.seconds > 0 ? seconds(frame.seconds) : "");
-    write(this.solves, frame.solvesPerSecond > 0 ? `${counted(Math.round(frame.solvesPerSecond), "solve")}/s` : "");
+    const rate = this.arrivals.length > 0 ? Math.round(frame.solvesPerSecond) : 0;
+    write(this.solves, rate > 0 ? `${counted(rate, "solve")}/s` : "");
     const last = wire.trips.slice(-21).sort((a, b) => a - b);
     write(this.trip, last.length > 0 ? `${digits(last[last.length >> 1]!)} ms round trip` : "");
   }

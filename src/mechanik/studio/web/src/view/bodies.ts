@@ -1,24 +1,28 @@
 // The links: one mesh each, made of all its shapes, moved by the frames.
 import {
-  BufferAttribute,
   Color,
-  EdgesGeometry,
   Group,
   LineSegments,
   Matrix4,
   Mesh,
-  Sphere,
-  Vector3,
   type BufferGeometry,
   type Intersection,
+  type Object3D,
   type Raycaster,
+  type Sphere,
+  type Vector3,
 } from "three";
 import type { Model, ShapeInfo } from "../messages";
 import { bone, holds } from "./bones";
+import { collider, fetchColliders } from "./colliders";
+import { isMany } from "./corners";
+import { ballAround, lowest } from "./extent";
+import { Flock, PICKED } from "./flock";
 import type { Materials } from "./materials";
-import { fetchMesh } from "./meshes";
+import { fetchShape } from "./meshes";
+import { paint } from "./paint";
 import { poseInto } from "./pose";
-import { bare, box, flip, isMany, merged, solid } from "./shapes";
+import { box, merged, solid } from "./shapes";
 import { paletteColour, type Theme } from "./theme";
 
 export interface Body {
@@ -28,6 +32,7 @@ export interface Body {
   glass: Mesh | null;
   collider: Mesh | null;
   rim: Mesh | null;
+  /** Null also where its flock casts it. */
   shadow: Mesh | null;
 }
 
@@ -40,6 +45,9 @@ export class Bodies {
   private hovered = -1;
   private hasBones = false;
   private hasShadows = true;
+  private isGathered = false;
+  private readonly flock: Flock;
+  private withColliders = new WeakSet<Body>();
   private shows = { bodies: true, collisions: false };
 
   /** changed: called when a mesh has come; failed: with a sentence for the person. */
@@ -50,6 +58,7 @@ export class Bodies {
     private readonly failed: (text: string) => void,
   ) {
     this.theme = theme;
+    this.flock = new Flock(materials);
   }
 
   /** Other links; their meshes come as they are fetched. */
@@ -76,12 +85,15 @@ export class Bodies {
   }
 
   pose(links: Float64Array): void {
+    if (!this.isGathered) this.gather();
     const count = Math.min(this.links.length, Math.floor(links.length / 7));
     for (let k = 0; k < count; k++) {
       const object = this.links[k]!.object;
       poseInto(object.matrix, links, 7 * k);
       object.matrixWorldNeedsUpdate = true;
+      this.flock.pose(k, object.matrix, object.visible, k === this.selected || k === this.hovered);
     }
+    this.flock.update();
   }
 
   show(bodies: boolean, collisions: boolean): void {
@@ -91,14 +103,16 @@ export class Bodies {
       body.object.visible = seen;
       if (body.solid) body.solid.visible = bodies;
       if (body.glass) body.glass.visible = bodies;
-      if (collisions && body.collider === null) this.buildCollider(body, k);
+      if (collisions && body.collider === null) void this.buildCollider(body, k);
       if (body.collider) body.collider.visible = collisions;
     });
+    this.flock.show(bodies, this.hasShadows);
   }
 
   castShadows(on: boolean): void {
     this.hasShadows = on;
     for (const body of this.links) if (body.shadow) body.shadow.visible = on;
+    this.flock.show(this.shows.bodies, on);
   }
 
   /** -1: none. */
@@ -127,33 +141,12 @@ export class Bodies {
 
   /** A ball around what is drawn where it stands now, or around one link; null when there is nothing. */
   bounds(link = -1): Sphere | null {
-    const whole = new Sphere().makeEmpty();
-    const part = new Sphere();
-    this.links.forEach((body, k) => {
-      if (link >= 0 ? k !== link : !body.object.visible) return;
-      const geometry = (body.solid ?? body.glass)?.geometry;
-      if (!geometry) return;
-      if (geometry.boundingSphere === null) geometry.computeBoundingSphere();
-      part.copy(geometry.boundingSphere!).applyMatrix4(body.object.matrix);
-      if (whole.isEmpty()) whole.copy(part);
-      else whole.union(part);
-    });
-    return whole.isEmpty() ? null : whole;
+    return ballAround(link < 0 ? this.links.filter(({ object }) => object.visible) : this.links.slice(link, link + 1));
   }
 
   /** The lowest point along `up` of what is drawn. */
   lowest(up: Vector3): number {
-    let low = Infinity;
-    const point = new Vector3();
-    for (const body of this.links) {
-      const places = (body.solid ?? body.glass)?.geometry.getAttribute("position");
-      if (!places) continue;
-      const step = Math.max(1, Math.floor(places.count / 2000));
-      for (let k = 0; k < places.count; k += step) {
-        low = Math.min(low, point.fromBufferAttribute(places, k).applyMatrix4(body.object.matrix).dot(up));
-      }
-    }
-    return low;
+    return lowest(this.links, up);
   }
 
   private async fetch(body: Body, k: number, shapes: ShapeInfo[], model: Model): Promise<void> {
@@ -161,16 +154,14 @@ export class Bodies {
     await Promise.all(
       shapes.map(async (shape) => {
         try {
-          if (shape.mesh === null) throw new Error("the file was not found beside the model");
-          const pieces = await fetchMesh(shape.mesh, shape.ending);
-          const [x = 1, y = x, z = x] = shape.sizes;
+          const pieces = await fetchShape(shape);
           found.set(
             shape,
-            pieces.map((piece) => {
-              const geometry = piece.geometry.clone().scale(x, y, z);
-              if (x * y * z < 0) flip(geometry);
-              const named = shape.rgba === null && piece.colour !== null;
-              return paint(geometry, named ? piece.colour! : this.colour(shape, k), shape.rgba?.[3] ?? piece.opacity);
+            pieces.map(({ geometry, colour, opacity }) => {
+              // what the model says goes before what the file says
+              if (shape.rgba === null && geometry.hasAttribute("color")) return paint(geometry, null, opacity);
+              const named = shape.rgba === null ? colour : null;
+              return paint(geometry, named ?? this.colour(shape, k), shape.rgba?.[3] ?? opacity);
             }),
           );
         } catch (why) {
@@ -198,6 +189,7 @@ export class Bodies {
       old?.removeFromParent();
     }
     body.solid = body.glass = body.rim = body.shadow = null;
+    this.isGathered = false;
     const model = this.model!;
     const visuals = model.links[k]!.visuals;
     const [solids, glasses]: [BufferGeometry[], BufferGeometry[]] = [[], []];
@@ -217,31 +209,47 @@ export class Bodies {
       const thickness = (places.length > 1 ? 0.028 : 0.02) * model.radius;
       solids.push(paint(bone(places, thickness, isMany(model.links.length) ? 8 : 14), new Color(this.theme.bone), 1));
     }
-    if (solids.length > 0) {
-      body.solid = this.add(body, new Mesh(merged(solids), this.materials.body));
-      body.shadow = new Mesh(body.solid.geometry, this.materials.shadow);
-      body.shadow.matrixAutoUpdate = false;
-      body.shadow.frustumCulled = false; // it does not lie where the body is
-      body.shadow.renderOrder = -3;
-      body.shadow.visible = this.hasShadows;
-      body.solid.add(body.shadow);
-    }
+    if (solids.length > 0) body.solid = this.add(body, new Mesh(merged(solids), this.materials.body));
     if (glasses.length > 0) body.glass = this.add(body, new Mesh(merged(glasses), this.materials.glass));
     this.dress(k);
   }
 
-  private buildCollider(body: Body, k: number): void {
-    const parts: BufferGeometry[] = [];
-    const place = new Matrix4();
-    for (const shape of this.model!.links[k]!.collisions) {
-      const own = solid(shape, this.model!);
-      if (own) parts.push(bare(own.applyMatrix4(poseInto(place, shape.pose))));
-    }
-    if (parts.length === 0) return;
-    const mesh = new Mesh(merged(parts), this.materials.collider);
-    mesh.add(new LineSegments(new EdgesGeometry(mesh.geometry, 25), this.materials.colliderEdges));
-    mesh.renderOrder = 2;
-    body.collider = this.add(body, mesh);
+  /** What is drawn together, once all shapes that have come are there. */
+  private gather(): void {
+    this.isGathered = true;
+    this.flock.gather(this.links);
+    this.group.add(this.flock.group);
+    this.links.forEach((body, k) => {
+      body.shadow?.removeFromParent();
+      body.shadow = null;
+      if (body.solid && !this.flock.has(k)) {
+        body.shadow = new Mesh(body.solid.geometry, this.materials.shadow);
+        body.shadow.matrixAutoUpdate = false;
+        body.shadow.frustumCulled = false; // it does not lie where the body is
+        body.shadow.renderOrder = -3;
+        body.solid.add(body.shadow);
+      }
+      this.dress(k);
+    });
+    this.castShadows(this.hasShadows);
+  }
+
+  /** What a link bumps with, once; its meshes come as they are fetched. */
+  private async buildCollider(body: Body, k: number): Promise<void> {
+    if (this.withColliders.has(body)) return;
+    this.withColliders.add(body);
+    const model = this.model!;
+    const put = (mesh: Mesh | null) => {
+      if (mesh === null) return;
+      if (body.collider) throwAway(body.collider);
+      body.collider = this.add(body, mesh);
+    };
+    put(collider(k, model, this.materials, new Map()));
+    const meshes = await fetchColliders(k, model, this.failed);
+    if (this.model !== model || meshes.size === 0) return;
+    put(collider(k, model, this.materials, meshes));
+    this.show(this.shows.bodies, this.shows.collisions);
+    this.changed();
   }
 
   private add(body: Body, mesh: Mesh): Mesh {
@@ -256,6 +264,8 @@ export class Bodies {
     if (!body) return;
     const { selected, hovered, body: plain, rim } = this.materials;
     if (body.solid) body.solid.material = k === this.selected ? selected : k === this.hovered ? hovered : plain;
+    const isAlone = k === this.selected || k === this.hovered || !this.flock.has(k);
+    body.solid?.layers.set(isAlone ? 0 : PICKED);
     body.rim?.removeFromParent();
     body.rim = null;
     if (k === this.selected && body.solid) {
@@ -271,16 +281,7 @@ export class Bodies {
   }
 }
 
-function paint(geometry: BufferGeometry, colour: Color, opacity: number): BufferGeometry {
-  const count = geometry.getAttribute("position").count;
-  const colours = new Float32Array(4 * count);
-  for (let k = 0; k < count; k++) colours.set([colour.r, colour.g, colour.b, opacity], 4 * k);
-  geometry.setAttribute("color", new BufferAttribute(colours, 4));
-  geometry.userData.opacity = opacity;
-  return geometry;
-}
-
-function throwAway(object: Group): void {
+function throwAway(object: Object3D): void {
   object.traverse((part) => {
     if (part instanceof Mesh || part instanceof LineSegments) (part.geometry as BufferGeometry).dispose();
   });

@@ -1,7 +1,7 @@
 // What a link without a body looks like: a rounded bar from joint to joint, a plate where it holds three or more.
 import { BufferAttribute, BufferGeometry, CylinderGeometry, Quaternion, SphereGeometry, Vector3 } from "three";
 import type { Model } from "../messages";
-import { bare, merged } from "./shapes";
+import { ball, merged } from "./shapes";
 
 const Y = new Vector3(0, 1, 0); // three's cylinders stand along it
 
@@ -24,7 +24,7 @@ export function holds(model: Model, link: number): Vector3[] {
 /** The bone of a link in its frame. thickness: radius of a bar at its thick end, m; round: corners of a circle. */
 export function bone(places: Vector3[], thickness: number, round: number): BufferGeometry {
   const origin = places[0]!;
-  if (places.length === 1) return ball(origin, thickness, round);
+  if (places.length === 1) return ballAt(origin, thickness, round);
   if (places.length === 2) return bar(origin, places[1]!, thickness, 0.72 * thickness, round);
   const edge = hull(places);
   const parts =
@@ -33,12 +33,12 @@ export function bone(places: Vector3[], thickness: number, round: number): Buffe
       : rim(edge, thickness, round);
   // a place inside the plate still shows where it is
   if (edge !== null)
-    for (const place of places) if (!edge.includes(place)) parts.push(ball(place, 0.8 * thickness, round));
+    for (const place of places) if (!edge.includes(place)) parts.push(ballAt(place, 0.8 * thickness, round));
   return merged(parts);
 }
 
-function ball(place: Vector3, radius: number, round: number): BufferGeometry {
-  return bare(new SphereGeometry(radius, round, Math.ceil(0.6 * round)).translate(place.x, place.y, place.z));
+function ballAt(place: Vector3, radius: number, round: number): BufferGeometry {
+  return ball(radius, round).translate(place.x, place.y, place.z);
 }
 
 /** A bar with half a ball at each end, thick at `a`. */

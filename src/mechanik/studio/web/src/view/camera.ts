@@ -13,6 +13,7 @@ export class Eye {
   /** What the camera looks at. */
   readonly target = new Vector3();
   private aspect = 1;
+  private free = { width: 1, height: 1 }; // of the picture that nothing covers, as shares; from its upper left corner
   private height = 1; // m that are seen of the shorter side at the depth of the target, with a zoom of 1
 
   constructor() {
@@ -21,8 +22,10 @@ export class Eye {
     this.camera.lookAt(this.target);
   }
 
-  resize(aspect: number): void {
+  /** free: shares of the picture, from its upper left corner, that nothing covers; their middle is what is looked at. */
+  resize(aspect: number, free: { width: number; height: number }): void {
     this.aspect = aspect;
+    this.free = free;
     this.fit();
   }
 
@@ -51,7 +54,8 @@ export class Eye {
     if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize(); // up must stay up
     const right = new Vector3(0, 0, 1).cross(back).normalize();
     const up = back.clone().cross(right);
-    const [wide, high] = this.aspect >= 1 ? [this.aspect, 1] : [1, 1 / this.aspect]; // of the shorter side
+    const shorter = Math.min(1, this.aspect); // side of the picture, of its height
+    const [wide, high] = [(this.aspect * this.free.width) / shorter, this.free.height / shorter];
     const balls = [new Sphere(ball.center, ROOM * ball.radius)];
     for (const place of places) balls.push(new Sphere(place, EDGE * ball.radius));
     const isFlat = this.camera instanceof OrthographicCamera;
@@ -92,7 +96,8 @@ export class Eye {
   }
 
   private fit(): void {
-    const { camera, aspect } = this;
+    const { camera, aspect, free } = this;
+    camera.setViewOffset(1, 1, (1 - free.width) / 2, (1 - free.height) / 2, 1, 1);
     if (camera instanceof PerspectiveCamera) {
       camera.aspect = aspect;
       camera.fov = aspect >= 1 ? FIELD : 2 * MathUtils.radToDeg(Math.atan(SLOPE / aspect));

@@ -1,14 +1,15 @@
 // Loops: a quiet dot where two links meet, and a red line across where they do not.
-import { Color, Group, Matrix4, SphereGeometry, Vector3 } from "three";
+import { Color, Group, Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
-import { Overlay } from "./overlay";
+import { discs } from "./discs";
+import type { Overlay } from "./overlay";
 import { poseInto } from "./pose";
 import { Rods } from "./rods";
-import { bare } from "./shapes";
 import type { Theme } from "./theme";
 
 const OPEN = 1e-6; // m or rad
 const LEAST_PIXELS = 26; // so long is the line at least, or a small gap would not be seen
+const DOT_ALPHA = 1.2; // it is to be seen through bodies, too
 
 const matrix = new Matrix4();
 const local = new Matrix4();
@@ -28,10 +29,8 @@ export class Closures {
     this.lines?.overlay.dispose();
     this.model = model;
     const count = model.closures.length;
-    this.dots = new Overlay(bare(new SphereGeometry(1, 12, 8)), Math.max(1, 2 * count));
+    this.dots = discs(2 * count);
     this.lines = new Rods(count);
-    this.dots.count = 2 * count;
-    this.lines.overlay.count = count;
     this.group.add(this.dots.group, this.lines.overlay.group);
   }
 
@@ -52,18 +51,18 @@ export class Closures {
       const isOpen = Math.max(gaps[2 * k] ?? 0, gaps[2 * k + 1] ?? 0) > OPEN;
       colour.setHex(isOpen ? theme.gap : theme.shut);
       const size = (isOpen ? 0.014 : 0.008) * radius;
-      this.dot(2 * k, a, size, isOpen ? 1 : 0.7);
-      this.dot(2 * k + 1, b, size, isOpen ? 1 : 0.7);
+      this.dot(2 * k, a, size);
+      this.dot(2 * k + 1, b, size);
       if (isOpen) stretch(LEAST_PIXELS * pixel(a));
       this.lines!.set(k, a, b, 0.006 * radius, colour, isOpen ? 1 : 0.5);
     });
-    this.dots.update();
-    this.lines.overlay.update();
+    this.dots.items.update();
+    this.lines.overlay.items.update();
   }
 
-  private dot(k: number, place: Vector3, size: number, alpha: number): void {
-    this.dots!.seen.setMatrixAt(k, local.makeScale(size, size, size).setPosition(place));
-    this.dots!.colour(k, colour.r, colour.g, colour.b, alpha);
+  private dot(k: number, place: Vector3, size: number): void {
+    this.dots!.items.setPose(k, local.makeScale(size, size, size).setPosition(place));
+    this.dots!.items.setTint(k, colour.r, colour.g, colour.b, DOT_ALPHA);
   }
 }
 

@@ -1,6 +1,7 @@
 // The shapes of markers and how they follow the freedom's value: each corner says which part it belongs to. Lines are
 // ribbons that always face the eye: two triangles a piece, and as crisp from far away as from near.
 import { BufferAttribute, BufferGeometry } from "three";
+import { DISC_LIGHT, discCorners, discIndex } from "./discs";
 
 // what the shader does with a corner (x, y, z)
 const FIXED = 0; // stays
@@ -15,16 +16,17 @@ const HIGH_END = 8;
 
 /** `range` of each marker: lower, upper, value (in units of the marker), and its stops: 1 the lower, 2 the upper. */
 export const MARKER_VERTEX = `
-  attribute vec4 tint, range;
-  attribute vec2 part; // which, and how opaque
-  attribute float width; // of a ribbon to one side, else 0; then normal is the direction in which it runs
+  attribute vec3 part; // which, how opaque, and how it is laid out: 0 as it is, 1 as a ribbon, 2 as a disc
+  attribute float width; // of a ribbon to one side (normal: the direction in which it runs); of a disc: its radius
   uniform float opacity;
   varying vec4 shade;
+  ${DISC_LIGHT}
   vec3 turned(vec3 p, float angle) {
     float c = cos(angle), s = sin(angle);
     return vec3(c * p.x - s * p.y, s * p.x + c * p.y, p.z);
   }
   void main() {
+    vec4 tint = itemTint(), range = itemRange();
     vec3 p = position;
     vec3 n = normal;
     int which = int(part.x + 0.5);
@@ -42,18 +44,19 @@ export const MARKER_VERTEX = `
     else if (which == ${LOW_END}) { p.z += range.x; shown = hasLow; }
     else if (which == ${HIGH_END}) { p.z += range.y; shown = hasHigh; }
     if (angle != 0.0) { p = turned(p, angle); n = turned(n, angle); }
-    // a sector is seen or not, through a body it would only be mist; and a full turn has none
-    if (part.y < 1.0 && (opacity < 1.0 || range.w == 0.0)) shown = 0.0;
-    mat4 toEye = modelViewMatrix * instanceMatrix;
+    mat4 toEye = modelViewMatrix * itemPose();
     vec4 place = toEye * vec4(p * shown, 1.0);
-    vec3 along = normalize(mat3(toEye) * n);
     float bright = 1.0;
-    if (width != 0.0) {
+    if (part.z == 2.0) {
+      place.xyz += vec3(n.xy, 1.0) * width * length(toEye[0].xyz); // as near as the front of a ball
+      bright = discLight(n.xy);
+    } else if (part.z == 1.0) {
+      vec3 along = normalize(mat3(toEye) * n);
       vec3 look = projectionMatrix[3][3] == 1.0 ? vec3(0.0, 0.0, -1.0) : normalize(place.xyz);
       vec3 across = cross(along, look);
       float size = length(across);
       if (size > 1e-4) place.xyz += across / size * width * shown * length(toEye[0].xyz);
-    } else if (part.y == 1.0) bright = 0.65 + 0.35 * abs(along.z);
+    } else if (part.y == 1.0) bright = 0.65 + 0.35 * abs(normalize(mat3(toEye) * n).z);
     shade = vec4(tint.rgb * bright, tint.a * part.y * opacity);
     gl_Position = projectionMatrix * place;
   }`;
@@ -67,21 +70,12 @@ class Drawing {
   private readonly widths: number[] = [];
   private readonly index: number[] = [];
 
-  /** A patch of `across` by `around` cells; without a normal it is flat and unlit. */
-  patch(
-    part: number,
-    alpha: number,
-    across: number,
-    around: number,
-    surface: (u: number, v: number) => { place: Triple; normal: Triple },
-  ): this {
+  /** Of an arc of radius 1 to its middle. */
+  sector(part: number, alpha: number, pieces: number): this {
     const first = this.widths.length;
-    for (let i = 0; i <= across; i++)
-      for (let j = 0; j <= around; j++) {
-        const { place, normal } = surface(i / across, j / around);
-        this.corner(part, alpha, place, normal, 0);
-      }
-    this.weave(first, across, around);
+    this.corner([part, alpha, 0], [0, 0, 0], [0, 0, 1], 0);
+    for (let i = 0; i <= pieces; i++) this.corner([part, alpha, 0], [i / pieces, 1, 0], [0, 0, 1], 0);
+    for (let i = 1; i <= pieces; i++) this.index.push(first, first + i, first + i + 1);
     return this;
   }
 
@@ -97,9 +91,9 @@ class Drawing {
     for (let i = 0; i <= pieces; i++)
       for (const side of [-1, 1]) {
         const u = i / pieces;
-        this.corner(part, 1, at(u), towards(u), side * width(u));
+        this.corner([part, 1, 1], at(u), towards(u), side * width(u));
       }
-    this.weave(first, pieces, 1);
+    for (let a = first; a < first + 2 * pieces; a += 2) this.index.push(a, a + 2, a + 1, a + 1, a + 2, a + 3);
     return this;
   }
 
@@ -115,20 +109,25 @@ class Drawing {
     );
   }
 
+  /** A disc, and so opaque that through a body it is seen as well as what has two sides. */
   ball(part: number, radius: number): this {
-    return this.patch(part, 1, 4, 7, (u, v) => {
-      const [a, b] = [Math.PI * u, 2 * Math.PI * v];
-      const normal: Triple = [Math.sin(a) * Math.cos(b), Math.sin(a) * Math.sin(b), Math.cos(a)];
-      return { place: normal.map((x) => x * radius) as Triple, normal };
-    });
+    const first = this.widths.length;
+    for (const [x, y] of discCorners(10)) this.corner([part, 1.6, 2], [0, 0, 0], [x, y, 0], radius);
+    this.index.push(...discIndex(10).map((k) => first + k));
+    return this;
   }
 
   /** Along z, its tip at `tip`. */
   cone(part: number, foot: number, tip: number, radius: number): this {
-    return this.patch(part, 1, 1, 7, (u, v) => {
-      const [c, s] = [Math.cos(2 * Math.PI * v), Math.sin(2 * Math.PI * v)];
-      return { place: [radius * (1 - u) * c, radius * (1 - u) * s, foot + (tip - foot) * u], normal: [c, s, 0] };
-    });
+    const first = this.widths.length;
+    const sides = 7;
+    for (let j = 0; j <= sides; j++) {
+      const [c, s] = [Math.cos((2 * Math.PI * j) / sides), Math.sin((2 * Math.PI * j) / sides)];
+      this.corner([part, 1, 0], [radius * c, radius * s, foot], [c, s, 0], 0);
+      this.corner([part, 1, 0], [0, 0, tip], [c, s, 0], 0);
+    }
+    for (let a = first; a < first + 2 * sides; a += 2) this.index.push(a, a + 1, a + 2);
+    return this;
   }
 
   /** Of radius 1, around x, y or z. */
@@ -147,32 +146,27 @@ class Drawing {
     const geometry = new BufferGeometry();
     geometry.setAttribute("position", new BufferAttribute(new Float32Array(this.places), 3));
     geometry.setAttribute("normal", new BufferAttribute(new Float32Array(this.normals), 3));
-    geometry.setAttribute("part", new BufferAttribute(new Float32Array(this.parts), 2));
+    geometry.setAttribute("part", new BufferAttribute(new Float32Array(this.parts), 3));
     geometry.setAttribute("width", new BufferAttribute(new Float32Array(this.widths), 1));
     geometry.setIndex(this.index);
     return geometry;
   }
 
-  private corner(part: number, alpha: number, place: Triple, normal: Triple, width: number): void {
+  /** part: which, how opaque, and how it is laid out, as the shader has it. */
+  private corner(part: Triple, place: Triple, normal: Triple, width: number): void {
     this.places.push(...place);
     this.normals.push(...normal);
-    this.parts.push(part, alpha);
+    this.parts.push(...part);
     this.widths.push(width);
-  }
-
-  private weave(first: number, across: number, around: number): void {
-    for (let i = 0; i < across; i++)
-      for (let j = 0; j < around; j++) {
-        const [a, b] = [first + i * (around + 1) + j, first + (i + 1) * (around + 1) + j];
-        this.index.push(a, b, a + 1, a + 1, b, b + 1);
-      }
   }
 }
 
-/** A ring from limit to limit with its sector, a needle at the value, stops, and a stub of the axis. */
-export function turnMarker(pieces: number): BufferGeometry {
-  return new Drawing()
-    .patch(ARC, 0.16, pieces, 1, (u, v) => ({ place: [u, v, 0], normal: [0, 0, 1] }))
+/** A ring from limit to limit, a needle at the value, a stub of the axis; stops where there are limits, and a sector
+ * between them. */
+export function turnMarker(pieces: number, hasLimits: boolean, hasSector: boolean): BufferGeometry {
+  const drawing = new Drawing();
+  if (hasSector) drawing.sector(ARC, 0.16, pieces);
+  drawing
     .ribbon(
       ARC,
       pieces,
@@ -180,11 +174,10 @@ export function turnMarker(pieces: number): BufferGeometry {
       (u) => [u, 1, 0],
       () => [0, 1, 0],
     )
-    .line(NEEDLE, [0, 0, 0], [1.14, 0, 0], 0.075, 0.035)
-    .line(LOW_STOP, [0.84, 0, 0], [1.18, 0, 0], 0.05)
-    .line(HIGH_STOP, [0.84, 0, 0], [1.18, 0, 0], 0.05)
-    .line(FIXED, [0, 0, -0.45], [0, 0, 0.45], 0.05)
-    .done();
+    .line(NEEDLE, [0, 0, 0], [1.14, 0, 0], 0.075, 0.035);
+  if (hasLimits)
+    for (const stop of [LOW_STOP, HIGH_STOP]) drawing.line(stop, [0.84, 0, 0], [1.18, 0, 0], 0.05);
+  return drawing.line(FIXED, [0, 0, -0.45], [0, 0, 0.45], 0.05).done();
 }
 
 /** A rail from limit to limit with crossed end stops, and on it a carriage with an arrow each way. */

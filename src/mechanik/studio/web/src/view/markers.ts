@@ -1,22 +1,22 @@
 // A marker for each freedom by kind, with its limits: rings that turn, rails that slide, balls; red at a limit.
-import { Color, DynamicDrawUsage, Group, InstancedBufferAttribute, Matrix4, Vector3 } from "three";
+import { Color, Group, Matrix4, Vector3, type BufferGeometry } from "three";
 import type { FreedomInfo, Model } from "../messages";
+import { isMany, pieces } from "./corners";
+import type { Items } from "./items";
 import type { JointFrames } from "./joint_frames";
 import { MARKER_VERTEX, ballMarker, slideMarker, turnMarker } from "./marker_shapes";
 import { Overlay } from "./overlay";
 import { poseInto } from "./pose";
-import { isMany } from "./shapes";
 import type { Theme } from "./theme";
 
-const KINDS = ["turn", "slide", "ball"] as const;
-const SHAPES = { turn: turnMarker, slide: slideMarker, ball: ballMarker };
 const FREE_RAIL = 1.4; // half length of a rail without limits, in sizes of its marker
 const FULL = 2 * Math.PI;
 
-interface Kind {
-  overlay: Overlay;
-  range: InstancedBufferAttribute;
-  freedoms: number[];
+/** What tells how a marker looks, but for what its shader makes of the freedom's numbers. */
+interface Look {
+  kind: FreedomInfo["kind"];
+  pieces: number; // of its circles
+  hasLimits: boolean;
 }
 
 const scaled = new Matrix4();
@@ -26,7 +26,8 @@ const local = new Vector3();
 
 export class Markers {
   readonly group = new Group();
-  private kinds: Kind[] = [];
+  private overlay: Overlay | null = null;
+  private looks = "";
   private sizes: number[] = [];
   private model: Model | null = null;
   private freedoms: FreedomInfo[] = [];
@@ -34,27 +35,14 @@ export class Markers {
   private through = true;
 
   take(model: Model): void {
-    for (const { overlay } of this.kinds) overlay.dispose();
     this.model = model;
-    this.freedoms = model.freedoms;
-    this.kinds = KINDS.flatMap((kind) => {
-      const freedoms = model.freedoms.flatMap((freedom, k) => (freedom.kind === kind ? [k] : []));
-      if (freedoms.length === 0) return [];
-      const geometry = SHAPES[kind](isMany(model.freedoms.length) ? 12 : 28);
-      const range = new InstancedBufferAttribute(new Float32Array(4 * freedoms.length), 4).setUsage(DynamicDrawUsage);
-      geometry.setAttribute("range", range);
-      const overlay = new Overlay(geometry, freedoms.length, MARKER_VERTEX);
-      overlay.count = freedoms.length;
-      overlay.drawThrough(this.through);
-      this.group.add(overlay.group);
-      return [{ overlay, range, freedoms }];
-    });
     this.sizes = model.freedoms.map((freedom) => nested(model, freedom));
+    this.shape(model.freedoms);
   }
 
   drawThrough(on: boolean): void {
     this.through = on;
-    for (const { overlay } of this.kinds) overlay.drawThrough(on);
+    this.overlay?.drawThrough(on);
   }
 
   mark(selected: number, hovered: number): void {
@@ -67,23 +55,18 @@ export class Markers {
   }
 
   update(frames: JointFrames, values: Float64Array, freedoms: FreedomInfo[], scale: number, theme: Theme): void {
-    this.freedoms = freedoms; // limits may have changed
-    if (!this.group.visible || this.model === null) return;
-    for (const { overlay, range, freedoms: numbers } of this.kinds) {
-      numbers.forEach((number, k) => {
-        const freedom = freedoms[number]!;
-        const size = this.sizes[number]! * scale;
-        scaled.copy(frames.frames[number]!);
-        for (let e = 0; e < 12; e++) scaled.elements[e]! *= size;
-        overlay.seen.setMatrixAt(k, scaled);
-        const value = values[freedom.value] ?? 0;
-        writeRange(range, k, freedom, value, size, this.model!.radius);
-        this.paint(colour, number, freedom, value, theme);
-        overlay.colour(k, colour.r, colour.g, colour.b, freedom.locked || freedom.leader >= 0 ? 0.6 : 0.95);
-      });
-      range.needsUpdate = true;
-      overlay.update();
-    }
+    if (freedoms !== this.freedoms) this.shape(freedoms); // limits may have changed
+    const items = this.overlay?.items;
+    if (!this.group.visible || this.model === null || items === undefined) return;
+    freedoms.forEach((freedom, k) => {
+      const size = this.sizes[k]! * scale;
+      const value = values[freedom.value] ?? 0;
+      items.setPose(k, frames.frames[k]!, size);
+      writeRange(items, k, freedom, value, size, this.model!.radius);
+      this.paint(colour, k, freedom, value, theme);
+      items.setTint(k, colour.r, colour.g, colour.b, freedom.locked || freedom.leader >= 0 ? 0.6 : 0.95);
+    });
+    items.update();
   }
 
   /** Places on the marker that a pointer may take, in the world; told one after the other. */
@@ -113,6 +96,28 @@ export class Markers {
     }
   }
 
+  /** New shapes, if other ones are needed than those that are there. */
+  private shape(freedoms: FreedomInfo[]): void {
+    this.freedoms = freedoms;
+    const isPlain = isMany(freedoms.length);
+    const looks = freedoms.map((freedom, k) => lookOf(freedom, this.sizes[k]! / this.model!.radius, isPlain));
+    const written = JSON.stringify(looks);
+    if (written === this.looks) return;
+    this.looks = written;
+    const before = this.overlay;
+    const shapes = new Map<string, [BufferGeometry, BufferGeometry]>();
+    for (const look of looks) if (!shapes.has(JSON.stringify(look))) shapes.set(JSON.stringify(look), shapesOf(look));
+    const all = looks.map((look) => shapes.get(JSON.stringify(look))!);
+    this.overlay = new Overlay(
+      all.map(([seen]) => seen),
+      MARKER_VERTEX,
+      all.map(([, faintly]) => faintly),
+    );
+    this.overlay.drawThrough(this.through);
+    this.group.add(this.overlay.group);
+    before?.dispose(); // only now: the shader that both have is not built again
+  }
+
   private paint(into: Color, number: number, freedom: FreedomInfo, value: number, theme: Theme): void {
     const { selected, hovered } = this.marked;
     if (number === selected) into.setHex(theme.selected);
@@ -122,6 +127,21 @@ export class Markers {
     else if (freedom.leader >= 0) into.setHex(theme.follower);
     else into.setHex(theme[freedom.kind]);
   }
+}
+
+/** share: the marker's size, of the model's radius. */
+function lookOf(freedom: FreedomInfo, share: number, isPlain: boolean): Look {
+  const { kind, lower, upper } = freedom;
+  if (kind === "slide") return { kind, pieces: 0, hasLimits: true };
+  const [low, high] = kind === "turn" ? arc(freedom, 0) : [0, FULL];
+  return { kind, pieces: pieces(share, high - low, isPlain), hasLimits: lower !== null || upper !== null };
+}
+
+/** What is seen of a marker, and what of it through bodies: a sector would only be mist there. */
+function shapesOf({ kind, pieces: count, hasLimits }: Look): [BufferGeometry, BufferGeometry] {
+  if (kind === "turn") return [turnMarker(count, hasLimits, hasLimits), turnMarker(count, hasLimits, false)];
+  const shape = kind === "slide" ? slideMarker() : ballMarker(count);
+  return [shape, shape];
 }
 
 /** Within half a per cent of the range of a limit, or 1e-6 (m or rad) of it. */
@@ -140,7 +160,7 @@ function arc({ lower, upper }: FreedomInfo, value: number): [number, number] {
 
 /** size: of the marker, m; longest: half length that a rail may have, m. */
 function writeRange(
-  range: InstancedBufferAttribute,
+  items: Items,
   k: number,
   freedom: FreedomInfo,
   value: number,
@@ -151,14 +171,14 @@ function writeRange(
   if (freedom.kind === "turn") {
     const [low, high] = arc(freedom, value);
     const isPart = high - low < FULL - 1e-9;
-    range.setXYZW(k, low, high, value, (isPart || lower !== null ? 1 : 0) + (isPart || upper !== null ? 2 : 0));
+    items.setRange(k, low, high, value, (isPart || lower !== null ? 1 : 0) + (isPart || upper !== null ? 2 : 0));
     return;
   }
   const hasLow = lower !== null && value - lower < longest;
   const hasHigh = upper !== null && upper - value < longest;
   const low = hasLow ? lower : value - (lower === null ? FREE_RAIL * size : longest);
   const high = hasHigh ? upper : value + (upper === null ? FREE_RAIL * size : longest);
-  range.setXYZW(k, low / size, high / size, value / size, (hasLow ? 1 : 0) + (hasHigh ? 2 : 0));
+  items.setRange(k, low / size, high / size, value / size, (hasLow ? 1 : 0) + (hasHigh ? 2 : 0));
 }
 
 /** Markers go around the bodies at the joint, as far as there is room; those of one joint fit into one another. */

@@ -16,10 +16,18 @@ import {
   ShaderMaterial,
   Vector3,
 } from "three";
+import { ITEM } from "./items";
 import type { Theme } from "./theme";
 
+// before `main`, and in it; a flock's bodies stand in the world where its items say
+const OWN = `
+  #ifdef IN_FLOCK
+    ${ITEM}
+  #endif`;
 const PLACE = `
-  #ifdef USE_INSTANCING
+  #ifdef IN_FLOCK
+    mat4 toWorld = itemPose();
+  #elif defined(USE_INSTANCING)
     mat4 toWorld = modelMatrix * instanceMatrix;
   #else
     mat4 toWorld = modelMatrix;
@@ -27,6 +35,7 @@ const PLACE = `
   vec4 place = toWorld * vec4(position, 1.0);`;
 
 const LIT = `
+  ${OWN}
   uniform vec3 sky, earth, sun, fill, toSun, toFill, glow, ink;
   uniform float glowing, opacity, wash;
   attribute vec4 color;
@@ -43,6 +52,9 @@ const LIT = `
     vec3 paint = pow(mix(color.rgb, ink, wash), vec3(2.2)); // light adds up before it is written as a screen wants it
     vec3 lit = pow(paint * light + 0.05 * sky * rim + 0.04 * sun * facing * facing, vec3(1.0 / 2.2));
     shade = vec4(mix(lit, glow, glowing * (0.6 + 0.4 * rim)), color.a * opacity);
+    #ifdef IN_FLOCK
+      place.xyz *= itemTint().x; // nowhere, if it is drawn by itself
+    #endif
     gl_Position = projectionMatrix * viewMatrix * place;
   }`;
 
@@ -125,6 +137,7 @@ export class Materials {
       reach: { value: 1 },
     },
     vertexShader: `
+      ${OWN}
       uniform mat4 press;
       uniform vec3 dark, bright, normal3;
       uniform float level, reach;
@@ -137,6 +150,9 @@ export class Materials {
       }`,
     fragmentShader: PLAIN,
   });
+  /** As `body` and `shadow`, for the bodies of many links in one draw. */
+  readonly flock = this.lit({ inFlock: true });
+  readonly flockShadow = inFlock(this.shadow.clone(), this.shadow.uniforms);
 
   constructor() {
     this.ground.depthWrite = true;
@@ -214,6 +230,7 @@ export class Materials {
     wash?: number;
     isGlass?: boolean;
     facesBoth?: boolean;
+    inFlock?: boolean;
   }): ShaderMaterial {
     const uniforms: Record<string, { value: unknown }> = {
       glow: { value: new Color() },
@@ -223,7 +240,7 @@ export class Materials {
       wash: { value: how.wash ?? 0 },
     };
     for (const [name, value] of Object.entries(this.lights)) uniforms[name] = { value };
-    return new ShaderMaterial({
+    const material = new ShaderMaterial({
       uniforms,
       vertexShader: LIT,
       fragmentShader: PLAIN,
@@ -233,5 +250,13 @@ export class Materials {
       blending: NormalBlending,
       side: how.facesBoth ? DoubleSide : FrontSide,
     });
+    return how.inFlock ? inFlock(material, uniforms) : material;
   }
+}
+
+/** Poses come from a flock's items; `uniforms` stay those of whoever changes them. */
+function inFlock(material: ShaderMaterial, uniforms: Record<string, { value: unknown }>): ShaderMaterial {
+  material.defines = { ...material.defines, IN_FLOCK: 1 };
+  material.uniforms = { ...uniforms, items: { value: null } };
+  return material;
 }

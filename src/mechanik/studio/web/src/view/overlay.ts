@@ -1,104 +1,68 @@
 // What is drawn over bodies: plainly where it is seen, and faintly through what is before it if that is wanted.
-import {
-  DoubleSide,
-  DynamicDrawUsage,
-  Group,
-  GreaterDepth,
-  InstancedBufferAttribute,
-  InstancedMesh,
-  ShaderMaterial,
-  type BufferGeometry,
-} from "three";
+import { DoubleSide, Group, GreaterDepth, Mesh, ShaderMaterial, type BufferGeometry } from "three";
+import { ITEM, Items, together } from "./items";
 
 const FAINT = 0.42; // of the opacity, behind a body
 
-/** Many of one shape in two draws. Each has a matrix, a tint (rgba) and whatever the shader wants more. */
+/** Many shapes in two draws. Each has a matrix, a tint (alpha above 1 makes the faint ones less faint) and whatever the
+ * shader wants more. */
 export class Overlay {
   readonly group = new Group();
-  readonly seen: InstancedMesh;
-  readonly tint: InstancedBufferAttribute;
-  private readonly behind: InstancedMesh;
+  readonly items: Items;
+  private readonly meshes: Mesh<BufferGeometry, ShaderMaterial>[] = [];
 
-  constructor(
-    geometry: BufferGeometry,
-    readonly most: number,
-    vertexShader: string = PLAIN_VERTEX,
-  ) {
-    this.tint = new InstancedBufferAttribute(new Float32Array(4 * most), 4).setUsage(DynamicDrawUsage);
-    geometry.setAttribute("tint", this.tint);
-    const material = (opacity: number) =>
-      new ShaderMaterial({
-        vertexShader,
-        fragmentShader: FRAGMENT,
-        uniforms: { opacity: { value: opacity } },
-        transparent: true,
-        depthWrite: false,
-        forceSinglePass: true, // three would draw what has two sides twice
-        side: DoubleSide,
-      });
-    this.seen = new InstancedMesh(geometry, material(1), most);
-    const faint = material(FAINT);
+  /** faintly: what is seen of each through bodies, if that is less. */
+  constructor(shapes: BufferGeometry[], vertexShader: string = PLAIN_VERTEX, faintly: BufferGeometry[] = shapes) {
+    this.items = new Items(shapes.length);
+    if (shapes.length === 0) return;
+    const seen = together(shapes);
+    const behind = faintly === shapes ? seen : together(faintly);
+    const faint = this.material(vertexShader, FAINT);
     faint.depthFunc = GreaterDepth;
-    this.behind = new InstancedMesh(geometry, faint, 0);
-    this.behind.instanceMatrix = this.seen.instanceMatrix;
-    this.seen.instanceMatrix.setUsage(DynamicDrawUsage);
-    for (const [order, mesh] of [
-      [3, this.behind],
-      [4, this.seen],
-    ] as const) {
+    this.meshes = [new Mesh(behind, faint), new Mesh(seen, this.material(vertexShader, 1))];
+    this.meshes.forEach((mesh, k) => {
       mesh.frustumCulled = false; // the shader moves it
       mesh.matrixAutoUpdate = false;
-      mesh.renderOrder = order;
+      mesh.renderOrder = 3 + k;
       this.group.add(mesh);
-    }
-    this.count = 0;
-  }
-
-  get count(): number {
-    return this.seen.count;
-  }
-
-  set count(count: number) {
-    this.seen.count = this.behind.count = count;
-    this.seen.visible = count > 0;
+    });
   }
 
   drawThrough(on: boolean): void {
-    this.behind.visible = on;
-  }
-
-  colour(k: number, red: number, green: number, blue: number, alpha: number): void {
-    this.tint.setXYZW(k, red, green, blue, alpha);
-  }
-
-  /** After matrices and tints were written. */
-  update(): void {
-    this.seen.instanceMatrix.needsUpdate = true;
-    this.tint.needsUpdate = true;
+    if (this.meshes[0]) this.meshes[0].visible = on;
   }
 
   dispose(): void {
     this.group.removeFromParent();
-    this.seen.geometry.dispose();
-    (this.seen.material as ShaderMaterial).dispose();
-    (this.behind.material as ShaderMaterial).dispose();
+    this.items.texture.dispose();
+    for (const { geometry, material } of this.meshes) {
+      geometry.dispose();
+      material.dispose();
+    }
+  }
+
+  private material(vertexShader: string, opacity: number): ShaderMaterial {
+    return new ShaderMaterial({
+      vertexShader: ITEM + vertexShader,
+      fragmentShader: FRAGMENT,
+      uniforms: { opacity: { value: opacity }, items: { value: this.items.texture } },
+      transparent: true,
+      depthWrite: false,
+      forceSinglePass: true, // three would draw what has two sides twice
+      side: DoubleSide,
+    });
   }
 }
 
-/** Round things get a little light from the eye, flat ones none: `normal` is zero there. */
-const SHADED = `
-  float roundness(vec3 n, mat3 toEye) {
-    return length(n) < 0.5 ? 1.0 : 0.62 + 0.38 * abs(normalize(toEye * n).z);
-  }`;
-
+/** Round things get a little light from the eye. */
 const PLAIN_VERTEX = `
-  attribute vec4 tint;
   uniform float opacity;
   varying vec4 shade;
-  ${SHADED}
   void main() {
-    mat4 toEye = modelViewMatrix * instanceMatrix;
-    shade = vec4(tint.rgb * roundness(normal, mat3(toEye)), tint.a * opacity);
+    mat4 toEye = modelViewMatrix * itemPose();
+    vec4 tint = itemTint();
+    float bright = 0.62 + 0.38 * abs(normalize(mat3(toEye) * normal).z);
+    shade = vec4(tint.rgb * bright, tint.a * opacity);
     gl_Position = projectionMatrix * toEye * vec4(position, 1.0);
   }`;
 

@@ -1,6 +1,7 @@
 // What is under a pointer: small things within some pixels of it, before bodies.
 import { Raycaster, Vector3, type Camera, type Vector2 } from "three";
 import type { Store } from "../store";
+import { PICKED } from "./flock";
 import type { Hit } from "./hit";
 import type { Stage } from "./stage";
 
@@ -36,15 +37,20 @@ class Nearest<T> {
 }
 
 const raycaster = new Raycaster();
+raycaster.layers.enable(PICKED);
 
-/** Goals come first, then markers of freedoms, then links. pointer: -1 to 1 each way; area: of the picture, px. */
-export function pick(store: Store, stage: Stage, camera: Camera, pointer: Vector2, area: DOMRect): Hit | null {
+/** Goals come first, then markers of freedoms, then links. pointer: -1 to 1 each way; area: of the picture, px;
+ * what: "link" looks past markers where they stand before or in a body. */
+export function pick(
+  store: Store, stage: Stage, camera: Camera, pointer: Vector2, area: DOMRect, what: "any" | "link" = "any",
+): Hit | null {
   raycaster.setFromCamera(pointer, camera);
   const body = stage.bodies.pick(raycaster);
   const near = body === null ? NEAR.marker : NEAR.markerOnBody;
+  const isPast = what === "link" && body !== null;
   const small =
     pickGoal(stage, new Nearest(NEAR.goal, camera, pointer, area)) ??
-    pickFreedom(store, stage, new Nearest(near, camera, pointer, area));
+    (isPast ? null : pickFreedom(store, stage, new Nearest(near, camera, pointer, area)));
   if (small === null) return body === null ? null : { kind: "link", ...body };
   const eye = raycaster.ray.origin;
   const isHidden =

@@ -1,5 +1,5 @@
 // Thin rods between places: lines that have a thickness.
-import { CylinderGeometry, Matrix4, Vector3, type Color } from "three";
+import { CylinderGeometry, Matrix4, Vector3, type BufferGeometry, type Color } from "three";
 import { Overlay } from "./overlay";
 import { bare } from "./shapes";
 
@@ -11,9 +11,9 @@ const matrix = new Matrix4();
 export class Rods {
   readonly overlay: Overlay;
 
-  constructor(most: number) {
-    const rod = new CylinderGeometry(1, 1, 1, 6, 1, true).rotateX(Math.PI / 2).translate(0, 0, 0.5);
-    this.overlay = new Overlay(bare(rod), Math.max(1, most));
+  constructor(count: number) {
+    const rod = bare(new CylinderGeometry(1, 1, 1, 6, 1, true).rotateX(Math.PI / 2).translate(0, 0, 0.5));
+    this.overlay = new Overlay(new Array<BufferGeometry>(count).fill(rod));
   }
 
   /** The k-th rod goes from a to b. */
@@ -26,7 +26,7 @@ export class Rods {
     side.normalize();
     other.copy(along).cross(side).normalize();
     matrix.makeBasis(side.multiplyScalar(radius), other.multiplyScalar(radius), along).setPosition(a);
-    this.overlay.seen.setMatrixAt(k, matrix);
-    this.overlay.colour(k, colour.r, colour.g, colour.b, alpha);
+    this.overlay.items.setPose(k, matrix);
+    this.overlay.items.setTint(k, colour.r, colour.g, colour.b, alpha);
   }
 }

@@ -6,43 +6,42 @@ import {
   CapsuleGeometry,
   CircleGeometry,
   CylinderGeometry,
-  SphereGeometry,
+  IcosahedronGeometry,
 } from "three";
 import { RoundedBoxGeometry } from "three/addons/geometries/RoundedBoxGeometry.js";
-import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
+import { mergeGeometries, mergeVertices } from "three/addons/utils/BufferGeometryUtils.js";
 import type { Model, ShapeInfo } from "../messages";
+import { corners, cuts, isMany } from "./corners";
 
-// corners of a circle: smooth at the size of a page, few enough to draw without a graphics card
-const ROUND = [10, 18, 40] as const;
-const PLAIN = [6, 8, 16] as const; // where there are many
-const MANY = 60; // links or freedoms; each is small in the picture then
-const SMALL = 0.03; // of the model's radius: the first of them
-const LARGE = 0.15; // the last
+const BROKEN = 0.12; // of a cylinder's radius or length: how wide its broken edges are
+const SEEN = 0.006; // of the model's radius: narrower edges would not be seen
 const LEAST = 1e-6; // m; a flat body is drawn as a thin one
-
-/** Whether so many things of a kind are drawn plainly, with few corners. */
-export function isMany(count: number): boolean {
-  return count > MANY;
-}
 
 /** The body in its own frame; null for a mesh, which has to be fetched. */
 export function solid(shape: ShapeInfo, { radius: whole, links }: Model): BufferGeometry | null {
   const [a = 1, b = a, c = a] = shape.sizes.map((size) => Math.max(Math.abs(size), LEAST));
   const isPlain = isMany(links.length);
-  const rounds = isPlain ? PLAIN : ROUND;
-  const round = a < SMALL * whole ? rounds[0] : a > LARGE * whole ? rounds[2] : rounds[1];
+  const round = corners(a / whole, isPlain);
   switch (shape.kind) {
     case "box":
       return isPlain ? bare(new BoxGeometry(a, b, c)) : box(a, b, c);
     case "sphere":
-      return bare(new SphereGeometry(a, round, Math.ceil(0.6 * round)));
-    case "cylinder":
-      return isPlain ? bare(new CylinderGeometry(a, a, b, round).rotateX(Math.PI / 2)) : cylinder(a, b, round);
+      return ball(a, round);
+    case "cylinder": {
+      const isSharp = isPlain || BROKEN * Math.min(a, b) < SEEN * whole;
+      return isSharp ? bare(new CylinderGeometry(a, a, b, round).rotateX(Math.PI / 2)) : cylinder(a, b, round);
+    }
     case "capsule":
-      return bare(new CapsuleGeometry(a, b, isPlain ? 2 : 4, round).rotateX(Math.PI / 2));
+      return bare(new CapsuleGeometry(a, b, Math.round(round / 4.4), round).rotateX(Math.PI / 2));
     case "mesh":
       return null;
   }
+}
+
+/** With triangles of one size everywhere: half as many as between meridians. round: corners of its outline. */
+export function ball(radius: number, round: number): BufferGeometry {
+  const whole = new IcosahedronGeometry(radius, Math.max(1, cuts(round))).deleteAttribute("uv");
+  return bare(mergeVertices(whole, 1e-4 * radius));
 }
 
 export function box(x: number, y: number, z: number): BufferGeometry {
@@ -51,7 +50,7 @@ export function box(x: number, y: number, z: number): BufferGeometry {
 
 /** Along z, with broken edges. */
 export function cylinder(radius: number, length: number, round: number): BufferGeometry {
-  const edge = Math.min(0.12 * radius, 0.12 * length);
+  const edge = BROKEN * Math.min(radius, length);
   const half = length / 2 - edge;
   const parts = [
     new CylinderGeometry(radius, radius, 2 * half, round, 1, true),
@@ -77,6 +76,11 @@ export function bare(geometry: BufferGeometry): BufferGeometry {
   }
   geometry.morphAttributes = {};
   if (!geometry.getAttribute("normal")) geometry.computeVertexNormals();
+  return indexed(geometry);
+}
+
+/** With an index, if it has none: every corner by itself. */
+export function indexed(geometry: BufferGeometry): BufferGeometry {
   if (!geometry.index) {
     const count = geometry.getAttribute("position").count;
     const index = new Uint32Array(count);

@@ -25,7 +25,6 @@ export class Skeleton {
     ].filter((line) => line.link >= 0 && line.to.length() > 1e-4 * model.radius);
     this.thickness = 0.005 * model.radius;
     this.rods = new Rods(this.lines.length);
-    this.rods.overlay.count = this.lines.length;
     this.group.add(this.rods.overlay.group);
   }
 
@@ -42,6 +41,6 @@ export class Skeleton {
       b.copy(to).applyMatrix4(pose);
       this.rods!.set(k, a, b, this.thickness, colour, 0.95);
     });
-    this.rods.overlay.update();
+    this.rods.overlay.items.update();
   }
 }

@@ -12,8 +12,22 @@ export interface Tile {
   area: DOMRect;
 }
 
+/** The tiles as they lie now; none while nothing is compared. */
+export class Tiling {
+  tiles: Tile[] = [];
+  private layout = "";
+
+  /** Lay them for these rows; tells whether they lie differently: mostly only the numbers of the rows are new. */
+  lay(rows: CompareRow[], width: number, height: number): boolean {
+    this.tiles = layTiles(rows, width, height);
+    const before = this.layout;
+    this.layout = JSON.stringify(this.tiles.map(({ row, area }) => [row.title, row.refusal, area]));
+    return this.layout !== before;
+  }
+}
+
 /** The tiles of these rows, as square as the window allows. */
-export function layTiles(rows: CompareRow[], width: number, height: number): Tile[] {
+function layTiles(rows: CompareRow[], width: number, height: number): Tile[] {
   if (rows.length === 0) return [];
   let columns = 1;
   let best = 0;

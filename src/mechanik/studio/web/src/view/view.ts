@@ -3,6 +3,7 @@ import { LinearSRGBColorSpace, Scene, Sphere, Vector2, Vector3, WebGLRenderer, t
 import type { Model } from "../messages";
 import type { Store } from "../store";
 import { Eye, type Camera } from "./camera";
+import { ALL, Cover } from "./cover";
 import { FirstLook, around, besides } from "./framing";
 import { nameOf, type Hit } from "./hit";
 import { Words } from "./labels";
@@ -11,9 +12,10 @@ import { nameThings } from "./naming";
 import { pick } from "./picking";
 import { toPng, watchLoss } from "./picture";
 import { Quality } from "./quality";
+import { sceneDisplay } from "./scene_display";
 import { Stage } from "./stage";
 import { Still, isSoftware } from "./still";
-import { areaAt, drawTiles, layTiles, titleOf, type Tile } from "./tiles";
+import { Tiling, areaAt, drawTiles, titleOf } from "./tiles";
 
 export type { Camera, Hit };
 
@@ -28,16 +30,16 @@ export class View {
   readonly renderer: WebGLRenderer;
   readonly canvas: HTMLCanvasElement;
   readonly quality: Quality;
+  readonly cover: Cover;
   private readonly still: Still;
   private readonly eye = new Eye();
   private readonly stage: Stage;
   private readonly words: Words;
   private readonly leash: Leash;
   private readonly firstLook = new FirstLook();
+  private readonly tiling = new Tiling();
   private readonly listeners = new Map<Happening, (() => void)[]>();
   private readonly metresPerPixel = (place: Vector3): number => this.eye.metresPerPixel(place, this.area(0).height);
-  private tiles: Tile[] = [];
-  private layout = "";
   private asked = 0;
   private isStale = false; // a frame came and the objects do not stand there yet
   private isNew = false; // no frame of this model was seen
@@ -60,6 +62,7 @@ export class View {
     this.words = new Words(host);
     watchLoss(this.canvas, store, () => this.showAll());
     this.leash = new Leash(this.canvas);
+    this.cover = new Cover(host, () => this.resize());
     new ResizeObserver(() => this.resize()).observe(host);
     this.follow();
     this.showAll();
@@ -84,17 +87,17 @@ export class View {
     if (this.asked === 0) this.asked = requestAnimationFrame(() => this.drawNow());
   }
 
-  /** The nearest thing under the pointer that can be taken: goals, then markers of freedoms, then links. */
-  pick(clientX: number, clientY: number): Hit | null {
+  /** What can be taken under the pointer: goals, then markers of freedoms, then links; "link": past markers there. */
+  pick(clientX: number, clientY: number, what: "any" | "link" = "any"): Hit | null {
     this.settle();
-    return pick(this.store, this.stage, this.camera, this.pointer(clientX, clientY), this.area(0));
+    return pick(this.store, this.stage, this.camera, this.pointer(clientX, clientY), this.area(0), what);
   }
 
   /** Where on the camera's picture the pointer is, -1 to 1 each way; with tiles, on the tile that it is over. */
   pointer(clientX: number, clientY: number, into = new Vector2()): Vector2 {
     const canvas = this.canvas.getBoundingClientRect();
     const [x, y] = [clientX - canvas.left, clientY - canvas.top];
-    const area = areaAt(this.tiles, x, y, canvas.width, canvas.height);
+    const area = areaAt(this.tiling.tiles, x, y, canvas.width, canvas.height);
     return into.set((2 * (x - area.x)) / area.width - 1, 1 - (2 * (y - area.y)) / area.height);
   }
 
@@ -102,8 +105,7 @@ export class View {
   hover(hit: Hit | null): void {
     const isSame = nameOf(hit) === nameOf(this.hovered);
     this.hovered = hit;
-    if (isSame) return;
-    this.mark();
+    if (!isSame) this.mark();
   }
 
   /** Its matrix is the link's pose. */
@@ -144,9 +146,11 @@ export class View {
   /** As finely as it can be drawn, also where moving pictures are coarser. */
   screenshot(): Promise<Blob> {
     this.stage.show(true);
+    this.fitCamera(ALL); // nothing covers it there
     this.prepare();
     this.still.draw(this.render);
     const written = toPng(this.canvas); // takes the pixels now, before they are drawn over
+    this.fitCamera();
     this.showAll();
     return written;
   }
@@ -154,11 +158,8 @@ export class View {
   private follow(): void {
     const { store, stage } = this;
     store.on("model", (model) => this.take(model));
-    store.on("frame", () => this.moved());
-    store.on("layer", () => this.moved());
-    store.on("freedoms", () => this.moved());
-    store.on("shown", () => this.showAll());
-    store.on("display", () => this.showAll());
+    for (const news of ["frame", "layer", "freedoms"] as const) store.on(news, () => this.moved());
+    for (const news of ["shown", "display"] as const) store.on(news, () => this.showAll());
     store.on("selection", () => this.mark());
     store.on("comparison", () => this.layTiles());
     store.on("goals", () => {
@@ -170,16 +171,11 @@ export class View {
       stage.takeGhosts();
       this.draw();
     });
-    let scene = "";
-    store.on("scene", ({ name, shows_collisions: collisions }) => {
+    const beginsToShow = sceneDisplay(store);
+    store.on("scene", (scene) => {
       stage.takeScene();
       this.firstLook.add();
-      // as the scene begins, not kept for other times: `store.show` would
-      if (name !== scene && collisions !== store.display.collisions) {
-        store.display = { ...store.display, collisions };
-        store.emit("display", store.display);
-      } else this.showAll();
-      scene = name;
+      if (!beginsToShow(scene)) this.showAll();
     });
   }
 
@@ -226,8 +222,7 @@ export class View {
   }
 
   private frame(ball: Sphere, from?: Vector3, hasMore = true): void {
-    const more = hasMore ? besides(ball, this.stage.goals, this.store.scene?.curves ?? []) : [];
-    this.eye.frame(ball, from, more);
+    this.eye.frame(ball, from, hasMore ? besides(ball, this.stage.goals, this.store.scene?.curves ?? []) : []);
     this.tell("framed");
     this.draw();
   }
@@ -245,22 +240,19 @@ export class View {
   }
 
   private layTiles(): void {
-    this.tiles = layTiles(this.store.comparison?.rows ?? [], this.host.clientWidth, this.host.clientHeight);
-    const layout = JSON.stringify(this.tiles.map(({ row, area }) => [row.title, row.refusal, area]));
-    if (layout === this.layout) return; // rows come often, and mostly only their numbers are new
-    this.layout = layout;
-    this.words.setTitles(this.tiles.map(titleOf));
+    if (!this.tiling.lay(this.store.comparison?.rows ?? [], ...this.cover.freePixels)) return;
+    this.words.setTitles(this.tiling.tiles.map(titleOf));
     this.fitCamera();
     this.moved();
   }
 
-  private fitCamera(): void {
+  private fitCamera(free = this.tiling.tiles.length > 0 ? ALL : this.cover.free): void {
     const { width, height } = this.area(0);
-    this.eye.resize(width / height);
+    this.eye.resize(width / height, free);
   }
 
   private area(tile: number): DOMRect {
-    return this.tiles[tile]?.area ?? new DOMRect(0, 0, this.host.clientWidth, this.host.clientHeight);
+    return this.tiling.tiles[tile]?.area ?? new DOMRect(0, 0, this.host.clientWidth, this.host.clientHeight);
   }
 
   private resize(): void {
@@ -290,10 +282,10 @@ export class View {
   }
 
   private readonly render = (): void => {
-    const { store, stage, renderer } = this;
+    const [{ store, stage, renderer }, { tiles }] = [this, this.tiling];
     const draw = () => renderer.render(this.scene, this.camera);
-    if (this.tiles.length === 0) return draw();
-    drawTiles(renderer, this.tiles, stage.theme, (row) => {
+    if (tiles.length === 0) return draw();
+    drawTiles(renderer, tiles, stage.theme, (row) => {
       const frame = store.layers.get(row.layer);
       if (frame === undefined || row.refusal !== "") return renderer.clear();
       stage.pose(frame, this.metresPerPixel);

@@ -1,6 +1,7 @@
 // The connection to the session: requests with answers, events, state frames, and hands of which one is on its way.
 import { HAND_FREEDOM, HAND_GOAL, HAND_NUMBERS, type Asked, type Told } from "../messages";
 import { readFrame, type Frame } from "./frame";
+import { keepKey, keptKey } from "./kept_key";
 
 const TRIES = 20; // a second apart, to have the session again after the connection was lost
 const PATIENCE = 250; // ms after which a hand that was not answered is given up, so that a lost one blocks nothing
@@ -21,7 +22,7 @@ export class Wire {
   private inFlight: { tag: number; sent: number } | null = null;
   private newest: number[] | null = null;
   private timer = 0;
-  private session = "";
+  private session = keptKey();
   private triesLeft = 0;
 
   constructor(private readonly listener: Listener) {}
@@ -54,9 +55,9 @@ export class Wire {
     this.hold(HAND_GOAL, goal, pose);
   }
 
-  /** Where the hand holds a freedom, m or rad. */
-  holdFreedom(freedom: number, value: number): void {
-    this.hold(HAND_FREEDOM, freedom, [value]);
+  /** Where the hand holds a freedom: m or rad, or the three numbers of a ball's rotation vector. */
+  holdFreedom(freedom: number, ...numbers: readonly number[]): void {
+    this.hold(HAND_FREEDOM, freedom, numbers);
   }
 
   /** Tag of the last hand that was sent; a state whose tag is as high has seen it. */
@@ -102,6 +103,7 @@ export class Wire {
   private told(event: Told): void {
     if (event.is === "Welcome") {
       this.session = event.session;
+      keepKey(event.session);
       this.triesLeft = TRIES;
     }
     if (event.is === "Done" || event.is === "Refused") {

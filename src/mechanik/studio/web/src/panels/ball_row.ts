@@ -1,0 +1,140 @@
+// A ball joint: three sliders and numbers for its turn, a rotation vector in the joint's frame, and one lock for all.
+import { el, iconButton, press } from "./element";
+import { redraw } from "./icons";
+import type { Row } from "./joint_row";
+import { NumberField } from "./number_field";
+import { Slider } from "./slider";
+import type { Units } from "./units";
+import type { FreedomInfo, Model } from "../messages";
+import type { Store } from "../store";
+
+const AXES = ["EX", "EY", "EZ"] as const;
+
+interface Line {
+  slider: Slider;
+  value: NumberField;
+  unit: HTMLElement;
+}
+
+export class BallRow implements Row {
+  readonly root: HTMLElement;
+  private readonly lines: Line[];
+  private readonly lock: HTMLButtonElement;
+  private readonly turn: [number, number, number] = [0, 0, 0]; // as it was shown last, or as a hand has it
+  private readonly isClosing: boolean; // it has no numbers of its own
+  private readonly isAlone: boolean; // one that slides as well can be locked only as a whole
+
+  constructor(
+    private readonly store: Store,
+    private readonly units: Units,
+    readonly number: number,
+    private info: FreedomInfo,
+    model: Model,
+  ) {
+    const joint = model.joints[info.joint];
+    this.isClosing = joint?.child === -1;
+    this.isAlone = (joint?.freedoms.length ?? 1) === 1;
+    this.lines = AXES.map((axis, k) => this.line(axis, k));
+    this.lock = iconButton("unlock", `Lock ${info.name}`, {
+      test: `lock-${info.name}`,
+      click: () => void store.ask({ do: "SetLocked", freedom: number, locked: !this.info.locked }),
+    });
+    const name = el(
+      "button",
+      {
+        class: "joint-name",
+        title: info.name,
+        test: `joint-${info.name}`,
+        click: () => store.select({ kind: "freedom", freedom: number }),
+      },
+      info.name,
+    );
+    name.type = "button";
+    const mark = el("span", { class: "joint-mark" }, this.isClosing ? "closes a loop" : "ball");
+    this.root = el(
+      "div",
+      { class: "joint is-ball" },
+      el("div", { class: "joint-head" }, name, mark, this.lock),
+      ...this.lines.map(({ slider, value, unit }, k) =>
+        el(
+          "div",
+          { class: "ball-line" },
+          el("span", { class: "ball-axis" }, AXES[k] ?? ""),
+          slider.root,
+          value.root,
+          unit,
+        ),
+      ),
+    );
+    this.change(info);
+  }
+
+  get name(): string {
+    return this.info.name;
+  }
+
+  /** Another lock, or other units. */
+  change(info: FreedomInfo): void {
+    this.info = info;
+    for (const { slider, value, unit } of this.lines) {
+      slider.root.disabled = value.disabled = this.isClosing || info.locked;
+      unit.textContent = this.units.of("angle").name;
+    }
+    this.lock.disabled = this.isClosing || !this.isAlone;
+    redraw(this.lock, info.locked ? "lock" : "unlock");
+    press(this.lock, info.locked);
+    this.root.classList.toggle("is-given", this.isClosing);
+    this.write();
+  }
+
+  show(values: Float64Array): void {
+    if (this.lines.some(({ slider }) => slider.isHeld)) return;
+    const shown = AXES.map((_, k) => values[this.info.value + k] ?? 0);
+    if (shown.every((value, k) => value === this.turn[k])) return;
+    shown.forEach((value, k) => (this.turn[k] = value));
+    this.write();
+  }
+
+  select(isSelected: boolean): void {
+    this.root.classList.toggle("is-selected", isSelected);
+  }
+
+  private line(axis: string, k: number): Line {
+    const { store, number, info } = this;
+    const value = new NumberField(
+      this.units,
+      { quantity: "angle", label: `${axis} of ${info.name}`, test: `value-${info.name}-${axis}` },
+      (typed) => typed !== null && void this.put(k, typed),
+    );
+    const slider = new Slider(
+      { label: `${axis} of ${info.name}`, test: `slider-${info.name}-${axis}` },
+      {
+        take: () => void store.ask({ do: "GrabFreedom", freedom: number }),
+        hold: (angle) => {
+          this.turn[k] = angle;
+          store.wire.holdFreedom(number, ...this.turn);
+          value.show(angle);
+        },
+        letGo: () => {
+          store.wire.flush();
+          void store.ask({ do: "Release" });
+        },
+      },
+    );
+    slider.range(-Math.PI, Math.PI);
+    return { slider, value, unit: el("span", { class: "unit" }) };
+  }
+
+  private async put(k: number, angle: number): Promise<void> {
+    const turn: [number, number, number] = [...this.turn];
+    turn[k] = angle;
+    if (!(await this.store.ask({ do: "SetTurn", freedom: this.number, turn }))) this.write(); // what was refused goes
+  }
+
+  private write(): void {
+    this.lines.forEach(({ slider, value }, k) => {
+      slider.show(this.turn[k] ?? 0);
+      value.show(this.turn[k] ?? 0);
+    });
+  }
+}
