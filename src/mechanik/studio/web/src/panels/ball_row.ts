@@ -10,6 +10,8 @@ import type { Store } from "../store";
 
 const AXES = ["EX", "EY", "EZ"] as const;
 
+type Turn = [number, number, number];
+
 interface Line {
   slider: Slider;
   value: NumberField;
@@ -20,7 +22,8 @@ export class BallRow implements Row {
   readonly root: HTMLElement;
   private readonly lines: Line[];
   private readonly lock: HTMLButtonElement;
-  private readonly turn: [number, number, number] = [0, 0, 0]; // as it was shown last, or as a hand has it
+  private readonly turn: Turn = [0, 0, 0]; // as it was shown last, or as a hand has it
+  private asked: Turn | null = null; // what is on its way
   private readonly isClosing: boolean; // it has no numbers of its own
   private readonly isAlone: boolean; // one that slides as well can be locked only as a whole
 
@@ -89,10 +92,7 @@ export class BallRow implements Row {
 
   show(values: Float64Array): void {
     if (this.lines.some(({ slider }) => slider.isHeld)) return;
-    const shown = AXES.map((_, k) => values[this.info.value + k] ?? 0);
-    if (shown.every((value, k) => value === this.turn[k])) return;
-    shown.forEach((value, k) => (this.turn[k] = value));
-    this.write();
+    if (this.read(values)) this.write();
   }
 
   select(isSelected: boolean): void {
@@ -109,7 +109,10 @@ export class BallRow implements Row {
     const slider = new Slider(
       { label: `${axis} of ${info.name}`, test: `slider-${info.name}-${axis}` },
       {
-        take: () => void store.ask({ do: "GrabFreedom", freedom: number }),
+        take: () => {
+          this.catchUp();
+          void store.ask({ do: "GrabFreedom", freedom: number });
+        },
         hold: (angle) => {
           this.turn[k] = angle;
           store.wire.holdFreedom(number, ...this.turn);
@@ -126,9 +129,26 @@ export class BallRow implements Row {
   }
 
   private async put(k: number, angle: number): Promise<void> {
-    const turn: [number, number, number] = [...this.turn];
+    this.catchUp();
+    const turn: Turn = [...(this.asked ?? this.turn)];
     turn[k] = angle;
-    if (!(await this.store.ask({ do: "SetTurn", freedom: this.number, turn }))) this.write(); // what was refused goes
+    this.asked = turn;
+    const isTaken = await this.store.ask({ do: "SetTurn", freedom: this.number, turn });
+    if (this.asked === turn) this.asked = null;
+    if (!isTaken) this.write(); // what was refused goes
+  }
+
+  /** Frames are shown at a rate that eyes can read; hands go on from the newest one. */
+  private catchUp(): void {
+    if (this.store.frame !== null && this.read(this.store.frame.values)) this.write();
+  }
+
+  /** Whether something is new. */
+  private read(values: Float64Array): boolean {
+    const now = AXES.map((_, k) => values[this.info.value + k] ?? 0);
+    if (now.every((value, k) => value === this.turn[k])) return false;
+    now.forEach((value, k) => (this.turn[k] = value));
+    return true;
   }
 
   private write(): void {
