@@ -1,7 +1,7 @@
 // A ball joint: three sliders and numbers for its turn, a rotation vector in the joint's frame, and one lock for all.
 import { el, iconButton, press } from "./element";
 import { redraw } from "./icons";
-import type { Row } from "./joint_row";
+import { jointHead, type Row } from "./joint_row";
 import { NumberField } from "./number_field";
 import { Slider } from "./slider";
 import type { Units } from "./units";
@@ -42,22 +42,10 @@ export class BallRow implements Row {
       test: `lock-${info.name}`,
       click: () => void store.ask({ do: "SetLocked", freedom: number, locked: !this.info.locked }),
     });
-    const name = el(
-      "button",
-      {
-        class: "joint-name",
-        title: info.name,
-        test: `joint-${info.name}`,
-        click: () => store.select({ kind: "freedom", freedom: number }),
-      },
-      info.name,
-    );
-    name.type = "button";
-    const mark = el("span", { class: "joint-mark" }, this.isClosing ? "closes a loop" : "ball");
     this.root = el(
       "div",
       { class: "joint is-ball" },
-      el("div", { class: "joint-head" }, name, mark, this.lock),
+      jointHead(store, number, info.name, this.isClosing ? "closes a loop" : "ball", this.lock),
       ...this.lines.map(({ slider, value, unit }, k) =>
         el(
           "div",

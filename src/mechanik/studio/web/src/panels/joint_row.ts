@@ -18,6 +18,23 @@ export interface Row {
   select(isSelected: boolean): void;
 }
 
+/** Its name, which selects it, a word on it, and its lock. */
+export function jointHead(
+  store: Store,
+  freedom: number,
+  name: string,
+  mark: string,
+  lock: HTMLButtonElement,
+): HTMLElement {
+  const button = el(
+    "button",
+    { class: "joint-name", title: name, test: `joint-${name}`, click: () => store.select({ kind: "freedom", freedom }) },
+    name,
+  );
+  button.type = "button";
+  return el("div", { class: "joint-head" }, button, el("span", { class: "joint-mark" }, mark), lock);
+}
+
 export class JointRow implements Row {
   readonly root: HTMLElement;
   private readonly slider: Slider;
@@ -83,17 +100,6 @@ export class JointRow implements Row {
       test: `lock-${info.name}`,
       click: () => void this.put({ do: "SetLocked", freedom: number, locked: !this.info.locked }),
     });
-    const name = el(
-      "button",
-      {
-        class: "joint-name",
-        title: info.name,
-        test: `joint-${info.name}`,
-        click: () => store.select({ kind: "freedom", freedom: number }),
-      },
-      info.name,
-    );
-    name.type = "button";
     const limits = el(
       "div",
       { class: "joint-limits" },
@@ -101,13 +107,7 @@ export class JointRow implements Row {
       caption("upper", this.upper),
       caption("rest", this.rest),
     );
-    const head = el(
-      "div",
-      { class: "joint-head" },
-      name,
-      el("span", { class: "joint-mark" }, mark(info, model)),
-      this.lock,
-    );
+    const head = jointHead(store, number, info.name, mark(info, model), this.lock);
     this.root = el(
       "div",
       { class: `joint is-${info.kind}` },
