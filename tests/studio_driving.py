@@ -34,6 +34,7 @@ FLAGS = (
 )
 PATIENCE = 120.0
 """s; the machine that tests may be busy with other things."""
+FRAME = "JSON.stringify(m.store.frame, (key, value) => value instanceof Float64Array ? Array.from(value) : value)"
 RESTS = """(seconds) => new Promise((done) => {
   const begun = performance.now();
   if (window.drawnAt === undefined) {
@@ -190,18 +191,15 @@ class Studio:
 
     def frame(self) -> dict[str, Any]:
         """The last state that came: links (7 each), values, goals (9 each), closures (2 each), header."""
-        text = self.eval(
-            "JSON.stringify(m.store.frame, (key, value) => value instanceof Float64Array ? Array.from(value) : value)"
-        )
-        return json.loads(text)
+        return json.loads(self.eval(FRAME))
 
     def at_rest(self) -> dict[str, Any]:
         """The frame once everything that was sent is answered and nothing moves any more."""
-        self.wait(
+        is_at_rest = (
             "m.store.frame?.isAtRest && m.store.frame.order === m.store.order"
             " && m.store.frame.tag >= m.store.wire.lastTag && m.store.wire.waiting.size === 0"
         )
-        return self.frame()
+        return json.loads(self.wait(f"{is_at_rest} && {FRAME}"))  # of the moment when it was so
 
     def drawn(self) -> None:
         """Wait until the page has drawn twice: what was asked for before is on the screen."""

@@ -33,9 +33,10 @@ def test_a_page_whose_connection_was_cut_goes_on_where_it_was(open_studio):
     studio = open_studio("gallery", "panda")
     studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
     session = studio.eval("m.store.welcome.session")
+    studio.at_rest()
     studio.eval("(window.heard = [], m.store.on('connected', (is) => window.heard.push(is)), 1)")
-    studio.eval("(m.store.wire.socket.close(4000), true)")  # no farewell
-    studio.wait("window.heard.includes(false) && m.store.isConnected && m.store.frame")
+    studio.eval("(window.last = m.store.frame, m.store.wire.socket.close(4000), true)")  # no farewell
+    studio.wait("window.heard.includes(true) && m.store.frame && m.store.frame !== window.last")
     assert studio.eval("window.heard") == [False, True]
     assert studio.eval("m.store.welcome.session") == session
     assert abs(studio.at_rest()["values"][0] - 0.3) < 1e-9

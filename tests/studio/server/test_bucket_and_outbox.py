@@ -8,6 +8,7 @@ import threading
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from own_loop import run
 from wire_client import PATIENCE
 
 from mechanik.studio.messages.frames import HEADER, StateHeader, read_state, write_state
@@ -55,7 +56,7 @@ def test_of_frames_the_newest_of_each_layer_is_sent_and_of_events_all_in_order()
             (2, 40),
         ]
 
-    asyncio.run(main())
+    run(main)
 
 
 def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
@@ -73,7 +74,7 @@ def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
         for k in range(4):
             assert [item for item in got if item.startswith(f"{k} ")] == [f"{k} {n}" for n in range(500)]
 
-    asyncio.run(main())
+    run(main)
 
 
 def test_a_page_that_takes_nothing_costs_a_bounded_amount_of_memory():
@@ -88,7 +89,7 @@ def test_a_page_that_takes_nothing_costs_a_bounded_amount_of_memory():
         assert len(items) < 30
         assert len(items[-1]) == HEADER * 8
 
-    asyncio.run(main())
+    run(main)
 
 
 def test_no_frame_goes_out_before_the_page_knows_what_it_is_about():
@@ -101,4 +102,4 @@ def test_no_frame_goes_out_before_the_page_knows_what_it_is_about():
         outbox.greeted()
         assert await outbox.take() == [frame(0, 2)]
 
-    asyncio.run(main())
+    run(main)

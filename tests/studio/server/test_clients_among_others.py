@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import io
 import threading
@@ -12,6 +11,7 @@ import zipfile
 import httpx
 import numpy as np
 import pytest
+from own_loop import run
 from websockets.sync.client import connect
 from wire_client import PATIENCE, WireClient, cookie_of, fetch
 
@@ -94,7 +94,7 @@ def test_events_that_nobody_takes_are_bounded_by_their_length_and_a_long_one_alo
         outbox.put_event("m" * 600)
         assert outbox.is_full
 
-    asyncio.run(main())
+    run(main)
 
 
 def test_a_session_sends_one_file_at_a_time_and_leaves_the_other_turns_to_others(server):
