@@ -111,7 +111,7 @@ def test_a_damaged_cache_does_not_stop_anybody(tmp_path):
 def test_only_old_kernels_are_thrown_away(tmp_path):
     kept = tmp_path / "mechanik" / "kernels" / "my notes"
     kept.mkdir(parents=True)
-    old = [tmp_path / "mechanik" / "kernels" / f"{i:016x}" for i in range(12)]
+    old = [tmp_path / "mechanik" / "kernels" / f"{i:016x}" for i in range(30)]
     for i, folder in enumerate(old):
         folder.mkdir()
         os.utime(folder, (i, i))

@@ -2,7 +2,8 @@
 
 Numba's cache looks only at the file that holds a function, so a change in a helper of another file
 would leave old machine code in use. Hence all kernels are cached in a folder that is named after the
-contents of every kernel source.
+contents of every kernel source. Rooms inside `kernels`, such as `kernels/distance`, have folders of their own, named
+after their sources and those of `kernels` itself: what changes in one room leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ KERNEL_MODULES = {"forward": 5, "descent": 36, "look": 12, "chain": 12, "lanes":
 """Each module of compiled kernels, with the seconds that compiling it took on a 2-core cloud machine."""
 SECONDS_OF_OTHERS = 10
 
-KEPT_STAMPS = 8
+ROOT = "mechanik.kernels"
+KEPT_STAMPS = 24
 OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
 INSIDE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For what only kernels call: a way in from Python would be compiled for each."""
@@ -37,13 +39,13 @@ _loading = threading.RLock()
 
 
 @functools.cache
-def source_stamp() -> str:
-    """A name for the present contents of all kernel sources."""
-    return _digest(*(part for source in _sources() for part in (source.name.encode(), source.read_bytes())))
+def source_stamp(room: str = "") -> str:
+    """A name for the present contents of all kernel sources, and of those in one of the rooms inside."""
+    return _digest(*(part for source in _sources(room) for part in (source.name.encode(), source.read_bytes())))
 
 
 @functools.cache
-def cache_folder() -> Path | None:
+def cache_folder(room: str = "") -> Path | None:
     """Where machine code for the present sources is kept; None where nothing can be written."""
     try:
         if given := os.environ.get("NUMBA_CACHE_DIR"):
@@ -54,7 +56,7 @@ def cache_folder() -> Path | None:
             home = Path.home() / "Library" / "Caches"
         else:
             home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = home / "mechanik" / "kernels" / source_stamp()
+        folder = home / "mechanik" / "kernels" / source_stamp(room)
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # RuntimeError: there is no home at all, as in some containers
         return None
@@ -65,7 +67,8 @@ def load(name: str) -> ModuleType:
     """A module of kernels, compiled or fetched from the cache at its first use in a process.
 
     Args:
-        name: of a module in `kernels`, or the whole name of one elsewhere that has kernels of its own.
+        name: of a module in `kernels` (`descent`, `distance.gaps`), or the whole name of one elsewhere that has
+            kernels of its own.
     """
     module = _loaded.get(name)
     if module is None:
@@ -73,7 +76,7 @@ def load(name: str) -> ModuleType:
             module = _loaded.get(name)
             if module is None:
                 with _announced(name):
-                    whole = name if "." in name else f"mechanik.kernels.{name}"
+                    whole = name if name.startswith("mechanik.") else f"{ROOT}.{name}"
                     module = _loaded[name] = importlib.import_module(whole)
     return module
 
@@ -115,7 +118,7 @@ def kernel(signature: str, nogil: bool = True) -> Callable[[Callable[..., Any]],
     """
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-        numba, folder = _numba(), cache_folder()
+        numba, folder = _numba(), cache_folder(_room(function.__module__))
         plain = functools.partial(numba.njit, signature, nogil=nogil, **OPTIONS)
         if folder is None:
             return plain()(function)
@@ -150,8 +153,9 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def _announced(name: str) -> Generator[None]:
     """Say that compiling takes a while, unless this machine has compiled the same before."""
-    folder = cache_folder()
-    ready = None if folder is None else folder / f"{name}-{_setting()}.ready"
+    room = _room(name if name.startswith("mechanik.") else f"{ROOT}.{name}")
+    folder = cache_folder(room)
+    ready = None if folder is None else folder / f"{name}-{_setting(room)}.ready"
     if _numba().config.DISABLE_JIT or (ready is not None and ready.exists()):
         yield
         return
@@ -170,15 +174,22 @@ def _announced(name: str) -> Generator[None]:
             _drop_old_stamps(ready.parent)
 
 
-def _setting() -> str:
+def _setting(room: str) -> str:
     """All that Numba's cache looks at besides the source: versions, the processor, the place and age of the files."""
-    files = (f"{source}{source.stat().st_mtime_ns}" for source in _sources())
+    files = (f"{source}{source.stat().st_mtime_ns}" for source in _sources(room))
     processor = importlib.import_module("llvmlite.binding").get_host_cpu_name()
     return _digest(*(str(part).encode() for part in (_numba().__version__, sys.version, processor, *files)))
 
 
-def _sources() -> list[Path]:
-    return sorted(Path(__file__).parent.glob("*.py"))
+def _room(module: str) -> str:
+    """The room inside `kernels` in which a module is; none for those in `kernels` itself, and elsewhere."""
+    inside = module.removeprefix(f"{ROOT}.")
+    return inside.partition(".")[0] if inside != module and "." in inside else ""
+
+
+def _sources(room: str = "") -> list[Path]:
+    here = Path(__file__).parent
+    return sorted([*here.glob("*.py"), *(here / room).glob("*.py")] if room else here.glob("*.py"))
 
 
 def _digest(*parts: bytes) -> str:

@@ -1,0 +1,4 @@
+"""Following in time: what moves how fast in the next millisecond, within limits of velocity and acceleration.
+
+In: a mechanism, tasks and a time step. Out: a `Tracker`, whose `step` turns new targets into the next configuration.
+"""
