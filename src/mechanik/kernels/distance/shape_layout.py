@@ -1,4 +1,4 @@
-"""How shapes that can bump are laid out for the kernels: a table S (n, 24), and points P (m, 3) for those that need them.
+"""How shapes that can bump are laid out for the kernels: a table S (n, 24), and points P (m, 3) for some kinds.
 
 A gap is how far two shapes are apart, below zero how deep they are in each other: the shortest shift that parts them.
 It comes with the normal n, a unit vector from A to B, and a point on each surface: b - a = gap * n, in each other or
@@ -10,7 +10,7 @@ from __future__ import annotations
 # kinds of shapes; those up to HALF_SPACE have closed forms
 SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER, HULL, FIELD = range(7)
 
-# a row of S: the kind; three sizes; the shape seen from its node (R row by row, p); a ball about it, seen from its node;
+# a row of S: the kind; three sizes; the shape seen from its node (R row by row, p); a ball about it, seen likewise;
 # the node (-1: the world) and the body, a link or an obstacle, to which it belongs
 KIND, SIZE, POSE, BALL, RADIUS, NODE, BODY = 0, 1, 4, 16, 19, 20, 21
 SHAPE_FLOATS = 24
