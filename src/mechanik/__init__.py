@@ -18,12 +18,15 @@ from mechanik.mechanism import (
     Chain,
     ClosedJacobian,
     Closure,
+    ConvexMesh,
     Coupling,
     Cylinder,
     DoF,
     Frame,
     Gap,
     Goal,
+    HalfSpace,
+    HeightField,
     Inertial,
     Joint,
     Law,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from mechanik import comparison, formats, gallery, objectives
     from mechanik.assembly import Assembly, AssemblyModes, AssemblyPath
     from mechanik.batch import BatchResult, Interrupted
+    from mechanik.collision import Clash, Collider, Obstacle, find_unchecked, fit_shapes
     from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
     from mechanik.ik import Solver, solve
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     from mechanik.objectives import (
         Axis,
         CentreOfMass,
+        Clearance,
         Custom,
         Distance,
         Hinge,
@@ -78,13 +83,18 @@ if TYPE_CHECKING:
         Terrain,
         from_points,
     )
+    from mechanik.paths import Arc, Following, Line, Path, PosePath, Spline, follow
+    from mechanik.planning import PlannedPath, plan
     from mechanik.reach import ReachMap, reachability
     from mechanik.search import SolutionSet, closed_form
     from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Status
     from mechanik.studio.studio import Studio
+    from mechanik.timing import Trajectory, retime
+    from mechanik.tracking import Task, Tracker, TrackerState, TrackerStatus
 
 __all__ = [
     "METHODS",
+    "Arc",
     "Assembly",
     "AssemblyModes",
     "AssemblyPath",
@@ -95,16 +105,23 @@ __all__ = [
     "Capsule",
     "CentreOfMass",
     "Chain",
+    "Clash",
+    "Clearance",
     "ClosedJacobian",
     "Closure",
+    "Collider",
+    "ConvexMesh",
     "Coupling",
     "Custom",
     "Cylinder",
     "Distance",
     "DoF",
+    "Following",
     "Frame",
     "Gap",
     "Goal",
+    "HalfSpace",
+    "HeightField",
     "Hinge",
     "InBand",
     "InBox",
@@ -115,6 +132,7 @@ __all__ = [
     "Joint",
     "JointValues",
     "Law",
+    "Line",
     "Link",
     "Live",
     "LiveState",
@@ -127,27 +145,37 @@ __all__ = [
     "Method",
     "Mobility",
     "Objective",
+    "Obstacle",
     "OnLine",
     "OnPlane",
     "OnTerrain",
     "Options",
     "Orientation",
+    "Path",
     "PlacedShape",
     "Placement",
+    "PlannedPath",
     "Point",
     "Pose",
     "PoseGoal",
+    "PosePath",
     "ReachMap",
     "RestPose",
     "Solution",
     "SolutionSet",
     "Solver",
     "Sphere",
+    "Spline",
     "Status",
     "Structure",
     "Studio",
     "Surface",
+    "Task",
     "Terrain",
+    "Tracker",
+    "TrackerState",
+    "TrackerStatus",
+    "Trajectory",
     "UnknownName",
     "__version__",
     "arm_2d",
@@ -158,6 +186,9 @@ __all__ = [
     "comparison",
     "errors",
     "find_roots",
+    "find_unchecked",
+    "fit_shapes",
+    "follow",
     "formats",
     "from_dh",
     "from_points",
@@ -166,7 +197,9 @@ __all__ = [
     "load",
     "mobility",
     "objectives",
+    "plan",
     "reachability",
+    "retime",
     "save",
     "save_rest_pose",
     "solve",
@@ -188,10 +221,16 @@ _LATER = {
     **dict.fromkeys(("Assembly", "AssemblyModes", "AssemblyPath"), "mechanik.assembly"),
     **dict.fromkeys(("ReachMap", "reachability"), "mechanik.reach"),
     **dict.fromkeys(("BatchResult", "Interrupted"), "mechanik.batch"),
+    **dict.fromkeys(("Clash", "Collider", "Obstacle", "find_unchecked", "fit_shapes"), "mechanik.collision"),
+    **dict.fromkeys(("Arc", "Following", "Line", "Path", "PosePath", "Spline", "follow"), "mechanik.paths"),
+    **dict.fromkeys(("PlannedPath", "plan"), "mechanik.planning"),
+    **dict.fromkeys(("Trajectory", "retime"), "mechanik.timing"),
+    **dict.fromkeys(("Task", "Tracker", "TrackerState", "TrackerStatus"), "mechanik.tracking"),
     **dict.fromkeys(
         (
             "Axis",
             "CentreOfMass",
+            "Clearance",
             "Custom",
             "Distance",
             "Hinge",

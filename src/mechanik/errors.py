@@ -119,6 +119,14 @@ class ArmError(FormatError):
     """A list of lengths and axes that does not describe an arm."""
 
 
+class MeshError(FormatError):
+    """The mesh of a link that is not there, cannot be read, or holds no volume."""
+
+
+class SrdfError(FormatError):
+    """Well-formed XML that is not a sound SRDF, or does not fit the mechanism."""
+
+
 class JsonError(FormatError):
     """A JSON mechanism that does not fit the schema."""
 
@@ -173,9 +181,20 @@ class NotSolved(MechanikError, RuntimeError):
         return NotSolved, (str(self),)
 
 
+class NotFollowed(NotSolved):
+    """A path was required, and it breaks; `solution` holds the report, with the part before the break."""
+
+    def __reduce__(self) -> tuple[type[NotFollowed], tuple[str]]:
+        return NotFollowed, (str(self),)
+
+
 class Refused(MechanikError, ValueError):
     """A method was asked for what it cannot do; the message names one that can."""
 
 
 class OtherBatch(MechanikError, ValueError):
     """A batch was to go on with the result of another one; that result stays as it is."""
+
+
+class PlanningError(MechanikError, RuntimeError):
+    """No path, or no way to time one: from a start or to a goal that cannot be, or not found in the time there was."""

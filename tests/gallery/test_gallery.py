@@ -47,6 +47,8 @@ MOBILITY = {
     "biped": 18,
     "two_arms": 8,
 }
+BUMP_WITH_CAPSULES = ("panda", "ur5", "ur10")
+"""Around the meshes of their makers; the others bump with what they look like."""
 every = pytest.mark.parametrize("name", MOBILITY)
 
 
@@ -109,7 +111,9 @@ def test_what_moves_can_be_seen_and_stands_near_its_joint(name):
         if link.name == "world":
             continue
         assert link.visuals, link
-        assert link.collisions == link.visuals
+        assert link.collisions, link
+        if name not in BUMP_WITH_CAPSULES:
+            assert link.collisions == link.visuals
         for placed in link.visuals:
             assert placed.material is not None
             assert placed.material.rgba is not None

@@ -6,10 +6,23 @@ May import `search` and what stands below it; it is `ik` that hands it a solver.
 
 from mechanik.batch.engine import Engine
 from mechanik.batch.general import General
+from mechanik.batch.guarded_lanes import GuardedLanes, Resorting
 from mechanik.batch.interrupted import Interrupted
 from mechanik.batch.lanes import Lanes, takes_lanes
 from mechanik.batch.progress import Progress
 from mechanik.batch.result import BatchResult
 from mechanik.batch.run import Asked, run_batch
 
-__all__ = ["Asked", "BatchResult", "Engine", "General", "Interrupted", "Lanes", "Progress", "run_batch", "takes_lanes"]
+__all__ = [
+    "Asked",
+    "BatchResult",
+    "Engine",
+    "General",
+    "GuardedLanes",
+    "Interrupted",
+    "Lanes",
+    "Progress",
+    "Resorting",
+    "run_batch",
+    "takes_lanes",
+]

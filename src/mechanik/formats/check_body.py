@@ -97,6 +97,8 @@ def _extents(shape: Shape) -> tuple[float, ...]:
             return (shape.radius,)
         case Mesh():
             return tuple(abs(x) for x in shape.scale)
+        case _:
+            return (1.0,)  # the others refuse to be flat when they are made
 
 
 def _is_moved(link: Link) -> bool:

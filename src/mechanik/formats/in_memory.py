@@ -6,13 +6,13 @@ import re
 from pathlib import PurePosixPath
 
 from mechanik.errors import FormatError, MechanikError, UnknownFormat
-from mechanik.formats.beside_mesh import BesideMeshes
 from mechanik.formats.load import READERS, recognise
 from mechanik.formats.members import Members
 from mechanik.formats.source import Source
 from mechanik.formats.zip_files import is_zip, unzip
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.shapes import Mesh
+from mechanik.meshes.beside_mesh import BesideMeshes
 
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world", ".json")
 """Of what may be the model in a zip."""

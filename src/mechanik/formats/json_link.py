@@ -9,7 +9,18 @@ from mechanik.formats.json_pose import read_place
 from mechanik.formats.json_value import Record, Value
 from mechanik.formats.source import FilesAround
 from mechanik.mechanism import Inertial, Link, Material, Mechanism, PlacedShape
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Vector3
+from mechanik.mechanism.shapes import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Mesh,
+    Shape,
+    Sphere,
+    Vector3,
+)
 from mechanik.spatial import Pose
 
 SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -18,6 +29,9 @@ SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cylinder": (("radius", "length"), ()),
     "capsule": (("radius", "length"), ()),
     "mesh": (("uri",), ("scale", "path")),
+    "convex_mesh": (("points",), ()),
+    "half_space": ((), ()),
+    "height_field": (("heights", "size", "bottom"), ()),
 }
 """The keys that each type of shape needs, and those that it may have."""
 
@@ -85,6 +99,13 @@ def _shape(kind: str, record: Record) -> Shape:
             return Cylinder(record["radius"].number(), record["length"].number())
         case "capsule":
             return Capsule(record["radius"].number(), record["length"].number())
+        case "convex_mesh":
+            return ConvexMesh([row.numbers(3) for row in record["points"].items(of="points")])
+        case "half_space":
+            return HalfSpace()
+        case "height_field":
+            x, y = record["size"].numbers(2)
+            return HeightField(_rows(record["heights"]), (x, y), record["bottom"].number())
         case _:
             scale = record.get("scale", _vector, (1.0, 1.0, 1.0))
             return Mesh(record["uri"].text(), scale, record.maybe("path", Value.text))
@@ -98,6 +119,13 @@ def _material(value: Value) -> Material:
         None if rgba is None else cast("tuple[float, float, float, float]", tuple(rgba)),
         record.maybe("texture", Value.text),
     )
+
+
+def _rows(value: Value) -> list[list[float]]:
+    rows = [row.numbers() for row in value.items(of="rows of numbers")]
+    if any(len(row) != len(rows[0]) for row in rows):
+        value.fail("rows of one length")
+    return rows
 
 
 def _vector(value: Value) -> Vector3:

@@ -26,7 +26,7 @@ from mechanik.spatial import Pose
 
 F = TypeVar("F", bound=Frame)
 
-PARTS = ("frames", "links", "joints", "closures", "goals", "couplings", "laws", "configurations", "extras")
+PARTS = ("frames", "links", "joints", "closures", "goals", "couplings", "laws", "configurations", "unchecked", "extras")
 PLACE = ("in_frame", "position", "wxyz")
 LINK = (*PLACE, "visuals", "collisions", "inertial")
 STATE = ("lower", "upper", "values", "turn_wxyz", "targets", "rest_pose", "track_turns", "cone")
@@ -64,7 +64,7 @@ def _parts(data: object) -> int:
     """How many links and joints this may become: the longest lists at the top, and in a table below it."""
     if not isinstance(data, Mapping):
         return 0
-    inner = list(cast("Mapping[object, object]", data).values())
+    inner = [one for key, one in cast("Mapping[object, object]", data).items() if key != "unchecked"]
     inner += [
         one for table in inner if isinstance(table, Mapping) for one in cast("Mapping[object, object]", table).values()
     ]
@@ -136,10 +136,21 @@ class _Reader:
             q = value.numbers(mechanism.nq)
             with value.blamed():
                 mechanism.configurations[name] = np.array(mechanism.space.check_q(q))
+        if top.has("unchecked") and top["unchecked"].data is not None:
+            self.leave_out(top["unchecked"], mechanism)
         if top.has("extras"):
             top["extras"].fields()
             mechanism.extras.update(top["extras"].plain())
         return mechanism
+
+    def leave_out(self, value: Value, mechanism: Mechanism) -> None:
+        pairs: dict[tuple[str, str], str] = {}
+        for one in value.items(of="pairs"):
+            record = one.object(("links",), ("reason",))
+            a, b = (self.link(name) for name in record["links"].items(2, "names of links"))
+            pairs[mechanism.name_of(a), mechanism.name_of(b)] = record.get("reason", Value.text, "")
+        with value.blamed():
+            mechanism.unchecked = pairs
 
     def new_name(self, record: Record, *taken: Mapping[str, Frame]) -> str:
         name = record["name"].name()

@@ -9,7 +9,17 @@ from typing import Any, cast
 from mechanik.errors import JsonError
 from mechanik.formats.json_value import Value
 from mechanik.mechanism import Closure, Frame, Goal, Inertial, Joint, Law, Link, Mechanism, PlacedShape
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, Sphere
+from mechanik.mechanism.shapes import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    Sphere,
+)
 from mechanik.spatial import Pose
 
 VERSION = 1
@@ -53,6 +63,7 @@ def describe(mechanism: Mechanism) -> Plain:
         "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
         "laws": [_law(mechanism, name, law) for name, law in mechanism.laws.items()],
         "configurations": _configurations(mechanism),
+        "unchecked": _unchecked(mechanism),
         "extras": Value(mechanism.extras, "extras").plain(),
     }
 
@@ -69,6 +80,8 @@ def write_json(mechanism: Mechanism) -> str:
     for part in ("configurations", "extras"):
         if plain[part]:
             lean[part] = plain[part]
+    if plain["unchecked"] is not None:
+        lean["unchecked"] = plain["unchecked"]
     try:
         text = laid_out(lean, 0) + "\n"
         text.encode()
@@ -170,6 +183,11 @@ def _configurations(mechanism: Mechanism) -> Plain:
     return plain
 
 
+def _unchecked(mechanism: Mechanism) -> list[Plain] | None:
+    pairs = mechanism.unchecked
+    return None if pairs is None else [{"links": [a, b], "reason": why} for (a, b), why in pairs.items()]
+
+
 def _name_of_link(mechanism: Mechanism, frame: Frame) -> str | None:
     parent = frame.parent
     return mechanism.name_of(parent) if parent is not None and parent.kind == "link" else None
@@ -197,6 +215,13 @@ def _shape(placed: PlacedShape) -> Plain:
             record = {"type": "capsule", "radius": float(shape.radius), "length": float(shape.length)}
         case Mesh():
             record = {"type": "mesh", "uri": shape.uri, "scale": [float(x) for x in shape.scale], "path": shape.path}
+        case ConvexMesh():
+            record = {"type": "convex_mesh", "points": shape.points.tolist()}
+        case HalfSpace():
+            record = {"type": "half_space"}
+        case HeightField():
+            record = {"type": "height_field", "size": list(shape.size), "bottom": shape.bottom}
+            record["heights"] = shape.heights.tolist()
     return {
         **record,
         **_pose(placed.pose),

@@ -20,6 +20,7 @@ from mechanik.formats.losses import urdf_losses
 from mechanik.formats.mjcf_reader import read_mjcf
 from mechanik.formats.sdf_reader import read_sdf
 from mechanik.formats.source import Source, open_source
+from mechanik.formats.srdf import apply_srdf
 from mechanik.formats.urdf_reader import read_urdf
 from mechanik.formats.urdf_writer import write_urdf
 from mechanik.mechanism import Mechanism
@@ -34,12 +35,14 @@ _BEFORE_ROOT = re.compile(r"\s*+(?:<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*+(?:\[[^\
 _ELEMENT = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
 
 
-def load(source: str | os.PathLike[str], **options: Any) -> Mechanism:
+def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None = None, **options: Any) -> Mechanism:
     """The mechanism in a file, or in text that begins with `<` or `{`; what it is shows in its content.
 
     Args:
         source: a path, or the text itself: a URDF, an MJCF (which needs the package `mujoco`), an SDF, or JSON of our
             own (a mechanism, a DH table, an arm list).
+        srdf: path or text of an SRDF beside it, whose pairs become `unchecked`, and whose states of groups become named
+            configurations.
         options: of the reader that is chosen: `base`, `mimic`, `trim`, `packages` and `closures` for a URDF,
             `sites` for MJCF, `base` and `packages` for SDF, `packages` for JSON.
     Raises:
@@ -56,7 +59,10 @@ def load(source: str | os.PathLike[str], **options: Any) -> Mechanism:
         raise UnknownOption(
             f"{opened.where}a {kind} file is read without the option {named}; there are {', '.join(taken) or 'none'}"
         )
-    return reader(opened.path if opened.path is not None else str(source), **options)
+    mechanism = reader(opened.path if opened.path is not None else str(source), **options)
+    if srdf is not None:
+        apply_srdf(srdf, mechanism)
+    return mechanism
 
 
 def recognise(opened: Source) -> str:

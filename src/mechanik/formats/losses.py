@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mechanik.formats.urdf_elements import is_written
 from mechanik.formats.urdf_extras import extras_left_out
 from mechanik.formats.urdf_tree import listed
 from mechanik.formats.urdf_writer import split_joints
@@ -20,10 +21,12 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
     left_out = {
         "goals": list(mechanism.goals),
         "named configurations": list(mechanism.configurations),
+        "pairs of links that need no look": [f"{a} - {b}" for a, b in mechanism.unchecked or ()],
         "targets of joints": _with(joints, "targets"),
         "rest poses of joints": _with(joints, "rest_pose"),
         "the counting of turns of joints": [name for name, joint in joints.items() if joint.track_turns],
         "cones of joints": [name for name, one in joints.items() if one.cone is not None and not one.is_closure],
+        "half-spaces, height fields and convex hulls of points": _with_other_shapes(mechanism),
         "extras": list(extras_left_out(mechanism.extras, _with_extras(joints, split))),
     }
     texts = [f"a URDF has no place for {what}: {listed(names)}" for what, names in left_out.items() if names]
@@ -35,6 +38,11 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
 
 def _with(joints: Mapping[str, Joint], aims: str) -> list[str]:
     return [name for name, joint in joints.items() if any(aim is not None for aim in getattr(joint, aims))]
+
+
+def _with_other_shapes(mechanism: Mechanism) -> list[str]:
+    links = mechanism.links.items()
+    return [name for name, one in links if not all(is_written(s.shape) for s in (*one.visuals, *one.collisions))]
 
 
 def _with_extras(joints: Mapping[str, Joint], split: Mapping[str, Sequence[str]]) -> set[str]:

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from mechanik.formats.mjcf_model import Model
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
+from mechanik.mechanism.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Inertial,
+    Material,
+    Mesh,
+    PlacedShape,
+    Shape,
+    Sphere,
+)
 from mechanik.spatial import Pose, from_position_wxyz, inverse
 
 SEEN_GROUPS = 3
@@ -65,8 +79,20 @@ class GeomReader:
             return Capsule(a, 2 * b)
         if kind == kinds.mjGEOM_MESH:
             return self._mesh(int(raw.geom_dataid[geom]))
+        if kind == kinds.mjGEOM_PLANE:  # endless for what touches it, whatever size is drawn
+            return HalfSpace()
+        if kind == kinds.mjGEOM_HFIELD:
+            return self._field(int(raw.geom_dataid[geom]))
         self._count(kinds(kind).name.removeprefix("mjGEOM_").lower())
         return None
+
+    def _field(self, field: int) -> HeightField:
+        """MuJoCo keeps heights from 0 to 1, rows along y, and half the size along x and y."""
+        raw = self.model.raw
+        x, y, top, down = (float(size) for size in raw.hfield_size[field])
+        rows, columns, first = (int(one[field]) for one in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr))
+        heights = np.array(raw.hfield_data[first : first + rows * columns], dtype=np.float64).reshape(rows, columns)
+        return HeightField(top * heights, (2 * x, 2 * y), -down)
 
     def _mesh(self, mesh: int) -> Mesh | None:
         file = self.model.file_of("mesh", mesh)

@@ -10,8 +10,19 @@ from mechanik.formats.sdf_values import number_in, numbers_of, pose_frame, pose_
 from mechanik.formats.source import FilesAround
 from mechanik.formats.urdf_shapes import FARTHEST
 from mechanik.formats.xml_text import Node
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
-from mechanik.spatial import Pose, inverse
+from mechanik.mechanism.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    Inertial,
+    Material,
+    Mesh,
+    PlacedShape,
+    Shape,
+    Sphere,
+)
+from mechanik.spatial import Pose, inverse, make, rotation
 from mechanik.spatial.array import Array
 
 
@@ -28,7 +39,10 @@ class SdfShapes:
         for node in link.node.all(tag):
             shape = self._shape(node)
             if shape is not None:
-                pose = Pose.from_matrix(self._on_link(link, node))
+                X_link_shape = self._on_link(link, node)
+                if isinstance(shape, HalfSpace):
+                    X_link_shape = X_link_shape @ _upright(node)
+                pose = Pose.from_matrix(X_link_shape)
                 shapes.append(PlacedShape(shape, pose, _material(node), node.attributes.get("name", "")))
         return shapes
 
@@ -75,6 +89,8 @@ class SdfShapes:
             return Cylinder(*sizes) if solid.tag == "cylinder" else Capsule(*sizes)
         if solid.tag == "mesh":
             return self._mesh(solid)
+        if solid.tag == "plane":  # endless for what touches it, whatever size is drawn
+            return HalfSpace()
         solid.warn("is no shape that is known here; it is left out")
         return None
 
@@ -92,6 +108,16 @@ class SdfShapes:
             self._missing.add(uri)
             node.warn(f"names {uri!r}, and there is no such file{self.files.advice(uri)}")
         return Mesh(uri, (sx, sy, sz), path)
+
+
+def _upright(node: Node) -> Array:
+    """From z to the normal of the <plane> in a <visual> or <collision>."""
+    plane = next(one for one in node.walk() if one.tag == "plane")
+    said = plane.first("normal")
+    normal = np.array((0.0, 0.0, 1.0) if said is None else numbers_of(said, 3))
+    if not normal.any():
+        raise plane.fault("has a normal without direction")
+    return make(rotation.between((0.0, 0.0, 1.0), normal / np.linalg.norm(normal)), np.zeros(3))
 
 
 def _material(node: Node) -> Material | None:

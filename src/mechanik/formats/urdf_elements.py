@@ -10,8 +10,15 @@ import numpy as np
 
 from mechanik.formats.urdf_text import origin_attributes, row, text_of
 from mechanik.mechanism.link import Link
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, PlacedShape, Sphere
+from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, PlacedShape, Shape, Sphere
 from mechanik.spatial.array import Array
+
+Written = Box | Sphere | Cylinder | Capsule | Mesh
+"""Shapes that a URDF can hold; `<capsule>` is known to most that read one."""
+
+
+def is_written(shape: Shape) -> bool:
+    return isinstance(shape, Written)
 
 
 def shared_materials(links: Iterable[Link]) -> dict[str, Material]:
@@ -35,7 +42,7 @@ def link_element(name: str, link: Link, materials: Mapping[str, Material]) -> El
         for key, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), link.inertial.inertia, strict=True):
             moments.set(key, text_of(value))
     for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-        element.extend(_shape(tag, shape, materials) for shape in shapes)
+        element.extend(_shape(tag, shape, materials) for shape in shapes if is_written(shape.shape))
     return element
 
 
@@ -51,7 +58,7 @@ def _shape(tag: str, placed: PlacedShape, materials: Mapping[str, Material]) -> 
     elif isinstance(shape, Cylinder | Capsule):
         solid = "cylinder" if isinstance(shape, Cylinder) else "capsule"
         SubElement(geometry, solid, radius=text_of(shape.radius), length=text_of(shape.length))
-    else:
+    elif isinstance(shape, Mesh):
         geometry.append(_mesh(shape))
     material = placed.material
     if material is not None:

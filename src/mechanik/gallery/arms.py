@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mechanik.formats.dh import from_dh
+from mechanik.gallery.arm_capsules import PANDA, PANDA_UNCHECKED, UR5, UR10, UR_UNCHECKED, Bone, bump_with
 from mechanik.gallery.bones import BLUE, DARK, GREY, ORANGE, WHITE, block, dress, put_on, rod
 from mechanik.gallery.home import stand
 from mechanik.mechanism import Builder, Mechanism
@@ -48,11 +49,19 @@ def panda(hand: bool = True) -> Mechanism:
             finger, joint = f"panda_{side}finger", f"panda_finger_joint{k + 1}"
             robot.prismatic(joint, "panda_hand", finger, at=(0.0, 0.0, 0.0584), axis=axis, limits=(0.0, 0.04))
             out = 0.01 if side == "left" else -0.01
-            robot.link(finger, visuals=[block((0.0, out, 0.022), (0.018, 0.016, 0.045), DARK)])
+            # around Franka's own boxes, but 1 mm short of the middle, so that a hand may be shut
+            knuckle, tip = (0.0, 1.42 * out, 0.0107), (0.0, 1.02 * out, 0.0356)
+            robot.link(
+                finger,
+                visuals=[block((0.0, out, 0.022), (0.018, 0.016, 0.045), DARK)],
+                collisions=[block(knuckle, (0.022, 0.0236, 0.0207), DARK), block(tip, (0.0175, 0.0184, 0.0379), DARK)],
+            )
         robot.couple("panda_finger_joint2", "panda_finger_joint1")
         robot.link("panda_hand", visuals=[block((0.0, 0.0, 0.033), (0.05, 0.2, 0.066), WHITE)])
         home.append(0.02)
-    return stand(dress(robot.build(), 0.06, 0.045, WHITE, DARK), home)
+    arm = bump_with(dress(robot.build(), 0.06, 0.045, WHITE, DARK), PANDA)
+    arm.unchecked = {pair: why for pair, why in PANDA_UNCHECKED.items() if all(name in arm.links for name in pair)}
+    return stand(arm, home)
 
 
 def ur5() -> Mechanism:
@@ -66,6 +75,7 @@ def ur5() -> Mechanism:
         forearm=0.39225,
         wrists=(0.093, 0.09465, 0.0823),
         radius=0.05,
+        capsules=UR5,
     )
 
 
@@ -80,6 +90,7 @@ def ur10() -> Mechanism:
         forearm=0.5723,
         wrists=(0.1149, 0.1157, 0.0922),
         radius=0.065,
+        capsules=UR10,
     )
 
 
@@ -144,6 +155,7 @@ def _universal_robot(
     forearm: float,
     wrists: Vector,
     radius: float,
+    capsules: Mapping[str, list[Bone]],
 ) -> Mechanism:
     """The arm that all of the family are: lengths along the arm, and how far each joint stands out sideways (y)."""
     half, full = math.pi, 2 * math.pi
@@ -161,7 +173,9 @@ def _universal_robot(
     )
     robot.fixed("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", at=_place((0.0, wrists[2], 0.0), (-1, 0, 0)))
     home = [0.0, -1.2, 1.4, -1.75, -math.pi / 2, 0.0]
-    return stand(dress(robot.build(), radius, 0.7 * radius, GREY, BLUE), home)
+    arm = bump_with(dress(robot.build(), radius, 0.7 * radius, GREY, BLUE), capsules)
+    arm.unchecked = UR_UNCHECKED
+    return stand(arm, home)
 
 
 def _serial(name: str, root: str, rows: Sequence[Row]) -> Builder:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik.batch import Engine, General, Lanes, takes_lanes
+from mechanik.batch import Engine, General, GuardedLanes, Lanes, Resorting, takes_lanes
 from mechanik.objectives.placement import Placement
 from mechanik.search.chain_search import ChainSearch
+from mechanik.search.free_search import FreeSearch
 from mechanik.spatial.array import ArrayLike
 
 if TYPE_CHECKING:
+    from mechanik.ik.guard import Guard
     from mechanik.ik.solver import Solver
 
 
@@ -36,20 +38,44 @@ def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
             return general
         start = home if q0 is None else solver.mechanism._one(q0)
         chain = ChainSearch(chain.chain, start, solver.options.restarts)
-    return Lanes(chain, general, goal, np.array(home))
+        home = start
+    if solver._guard is None:
+        return Lanes(chain, general, goal, np.array(home))
+    guard, mechanism, objectives = solver._guard, solver.mechanism, solver.objectives
+    lanes = Lanes(chain, General(mechanism, objectives, lambda: unguarded(solver)), goal, np.array(home))
+    resort = General(mechanism, objectives, lambda: Resorting(guard_of(another(solver))))
+    search = FreeSearch(mechanism, chain, guard.keeping, np.array(home))
+    return GuardedLanes(lanes, guard.keeping, search, resort)
+
+
+def guard_of(solver: Solver) -> Guard:
+    assert solver._guard is not None
+    return solver._guard
+
+
+def unguarded(solver: Solver) -> Solver:
+    """A solver for the same that does not care what it bumps into."""
+    given, more = arguments(solver)
+    return type(solver)(*given, **more)
 
 
 def another(solver: Solver) -> Solver:
-    """A solver for the same, with tables of its own."""
-    common = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
-    return type(solver)(
-        solver.mechanism,
-        solver.objectives if solver._given is None else solver._given,
-        solver="auto" if solver._is_auto else solver.method,
-        active=solver._active,
-        lock=solver._lock,
-        limits=solver._limits,
-        weights=solver._weights,
-        rest=None if solver._given is None else solver._rest,
-        **common,
-    )
+    """A solver for the same, with tables of its own; what it has to keep off is shared."""
+    if (guard := solver._guard) is None:
+        return unguarded(solver)
+    given, more = arguments(solver)
+    return type(solver)(*given, **more, **guard.keeping.arguments())
+
+
+def arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What makes a solver for the same, but for what it has to keep off."""
+    more = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
+    more |= {
+        "solver": "auto" if solver._is_auto else solver.method,
+        "active": solver._active,
+        "lock": solver._lock,
+        "limits": solver._limits,
+        "weights": solver._weights,
+        "rest": None if solver._given is None else solver._rest,
+    }
+    return (solver.mechanism, solver.objectives if solver._given is None else solver._given), more

@@ -17,6 +17,7 @@ from mechanik.ik.short_way import SHORTEST, Quick
 from mechanik.kernels.problem import LOCKED
 from mechanik.kernels.solver_state import ATTEMPTS_OUT, ITERATIONS_OUT, SUCCESS
 from mechanik.mechanism import Frame
+from mechanik.objectives import Objective
 from mechanik.objectives.door import as_generator
 from mechanik.search.all_solutions import all_solutions
 from mechanik.search.chain_search import CLEARLY, Tried
@@ -88,7 +89,7 @@ class Careful(Quick):
         if any(locked[v : v + 3].any() for part in self._program.parts for v in part.read_off):
             self._may_read_off = False  # from now on they are columns, which can be held
             self._compile(self._objectives)
-        objectives = aimed(self._objectives, targets)
+        objectives = self._aimed(targets)
         self._rewrite(objectives, q, options.rest_factor)
         lower, upper = self._bounds if limits is None else as_bounds(mechanism, {**(self._limits or {}), **limits})
         if nearby is not None:
@@ -147,6 +148,10 @@ class Careful(Quick):
             self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
             None if watch.history is None else np.array(watch.history), refused, each,
         )  # fmt: skip
+
+    def _aimed(self, targets: Targets | None) -> tuple[Objective, ...]:
+        """What is asked for, with new targets."""
+        return aimed(self._objectives, targets)
 
     def _nearest(
         self,

@@ -12,6 +12,7 @@ from mechanik.ik.solver import Solver
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.solvers.freedoms import Names
+from mechanik.solvers.keeping_off import Avoid, AvoidAs
 from mechanik.solvers.method import Method
 from mechanik.solvers.solution import Solution
 from mechanik.solvers.watch import Callback
@@ -31,6 +32,11 @@ def solve(
     limits: Mapping[str, ArrayLike] | None = None,
     weights: Mapping[str, float] | None = None,
     rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
+    avoid: Avoid | None = None,
+    clearance: float = 0.0,
+    allow: Iterable[tuple[str, str]] = (),
+    forbid: Iterable[tuple[str, str]] = (),
+    avoid_as: AvoidAs = "limit",
     rng: np.random.Generator | None = None,
     feasible: Callable[[Array], bool] | None = None,
     history: bool = False,
@@ -55,6 +61,11 @@ def solve(
         limits=limits,
         weights=weights,
         rest=rest,
+        avoid=avoid,
+        clearance=clearance,
+        allow=allow,
+        forbid=forbid,
+        avoid_as=avoid_as,
         restarts=restarts,
         **options,
     )

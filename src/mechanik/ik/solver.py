@@ -14,6 +14,7 @@ from mechanik import kernels
 from mechanik.batch import Asked, BatchResult, Progress, run_batch
 from mechanik.errors import ShapeError
 from mechanik.ik.batches import engine_of
+from mechanik.ik.guard import Ask, Guard
 from mechanik.ik.long_way import Careful
 from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number
@@ -24,6 +25,7 @@ from mechanik.search.chain_search import Tried
 from mechanik.search.question import asked
 from mechanik.search.solution_set import SolutionSet
 from mechanik.solvers.freedoms import Names
+from mechanik.solvers.keeping_off import Avoid, AvoidAs, check_alone, keeping_off
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.method import Method
 from mechanik.solvers.methods import option_names
@@ -56,6 +58,12 @@ class Solver(Careful):
         limits: by joint or freedom, (lower, upper) in place of the mechanism's.
         weights: by the name of an objective, a factor on its weight; by joint or freedom, how reluctantly it moves.
         rest: where to go as far as nothing else is asked: q, or values by name, or True: the joints' own rest poses.
+        avoid: what must not be bumped into: "self" and obstacles, or a `Collider`, which may be shared and whose
+            obstacles may be moved. What bumps is never a success. If what is found first bumps, a chain is asked for
+            other answers; what is left, and all that may not leap (`restarts=0`), slides along what is in the way.
+        clearance: m that everything keeps off.
+        allow, forbid: as for `Collider`: pairs of names that may touch, and that are watched though they would not be.
+        avoid_as: "limit": the clearance is kept whatever the goals say. "cost": it is weighed against the goals.
         options: see `Options`, and the method's own; each may be given to a single call as well.
     """
 
@@ -70,13 +78,25 @@ class Solver(Careful):
         limits: Mapping[str, ArrayLike] | None = None,
         weights: Mapping[str, float] | None = None,
         rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
+        avoid: Avoid | None = None,
+        clearance: float = 0.0,
+        allow: Iterable[tuple[str, str]] = (),
+        forbid: Iterable[tuple[str, str]] = (),
+        avoid_as: AvoidAs = "limit",
         **options: Any,
     ) -> None:
+        allow, forbid = tuple(allow), tuple(forbid)
+        check_alone(mechanism, avoid, clearance, allow, forbid)
+        self._guard: Guard | None = None
         super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
         for name in ("descent",) if isinstance(self.method, LevenbergMarquardt) else ("descent", "look"):
             kernels.load(name)  # now, so that the first solve is as fast as any
         if self._several is not None:
             kernels.load("put_targets")
+        if avoid is not None:
+            level = min((one.level for one in self._objectives if one.required), default=1)
+            keeping = keeping_off(self.mechanism, avoid, clearance, allow, forbid, avoid_as, level)
+            self._guard = Guard(self, keeping)
 
     def __repr__(self) -> str:
         asked = f"{len(self._objectives)} objectives in {len(self._program.parts)} chains"
@@ -113,6 +133,25 @@ class Solver(Careful):
             callback: called with an `Iterate` after each iteration; True stops the solve.
             options: any of `Options` and of the method's own, for this call.
         """
+        if self._guard is not None:
+            ask = Ask(lock, limits, rng, feasible, history, callback, options)
+            return self._guard.solve(targets, q0, nearest, ask)
+        return self._unguarded(targets, q0, nearest, lock, limits, rng, feasible, history, callback, options)
+
+    def _unguarded(
+        self,
+        targets: Targets | None,
+        q0: ArrayLike | None,
+        nearest: bool,
+        lock: Names | str | None,
+        limits: Mapping[str, ArrayLike] | None,
+        rng: np.random.Generator | None,
+        feasible: Callable[[Array], bool] | None,
+        history: bool,
+        callback: Callback | None,
+        options: dict[str, Any],
+    ) -> Solution:
+        """As `solve`, whatever is in the way."""
         tried: Tried | None = None
         if (
             self._by_chain is not None
@@ -164,6 +203,8 @@ class Solver(Careful):
         if reach < 0:
             raise ShapeError(f"max_deviation cannot be below 0, but is {reach:g}")
         check_names(options, option_names(type(self.method)))
+        if self._guard is not None:
+            return self._guard.solve_nearby(reach, targets, q0, options)
         with self._alone():
             return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=reach)
 
@@ -181,6 +222,8 @@ class Solver(Careful):
         fewest that move anything. To see all of them, with what a method remembers from one to the next, give `solve`
         a callback.
         """
+        if self._guard is not None:
+            return self._guard.sliding().step(targets, q0, rng=rng, **options)
         check_names(options, option_names(type(self.method)))
         once = {**options, "max_iterations": 1, "restarts": 0}
         if isinstance(self.method, LevenbergMarquardt):
@@ -225,7 +268,10 @@ class Solver(Careful):
         self._refresh()
         if threads is None and not isinstance(self.method, LevenbergMarquardt):
             threads = 1
-        settings = self.method, self.options, self._is_auto, self._bounds, self._settings
+        settings: object = self.method, self.options, self._is_auto, self._bounds, self._settings
+        if self._guard is not None:
+            settings = settings, self._guard.keeping.asked()
+            self._batch_kept.clear()  # obstacles may have been moved
         about = Asked(self.mechanism, self.objectives, settings, self._batch_kept)
         return run_batch(
             about, engine_of(self, q0), targets, q0, threads=threads, progress=progress, out=out, rng=rng, chunk=chunk
@@ -255,8 +301,12 @@ class Solver(Careful):
             tries: starts, at most, where there is no formula.
             samples: along each self-motion, at most; where two and more freedoms are left, in all.
             windings: of angles that differ by full turns, whether all inside the limits are given; if not, the nearest.
+                Where something is to be avoided, only those that bump into nothing are given at all.
             rng: for the starts; without it they follow Halton's sequence, the same each time.
         """
         with self._alone(), asked(self, targets, q0, lock, limits, self._aids) as question:
             drawn = None if rng is None else as_generator(rng)
-            return all_solutions(question, limit=limit, tries=tries, samples=samples, windings=windings, rng=drawn)
+            keeping = None if self._guard is None else self._guard.keeping
+            return all_solutions(
+                question, limit=limit, tries=tries, samples=samples, windings=windings, rng=drawn, keeping=keeping
+            )

@@ -20,7 +20,8 @@ from mechanik.spatial.array import ArrayLike
 
 Goals = Objective | Iterable[Objective]
 Rest = ArrayLike | Mapping[str, ArrayLike] | bool
-OF_ALL = (*NAMES, "active", "weights")
+AVOIDING = ("avoid", "clearance", "allow", "forbid", "avoid_as")
+OF_ALL = (*NAMES, "active", "weights", *AVOIDING)
 """What is kept when the method is changed: what every solver takes."""
 
 
@@ -52,6 +53,8 @@ class Settings:
         if "max_seconds" in options:
             raise Refused("a background solver has a time for each tick: give it as budget, not as max_seconds")
         kept = self.options if solver is None else {name: self.options[name] for name in self.options if name in OF_ALL}
+        if "avoid" in options and options["avoid"] is None:  # nothing any more
+            kept = {name: kept[name] for name in kept if name not in AVOIDING}
         return replace(
             self,
             goals=self.goals if goals is None else as_objectives(goals),

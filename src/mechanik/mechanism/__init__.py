@@ -17,7 +17,19 @@ from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.mobility import Mobility, mobility
 from mechanik.mechanism.roots import find_roots, save_rest_pose
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Sphere
+from mechanik.mechanism.shapes import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Inertial,
+    Material,
+    Mesh,
+    PlacedShape,
+    Sphere,
+)
 from mechanik.mechanism.structure import Loop, Structure, structure
 from mechanik.mechanism.trim import trim
 from mechanik.mechanism.velocities import ClosedJacobian
@@ -29,12 +41,15 @@ __all__ = [
     "Chain",
     "ClosedJacobian",
     "Closure",
+    "ConvexMesh",
     "Coupling",
     "Cylinder",
     "DoF",
     "Frame",
     "Gap",
     "Goal",
+    "HalfSpace",
+    "HeightField",
     "Inertial",
     "Joint",
     "Law",

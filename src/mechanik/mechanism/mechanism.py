@@ -26,6 +26,7 @@ from mechanik.mechanism.law import Law
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.loops import Loops
 from mechanik.mechanism.roots import find_roots
+from mechanik.mechanism.unchecked import Unchecked
 from mechanik.spatial.array import Array, ArrayLike
 
 ORIGIN = np.zeros(3)
@@ -41,7 +42,7 @@ class HasConfiguration(Protocol):
     def q(self) -> Array: ...
 
 
-class Mechanism(Loops):
+class Mechanism(Loops, Unchecked):
     """Links, joints, closures and goals below some roots, by name and as vectors.
 
     The graph may be edited at any time; what is computed from it notices by itself. Joints stand in q
@@ -310,13 +311,15 @@ class Mechanism(Loops):
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: the graph and what people gave it, nothing that is computed."""
         kept = {name: dict(values) for name, values in self.configurations._kept.items()}
-        flat = flatten(self.roots, self._given)
-        return {"name": self.name, "warnings": self.warnings, "extras": self.extras, "kept": kept, "flat": flat}
+        pairs = None if self.unchecked is None else dict(self.unchecked)
+        state = {"name": self.name, "warnings": self.warnings, "extras": self.extras, "kept": kept, "unchecked": pairs}
+        return {**state, "flat": flatten(self.roots, self._given)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(restore(state["flat"]), name=state["name"], warnings=state["warnings"])
         self.extras = deepcopy(state["extras"])
         self.configurations._kept.update(state["kept"])
+        self.unchecked = state["unchecked"]
 
     # ---- inside -----------------------------------------------------------------------------
 

@@ -8,8 +8,12 @@ import numpy as np
 
 from mechanik.errors import NotFinite, ShapeError
 from mechanik.spatial import Pose
+from mechanik.spatial.array import Array, ArrayLike
 
 Vector3 = tuple[float, float, float]
+
+FLAT = 1e-9
+"""Points whose thinnest extent is this share of their largest, or less, hold no volume."""
 
 
 def _check_lengths(owner: object, *lengths: float) -> None:
@@ -20,6 +24,18 @@ def _check_lengths(owner: object, *lengths: float) -> None:
         raise NotFinite(f"{owner}: every size must be finite")
     if any(length < 0 for length in lengths):
         raise ShapeError(f"{owner}: a size cannot be negative")
+
+
+def _read_only(owner: str, values: ArrayLike) -> Array:
+    """A copy that nobody can change, so that it may be part of a value; no minus zeros, which are equal to others."""
+    try:
+        array = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError):
+        raise ShapeError(f"{owner} must be numbers, in rows of one length") from None
+    if not np.isfinite(array).all():
+        raise NotFinite(f"{owner} must be finite")
+    array.setflags(write=False)
+    return array
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +87,96 @@ class Mesh:
     path: str | None = field(default=None, compare=False)
 
 
-Shape = Box | Sphere | Cylinder | Capsule | Mesh
+@dataclass(frozen=True, slots=True)
+class HalfSpace:
+    """All that is below z = 0 of its frame: a floor, or a wall if it is turned."""
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class HeightField:
+    """Ground as a grid of heights, centred at its frame, solid from there down to `bottom`.
+
+    Each cell is two triangles; its diagonal goes from the corner at lower x and y to that at higher x and y, as in
+    MuJoCo.
+
+    Args:
+        heights: (rows, columns), m; rows go along y, columns along x, both from the lower end; at least 2 of each.
+        size: from end to end along x and y, m.
+        bottom: z, m, not above the lowest height; 1 m below that if it is not given.
+    """
+
+    heights: Array
+    size: tuple[float, float]
+    bottom: float
+
+    def __init__(self, heights: ArrayLike, size: tuple[float, float], bottom: float | None = None) -> None:
+        grid = _read_only("HeightField: heights", heights)
+        if grid.ndim != 2 or min(grid.shape) < 2:
+            raise ShapeError(f"HeightField: heights are (rows, columns), at least 2 of each, not {grid.shape}")
+        if np.shape(size) != (2,):
+            raise ShapeError(f"HeightField: size is two lengths, along x and y, not {size!r}")
+        x, y = size
+        lowest = float(grid.min())
+        down = lowest - 1.0 if bottom is None else bottom
+        _check_lengths("HeightField: size", x, y)
+        if min(x, y) == 0:
+            raise ShapeError(f"HeightField: a size of {x:g} by {y:g} m is no ground")
+        if not np.isfinite(down):
+            raise NotFinite(f"HeightField: bottom is {down}")
+        if down > lowest:
+            raise ShapeError(f"HeightField: bottom is at {down:g} m, above the lowest height, {lowest:g} m")
+        object.__setattr__(self, "heights", grid)
+        object.__setattr__(self, "size", (float(x), float(y)))
+        object.__setattr__(self, "bottom", float(down))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HeightField):
+            return NotImplemented
+        return (self.size, self.bottom) == (other.size, other.bottom) and np.array_equal(self.heights, other.heights)
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.bottom, self.heights.shape, self.heights.tobytes()))
+
+    def __repr__(self) -> str:
+        rows, columns = self.heights.shape
+        return f"HeightField({rows} x {columns} heights, size={self.size}, bottom={self.bottom:g})"
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class ConvexMesh:
+    """The convex hull of points.
+
+    Args:
+        points: (n, 3), m, in its frame, at least 4 and not all in one plane; any order, some may lie inside.
+    """
+
+    points: Array
+
+    def __init__(self, points: ArrayLike) -> None:
+        cloud = _read_only("ConvexMesh: points", points)
+        if cloud.ndim != 2 or cloud.shape[1] != 3 or len(cloud) < 4:
+            raise ShapeError(f"ConvexMesh: points are (n, 3), at least 4, not {cloud.shape}")
+        if is_flat(cloud):
+            raise ShapeError("ConvexMesh: all points are in one plane, so that they hold no volume")
+        object.__setattr__(self, "points", cloud)
+
+    def __eq__(self, other: object) -> bool:
+        return np.array_equal(self.points, other.points) if isinstance(other, ConvexMesh) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.points.shape, self.points.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"ConvexMesh({len(self.points)} points)"
+
+
+Shape = Box | Sphere | Cylinder | Capsule | Mesh | HalfSpace | HeightField | ConvexMesh
+
+
+def is_flat(points: Array) -> bool:
+    """Whether points (n, 3) are in one plane, or nearly (see `FLAT`)."""
+    extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return len(points) < 4 or bool(extents[2] <= FLAT * extents[0])
 
 
 @dataclass(frozen=True, slots=True)

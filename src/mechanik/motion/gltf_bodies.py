@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.errors import FormatError, Refused
-from mechanik.formats.surface import Surface, read_surfaces
 from mechanik.mechanism import Link, PlacedShape
 from mechanik.mechanism.shapes import Mesh
+from mechanik.meshes.surface import Surface, read_surfaces
 from mechanik.motion.solids import triangles
 from mechanik.spatial.array import Array
 

@@ -30,7 +30,7 @@ def to_gltf(motion: Motion, find: Find = find_on_disk) -> bytes:
     others, what the link bumps with, or nothing.
 
     Args:
-        find: the bytes under the path or uri of a mesh, and of what lies beside it (`formats.beside_mesh`).
+        find: the bytes under the path or uri of a mesh, and of what lies beside it (`meshes.beside_mesh`).
     Raises:
         Refused: the meshes have too many triangles.
     """

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Shape, Sphere
+from mechanik.mechanism.shapes import Box, Capsule, ConvexMesh, Cylinder, HalfSpace, HeightField, Shape, Sphere
 from mechanik.spatial.array import Array
 
 AROUND = 24
 """Corners of a circle."""
 RINGS = 8
 """From the equator of a ball to its pole."""
+FLOOR, THICKNESS = 20.0, 0.01
+"""m: the edge of what stands for a half-space, and its height; the top is the true one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +44,12 @@ def triangles(shape: Shape) -> Triangles | None:
         return _turned(*_cylinder_outline(shape.radius, 0.5 * shape.length)) if flat else None
     if isinstance(shape, Capsule):
         return _turned(*_capsule_outline(shape.radius, 0.5 * shape.length)) if shape.radius > 0 else None
+    if isinstance(shape, HalfSpace):
+        return _shifted(_box(np.array([FLOOR, FLOOR, THICKNESS])), np.array([0.0, 0.0, -0.5 * THICKNESS]))
+    if isinstance(shape, HeightField):
+        return _ground(shape)
+    if isinstance(shape, ConvexMesh):
+        return _hull(shape.points)
     return None
 
 
@@ -57,6 +66,55 @@ def _box(size: Array) -> Triangles:
             normals += [normal] * 4
             corners += [[first, first + 1, first + 2], [first, first + 2, first + 3]]
     return Triangles(np.array(points), np.array(normals), np.array(corners, dtype=np.uint32))
+
+
+def _shifted(body: Triangles, by: Array) -> Triangles:
+    return Triangles(body.points + by, body.normals, body.corners)
+
+
+def _hull(points: Array) -> Triangles:
+    """Flat sides; the box around the points where SciPy is not there to find their hull."""
+    with contextlib.suppress(ImportError):
+        from scipy.spatial import ConvexHull
+
+        hull = ConvexHull(points)
+        middle = points[hull.vertices].mean(axis=0)
+        return _flat_sides(_outwards(points[hull.simplices], middle))
+    low, high = points.min(axis=0), points.max(axis=0)
+    return _shifted(_box(high - low), 0.5 * (low + high))
+
+
+def _ground(field: HeightField) -> Triangles:
+    """The surface from above, and walls down to the bottom."""
+    rows, columns = field.heights.shape
+    x = np.linspace(-0.5, 0.5, columns) * field.size[0]
+    y = np.linspace(-0.5, 0.5, rows) * field.size[1]
+    top = np.stack([*np.meshgrid(x, y), field.heights], axis=-1)
+    a, b, c, d = top[:-1, :-1], top[:-1, 1:], top[1:, 1:], top[1:, :-1]
+    cells = [np.stack([a, b, c], axis=-2), np.stack([a, c, d], axis=-2)]
+    sides: list[Array] = [one.reshape(-1, 3, 3) for one in cells]
+    for edge in (top[0], top[:, -1], top[-1, ::-1], top[::-1, 0]):  # once around, counter-clockwise from above
+        foot = edge.copy()
+        foot[:, 2] = field.bottom
+        sides += [np.stack([foot[:-1], foot[1:], edge[1:]], axis=1), np.stack([foot[:-1], edge[1:], edge[:-1]], axis=1)]
+    return _flat_sides(np.concatenate(sides))
+
+
+def _outwards(sides: Array, middle: Array) -> Array:
+    """Triangles (T, 3, 3) of a convex body, counter-clockwise as seen from outside."""
+    normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
+    inwards = np.einsum("ti,ti->t", normals, sides[:, 0] - middle) < 0
+    return np.where(inwards[:, None, None], sides[:, [0, 2, 1]], sides)
+
+
+def _flat_sides(sides: Array) -> Triangles:
+    """Each triangle of (T, 3, 3) with corners of its own; those without an area are left out."""
+    normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
+    areas = np.linalg.norm(normals, axis=1)
+    kept = areas > 0
+    normals = np.repeat(normals[kept] / areas[kept, None], 3, axis=0)
+    corners = np.arange(3 * np.count_nonzero(kept), dtype=np.uint32).reshape(-1, 3)
+    return Triangles(sides[kept].reshape(-1, 3), normals, corners)
 
 
 def _cylinder_outline(radius: float, half: float) -> tuple[Array, Array]:

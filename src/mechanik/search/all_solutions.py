@@ -8,6 +8,7 @@ from numbers import Integral
 import numpy as np
 
 from mechanik.errors import LimitsError
+from mechanik.mechanism.door import counted
 from mechanik.search.approach import approach
 from mechanik.search.arcs import arcs_of, overlooked, samples_of
 from mechanik.search.closed_form import ClosedForm
@@ -19,6 +20,7 @@ from mechanik.search.self_motion import Curve
 from mechanik.search.solution_set import Indices, SolutionSet
 from mechanik.search.srs import SRS
 from mechanik.search.unwinding import TURN
+from mechanik.solvers.keeping_off import KeepingOff
 from mechanik.spatial.array import Array
 
 TRIES, SAMPLES = 2000, 8
@@ -34,6 +36,8 @@ FORMULA_HOLDS = 1e-7
 """Rows (rad, sizes) below this hold, at what a formula gives."""
 ELBOWS = 120
 """Elbow angles of an S-R-S arm at which the formula is asked: where its axes are not square, not all can be reached."""
+DENSER = 8
+"""Times as many samples along each self-motion where some may bump: so that free pieces are not overlooked."""
 ENOUGH_OF_CURVES = 48
 """The same, where solutions lie on curves: there are few of these, and all are wide."""
 
@@ -46,6 +50,7 @@ def all_solutions(
     samples: int = SAMPLES,
     windings: bool = False,
     rng: np.random.Generator | None = None,
+    keeping: KeepingOff | None = None,
 ) -> SolutionSet:
     """
     Args:
@@ -55,6 +60,7 @@ def all_solutions(
         windings: of angles that differ by full turns, whether all inside the limits are given (not of joints without
             limits). If not, the nearest to q0.
         rng: for the starts; without it they follow Halton's sequence, the same each time.
+        keeping: what must not be bumped into: then only those are given that are free.
     """
     for name, value in (("tries", tries), ("samples", samples), ("limit", limit)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
@@ -66,9 +72,14 @@ def all_solutions(
         complete = _by_formula(question, question.form, findings)
     else:
         used, descents = _from_starts(question, findings, tries, samples, rng)
-    q, component, arcs = _given(findings, q0, samples)
+    q, component, arcs = _given(findings, q0, samples if keeping is None else DENSER * samples)
     if windings and len(q):
         q, component = _all_windings(c, q, component)
+    why = _why(question, findings, len(q), used, descents)
+    if keeping is not None and len(q):
+        free, whole = keeping.are_free(q), len(q)
+        why += f"; {whole - int(free.sum())} of {counted(whole, 'solution')} bump into something and are left out"
+        q, component = _thinned(c, q[free], component[free], samples)
     distance = c.far(q0, q)
     order = np.argsort(distance, kind="stable")[:limit]
     return SolutionSet(
@@ -77,11 +88,12 @@ def all_solutions(
         component=component[order],
         redundant=findings.redundant,
         complete=complete,
-        why=_why(question, findings, len(q), used, descents),
+        why=why,
         tries=used,
         _arcs=tuple(arcs),
         _conditions=c,
         _revision=c.mechanism.revision,
+        _keeping=keeping,
     )
 
 
@@ -194,6 +206,15 @@ def _all_windings(c: Conditions, q: Array, component: Indices) -> tuple[Array, I
             found.append(other)
             owner.append(number)
     return np.array(found), np.array(owner, dtype=np.int64)
+
+
+def _thinned(c: Conditions, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
+    """Of each component no more than so many, as far apart as can be; the first of each, which is nearest, stays."""
+    kept: list[int] = []
+    for number in dict.fromkeys(component.tolist()):
+        mine = np.flatnonzero(component == number)
+        kept += mine[spread(c, q[mine], samples)].tolist() if len(mine) > samples else mine.tolist()
+    return q[kept], component[kept]
 
 
 def _why(question: Question, findings: Findings, count: int, used: int, descents: int) -> str:

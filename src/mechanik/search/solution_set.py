@@ -13,6 +13,7 @@ from mechanik.mechanism.door import counted
 from mechanik.search.arcs import way_along, within
 from mechanik.search.conditions import HOLDS, Conditions, length
 from mechanik.search.self_motion import SPACING, Curve
+from mechanik.solvers.keeping_off import KeepingOff
 from mechanik.spatial.array import Array
 
 Indices = npt.NDArray[np.int64]
@@ -44,6 +45,7 @@ class SolutionSet:
     _arcs: tuple[Curve | None, ...]
     _conditions: Conditions
     _revision: tuple[int, ...]
+    _keeping: KeepingOff | None = None
 
     def __len__(self) -> int:
         return len(self.q)
@@ -76,9 +78,13 @@ class SolutionSet:
         Its rows are 0.03 rad (or sizes of the mechanism) apart at most, and all holds to 1e-9 at each. Angles do not
         jump, so the last row may differ from solution j by full turns. None if there is no such way: i and j are
         apart; or, where two and more freedoms are left, the straight way, brought back to where all holds, does not
-        get there.
+        get there; or something that is to be avoided is in the way.
         """
         self._check_fresh()
+        way = self._way(i, j)
+        return way if way is None or self._keeping is None or self._keeping.are_free(way).all() else None
+
+    def _way(self, i: int, j: int) -> Array | None:
         a, b = self.q[i], self.q[j]
         if i == j:
             return a[None].copy()

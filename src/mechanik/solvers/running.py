@@ -150,12 +150,10 @@ def call_functions(mechanism: Mechanism, part: Part, relations: Sequence[Relatio
         into = at["jacobian"][buffer * packed.sizes["jacobian"] + int(block[problem.FIRST_J]) :][: height * width]
         into = into.reshape(height, width)
         into[:] = 0.0
-        for u, column in enumerate(members):
-            v = packed.columns[column]
-            if v >= 0:
-                into[:, u] = weight * J[:, v] * at["scale"][column]
+        v = packed.columns[members]
+        mine = np.flatnonzero(v >= 0)
+        into[:, mine] = weight[:, None] * J[:, v[mine]] * at["scale"][members[mine]]
         if block[problem.HAS_BANDS]:
-            for r in range(height):
-                k, u = slack[row + r]
-                rows[r] -= weight[r] * at["trial"][k]
-                into[r, u] = -1.0
+            k, u = slack[row : row + height].T
+            rows -= weight * at["trial"][k]
+            into[np.arange(height), u] = -1.0

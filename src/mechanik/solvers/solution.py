@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +19,14 @@ from mechanik.kernels.solver_state import (
     SUCCESS,
 )
 from mechanik.mechanism import Mechanism
+from mechanik.mechanism.door import counted
 from mechanik.mechanism.motions import motions
 from mechanik.objectives import Error, Objective
 from mechanik.solvers.status import BY_CODE, ChainReport, Status
 from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
+    from mechanik.collision import Clash
     from mechanik.solvers.prepared import Prepared
     from mechanik.solvers.singular import Singular
 
@@ -43,9 +45,12 @@ class Solution:
         seconds: from the call to the answer.
         history: the error after each iteration, if it was asked for: root of the sum of squares of the level that was
             worked on, weighted, lengths in sizes of the mechanism.
+        clashes: what bumps, or comes nearer than the clearance, of all that was to be avoided; the deepest first.
     """
 
-    __slots__ = ("_asked", "_bounds", "_part_seconds", "_refused", "_report", "_solver", "history", "q", "seconds")
+    __slots__ = (
+        "_asked", "_bounds", "_part_seconds", "_refused", "_report", "_solver", "clashes", "history", "q", "seconds",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +63,7 @@ class Solution:
         history: Array | None = None,
         refused: bool = False,
         part_seconds: tuple[float, ...] | None = None,
+        clashes: tuple[Clash, ...] = (),
     ) -> None:
         """
         Args:
@@ -70,7 +76,7 @@ class Solution:
         """
         self._solver, self._asked, self._report, self._bounds, self._refused = solver, asked, outs, bounds, refused
         self.q, self.seconds, self.history = q, seconds, history
-        self._part_seconds = part_seconds
+        self._part_seconds, self.clashes = part_seconds, clashes
 
     @property
     def _outs(self) -> tuple[Array, ...]:
@@ -86,8 +92,14 @@ class Solution:
     def success(self) -> bool:
         """Whether every required objective is within its tolerance, all loops and laws hold, and the caller agrees.
 
-        Every value that may move is within its limits, with success or without.
+        Nothing bumps into what was to be avoided. Every value that may move is within its limits, with success or
+        without.
         """
+        return not self.clashes and self._is_met
+
+    @property
+    def _is_met(self) -> bool:
+        """Success, but for what bumps."""
         if type(self._report) is int:
             return True
         return not self._refused and all(out[SUCCESS] == 1.0 for out in self._outs)
@@ -95,6 +107,8 @@ class Solution:
     @property
     def status(self) -> Status:
         """How it ended; of several chains, the worst. CONVERGED also where `feasible` refused all that was found."""
+        if self.clashes and self._is_met:
+            return Status.IN_COLLISION
         return max((BY_CODE[int(out[STATUS])] for out in self._outs), key=BY_CODE.index, default=Status.CONVERGED)
 
     @property
@@ -115,6 +129,8 @@ class Solution:
             text = f"{wanted} of {wanted} objectives met"
         elif self._refused:
             text = "all that was found is not feasible, as the caller sees it"
+        elif self._is_met:
+            text = f"all objectives are met, but {in_words(self.clashes)}"
         else:
             unmet = self.unmet
             text = self.status.value
@@ -126,6 +142,8 @@ class Solution:
                 text += f"; at a limit: {', '.join(self.active_limits)}"
             if self.conflicts:
                 text += f"; {'; '.join(f'{one} pulls against {other}' for one, other in self.conflicts)}"
+            if self.clashes:
+                text += f"; besides, {in_words(self.clashes)}"
         if any(out[BROUGHT_IN] for out in self._outs):
             text += "; the start was outside the limits and was brought inside"
         if self.left_outside:
@@ -342,6 +360,12 @@ class Solution:
         return float(values[0]) if len(values) == 1 else values
 
 
+def in_words(clashes: Sequence[Clash]) -> str:
+    """The deepest of them, and how many there are besides."""
+    more = "" if len(clashes) == 1 else f", besides {counted(len(clashes) - 1, 'other pair')}"
+    return f"{clashes[0]}{more}"
+
+
 def _seconds(seconds: float) -> str:
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} us"
@@ -370,7 +394,7 @@ def report(solver: Prepared, k: int, out: Array, seconds: float) -> ChainReport:
     codes = [int(out[STAGES_OUT + STAGE_NUMBERS * s]) for s, wish in enumerate(part.wishes) if not wish]
     residual = next((cost for cost, code in zip(missed, codes, strict=True) if code), 0.0)
     return ChainReport(
-        objectives=tuple(owner for owner in owners if owner >= 0),
+        objectives=tuple(owner for owner in owners if 0 <= owner < len(solver.objectives)),
         closures=tuple(program.closures[-1 - owner].name for owner in owners if -closures <= owner < 0),
         joints=tuple(name for name, moves in zip(solver.mechanism.space.v_names, part.moving, strict=True) if moves),
         status=BY_CODE[int(out[STATUS])],

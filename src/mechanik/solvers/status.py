@@ -19,6 +19,7 @@ class Status(Enum):
     BAD_TARGET = "the target of this row is not finite, or nothing that can be a target"
     PENDING = "not solved yet"
     BAD_START = "the start of this row is not finite, or holds a ball without a direction"
+    IN_COLLISION = "everything asked for is within its tolerance, but something bumps into something"
 
     def __repr__(self) -> str:
         return self.name
@@ -26,10 +27,11 @@ class Status(Enum):
 
 BY_CODE = (
     Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT, Status.STOPPED,
-    Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START,
+    Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START, Status.IN_COLLISION,
 )  # fmt: skip
-"""As the kernel numbers them; the second TIMEOUT is a stage that was not tried for want of time. The last three are
-those of rows of a batch."""
+"""As the kernel numbers them; the second TIMEOUT is a stage that was not tried for want of time. The last four are not
+the kernel's: three are those of rows of a batch, and what bumps is found out afterwards."""
+IN_COLLISION_ROW = BY_CODE.index(Status.IN_COLLISION)
 
 
 @dataclass(frozen=True, slots=True)

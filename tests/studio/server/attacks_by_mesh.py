@@ -7,7 +7,7 @@ import struct
 from attacks import Attacker, attack, attacks
 from painted_meshes import FILES, RED_GREEN, dae, gltf, packed, robot
 
-from mechanik.formats.beside_mesh import MOST_NAMES
+from mechanik.meshes.beside_mesh import MOST_NAMES
 
 SCRIPT = b"<html><script>alert(1)</script></html>"
 HUGE = RED_GREEN[:16] + struct.pack(">II", 2**31 - 1, 2**31 - 1) + RED_GREEN[24:]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mechanik.mechanism import DoF, Mechanism, Mesh, PlacedShape
+from mechanik.mechanism import ConvexMesh, DoF, Mechanism, Mesh, PlacedShape
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.checks import Vector
 from mechanik.studio.messages.events import ClosureInfo, JointInfo, LinkInfo, Model
@@ -140,6 +140,8 @@ def ball_around(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
 def _reach(placed: PlacedShape) -> float:
     """The farthest point of a shape from its middle, m."""
     shape = placed.shape
+    if isinstance(shape, ConvexMesh):
+        return float(np.linalg.norm(shape.points, axis=1).max())
     sizes = getattr(shape, "size", None)
     if sizes is not None:
         return 0.5 * math.hypot(*sizes)

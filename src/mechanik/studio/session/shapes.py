@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from mechanik.errors import FileMissing, UnknownName
-from mechanik.formats.beside_mesh import NAMING, BesideMeshes, ending_of
-from mechanik.mechanism import Box, Capsule, Cylinder, Mechanism, Mesh, PlacedShape, Sphere
+from mechanik.mechanism import Box, Capsule, Cylinder, HalfSpace, Mechanism, Mesh, PlacedShape, Sphere
+from mechanik.mechanism.shapes import ConvexMesh, HeightField
+from mechanik.meshes.beside_mesh import NAMING, BesideMeshes, ending_of
+from mechanik.motion.solids import FLOOR, THICKNESS, triangles
+from mechanik.spatial import Pose, translation
 from mechanik.studio.messages.events import ShapeInfo
 
 LARGEST_MESH = 256 * 1024 * 1024
@@ -38,11 +44,16 @@ class Meshes:
     """
 
     def __init__(self, mechanism: Mechanism, files: Mapping[str, bytes], may_read: bool, address: str) -> None:
-        self._files, self._may_read = files, may_read
+        self._files, self._may_read = dict(files), may_read
+        self._made: dict[HeightField | ConvexMesh, str] = {}
         self._numbers: dict[str, int] = {}
         self._beside: dict[str, dict[str, str]] = {}
         for link in mechanism.links.values():
             for placed in (*link.visuals, *link.collisions):
+                if isinstance(placed.shape, HeightField | ConvexMesh) and placed.shape not in self._made:
+                    name = self._made[placed.shape] = f"made/{len(self._made)}.stl"
+                    self._files[name] = _stl(placed.shape)
+                    self._numbers.setdefault(name, len(self._numbers))
                 if isinstance(placed.shape, Mesh) and (name := self._found(placed.shape)) is not None:
                     self._numbers.setdefault(name, len(self._numbers))
         beside = BesideMeshes(self.find)
@@ -55,6 +66,7 @@ class Meshes:
     def info(self, placed: PlacedShape) -> ShapeInfo:
         """As a page is told."""
         shape, mesh, ending, beside = placed.shape, None, "", dict[str, str]()
+        pose = placed.pose
         match shape:
             case Box():
                 kind, sizes = "box", list(shape.size)
@@ -64,14 +76,20 @@ class Meshes:
                 kind, sizes = "cylinder", [shape.radius, shape.length]
             case Capsule():
                 kind, sizes = "capsule", [shape.radius, shape.length]
+            case HalfSpace():  # a slab whose top is the true one
+                kind, sizes = "box", [FLOOR, FLOOR, THICKNESS]
+                pose = Pose.from_matrix(pose.matrix @ translation((0.0, 0.0, -0.5 * THICKNESS)))
+            case HeightField() | ConvexMesh():
+                kind, sizes = "mesh", [1.0, 1.0, 1.0]
+                mesh, ending = self._addresses[self._made[shape]], "stl"
             case Mesh():
                 kind, sizes = "mesh", list(shape.scale)
                 name = self._found(shape)
                 mesh = None if name is None else self._addresses[name]
                 ending = ending_of(shape.uri)
                 beside = {said: self._addresses[place] for said, place in self._beside.get(name or "", {}).items()}
-        x, y, z = placed.pose.position.tolist()
-        w, a, b, c = placed.pose.wxyz.tolist()
+        x, y, z = pose.position.tolist()
+        w, a, b, c = pose.wxyz.tolist()
         rgba = None if placed.material is None else placed.material.rgba
         return ShapeInfo(kind, [float(one) for one in sizes], (x, y, z, w, a, b, c), rgba, mesh, ending, beside)
 
@@ -117,3 +135,13 @@ class Meshes:
             if name is not None and name in self._files:
                 return name
         return mesh.path if self._may_read else None
+
+
+def _stl(shape: HeightField | ConvexMesh) -> bytes:
+    """As a file of triangles, which pages can draw."""
+    body = triangles(shape)
+    assert body is not None
+    facets = np.zeros(len(body.corners), dtype=[("normal", "<f4", 3), ("at", "<f4", (3, 3)), ("rest", "<u2")])
+    facets["normal"] = body.normals[body.corners[:, 0]]
+    facets["at"] = body.points[body.corners]
+    return bytes(80) + struct.pack("<I", len(facets)) + facets.tobytes()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from painted_meshes import MTL, OBJ
 
 from mechanik.errors import FormatError, MechanikError, Refused
-from mechanik.formats.surface import FARTHEST, Surface, read_surfaces
+from mechanik.meshes.surface import FARTHEST, Surface, read_surfaces
 
 WEDGE = (Path(__file__).parent.parent / "data" / "mjcf" / "meshes" / "wedge.stl").read_bytes()
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.errors import FormatError
-from mechanik.formats.beside_mesh import BesideMeshes, ending_of
-from mechanik.formats.obj_text import read_mtl, read_obj
-from mechanik.formats.stl_triangles import read_stl
+from mechanik.meshes.beside_mesh import BesideMeshes, ending_of
+from mechanik.meshes.obj_text import read_mtl, read_obj
+from mechanik.meshes.stl_triangles import read_stl
 from mechanik.spatial.array import Array
 
 READ = ("stl", "obj")

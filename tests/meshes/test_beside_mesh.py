@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from painted_meshes import BIN, FILES, MTL, RED_GREEN, dae, gltf, packed, robot
 
-from mechanik.formats import beside_mesh
-from mechanik.formats.beside_mesh import BesideMeshes, is_shown, names_in, neighbour, picture_size
 from mechanik.formats.in_memory import load_bytes
+from mechanik.meshes import beside_mesh
+from mechanik.meshes.beside_mesh import BesideMeshes, is_shown, names_in, neighbour, picture_size
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(10) + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", 30, 40) + bytes(20)
 

@@ -1,0 +1,139 @@
+"""Gaps by coal and by MuJoCo, for the pairs of `shape_pairs.py`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from shape_pairs import Array, Pairs
+
+from mechanik.kernels.distance.shape_layout import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    HALF_SPACE,
+    HULL,
+    KIND,
+    SIZE,
+    SPHERE,
+)
+
+FAR = 1e6
+"""Metres: MuJoCo cuts distances off there."""
+
+
+class CoalGaps:
+    """Signed gaps by coal, its iterations as tight as they go; fields are not among its distances."""
+
+    kinds = (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER, HULL)
+
+    def __init__(self, tolerance: float = 1e-14) -> None:
+        import coal
+
+        self.coal = coal
+        self.request = coal.DistanceRequest(True)
+        self.request.enable_signed_distance = True
+        self.request.gjk_tolerance = self.request.epa_tolerance = tolerance
+        self.request.gjk_max_iterations, self.request.epa_max_iterations = 1000, 1000
+
+    def gaps(self, pairs: Pairs) -> tuple[Array, float]:
+        """(n, 4) gaps and normals, and seconds a pair, the call from Python included."""
+        coal, n = self.coal, pairs.count
+        hulls: dict[float, object] = {}
+        shapes = [self._shape(row, pairs.P, hulls) for row in pairs.S]
+        poses = [coal.Transform3s(row[:9].reshape(3, 3), row[9:]) for row in pairs.X]
+        out, seconds = np.empty((n, 4)), 0.0
+        for k in range(n):
+            # made anew: a result keeps the smallest of all its calls
+            result, first, second, X, Y = coal.DistanceResult(), shapes[k], shapes[n + k], poses[k], poses[n + k]
+            start = time.perf_counter()
+            coal.distance(first, X, second, Y, self.request, result)
+            seconds += time.perf_counter() - start
+            out[k, 0], out[k, 1:] = result.min_distance, np.asarray(result.normal).ravel()
+        return out, seconds / n
+
+    def _shape(self, row: Array, P: Array, hulls: dict[float, object]) -> object:
+        coal, kind, (x, y, z) = self.coal, row[KIND], row[SIZE : SIZE + 3]
+        if kind == SPHERE:
+            return coal.Sphere(x)
+        if kind == CAPSULE:
+            return coal.Capsule(x, 2.0 * y)
+        if kind == BOX:
+            return coal.Box(2.0 * x, 2.0 * y, 2.0 * z)
+        if kind == HALF_SPACE:
+            return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+        if kind == CYLINDER:
+            return coal.Cylinder(x, 2.0 * y)
+        if x not in hulls:
+            points = coal.StdVec_Vec3s()
+            points.extend(list(P[int(x) : int(x + y)]))
+            hulls[x] = coal.Convex.convexHull(points, True, None)
+        return hulls[x]
+
+
+class MujocoGaps:
+    """Signed gaps by `mj_geomDistance`, its iterations as tight as they go; not of height fields."""
+
+    kinds = (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER, HULL)
+
+    def __init__(self, tolerance: float = 1e-14) -> None:
+        import mujoco
+
+        self.mujoco, self.tolerance = mujoco, tolerance
+        self._kept: tuple[Array, tuple[Any, dict[float, int]]] | None = None
+
+    def as_kept(self, pairs: Pairs) -> Pairs:
+        """The pairs with the hulls that MuJoCo makes of theirs: it centres and turns them, and rounds to 32 bits."""
+        model, places = self._model(pairs)
+        P = pairs.P.copy()
+        for mesh, first in enumerate(self._hulls(pairs)):
+            start, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+            P[int(first) : int(first) + count] = model.mesh_vert[start : start + count]
+        self._kept = P, (model, places)
+        return Pairs(pairs.S, P, pairs.X)
+
+    def gaps(self, pairs: Pairs) -> tuple[Array, float]:
+        """(n, 4) gaps and normals, and seconds a pair, the call from Python included; hulls `as_kept`."""
+        mujoco, n = self.mujoco, pairs.count
+        is_kept = self._kept is not None and self._kept[0] is pairs.P
+        model, places = self._kept[1] if is_kept else self._model(pairs)
+        data = mujoco.MjData(model)
+        out, line, seconds = np.empty((n, 4)), np.empty(6), 0.0
+        for k in range(n):
+            ids = [0, 0]
+            for side, row in enumerate((k, n + k)):
+                hull = pairs.S[row, KIND] == HULL
+                ids[side] = geom = side + 2 * (places[pairs.S[row, SIZE]] if hull else 0)
+                if not hull:
+                    model.geom_size[geom] = pairs.S[row, SIZE : SIZE + 3]
+                data.geom_xpos[geom], data.geom_xmat[geom] = pairs.X[row, 9:], pairs.X[row, :9]
+            start = time.perf_counter()
+            d = mujoco.mj_geomDistance(model, data, ids[0], ids[1], FAR, line)
+            seconds += time.perf_counter() - start
+            way = line[3:] - line[:3]
+            out[k, 0], out[k, 1:] = d, way / max(np.linalg.norm(way), 1e-300) * (1.0 if d > 0.0 else -1.0)
+        return out, seconds / n
+
+    def _hulls(self, pairs: Pairs) -> list[float]:
+        """The first rows in P of all hulls."""
+        return sorted({row[SIZE] for row in pairs.S if row[KIND] == HULL})
+
+    def _model(self, pairs: Pairs) -> tuple[Any, dict[float, int]]:
+        """Geoms 2 k for the first shapes and 2 k + 1 for the second; hulls have a k for each set of points."""
+        spec, types = self.mujoco.MjSpec(), self.mujoco.mjtGeom
+        spec.option.ccd_tolerance, spec.option.ccd_iterations = self.tolerance, 1000
+        names = {
+            SPHERE: types.mjGEOM_SPHERE, CAPSULE: types.mjGEOM_CAPSULE, BOX: types.mjGEOM_BOX,
+            HALF_SPACE: types.mjGEOM_PLANE, CYLINDER: types.mjGEOM_CYLINDER, HULL: types.mjGEOM_MESH,
+        }  # fmt: skip
+        hulls = self._hulls(pairs)
+        for k, first in enumerate(hulls):
+            count = pairs.S[(pairs.S[:, KIND] == HULL) & (pairs.S[:, SIZE] == first), SIZE + 1][0]
+            spec.add_mesh(name=f"hull{k}", uservert=pairs.P[int(first) : int(first + count)].ravel().tolist())
+        for k in range(max(len(hulls), 1)):
+            for kind in (pairs.S[0, KIND], pairs.S[-1, KIND]):
+                geom = spec.worldbody.add_geom(type=names[int(kind)], size=[0.1, 0.1, 0.1])
+                if kind == HULL:
+                    geom.meshname = f"hull{k}"
+        return spec.compile(), {first: k for k, first in enumerate(hulls)}

@@ -1,0 +1,58 @@
+"""Prints the capsules that the arms of the gallery bump with, as lines of `src/mechanik/gallery/arm_capsules.py`.
+
+They are fitted to the meshes of the robots in the package `example-robot-data`, and rounded outwards. From the root of
+the project: `python benchmarks/fit_gallery.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib.metadata import files
+from pathlib import Path
+
+import numpy as np
+
+import mechanik as mk
+from mechanik.collision.fitting import fit_shapes
+from mechanik.mechanism import Capsule, Mechanism, PlacedShape, Sphere
+
+ROBOTS = {"PANDA": "panda.urdf", "UR5": "ur5_robot.urdf", "UR10": "ur10_robot.urdf"}
+STEP = 1e-4
+"""m; ends are rounded to it, and radii up to it, by so much more as the ends may have moved."""
+
+
+def find(name: str) -> Path:
+    found = next(one for one in files("example-robot-data") or [] if one.name == name)
+    return Path(str(found.locate())).resolve()
+
+
+def read(name: str) -> Mechanism:
+    path = find(name)
+    share = next(folder for folder in path.parents if folder.name == "example-robot-data")
+    return mk.load(path, packages={"example-robot-data": share, "ur_description": share / "robots/ur_description"})
+
+
+def rounded(placed: PlacedShape) -> str:
+    shape = placed.shape
+    assert isinstance(shape, Capsule | Sphere)
+    half = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0
+    ends = placed.pose.apply([[0.0, 0.0, -half], [0.0, 0.0, half]])
+    near = np.round(ends / STEP) * STEP
+    moved = float(np.linalg.norm(near - ends, axis=1).max())
+    radius = math.ceil((shape.radius + moved) / STEP) * STEP
+    a, b = (", ".join(f"{x + 0.0:.4f}" for x in end) for end in near)
+    return f"(({a}), ({b}), {radius:.4f})"
+
+
+def main() -> None:
+    for name, file in ROBOTS.items():
+        print(f"{name}: dict[str, list[Bone]] = {{")
+        for link, body in fit_shapes(read(file)).links.items():
+            lines = [rounded(one) for one in body.collisions if isinstance(one.shape, Capsule | Sphere)]
+            if lines:  # boxes, of which fingers are made, stay as they are
+                print(f'    "{link}": [\n        ' + ",\n        ".join(lines) + ",\n    ],")
+        print("}")
+
+
+if __name__ == "__main__":
+    main()

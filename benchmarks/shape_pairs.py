@@ -1,0 +1,214 @@
+"""Random pairs of shapes, easy and nasty ones, and proofs of the gaps that are found between them.
+
+A gap needs no other library to be believed. The normal n gives a lower bound: how far the shapes are apart along n, by
+their support functions. The two points give an upper bound if they lie on the shapes. If both agree, that is the gap
+of shapes that are apart; in each other it is a way out, and the shortest one if no other direction does better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.kernels.compiler import load
+from mechanik.kernels.distance.shape_layout import (
+    BALL,
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    FIELD,
+    HALF_SPACE,
+    HULL,
+    KIND,
+    RADIUS,
+    SHAPE_FLOATS,
+    SIZE,
+    SPHERE,
+)
+
+Array = np.ndarray
+NAMES = {
+    SPHERE: "sphere", CAPSULE: "capsule", BOX: "box", HALF_SPACE: "half-space",
+    CYLINDER: "cylinder", HULL: "hull", FIELD: "field",
+}  # fmt: skip
+TURNS = ("free", "near", "grid")
+PLACES = ("free", "grid", "tiny", "same", "far")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Shape k against shape n + k, for k < n."""
+
+    S: Array
+    """(2 n, 24), see `shape_layout.py`"""
+    P: Array
+    X: Array
+    """(2 n, 12), R row by row and p"""
+
+    @property
+    def count(self) -> int:
+        return len(self.S) // 2
+
+    @property
+    def size(self) -> Array:
+        """(n,) metres, about how large a pair is with the way between: what rounding is measured by."""
+        n, finite = self.count, np.where(np.isfinite(self.S[:, RADIUS]), self.S[:, RADIUS], 0.0)
+        return finite[:n] + finite[n:] + np.linalg.norm(self.X[:n, 9:], axis=1) + np.linalg.norm(self.X[n:, 9:], axis=1)
+
+    def gaps(self, swapped: bool = False) -> Array:
+        """(n, 10): d, n, a, b."""
+        first = np.arange(self.count)
+        pairs = np.stack([first, first + self.count], axis=1)
+        out = np.full((self.count, 10), np.nan)
+        load("distance.gaps").pair_gaps(self.S, self.P, self.X, pairs[:, ::-1].copy() if swapped else pairs, out)
+        return out
+
+    def moved(self, rows: slice, R: Array, p: Array) -> Pairs:
+        """With some of the shapes turned by R about the world's origin and shifted by p, both (n, ...) or alone."""
+        X = self.X.copy()
+        X[rows, :9] = (R @ X[rows, :9].reshape(-1, 3, 3)).reshape(-1, 9)
+        X[rows, 9:] = np.einsum("...ij,...j->...i", R, X[rows, 9:]) + p
+        return Pairs(self.S, self.P, X)
+
+
+def random_pairs(
+    rng: np.random.Generator, kind: int, other: int, count: int, turns: str = "free", places: str = "free",
+    zeros: bool = False,
+) -> Pairs:  # fmt: skip
+    """Pairs about as large as a metre.
+
+    Args:
+        turns: "free"; "near" parallel to each other, by 1e-17 to 1 rad; "grid": by quarter and third turns.
+        places: "free"; "grid": by multiples of 0.25 m, so that some touch; "tiny": 1e-18 to 1e-3 m apart; "same": the
+            same centre; "far": some 100 m apart.
+        zeros: half of all sizes are 0.
+    """
+    n = 2 * count
+    S = np.zeros((n, SHAPE_FLOATS))
+    S[:count, KIND], S[count:, KIND] = kind, other
+    sizes = rng.integers(1, 4, (n, 3)) * 0.25 if turns == "grid" else rng.uniform(0.05, 0.6, (n, 3))
+    S[:, SIZE : SIZE + 3] = sizes * (rng.random((n, 3)) < 0.5) if zeros else sizes
+    R = {"free": free_turns, "near": near_turns, "grid": grid_turns}[turns](rng, n)
+    p = np.zeros((n, 3)) if turns == "grid" else rng.uniform(-1.0, 1.0, (n, 3))
+    shift = {
+        "free": lambda: rng.uniform(-1.0, 1.0, (count, 3)),
+        "grid": lambda: rng.integers(-4, 5, (count, 3)) * 0.25,
+        "tiny": lambda: rng.normal(size=(count, 3)) * 10.0 ** rng.uniform(-18.0, -3.0, (count, 1)),
+        "same": lambda: np.zeros((count, 3)),
+        "far": lambda: rng.normal(size=(count, 3)) * 100.0,
+    }[places]()
+    if turns == "near":
+        base = free_turns(rng, count)
+        R[:count], R[count:] = base, base @ R[count:]
+        shift = np.einsum("nij,nj->ni", base, shift)
+    p[count:] = p[:count] + shift
+    P = add_points(rng, S)
+    add_balls(S, P)
+    return Pairs(S, P, np.concatenate([R.reshape(n, 9), p], axis=1))
+
+
+def add_points(rng: np.random.Generator, S: Array, pool: int = 32, corners: int = 12, cells: int = 5) -> Array:
+    """Give each hull and field one of a few sets of points, drawn by chance; all points (m, 3)."""
+    P: list[Array] = [np.zeros((1, 3))]
+    for kind in (HULL, FIELD):
+        rows = np.flatnonzero(S[:, KIND] == kind)
+        if not len(rows):
+            continue
+        starts = []
+        for _ in range(pool):
+            starts.append(sum(map(len, P)))
+            if kind == HULL:
+                points = rng.normal(size=(corners, 3))
+                P.append(points / np.linalg.norm(points, axis=1)[:, None] * rng.uniform(0.1, 0.5, 3))
+            else:
+                x, y = np.meshgrid(np.linspace(-0.5, 0.5, cells + 1), np.linspace(-0.4, 0.4, cells + 1))
+                P.append(np.stack([x, y, rng.uniform(0.0, 0.3, x.shape)], axis=2).reshape(-1, 3))
+                P.append(np.array([[-0.2, 0.0, 0.0]]))
+        S[rows, SIZE] = rng.choice(starts, len(rows))
+        S[rows, SIZE + 1], S[rows, SIZE + 2] = (corners, 0.0) if kind == HULL else (cells, cells)
+    return np.concatenate(P)
+
+
+def add_balls(S: Array, P: Array) -> None:
+    """The ball about each shape."""
+    x, y, z = S[:, SIZE], S[:, SIZE + 1], S[:, SIZE + 2]
+    radius = np.select(
+        [S[:, KIND] == kind for kind in (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER)],
+        [x, x + y, np.sqrt(x * x + y * y + z * z), np.full(len(S), np.inf), np.sqrt(x * x + y * y)],
+        np.linalg.norm(P, axis=1).max(),
+    )
+    S[:, BALL : BALL + 3], S[:, RADIUS] = 0.0, radius
+
+
+def free_turns(rng: np.random.Generator, n: int) -> Array:
+    return of_quaternions(rng.normal(size=(n, 4)))
+
+
+def near_turns(rng: np.random.Generator, n: int) -> Array:
+    """By 1e-17 to 1 rad, some about an axis alone."""
+    q = rng.normal(size=(n, 4)) * 10.0 ** rng.uniform(-17.0, 0.0, (n, 1))
+    q[:, 0] = 1.0
+    q[rng.random(n) < 0.3, 1:3] = 0.0
+    q[rng.random(n) < 0.3, 3] = 0.0
+    return of_quaternions(q)
+
+
+def grid_turns(rng: np.random.Generator, n: int) -> Array:
+    q = rng.integers(-1, 2, (n, 4)).astype(float)
+    q[(q == 0.0).all(axis=1)] = (1.0, 0.0, 0.0, 0.0)
+    return of_quaternions(q)
+
+
+def of_quaternions(q: Array) -> Array:
+    """(n, 3, 3)."""
+    w, x, y, z = (q / np.linalg.norm(q, axis=1)[:, None]).T
+    return np.stack([
+        1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y),
+    ], axis=1).reshape(-1, 3, 3)  # fmt: skip
+
+
+def separation(pairs: Pairs, n: Array) -> Array:
+    """(k,) how far the shapes are apart along the unit vectors n (k, 3): a lower bound of the gap; not for fields."""
+    k = pairs.count
+    return -reach(pairs, slice(0, k), n) - reach(pairs, slice(k, 2 * k), -n)
+
+
+def reach(pairs: Pairs, rows: slice, n: Array) -> Array:
+    """(k,) the largest n . x over the points x of each shape."""
+    S, X = pairs.S[rows], pairs.X[rows]
+    m = np.einsum("nji,nj->ni", X[:, :9].reshape(-1, 3, 3), n)
+    size, kind = S[:, SIZE : SIZE + 3], int(S[0, KIND])
+    if kind == SPHERE:
+        top = size[:, 0]
+    elif kind == CAPSULE:
+        top = size[:, 0] + size[:, 1] * np.abs(m[:, 2])
+    elif kind == BOX:
+        top = (size * np.abs(m)).sum(axis=1)
+    elif kind == HALF_SPACE:
+        top = np.where(np.linalg.norm(m[:, :2], axis=1) < 1e-12, 0.0, np.inf)  # a bound along its own normal alone
+    elif kind == CYLINDER:
+        top = size[:, 0] * np.linalg.norm(m[:, :2], axis=1) + size[:, 1] * np.abs(m[:, 2])
+    else:
+        count = int(size[0, 1])
+        points = pairs.P[size[:, :1].astype(int) + np.arange(count)]
+        top = np.einsum("nij,nj->ni", points, m).max(axis=1)
+    return top + np.einsum("ni,ni->n", X[:, 9:], n)
+
+
+def off_surface(pairs: Pairs, rows: slice, x: Array) -> Array:
+    """(k,) the signed distance of the points x (k, 3) from each shape; for the kinds up to HALF_SPACE."""
+    S, X = pairs.S[rows], pairs.X[rows]
+    y = np.einsum("nji,nj->ni", X[:, :9].reshape(-1, 3, 3), x - X[:, 9:])
+    size, kind = S[:, SIZE : SIZE + 3], int(S[0, KIND])
+    if kind == SPHERE:
+        return np.linalg.norm(y, axis=1) - size[:, 0]
+    if kind == CAPSULE:
+        y[:, 2] -= np.clip(y[:, 2], -size[:, 1], size[:, 1])
+        return np.linalg.norm(y, axis=1) - size[:, 0]
+    if kind == BOX:
+        e = np.abs(y) - size
+        return np.where((e > 0.0).any(axis=1), np.linalg.norm(np.maximum(e, 0.0), axis=1), e.max(axis=1))
+    return y[:, 2]

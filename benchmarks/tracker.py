@@ -1,0 +1,243 @@
+"""The tracker at 1 kHz: time of a step, and whether limits are kept and loops shut, with goals that leap at random.
+
+    python benchmarks/tracker.py [--steps 100000] [--peers]
+
+Goals leap to random poses every 0.3 s, many of them out of reach or through singularities; between leaps half of them
+move on smoothly. With --peers the Panda's goals are also given to Pink and Mink, where they are installed, each with
+one frame task as their examples for arms have it and the limits that they offer.
+
+Times are of the whole call from Python, by the clock of the thread: what the system does meanwhile does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mechanik as mk
+from mechanik.mechanism import Mechanism
+from mechanik.spatial import make, rotation
+from mechanik.tracking import Tracker, TrackerStatus
+
+DT, VELOCITY, ACCELERATION = 1e-3, 2.0, 15.0
+STRUT_VELOCITY, STRUT_ACCELERATION = 0.05, 1.0
+LEAP = 300
+"""Steps between two leaps of the goal."""
+LOOK = 50
+"""Steps between two looks at the loops."""
+
+
+@dataclass
+class Seen:
+    """The worst of all steps, and their times (s).
+
+    Attributes:
+        velocity, acceleration: the largest share of a limit.
+        outside: the farthest that a value was outside its limits, m or rad.
+        gap: the farthest that a loop stood open, m or rad.
+        not_kept: steps that say themselves that not all limits could be kept.
+        lag: m, from the goal where it had moved on smoothly for a quarter of a second.
+    """
+
+    seconds: list[float] = field(default_factory=list[float])
+    velocity: float = 0.0
+    acceleration: float = 0.0
+    outside: float = 0.0
+    gap: float = 0.0
+    not_kept: int = 0
+    lag: list[float] = field(default_factory=list[float])
+
+
+def goals(X0: np.ndarray, steps: int, place: tuple[float, float, float], turn: float, seed: int) -> Iterator[np.ndarray]:
+    """Poses that leap, and half of which then move on as a slow wave."""
+    rng = np.random.default_rng(seed)
+    X, way, moves = X0, np.zeros(3), False
+    for k in range(steps):
+        if k % LEAP == 0:
+            X = make(rotation.exp(turn * rng.standard_normal(3)) @ X0[:3, :3], X0[:3, 3] + place * rng.standard_normal(3))
+            way, moves = 0.1 * np.asarray(place) * rng.standard_normal(3), k % (2 * LEAP) == 0
+        Y = X.copy()
+        if moves:
+            Y[:3, 3] += way * math.sin(6.0 * DT * (k % LEAP))
+        yield Y
+
+
+def run(
+    mechanism: Mechanism,
+    link: str,
+    step: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, bool]],
+    targets: Iterator[np.ndarray],
+    velocity: np.ndarray,
+    acceleration: np.ndarray,
+) -> Seen:
+    """
+    Args:
+        step: from a goal to q, v, and whether all limits are said to be kept.
+        velocity, acceleration: (nv,) limits.
+    """
+    seen, space = Seen(), mechanism.space
+    limited, hastened = np.isfinite(velocity), np.isfinite(acceleration)
+    before, clock = np.zeros(mechanism.nv), time.thread_time
+    for k, X in enumerate(targets):
+        start = clock()
+        q, v, kept = step(X)
+        seen.seconds.append(clock() - start)
+        seen.not_kept += not kept
+        seen.velocity = max(seen.velocity, float((np.abs(v) / velocity)[limited].max()))
+        change = np.abs(v - before)[hastened] / DT / acceleration[hastened]
+        seen.acceleration = max(seen.acceleration, float(change.max()))
+        seen.outside = max(seen.outside, float((q - space.upper).max()), float((space.lower - q).max()))
+        before = v
+        if k % LOOK == 0 and mechanism.closures:
+            mechanism.q = q
+            gaps = [closure.gap() for closure in mechanism.closures.values()]
+            seen.gap = max(seen.gap, *(max(one.distance, one.angle) for one in gaps))
+        if k % (2 * LEAP) == LEAP - 1:
+            seen.lag.append(float(np.linalg.norm(mechanism.pose(link, q)[:3, 3] - X[:3, 3])))
+    return seen
+
+
+def report(name: str, seen: Seen) -> None:
+    p50, p99, most = np.percentile(np.array(seen.seconds[10:]) * 1e6, [50, 99, 100])
+    print(
+        f"{name:10} {len(seen.seconds):7} steps: {p50:6.0f} us p50, {p99:6.0f} p99, {most:7.0f} max, "
+        f"{100 * np.mean(seen.seconds) / DT:5.1f} % of a core | largest share of velocity {seen.velocity:.6f}, "
+        f"of acceleration {seen.acceleration:.6f}, outside limits {seen.outside:.1e}, loops open {seen.gap:.1e} | "
+        f"{seen.not_kept} steps not kept | median lag {1e3 * np.median(seen.lag):.4f} mm",
+        flush=True,
+    )
+
+
+def tracked(mechanism: Mechanism, link: str, **limits: Any) -> tuple[Tracker, Callable[[np.ndarray], Any]]:
+    tracker = Tracker(mechanism, mk.PoseGoal(link, mechanism.pose(link)), DT, **limits)
+    tracker.step()  # compiled by now
+
+    def step(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        state = tracker.step(X)
+        return state.q, state.v, state.status is TrackerStatus.MOVED
+
+    return tracker, step
+
+
+def panda_goals(arm: Mechanism, steps: int) -> Iterator[np.ndarray]:
+    return goals(arm.pose("panda_link8"), steps, (0.25, 0.35, 0.25), 0.5, seed=1)
+
+
+def urdf_of(arm: Mechanism) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arm.urdf"
+        mk.save(arm, path)
+        return path.read_text()
+
+
+def as_seen(arm: Mechanism, names: list[str], q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Values of a peer in the order of the mechanism; the finger that follows another one is left out."""
+    places = [names.index(name) for name in arm.space.q_names]
+    return q[places], v[places], True
+
+
+def pink_step(arm: Mechanism) -> Callable[[np.ndarray], Any]:
+    import pink
+    import pinocchio
+    from pink.limits import AccelerationLimit, ConfigurationLimit, VelocityLimit
+
+    model = pinocchio.buildModelFromXML(urdf_of(arm))
+    names = list(model.names)[1:]
+    model.velocityLimit[:] = VELOCITY
+    start = np.array([arm.q[arm.space.q_names.index(n)] if n in arm.space.q_names else 0.0 for n in names])
+    start[-1] = start[-2]
+    configuration = pink.Configuration(model, model.createData(), start)
+    task = pink.tasks.FrameTask("panda_link8", position_cost=1.0, orientation_cost=1.0, lm_damping=1e-6)
+    acceleration = AccelerationLimit(model, np.full(model.nv, ACCELERATION))
+    limits = [ConfigurationLimit(model), VelocityLimit(model), acceleration]
+
+    def step(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        task.set_target(pinocchio.SE3(X))
+        v = pink.solve_ik(configuration, [task], DT, solver="daqp", limits=limits, safety_break=False)
+        configuration.integrate_inplace(v, DT)
+        acceleration.set_last_integration(v, DT)
+        return as_seen(arm, names, configuration.q, v)
+
+    return step
+
+
+def mink_step(arm: Mechanism) -> Callable[[np.ndarray], Any]:
+    import mink
+    import mujoco
+
+    text = urdf_of(arm)
+    end = text.index(">", text.index("<robot")) + 1
+    setting = '<mujoco><compiler fusestatic="false" balanceinertia="true"/></mujoco>'
+    model = mujoco.MjModel.from_xml_string(text[:end] + setting + text[end:])
+    names = [model.joint(k).name for k in range(model.njnt)]
+    start = np.array([arm.q[arm.space.q_names.index(n)] if n in arm.space.q_names else 0.0 for n in names])
+    start[-1] = start[-2]
+    configuration = mink.Configuration(model, start)
+    task = mink.FrameTask("panda_link8", "body", position_cost=1.0, orientation_cost=1.0, lm_damping=1e-6)
+    limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, dict.fromkeys(names, VELOCITY))]
+
+    def step(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        task.set_target(mink.SE3.from_matrix(X))
+        v = mink.solve_ik(configuration, [task], DT, solver="daqp", limits=limits)
+        configuration.integrate_inplace(v, DT)
+        return as_seen(arm, names, configuration.q.copy(), v)
+
+    return step
+
+
+def compare(steps: int) -> None:
+    """The same arm, the same goals and limits; Mink has no limits of acceleration."""
+    arm = mk.gallery.panda()
+    makers = {
+        "mechanik": lambda: tracked(arm, "panda_link8", velocity=VELOCITY, acceleration=ACCELERATION)[1],
+        "pink": lambda: pink_step(arm),
+        "mink": lambda: mink_step(arm),
+    }
+    velocity, acceleration = np.full(arm.nv, VELOCITY), np.full(arm.nv, ACCELERATION)
+    for name, maker in makers.items():
+        try:
+            step = maker()
+        except ImportError as missing:
+            print(f"{name:10} is not installed ({missing})")
+            continue
+        try:
+            report(name, run(arm, "panda_link8", step, panda_goals(arm, steps), velocity, acceleration))
+        except Exception as error:  # whatever a peer raises on the way is what it did
+            print(f"{name:10} gave up: {type(error).__name__}: {error}")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--steps", type=int, default=100_000)
+    asked.add_argument("--peers", action="store_true", help="compare with Pink and Mink on a tenth of the steps")
+    options = asked.parse_args()
+    arm = mk.gallery.panda()
+    tracker, step = tracked(arm, "panda_link8", velocity=VELOCITY, acceleration=ACCELERATION)
+    report(
+        "panda",
+        run(arm, "panda_link8", step, panda_goals(arm, options.steps), tracker.velocity, tracker.acceleration),
+    )
+    hexapod = mk.gallery.hexapod()
+    struts = [f"strut{k}_slide.Z" for k in range(1, 7)]
+    tracker, step = tracked(
+        hexapod,
+        "platform",
+        velocity=dict.fromkeys(struts, STRUT_VELOCITY),
+        acceleration=dict.fromkeys(struts, STRUT_ACCELERATION),
+    )
+    some = goals(hexapod.pose("platform"), options.steps, (0.012, 0.012, 0.006), 0.12, seed=2)
+    report("hexapod", run(hexapod, "platform", step, some, tracker.velocity, tracker.acceleration))
+    if options.peers:
+        compare(max(options.steps // 10, 1))
+
+
+if __name__ == "__main__":
+    main()

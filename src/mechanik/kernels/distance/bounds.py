@@ -1,0 +1,32 @@
+"""Bounds that tell cheaply that two things are far apart. A point is a row of an array and where it begins there."""
+
+from __future__ import annotations
+
+import math
+
+from mechanik.kernels.compiler import helper
+from mechanik.kernels.distance.shape_layout import POSE
+from mechanik.kernels.distance.watch_layout import HIGH, LOW
+
+
+@helper
+def are_apart(A, i, k, B, j, m, reach):
+    """Whether two points are at least `reach` apart."""
+    x, y, z = A[i, k] - B[j, m], A[i, k + 1] - B[j, m + 1], A[i, k + 2] - B[j, m + 2]
+    return reach <= 0.0 or x * x + y * y + z * z >= reach * reach
+
+
+@helper
+def outside(tree, row, A, i, k):
+    """How far a point is outside the box of a row of the tree."""
+    x = max(tree[row, LOW] - A[i, k], A[i, k] - tree[row, HIGH], 0.0)
+    y = max(tree[row, LOW + 1] - A[i, k + 1], A[i, k + 1] - tree[row, HIGH + 1], 0.0)
+    z = max(tree[row, LOW + 2] - A[i, k + 2], A[i, k + 2] - tree[row, HIGH + 2], 0.0)
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@helper
+def above(S, j, A, i, k):
+    """How far a point is above a half-space."""
+    x, y, z = A[i, k] - S[j, POSE + 9], A[i, k + 1] - S[j, POSE + 10], A[i, k + 2] - S[j, POSE + 11]
+    return S[j, POSE + 2] * x + S[j, POSE + 5] * y + S[j, POSE + 8] * z

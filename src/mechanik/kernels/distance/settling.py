@@ -1,0 +1,82 @@
+"""The gap between two convex cores, with a normal that is good at a gap of 0 too.
+
+The way between two cores comes from a walk (`gjk.py`) when they are apart, and from a polytope (`penetration.py`) when
+they are not. Both lose the normal where they meet, at a gap of 0, and a polytope is slow on round shapes. Hence the
+normal is settled by another walk, after B was shifted away along the normal found so far: the nearest points are the
+same ones, but now there is a way between them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mechanik.kernels.compiler import helper, part
+from mechanik.kernels.distance.gjk import walk
+from mechanik.kernels.distance.penetration import shortest_way_out
+from mechanik.kernels.distance.support import farthest_difference
+
+APART = 1e-2
+"""Share of the size by which cores are parted to settle their normal, and above which a walk is good enough."""
+NEAREST = 1e-7
+"""Cores that are parted by less than this share of the size have no better normal than before."""
+SETTLED = 1e-15
+ROUNDS = 30
+
+
+@part
+def core_gap(a, U, b, V, T, W):
+    """The gap between two cores: (gap, normal, point of A, point of B), all in A.
+
+    Args:
+        a, U, b, V: the cores and their points; T: the pose of B in A.
+        W: (4, 7), to work in.
+    """
+    vx, vy, vz, ax, ay, az, size = walk(a, U, b, V, T, W, math.inf)
+    if size > 0.0:
+        d = math.sqrt(vx * vx + vy * vy + vz * vz)
+        nx, ny, nz = -vx / d, -vy / d, -vz / d
+        if d > APART * size:
+            return d, nx, ny, nz, ax, ay, az, ax - vx, ay - vy, az - vz
+        wx, wy, wz, _, _, _ = farthest_difference(a, U, b, V, T, nx, ny, nz)
+        depth = wx * nx + wy * ny + wz * nz
+    else:
+        nx, ny, nz, depth, size = shortest_way_out(a, U, b, V, T)
+    return settled(a, U, b, V, T, W, nx, ny, nz, depth, size)
+
+
+@part
+def settled(a, U, b, V, T, W, nx, ny, nz, depth, size):
+    """The gap between cores whose normal is known roughly, to rounding.
+
+    Where the surface of A - B has radius R, an error of the normal becomes smaller by depth / R or so in a round;
+    flat faces take one.
+    """
+    ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    margin = APART
+    for _ in range(ROUNDS):
+        s = depth + margin * size
+        sx, sy, sz = s * nx, s * ny, s * nz
+        vx, vy, vz, px, py, pz, found = walk(a, U, b, V, shifted(T, sx, sy, sz), W, math.inf)
+        if found <= 0.0:  # all sizes are 0
+            break
+        ax, ay, az, bx, by, bz = px, py, pz, px - vx - sx, py - vy - sy, pz - vz - sz
+        d = math.sqrt(vx * vx + vy * vy + vz * vz)
+        x, y, z = -vx / d, -vy / d, -vz / d
+        wx, wy, wz, _, _, _ = farthest_difference(a, U, b, V, T, x, y, z)
+        less = depth - (wx * x + wy * y + wz * z)
+        if less < -SETTLED * size and margin > NEAREST:
+            margin *= 1e-3  # beside a sharp edge a large shift leads past it
+            continue
+        if less <= 0.0:
+            break
+        nx, ny, nz, depth = x, y, z, depth - less
+        if less <= SETTLED * size:
+            break
+    x, y, z = 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
+    h = 0.5 * depth
+    return -depth, nx, ny, nz, x + h * nx, y + h * ny, z + h * nz, x - h * nx, y - h * ny, z - h * nz
+
+
+@helper
+def shifted(T, x, y, z):
+    return T[0], T[1], T[2], T[3], T[4], T[5], T[6], T[7], T[8], T[9] + x, T[10] + y, T[11] + z

@@ -1,0 +1,31 @@
+"""What a tracker tells its kernel besides the problem: one row of numbers for each column, and a few for all."""
+
+from __future__ import annotations
+
+# rows of the table of columns: all in units of the column, per second where they are rates
+(VELOCITY, ACCELERATION, RATE, CURVE, LOW, HIGH, LOW_HARD, HIGH_HARD, LOWER, UPPER, START, BOUND) = range(12)
+"""Largest velocity and acceleration (infinite if there is none); the velocity now; what the velocity of a dependent
+column has besides that of the straight step, as the last step had it; the bounds of the next velocity, first with and
+then without those of acceleration; the limits of the value; the velocity before the step; 1 if loops or
+laws bind it to other columns."""
+TABLE_ROWS = 12
+
+# options
+DT, NEARING, DAMPING, SINGULAR, FOLLOWS, SHUT = range(6)
+"""The time step (s); the largest share of the way to a limit that a velocity may take in a second, where columns depend
+on each other (1/s); the damping at a singularity and how near to one it begins, in units of rows over columns; whether
+targets that move are followed with their velocity; how far hard rows may be from zero."""
+OPTIONS = 6
+
+# what a step comes to
+MOVED, BRAKED, STOPPED = range(3)
+"""All is well; loops, or limits beyond those of single columns, left no velocity within all limits, and those of
+acceleration gave way; the same, and nothing but standing still was left."""
+
+# what a column's velocity is held by; negative at the lower side
+FREE, BY_ACCELERATION, BY_VELOCITY, BY_POSITION = range(4)
+
+EXACT = 1.0 - 1e-9
+"""Of limits: what is used of them, so that rounding does not exceed them."""
+NEARLY = 1.0 - 1e-6
+"""The same where loops bind columns: what follows is known after the step has been taken."""

@@ -1,0 +1,369 @@
+"""One level after the other: the velocity that serves a level best, in what the levels above leave free.
+
+At each level the velocities are base + B y, and y minimises
+
+    |A y - rate|^2 + damping |B y|^2        between the bounds of all columns and of further rows
+
+Then B is cut down to what does not move the rows of the level. The rate takes off what the rows were from zero, at the
+level's gain, and follows what the targets did meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik.kernels.compiler import part
+from mechanik.kernels.problem import *
+from mechanik.kernels.tracking.brake import largest_velocity
+from mechanik.kernels.tracking.layout import *
+from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+
+LEAST_DAMPING = 1e-9
+"""Always, so that what nothing is asked of stands still."""
+RANK = 1e-8
+"""The share of a level's largest row below which a row says nothing new."""
+LEAP = 2.0
+"""How many times the largest acceleration a target's motion may have that is followed; what does more has leapt."""
+BEND = 1.0
+"""How much the rows bend, at most, in units of rows over columns squared: what a step must leave of an error, times
+this, damps. Without it an arm that is stretched out towards a goal beyond its reach swings to and fro for ever."""
+FEELS = 1e-7
+"""Less damping than this is not worth the time."""
+CHANGES = 4
+"""How often the rows that lie in bands are looked at again."""
+
+
+@part
+def gather_soft(I, F, stage, A, e, past, edge, before, n):
+    """Rows of a stage with their derivatives; returns how many, and how many of them lie in bands.
+
+    Args:
+        e, past: written: the rows now, and as they were with the last targets.
+        edge: (m, 3) written: the band of a row, and whether it is asked for: 1, or 0 as long as it lies inside.
+    """
+    blocks, columns, slack = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_SLACK]
+    rows, jacobian = I[AT_ROWS] + I[N_ROWS], I[AT_JACOBIAN] + I[N_JACOBIAN]
+    m, banded = 0, 0
+    at = I[AT_STAGES] + STAGE_INTS * stage
+    for b in range(I[at + HARD], I[at + SOFT]):
+        block = blocks + BLOCK_INTS * b
+        row, width, first, j = I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_COLUMN], I[block + FIRST_J]
+        for r in range(I[block + ROWS]):
+            for v in range(n):
+                A[m, v] = 0.0
+            for u in range(width):
+                v = I[columns + first + u]
+                if v < n:
+                    A[m, v] = F[jacobian + j + r * width + u]
+            e[m] = F[rows + row + r]
+            past[m] = e[m] if I[block + KIND] == FUNCTION else before[row + r]
+            edge[m, 0], edge[m, 1], edge[m, 2] = 0.0, 0.0, 1.0
+            if I[slack + 2 * (row + r)] >= 0:
+                k, w = I[columns + first + I[slack + 2 * (row + r) + 1]], F[I[AT_WEIGHT] + row + r]
+                edge[m, 0], edge[m, 1] = w * F[I[AT_LOWER] + k], w * F[I[AT_UPPER] + k]
+                inside = edge[m, 0] <= e[m] <= edge[m, 1]
+                edge[m, 2] = 0.0 if inside else 1.0
+                off = 0.0 if inside else (edge[m, 0] if e[m] < edge[m, 0] else edge[m, 1])
+                e[m], past[m] = e[m] - off, e[m] - off
+                edge[m, 0], edge[m, 1] = edge[m, 0] - off, edge[m, 1] - off
+                banded += 1
+            m += 1
+    return m, banded
+
+
+@part
+def damping_near(A, m, d, O):
+    """Damping squared: none where the level can move its rows well in all directions, DAMPING where it cannot in one.
+
+    How well is the harmonic mean of the squares of the singular values, over their number: smooth, and never more
+    than the smallest of them.
+    """
+    k = min(m, d)
+    if k == 0:
+        return 0.0
+    G, L = np.empty((k, k)), np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1):
+            total = 1e-12 if i == j else 0.0
+            if m <= d:
+                for c in range(d):
+                    total += A[i, c] * A[j, c]
+            else:
+                for r in range(m):
+                    total += A[r, i] * A[r, j]
+            G[i, j] = total
+    if not factor(G, L, k):
+        return O[DAMPING] * O[DAMPING]
+    spread, line = 0.0, np.empty(k)
+    for c in range(k):  # the columns of the inverse of L, squared, make up the trace of that of G
+        for i in range(c, k):
+            total = 1.0 if i == c else 0.0
+            for j in range(c, i):
+                total -= L[i, j] * line[j]
+            line[i] = total / L[i, i]
+            spread += line[i] * line[i]
+    near = 1.0 - 1.0 / (spread * O[SINGULAR] * O[SINGULAR])
+    return (O[DAMPING] * near) ** 2 if near > 0.0 else 0.0
+
+
+@part
+def form(A, edge, B, m, n, d, damping, is_orthonormal, H):
+    """H = A'A + damping B'B, over the rows that are asked for."""
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            if not is_orthonormal:
+                for v in range(n):
+                    total += B[v, i] * B[v, j]
+            elif i == j:
+                total = 1.0
+            total *= damping
+            for r in range(m):
+                if edge[r, 2] != 0.0:
+                    total += A[r, i] * A[r, j]
+            H[i, j] = total
+
+
+@part
+def answer(A, L, rate, edge, m, d, y):
+    """The free minimum for one rate."""
+    for j in range(d):
+        y[j] = 0.0
+    for r in range(m):
+        if edge[r, 2] != 0.0 and rate[r] != 0.0:
+            for j in range(d):
+                y[j] += A[r, j] * rate[r]
+    solve_factored(L, y, d)
+
+
+@part
+def left_over(A, rate, edge, m, d, y):
+    """How much of a rate the free minimum leaves."""
+    square = 0.0
+    for r in range(m):
+        if edge[r, 2] != 0.0:
+            total = rate[r]
+            for j in range(d):
+                total -= A[r, j] * y[j]
+            square += total * total
+    return math.sqrt(square)
+
+
+@part
+def share_of_speed(T, O, B, y, n, d, gain):
+    """How much of a velocity that takes off an error at a gain columns can do, and still stop when it is zero.
+
+    To first order each column has to go its velocity over the gain; all slow down as the slowest one must, so the
+    direction stays.
+    """
+    share = 1.0
+    for v in range(n):
+        if not min(T[VELOCITY, v], T[ACCELERATION, v]) < math.inf:
+            continue
+        rate = 0.0
+        for j in range(d):
+            rate += B[v, j] * y[j]
+        rate = abs(rate)
+        if rate > 1e-12:
+            a = T[ACCELERATION, v] * EXACT
+            most = min(T[VELOCITY, v] * EXACT, largest_velocity(rate / gain, a, O[DT]))
+            share = min(share, most / rate)
+    return share
+
+
+@part
+def has_leapt(T, O, B, y, n, d, ahead, stage):
+    """Whether the targets' motion, as velocities of columns, is more than the columns can do."""
+    leapt = False
+    for v in range(n):
+        rate = 0.0
+        for j in range(d):
+            rate += B[v, j] * y[j]
+        change = abs(rate - ahead[stage, v])
+        if abs(rate) > T[VELOCITY, v] or change > LEAP * T[ACCELERATION, v] * O[DT]:
+            leapt = True
+        ahead[stage, v] = rate
+    return leapt
+
+
+@part
+def cut_down(A, B, edge, m, n, d):
+    """B, turned so that its first columns move the rows and the others do not; these are kept. Returns how many."""
+    W, sizes = np.empty((m, d)), np.empty(m)
+    largest = 0.0
+    for r in range(m):
+        sizes[r] = 0.0
+        for j in range(d):
+            W[r, j] = A[r, j] * edge[r, 2]
+            sizes[r] += W[r, j] * W[r, j]
+        largest = max(largest, sizes[r])
+    rank = 0
+    while rank < min(m, d):
+        p, best = -1, RANK * RANK * largest
+        for r in range(m):
+            total = 0.0
+            for j in range(rank, d):
+                total += W[r, j] * W[r, j]
+            if total > best:
+                p, best = r, total
+        if p < 0:
+            break
+        # a reflection takes the rest of row p onto one axis
+        size = math.sqrt(best)
+        head = W[p, rank] + math.copysign(size, W[p, rank])
+        square = best - W[p, rank] * W[p, rank] + head * head
+        u = np.zeros(d)
+        u[rank] = head
+        for j in range(rank + 1, d):
+            u[j] = W[p, j]
+        for r in range(m):
+            reflect(W, r, u, rank, d, square)
+        for v in range(n):
+            reflect(B, v, u, rank, d, square)
+        for j in range(rank, d):
+            W[p, j] = 0.0
+        rank += 1
+    for v in range(n):
+        for j in range(d - rank):
+            B[v, j] = B[v, j + rank]
+    return d - rank
+
+
+@part
+def reflect(W, r, u, first, d, square):
+    total = 0.0
+    for j in range(first, d):
+        total += W[r, j] * u[j]
+    total *= 2.0 / square
+    for j in range(first, d):
+        W[r, j] -= total * u[j]
+
+
+@part
+def seen(A, r, rates, n):
+    total = 0.0
+    for v in range(n):
+        total += A[r, v] * rates[v]
+    return total
+
+
+@part
+def bound_by(C, low, high, B, more, edges, base, T, n, d, k):
+    """All bounds as rows over y."""
+    for v in range(n):
+        low[v], high[v] = T[LOW, v] - base[v], T[HIGH, v] - base[v]
+        for j in range(d):
+            C[v, j] = B[v, j]
+    for i in range(k):
+        at = seen(more, i, base, n)
+        low[n + i], high[n + i] = edges[i, 0] - at, edges[i, 1] - at
+        for j in range(d):
+            total = 0.0
+            for v in range(n):
+                total += more[i, v] * B[v, j]
+            C[n + i, j] = total
+
+
+@part
+def serve_levels(I, F, T, O, gains, before, ahead, B, d, is_orthonormal, more, edges, k, base, n):
+    """The velocities that serve all levels, into `base`; False if there are none between the bounds.
+
+    Args:
+        B: (n, n), of which the first d columns are free; used up.
+        more, edges: (.., n) and (.., 2): k further rows with bounds of their rates, and room for the rows in bands.
+        base: (n,) velocities that there are besides those of B.
+    """
+    widest = max(I[N_ROWS], 1)
+    A0, A, e, past = np.empty((widest, n)), np.empty((widest, n)), np.empty(widest), np.empty(widest)
+    edge, rate = np.zeros((widest, 3)), np.empty(widest)
+    H, L = np.empty((n, n)), np.zeros((n, n))
+    C, low, high = np.empty((n + len(edges), n)), np.empty(n + len(edges)), np.empty(n + len(edges))
+    y, y_goal, y_ahead = np.zeros(n), np.zeros(n), np.zeros(n)
+    stages = I[N_STAGES]
+    nearing = min(1.0 / O[DT], O[NEARING])
+    for stage in range(1, max(stages, 2)):
+        m, banded = 0, 0
+        if stage < stages:
+            m, banded = gather_soft(I, F, stage, A0, e, past, edge, before, n)
+        gain = 0.0
+        if stage < stages:
+            first = I[I[AT_BLOCKS] + BLOCK_INTS * I[I[AT_STAGES] + STAGE_INTS * stage + HARD] + FIRST_ROW]
+            for r in range(m):
+                gain = max(gain, gains[first + r])
+        for r in range(m):
+            for j in range(d):
+                total = 0.0
+                if is_orthonormal and stage == 1:
+                    total = A0[r, j]
+                else:
+                    for v in range(n):
+                        total += A0[r, v] * B[v, j]
+                A[r, j] = total
+        damping = damping_near(A, m, d, O) + LEAST_DAMPING
+        bound_by(C, low, high, B, more, edges, base, T, n, d, k)
+        leapt = True
+        for change in range(CHANGES if banded > 0 else 1):
+            form(A, edge, B, m, n, d, damping, is_orthonormal, H)
+            if not factor(H, L, d):
+                return False
+            if O[FOLLOWS] != 0.0 and m > 0:
+                for r in range(m):
+                    rate[r] = (past[r] - e[r]) / O[DT]
+                answer(A, L, rate, edge, m, d, y_ahead)
+                if change == 0:
+                    leapt = has_leapt(T, O, B, y_ahead, n, d, ahead, stage)
+            for r in range(m):
+                rate[r] = -gains[first + r] * (e[r] if leapt else past[r])
+            answer(A, L, rate, edge, m, d, y_goal)
+            left = BEND * left_over(A, rate, edge, m, d, y_goal) / gain if m > 0 else 0.0
+            if left > FEELS:
+                form(A, edge, B, m, n, d, damping + left, is_orthonormal, H)
+                if not factor(H, L, d):
+                    return False
+                answer(A, L, rate, edge, m, d, y_goal)
+            share = share_of_speed(T, O, B, y_goal, n, d, gain) if m > 0 else 1.0
+            for r in range(m):
+                rate[r] = -seen(A0, r, base, n)
+            answer(A, L, rate, edge, m, d, y)
+            for j in range(d):
+                y[j] += share * y_goal[j]
+                if not leapt:
+                    y[j] += y_ahead[j]
+            if not least_within(L, y, C, low, high, n + k, d):
+                if stage == 1:
+                    return False
+                for j in range(d):
+                    y[j] = 0.0
+            changed = False
+            if banded > 0:
+                for r in range(m):
+                    if edge[r, 2] == 0.0:
+                        will = seen(A0, r, base, n)
+                        for j in range(d):
+                            will += A[r, j] * y[j]
+                        low_rate, high_rate = nearing * (edge[r, 0] - e[r]), nearing * (edge[r, 1] - e[r])
+                        if will < low_rate - 1e-12 or will > high_rate + 1e-12:
+                            edge[r, 2] = 1.0
+                            off = edge[r, 0] if will < low_rate else edge[r, 1]
+                            e[r], past[r] = e[r] - off, e[r] - off
+                            edge[r, 0], edge[r, 1] = edge[r, 0] - off, edge[r, 1] - off
+                            changed = True
+            if not changed:
+                break
+        for v in range(n):
+            for j in range(d):
+                base[v] += B[v, j] * y[j]
+        if stage + 1 < stages and d > 0:
+            for r in range(m):
+                if edge[r, 0] < edge[r, 1] and k < len(edges):  # what lies in a band may not be driven out further
+                    will = seen(A0, r, base, n)
+                    for v in range(n):
+                        more[k, v] = A0[r, v]
+                    edges[k, 0] = min(nearing * (edge[r, 0] - e[r]), will)
+                    edges[k, 1] = max(nearing * (edge[r, 1] - e[r]), will)
+                    edge[r, 2] = 0.0
+                    k += 1
+            d = cut_down(A, B, edge, m, n, d)
+    return True

@@ -1,0 +1,219 @@
+"""One step in time: rows, bounds, velocities, and the configuration that they lead to with all loops shut."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik.kernels.bounded_step import advance
+from mechanik.kernels.compiler import kernel, part
+from mechanik.kernels.problem import *
+from mechanik.kernels.rows import evaluate
+from mechanik.kernels.tracking.brake import bound_rates, held_by
+from mechanik.kernels.tracking.freedom import eliminate_hard, free_basis, gather_hard, read_hard, shutting
+from mechanik.kernels.tracking.layout import *
+from mechanik.kernels.tracking.levels import bound_by, serve_levels
+from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+
+LOOKS = 8
+"""How often loops are shut again; two or three times do at 1 kHz."""
+PASSES = 3
+"""How often velocities are sought anew, knowing how loops bend."""
+ROOM = 1e-7
+"""How far the velocity of a column that follows may be over its bound, which NEARLY keeps away from its limit."""
+
+
+@part
+def bound_bands(I, F, O, more, edges, k, n):
+    """Hard rows that lie in bands, such as cones and limits of joints that close loops, as bounds of their rates."""
+    blocks, columns, slack = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_SLACK]
+    rows, jacobian = I[AT_ROWS] + I[N_ROWS], I[AT_JACOBIAN] + I[N_JACOBIAN]
+    nearing = min(1.0 / O[DT], O[NEARING])
+    for b in range(I[I[AT_STAGES] + SOFT]):
+        block = blocks + BLOCK_INTS * b
+        row, width, first, j = I[block + FIRST_ROW], I[block + COLUMNS], I[block + FIRST_COLUMN], I[block + FIRST_J]
+        for r in range(I[block + ROWS]):
+            if I[slack + 2 * (row + r)] < 0:
+                continue
+            for v in range(n):
+                more[k, v] = 0.0
+            for u in range(width):
+                v = I[columns + first + u]
+                if v < n:
+                    more[k, v] = F[jacobian + j + r * width + u]
+            band, w = I[columns + first + I[slack + 2 * (row + r) + 1]], F[I[AT_WEIGHT] + row + r]
+            edges[k, 0] = nearing * (w * F[I[AT_LOWER] + band] - F[rows + row + r])
+            edges[k, 1] = nearing * (w * F[I[AT_UPPER] + band] - F[rows + row + r])
+            k += 1
+    return k
+
+
+@part
+def brake(T, O, B, d, more, edges, k, base, n):
+    """Velocities as near to the last ones as limits of position and velocity allow; those of acceleration give way."""
+    H, L, y = np.empty((n, n)), np.zeros((n, n)), np.zeros(n)
+    C, low, high = np.empty((n + len(edges), n)), np.empty(n + len(edges)), np.empty(n + len(edges))
+    for v in range(n):
+        T[LOW, v], T[HIGH, v], base[v] = T[LOW_HARD, v], T[HIGH_HARD, v], 0.0
+    for i in range(k):
+        edges[i, 0], edges[i, 1] = min(edges[i, 0], 0.0), max(edges[i, 1], 0.0)
+    bound_by(C, low, high, B, more, edges, base, T, n, d, k)
+    slower = max(0.0, 1.0 - O[DT] * O[NEARING]) if O[NEARING] < math.inf else 1.0
+    for i in range(d):
+        for j in range(i + 1):
+            H[i, j] = 0.0
+    for v in range(n):
+        a = T[ACCELERATION, v] * O[DT]
+        weight = 1.0 / (a * a) if a < math.inf else 1e-6
+        for i in range(d):
+            y[i] += B[v, i] * weight * slower * T[RATE, v]
+            for j in range(i + 1):
+                H[i, j] += B[v, i] * weight * B[v, j]
+    if not factor(H, L, d):
+        return False
+    solve_factored(L, y, d)
+    if not least_within(L, y, C, low, high, n + k, d):
+        return False
+    for v in range(n):
+        for j in range(d):
+            base[v] += B[v, j] * y[j]
+    return True
+
+
+@part
+def within(T, O, rates, taken, n):
+    """Whether no column is over its bounds, but for rounding."""
+    for v in range(n):
+        rounding = 1e-12 * (1.0 + abs(rates[v]))
+        over, under = rates[v] - T[HIGH, v] - rounding, T[LOW, v] - rates[v] - rounding
+        if taken[v] >= 0:
+            room = min(T[ACCELERATION, v] * O[DT], T[VELOCITY, v])
+            over, under = over - ROOM * min(room, abs(T[HIGH, v])), under - ROOM * min(room, abs(T[LOW, v]))
+        if not max(over, under) <= 0.0:
+            return False
+    return True
+
+
+@part
+def lead(I, F, O, x, out, rates, n):
+    """out = x, moved by velocities for one step of time."""
+    step = I[AT_STEP]
+    for v in range(I[N_COLUMNS]):
+        F[step + v] = rates[v] * O[DT] if v < n else 0.0
+    advance(I, F, x, out, False)
+
+
+@part
+def shut(I, F, O, M, K, m, count, row_of, column_of, taken, x, out, rates, n, e):
+    """Let the dependent columns shut what a step opens; returns how far rows are from zero in the end."""
+    hard = I[I[AT_STAGES] + SOFT]
+    change, off = np.empty(n), math.inf
+    for _ in range(LOOKS):
+        lead(I, F, O, x, out, rates, n)
+        if m == 0:
+            return 0.0
+        evaluate(I, F, out, I[ZERO], hard)
+        last, off = off, read_hard(I, F, I[ZERO], e)
+        if off < O[SHUT] or not off < 0.5 * last:
+            break
+        for v in range(n):
+            change[v] = 0.0
+        shutting(M, K, n, count, row_of, column_of, taken, e, change)
+        for v in range(n):
+            rates[v] += change[v] / O[DT]
+    return off
+
+
+@part
+def move(I, F, T, O, gains, before, ahead, more, edges, k, x, out, n):
+    """Velocities, and x moved by them into `out` with all loops shut."""
+    height = I[N_ROWS]
+    M, K, B, B0 = np.empty((height, n)), np.empty((height, height)), np.empty((n, n)), np.empty((n, n))
+    row_of, column_of, taken = np.empty(height, np.int64), np.empty(height, np.int64), np.empty(n, np.int64)
+    limited, sizes, places, e = np.empty(n, np.bool_), np.empty(height), np.empty(height, np.int64), np.empty(height)
+    m = gather_hard(I, F, M, n)
+    count = eliminate_hard(M, K, m, n, T, row_of, column_of, taken, limited, sizes, places)
+    d = free_basis(M, n, count, row_of, column_of, taken, B0)
+    rates, straight = np.empty(n), np.empty(n)
+    done, bent, off = STOPPED, np.empty(n), math.inf
+    for v in range(n):
+        bent[v] = T[CURVE, v] if taken[v] >= 0 else 0.0
+    enough = max(1e3 * O[SHUT], 1e-9)
+    for attempt in range(2 * PASSES):
+        braking = attempt >= PASSES
+        for v in range(n):
+            rates[v] = 0.0 if braking else bent[v]
+            for j in range(d):
+                B[v, j] = B0[v, j]
+        if braking:
+            found = brake(T, O, B, d, more, edges, k, rates, n)
+        else:
+            found = serve_levels(I, F, T, O, gains, before, ahead, B, d, count == 0, more, edges, k, rates, n)
+        if not found:
+            continue
+        for v in range(n):
+            straight[v] = rates[v] - (0.0 if braking else bent[v])
+        if count == 0:
+            for v in range(n):
+                rates[v] = min(max(rates[v], T[LOW, v]), T[HIGH, v])
+        off = shut(I, F, O, M, K, m, count, row_of, column_of, taken, x, out, rates, n, e)
+        for v in range(n):
+            bent[v] = rates[v] - straight[v] if taken[v] >= 0 else 0.0
+        if off < enough and within(T, O, rates, taken, n):
+            done = BRAKED if braking else MOVED
+            break
+    for v in range(n):
+        T[RATE, v] = rates[v] if done != STOPPED else 0.0
+        T[CURVE, v] = bent[v] if done != STOPPED else 0.0
+        rates[v] = T[RATE, v]
+    if done == STOPPED:
+        lead(I, F, O, x, out, rates, n)
+    return done
+
+
+@kernel(
+    "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, i8[::1], b1, b1)"
+)
+def step(I, F, T, O, gains, before, ahead, more, edges, given, active, looks, ends):
+    """Move x, the table `trial`, by one step of time; returns what it came to.
+
+    Args:
+        T, O: the columns and the options, as `layout.py` has them.
+        gains: (rows,) 1/s.
+        before: (rows,) what the rows were with the last targets; written.
+        ahead: (stages, columns) the targets' last motion; written.
+        more, edges: (.., columns), (.., 2) further rows with bounds of their rates, of which `given` are there, and
+            room for those in bands.
+        active: (columns,) written: what holds each column back.
+        looks: whether rows have to be evaluated first, since targets are new.
+        ends: whether rows are evaluated at the end, which functions written in Python cannot be.
+    """
+    n, x, out = T.shape[1], I[AT_TRIAL], I[AT_X]
+    if looks:
+        evaluate(I, F, x, 1, I[N_BLOCKS])
+    k = bound_bands(I, F, O, more, edges, given, n)
+    bound_rates(I, F, T, O, x, n, k > 0)
+    for v in range(n):
+        T[START, v] = T[RATE, v]
+    done = move(I, F, T, O, gains, before, ahead, more, edges, k, x, out, n)
+    for i in range(I[N_X]):
+        F[x + i] = F[out + i]
+    for v in range(n):
+        at = I[I[AT_COLUMN_X] + v]
+        if at >= 0:  # by rounding; loops do not feel it
+            F[x + at] = min(max(F[x + at], T[LOWER, v]), T[UPPER, v])
+    held_by(T, O, n, active)
+    if ends:
+        evaluate(I, F, x, 1, I[N_BLOCKS])
+        for r in range(I[N_ROWS]):
+            before[r] = F[I[AT_ROWS] + I[N_ROWS] + r]
+    return done
+
+
+@kernel("void(i8[::1], f8[::1], f8[::1])")
+def look(I, F, before):
+    """The rows where x stands, as if targets had been there all along."""
+    evaluate(I, F, I[AT_TRIAL], 1, I[N_BLOCKS])
+    for r in range(I[N_ROWS]):
+        before[r] = F[I[AT_ROWS] + I[N_ROWS] + r]

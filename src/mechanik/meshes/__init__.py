@@ -1,0 +1,1 @@
+"""Files of triangles, and what lies beside them."""

@@ -1,0 +1,163 @@
+"""The door: from a start to a goal, around everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from mechanik.assembly.kept import loops_of
+from mechanik.collision import Collider
+from mechanik.collision.avoiding import Avoid
+from mechanik.errors import LimitsError, PlanningError, StructureError, WrongKind
+from mechanik.mechanism import Mechanism
+from mechanik.mechanism.door import as_number, counted
+from mechanik.objectives.door import as_generator
+from mechanik.planning.certificate import look_closely
+from mechanik.planning.goals import Goal, as_goals, as_start
+from mechanik.planning.ground import Ground
+from mechanik.planning.planned_path import PlannedPath
+from mechanik.planning.shortcuts import relaxed, rounded, shortcut
+from mechanik.planning.tree_search import find_by_trees
+from mechanik.solvers.freedoms import Names, as_bounds, as_mask
+from mechanik.solvers.solution import Solution
+from mechanik.spatial.array import Array, ArrayLike
+
+MARGIN = 1e-3
+"""m: by how much more than the clearance a path keeps off while it is searched for, as far as its ends allow."""
+DIRECT = 6
+"""Goals to which the straight way is tried first."""
+FINER = 3
+"""How often it is begun anew, with looks half as far apart, where the close look finds something."""
+
+
+def plan(
+    mechanism: Mechanism,
+    start: ArrayLike | Solution | None,
+    goal: Goal,
+    *,
+    avoid: Avoid | Collider | None = ("self",),
+    clearance: float = 0.0,
+    allow: Iterable[tuple[str, str]] = (),
+    forbid: Iterable[tuple[str, str]] = (),
+    planner: str = "auto",
+    max_seconds: float = 5.0,
+    lock: Names | str | None = None,
+    limits: Mapping[str, ArrayLike] | None = None,
+    rng: np.random.Generator | None = None,
+) -> PlannedPath:
+    """A path from the start to a goal that bumps into nothing, through OMPL; loops stay shut all along.
+
+    The straight way is taken where it is free. What is found is made shorter, its corners round, and looked at closely
+    at last: every 0.01 rad or 5 mm, and for mechanisms without loops between these places as well (`is_certain`).
+
+    Args:
+        start: (nq,), or a solution; None: where the mechanism stands. It is not moved.
+        goal: (nq,), a solution, several of them, or objectives that are to be met at the end, for which configurations
+            are searched that bump into nothing. The path ends at one of them.
+        avoid: "self" and obstacles, or a `Collider`; None: nothing.
+        clearance: m; nothing comes nearer than that.
+        allow, forbid: pairs of names that may touch, or that are checked although they would not be.
+        planner: of OMPL, by name; "auto" is RRTConnect. RRTstar, InformedRRTstar and BITstar go on for all of the time
+            that they have.
+        max_seconds: until an answer, or a `PlanningError`.
+        lock: joints or freedoms that may not move.
+        limits: by joint or freedom, (lower, upper) in place of the mechanism's.
+        rng: for all that is random; without it the same path comes each time, as far as time allows. OMPL's generators
+            are global: those of a program that plans in several threads at once mix.
+    Raises:
+        PlanningError: the start or all goals are impossible, or nothing was found in the time.
+    """
+    begun = time.perf_counter()
+    if not isinstance(mechanism, Mechanism):
+        raise WrongKind(f"plan takes a mechanism, not {mechanism!r}")
+    seconds = as_number(max_seconds, "max_seconds", infinite=True)
+    if not seconds > 0.0:
+        raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
+    until = begun + seconds
+    wide = as_number(clearance, "clearance")
+    collider = _collider(mechanism, avoid, tuple(allow), tuple(forbid))
+    lower, upper = as_bounds(mechanism, limits)
+    free = np.ones(mechanism.nv, dtype=np.bool_) if lock is None else ~as_mask(mechanism, lock, False)
+    generator = np.random.default_rng(0) if rng is None else as_generator(rng)
+    with loops_of(mechanism, {}) as loops:
+        ground = Ground(mechanism, loops, collider, wide, lower, upper, free)
+        first = as_start(ground, start)
+        goals = as_goals(ground, goal, first, {"lock": lock, "limits": limits}, generator)
+        ground.clearance = wide + _margin(ground, [first, *goals])
+        q, planner, verdict = _search(ground, first, goals, planner, wide, until, generator)
+    last = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
+    along = np.append(0.0, np.cumsum(np.linalg.norm(ground.apart(q[:-1], q[1:]), axis=1)))
+    s = along / along[-1] if along[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
+    return PlannedPath(mechanism, q, s, planner, last, time.perf_counter() - begun, *verdict)
+
+
+def _search(
+    ground: Ground, start: Array, goals: Array, planner: str, clearance: float, until: float, rng: np.random.Generator
+) -> tuple[Array, str, tuple[float, bool]]:
+    """Knots (N, nq), by what they were found, the smallest gap and whether all of it is certain."""
+    by = "RRTConnect" if planner == "auto" else planner
+    if ground.far(start, goals[0]) < 1e-12:
+        verdict = look_closely(ground, np.array([start, goals[0]]), clearance, until)
+        return goals[:1], "straight", (verdict.gap, verdict.is_certain)
+    tried = list[str]()
+    for goal in goals[:DIRECT] if planner == "auto" else ():
+        way = ground.free_way(start, goal)
+        if way is None:
+            continue
+        q = way if ground.has_loops else way[[0, -1]]
+        verdict = look_closely(ground, q, clearance, until)
+        if verdict.is_free:
+            return q, "straight", (verdict.gap, verdict.is_certain)
+    for _ in range(FINER):
+        q = find_by_trees(ground, start, list(goals), by, until, int(rng.integers(1, 2**31)))
+        if q is None:
+            break
+        searched = ground.step
+        for candidate in _better(ground, q, rng, until):
+            verdict = look_closely(ground, candidate, clearance, until)
+            if verdict.is_free:
+                return candidate, by, (verdict.gap, verdict.is_certain)
+        tried.append(f"a path was found with looks {searched:g} rad apart, and bumps between them")
+        ground.step = 0.5 * searched
+    looks = counted(ground.looks, "configuration")
+    more = f"; {'; '.join(tried)}" if tried else ""
+    raise PlanningError(
+        f"no path to {counted(len(goals), 'goal')} was found by {by} in the time there was, with {looks} looked at{more}. "
+        "There may be none: give it more max_seconds, less clearance, or other goals"
+    )
+
+
+def _better(ground: Ground, q: Array, rng: np.random.Generator, until: float) -> Iterator[Array]:
+    """The same way, shorter and with round corners, with looks closer and closer; and as it was found."""
+    for _ in range(FINER):
+        short = shortcut(ground, q, rng, until)
+        yield relaxed(ground, short, until) if ground.has_loops else rounded(ground, short, until)
+        ground.step *= 0.5
+    yield q
+
+
+def _margin(ground: Ground, ends: list[Array]) -> float:
+    if ground.collider is None:
+        return 0.0
+    spare = float(np.min(ground.collider.distance(np.array(ends)))) - ground.clearance
+    return min(MARGIN, 0.5 * max(spare, 0.0))
+
+
+def _collider(
+    mechanism: Mechanism, avoid: Avoid | Collider | None, allow: tuple[tuple[str, str], ...],
+    forbid: tuple[tuple[str, str], ...],
+) -> Collider | None:  # fmt: skip
+    if isinstance(avoid, Collider):
+        if avoid.mechanism is not mechanism:
+            raise StructureError("avoid is a collider of another mechanism")
+        if allow or forbid:
+            raise WrongKind("allow and forbid belong to the collider that is given as avoid; give them to it")
+        return avoid
+    if avoid is None:
+        return None
+    given = avoid if isinstance(avoid, str) else tuple(avoid) if isinstance(avoid, Iterable) else avoid
+    if given == ():
+        return None
+    return Collider(mechanism, given, allow=allow, forbid=forbid)

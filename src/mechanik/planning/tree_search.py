@@ -1,0 +1,196 @@
+"""Trees of OMPL: through all configurations inside the limits, or along those where loops are shut.
+
+Without loops, whether a motion is free is asked once for a whole motion, in one compiled call. With loops (and balls,
+whose four numbers are one unit long) its projected space walks along them, and shuts them with the retraction of
+`Ground`: Z. Kingston, M. Moll and L. E. Kavraki, "Exploring implicit spaces for constrained sampling-based planning",
+IJRR 38(10-11), 2019.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import MissingExtra, UnknownName
+from mechanik.planning.ground import Ground
+from mechanik.spatial.array import Array
+
+PLANNERS = (
+    "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar", "AORRTC",
+)  # fmt: skip
+"""Those that ask from one thread alone; PRM does not. Those with a star go on for as long as they may."""
+ON_LOOPS = ("RRTConnect", "RRT")
+
+
+def find_by_trees(
+    ground: Ground, start: Array, goals: Sequence[Array], planner: str, until: float, seed: int
+) -> Array | None:
+    """Configurations (N, nq) from the start to one of the goals, with free ways between them; None: not in this time.
+
+    Args:
+        until: by `time.perf_counter`.
+        seed: of OMPL's generators, which are global: where several threads plan at once, they share it.
+    """
+    known = PLANNERS if ground.is_flat else ON_LOOPS
+    if planner not in known:
+        raise UnknownName("planner for this mechanism", planner, ("auto", *known))
+    base, geometric, util = _ompl()
+    moving = _moving(ground)
+    with _quietly(util):
+        util.RNG.setSeed(seed)
+        lower, upper = _bounds(ground, [start, *goals], moving)
+        ambient = base.RealVectorStateSpace(len(moving))
+        bounds = base.RealVectorBounds(len(moving))
+        for k, (low, high) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
+            bounds.setLow(k, low)
+            bounds.setHigh(k, high)
+        ambient.setBounds(bounds)
+        space, info = (_flat if ground.is_flat else _curved)(base, ground, ambient, start, moving)
+        problem = base.ProblemDefinition(info)
+        problem.addStartState(_state(space, start[moving], ground.is_flat))
+        ends = base.GoalStates(info)
+        for goal in goals:
+            ends.addState(_state(space, goal[moving], ground.is_flat))
+        problem.setGoal(ends)
+        tree = getattr(geometric, planner)(info)
+        tree.setProblemDefinition(problem)
+        tree.setup()
+        tree.solve(base.PlannerTerminationCondition(lambda: time.perf_counter() > until))
+        if not problem.hasExactSolution():
+            return None
+        path = problem.getSolutionPath()
+        if not ground.is_flat:
+            path.interpolate()
+        numbers = range(len(moving))
+        found = np.tile(start, (path.getStateCount(), 1))
+        for k in range(len(found)):
+            state = path.getState(k)
+            found[k, moving] = [state[i] for i in numbers]
+    return _meeting(ground, found, start, goals)
+
+
+def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) -> tuple[Any, Any]:
+    numbers = range(len(moving))
+
+    def full(state: Any) -> Array:
+        q = start.copy()
+        q[moving] = [state[i] for i in numbers]
+        return q
+
+    class Motions(base.MotionValidator):
+        def checkMotion(self, a: Any, b: Any) -> bool:  # noqa: N802
+            return ground.free_way(full(a), full(b)) is not None and bool(ground.are_free(full(b)[None])[0])
+
+    info = base.SpaceInformation(ambient)
+    info.setStateValidityChecker(lambda state: bool(ground.are_free(full(state)[None])[0]))
+    info.setMotionValidator(Motions(info))
+    info.setup()
+    return ambient, info
+
+
+def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) -> tuple[Any, Any]:
+    numbers, rows = range(len(moving)), max(1, _rank(ground, start))
+    balls = ground.mechanism.space.balls_q
+
+    def full(x: Any) -> Array:
+        q = start.copy()
+        q[moving] = x
+        return q
+
+    class Shut(base.Constraint):
+        def __init__(self) -> None:
+            super().__init__(len(moving), min(rows, len(moving) - 1), 1e-6)
+
+        def function(self, x: Array, out: Array) -> None:
+            q = full(x)
+            off = [float(np.abs(ground.loops.rows(q)[0]).max())] if ground.has_loops else []
+            off += [abs(float(np.linalg.norm(q[k : k + 4])) - 1.0) for k in balls]
+            out[:] = 0.0
+            out[0] = max(off, default=0.0)
+
+        def project(self, x: Array) -> bool:
+            q = ground.shut(full(x))
+            if q is None:
+                return False
+            x[:] = q[moving]
+            return True
+
+    def is_free(state: Any) -> bool:
+        q = full([state[i] for i in numbers])
+        return ground.is_inside(q) and bool(ground.are_free(q[None])[0])
+
+    space = base.ProjectedStateSpace(ambient, Shut())
+    info = base.ConstrainedSpaceInformation(space)
+    info.setStateValidityChecker(is_free)
+    space.setDelta(2.0 * ground.step)
+    info.setup()
+    return space, info
+
+
+def _state(space: Any, x: Array, is_flat: bool) -> Any:
+    state = space.allocState()
+    if is_flat:
+        for k, one in enumerate(x.tolist()):
+            state[k] = one
+    else:
+        state.copy(x.tolist())
+    return state
+
+
+def _moving(ground: Ground) -> Array:
+    """Numbers of q that may change."""
+    space = ground.mechanism.space
+    single = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if ground.free[v]]
+    balls = [int(q) + k for q, v in zip(space.balls_q, space.balls_v, strict=True) if ground.free[v] for k in range(4)]
+    return np.array(sorted(single + balls), dtype=np.int64)
+
+
+def _bounds(ground: Ground, ends: Sequence[Array], moving: Array) -> tuple[Array, Array]:
+    """Where there are no limits, half a turn or a metre around all ends; the numbers of balls are up to 1."""
+    space, ends_q = ground.mechanism.space, np.array(ends)
+    spare = np.ones(space.nq)
+    spare[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+    lower = np.where(np.isfinite(ground.lower), ground.lower, ends_q.min(axis=0) - spare)
+    upper = np.where(np.isfinite(ground.upper), ground.upper, ends_q.max(axis=0) + spare)
+    for k in space.balls_q:
+        lower[k : k + 4], upper[k : k + 4] = -1.0, 1.0
+    # ends may lie on a limit, to the last bit or beyond it
+    return np.minimum(lower, ends_q.min(axis=0))[moving], np.maximum(upper, ends_q.max(axis=0) + 1e-12)[moving]
+
+
+def _rank(ground: Ground, q: Array) -> int:
+    """How many numbers of q follow from the others."""
+    J = ground.loops.rows(q)[1] * ground.free if ground.has_loops else np.zeros((0, 0))
+    return (int(np.linalg.matrix_rank(J, tol=1e-6)) if J.size else 0) + len(ground.mechanism.space.balls_q)
+
+
+def _meeting(ground: Ground, found: Array, start: Array, goals: Sequence[Array]) -> Array:
+    """The same with its ends to the bit, and quaternions normalised."""
+    for k in ground.mechanism.space.balls_q:
+        found[:, k : k + 4] /= np.linalg.norm(found[:, k : k + 4], axis=1, keepdims=True)
+    last = min(goals, key=lambda one: float(np.abs(one - found[-1]).max()))
+    found[0], found[-1] = start, last
+    return found
+
+
+@contextmanager
+def _quietly(util: Any) -> Iterator[None]:
+    level = util.getLogLevel()
+    util.setLogLevel(util.LOG_NONE)
+    try:
+        yield
+    finally:
+        util.setLogLevel(level)
+
+
+def _ompl() -> tuple[Any, Any, Any]:
+    try:
+        from ompl import base, geometric, util
+    except ImportError:
+        raise MissingExtra("planning around obstacles", "plan") from None
+    return base, geometric, util

@@ -1,0 +1,114 @@
+"""The fastest way along a curve: within velocities and accelerations by toppra, on a straight line with jerk by ruckig.
+
+H. Pham and Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
+Transactions on Robotics 34(3), 2018. L. Berscheid and T. Kröger, "Jerk-limited real-time trajectory generation with
+arbitrary target states", RSS 2021.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import MissingExtra, PlanningError
+from mechanik.spatial.array import Array
+from mechanik.timing.curve import Curve
+from mechanik.timing.profile import Profile
+
+STRAIGHT = 1e-9
+"""Of second derivatives times the length of a curve: below this it is a straight line."""
+UNLIMITED = 1e9
+"""For freedoms that do not move; rad or m by s, and s squared."""
+
+
+def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceiling: Array | None = None) -> Profile:
+    """From standing to standing, within limits (nv,) at places s (M,) of the curve; between them, nearly.
+
+    Args:
+        ceiling: (M,) how fast one may be along the curve at each place, besides.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it draws, too, and what it draws with may warn
+            from toppra.algorithm import TOPPRA
+            from toppra.constraint import DiscretizationType, JointAccelerationConstraint, JointVelocityConstraint
+            from toppra.interpolator import AbstractGeometricPath
+    except ImportError:
+        raise MissingExtra("the fastest way along a path", "plan") from None
+
+    class Way(AbstractGeometricPath):
+        """A curve as toppra takes it; what it calls derivatives are the velocities of freedoms, also of balls."""
+
+        dof = curve.mechanism.nv
+        path_interval = np.array([0.0, curve.length])
+
+        def __call__(self, path_positions: Any, order: int = 0) -> Array:
+            s = np.atleast_1d(np.asarray(path_positions, dtype=np.float64))
+            found = curve.at(s)[order]
+            return found if np.ndim(path_positions) else found[0]
+
+    class Speed(JointVelocityConstraint):
+        def compute_constraint_params(self, path: Any, gridpoints: Array) -> tuple[Any, ...]:
+            *others, squares = super().compute_constraint_params(path, gridpoints)
+            if ceiling is not None:
+                squares[:, 1] = np.minimum(squares[:, 1], ceiling**2)
+            return (*others, squares)
+
+    finite_v, finite_a = (np.where(np.isfinite(one), one, UNLIMITED) for one in (velocity, acceleration))
+    speeds = Speed(np.stack([-finite_v, finite_v], axis=1))
+    gains = JointAccelerationConstraint(
+        np.stack([-finite_a, finite_a], axis=1), discretization_scheme=DiscretizationType.Interpolation
+    )
+    solver = TOPPRA([speeds, gains], Way(), gridpoints=s, solver_wrapper="seidel")
+    speed = solver.compute_parameterization(0, 0)[1]
+    if speed is None or not np.isfinite(speed).all():
+        raise PlanningError(
+            "toppra found no way to go along the path within these limits: its knots may lie too unevenly. "
+            "More knots, or a larger `deviation`, may help"
+        )
+    return _profile(s, np.maximum(np.asarray(speed, dtype=np.float64), 0.0))
+
+
+def along_a_line(curve: Curve, velocity: Array, acceleration: Array, jerk: Array) -> Profile:
+    """The fastest way along a straight line within limits (nv,), to the bit."""
+    try:
+        import ruckig
+    except ImportError:
+        raise MissingExtra("the fastest way within a jerk", "plan") from None
+    _, way, _, _ = curve.at(np.zeros(1))
+    moves = way[0] != 0.0
+    most = [float((one[moves] / np.abs(way[0][moves])).min()) for one in (velocity, acceleration, jerk)]
+    asked: Any = ruckig.InputParameter(1)
+    asked.current_position, asked.target_position = [0.0], [curve.length]
+    asked.max_velocity, asked.max_acceleration, asked.max_jerk = ([one] for one in most)
+    found: Any = ruckig.Trajectory(1)
+    result = ruckig.Ruckig(1).calculate(asked, found)
+    if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+        raise PlanningError(f"ruckig found no way along the path within these limits: {result}")
+    one = found.profiles[0][0]
+    t = np.append(0.0, np.cumsum(one.t))
+    state = np.stack([one.p[:7], one.v[:7], one.a[:7], one.j], axis=1)
+    lasts = np.diff(t) > 0.0
+    return Profile(np.append(t[:-1][lasts], t[-1]), state[lasts])
+
+
+def is_straight(curve: Curve) -> bool:
+    return bool(np.abs(curve.at(curve.s)[2]).max() * curve.length < STRAIGHT and len(curve.s) == 2)
+
+
+def places_along(curve: Curve, grid: int) -> Array:
+    """About as many places as asked, and two at least between any two knots, all knots among them."""
+    spans = np.diff(curve.s)
+    parts = np.maximum(np.ceil(grid * spans / curve.length), 2).astype(np.int64)
+    pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(curve.s, curve.s[1:], parts, strict=False)]
+    return np.concatenate([*pieces, curve.s[-1:]])
+
+
+def _profile(s: Array, speed: Array) -> Profile:
+    """Between two places the acceleration along the curve stays."""
+    spans, pace = np.diff(s), speed[:-1] + speed[1:]
+    lasts = 2.0 * spans / np.maximum(pace, 1e-12)
+    gains = (speed[1:] ** 2 - speed[:-1] ** 2) / (2.0 * spans)
+    return Profile(np.append(0.0, np.cumsum(lasts)), np.stack([s[:-1], speed[:-1], gains, np.zeros(len(gains))], 1))

@@ -1,0 +1,65 @@
+"""The door: a path and limits become a trajectory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanik.errors import ShapeError, WrongKind
+from mechanik.mechanism.door import as_number
+from mechanik.paths import Path
+from mechanik.timing.curve import curve_through
+from mechanik.timing.fastest import along_a_line, is_straight
+from mechanik.timing.rates import Rates, as_rates
+from mechanik.timing.trajectory import Trajectory, made_of
+from mechanik.timing.within_limits import fast_within, fast_within_jerk
+
+DEVIATION = 5e-3
+"""Rad or m."""
+
+
+def retime(
+    path: Path,
+    velocity: Rates | None = None,
+    acceleration: Rates | None = None,
+    jerk: Rates | None = None,
+    *,
+    deviation: float = DEVIATION,
+    samples: int | None = None,
+) -> Trajectory:
+    """The fastest way along a path, from standing to standing, within limits.
+
+    The way is a smooth curve through all knots; what `s` the path had does not matter. Without a limit of the jerk it is
+    the fastest there is on that curve (toppra). With one it is the fastest on a straight way (ruckig); on others the
+    fastest without it, averaged over a time, which takes somewhat longer than the fastest would.
+
+    Args:
+        velocity: rad/s or m/s: one number for all freedoms, nv numbers, or by joint or freedom. Where nothing is given,
+            what the mechanism's URDF or SDF says (`mechanism.extras["limits"]`). Of a ball, for each of its own axes.
+        acceleration: likewise, by s squared; must be given.
+        jerk: likewise, by s cubed; None: it may be anything.
+        deviation: how far the curve may leave the straight ways between knots, rad or m. At a sharp corner, the less,
+            the slower.
+        samples: how many there are in the trajectory, evenly in time; about 100 a second if not given.
+    """
+    if not isinstance(path, Path):
+        raise WrongKind(f"what is retimed is a path, as mk.plan and mk.follow make it, not {path!r}")
+    tight = as_number(deviation, "deviation")
+    if not tight > 0.0:
+        raise ShapeError(f"deviation must be above 0 (rad or m), not {tight:g}: no corner is passed without stopping")
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 2):
+        raise ShapeError(f"samples must be a whole number of 2 or more, not {samples!r}")
+    curve = curve_through(path, tight)
+    moves = np.abs(curve.at(curve.s)[1]).max(axis=0)
+    moves[moves < 1e-12 * moves.max()] = 0.0
+    fast = as_rates(path.mechanism, velocity, "velocity", moves)
+    gain = as_rates(path.mechanism, acceleration, "acceleration", moves)
+    if jerk is None:
+        profile = fast_within(curve, fast, gain)
+    else:
+        sharp = as_rates(path.mechanism, jerk, "jerk", moves)
+        if is_straight(curve):
+            profile = along_a_line(curve, fast, gain, sharp)
+        else:
+            profile = fast_within_jerk(curve, fast, gain, sharp)
+    count = max(2, round(100 * profile.duration) + 1) if samples is None else samples
+    return made_of(path.mechanism, curve, profile, np.linspace(0.0, profile.duration, count))

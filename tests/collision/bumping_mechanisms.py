@@ -1,0 +1,74 @@
+"""Random mechanisms with shapes, and gaps of all their pairs measured one by one, for laws that must hold for any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from random_mechanisms import random_mechanism, random_turn
+
+from mechanik import Mechanism
+from mechanik.collision import Collider, Obstacle
+from mechanik.collision.body import link_bodies, obstacle_bodies
+from mechanik.kernels import load
+from mechanik.mechanism.shapes import Box, Capsule, PlacedShape, Shape, Sphere
+from mechanik.spatial import Pose
+
+
+def random_shape(rng: np.random.Generator) -> Shape:
+    kind = rng.integers(3)
+    if kind == 0:
+        return Sphere(rng.uniform(0.02, 0.3))
+    if kind == 1:
+        return Capsule(rng.uniform(0.02, 0.2), rng.uniform(0, 0.6))
+    return Box(tuple(rng.uniform(0.05, 0.5, 3)))
+
+
+def bumping(seed: int, joints: int, *, spheres: bool = False) -> Mechanism:
+    """A random tree; most links have one to three shapes of all kinds, or one sphere each."""
+    mechanism, rng = random_mechanism(seed, joints), np.random.default_rng(seed)
+    for link in mechanism.links.values():
+        if spheres:
+            link.collisions = (PlacedShape(Sphere(rng.uniform(0.02, 0.3)), Pose(rng.uniform(-0.3, 0.3, 3))),)
+        elif rng.random() < 0.8:
+            poses = [Pose(rng.uniform(-0.3, 0.3, 3), random_turn(rng)) for _ in range(rng.integers(1, 4))]
+            link.collisions = tuple(PlacedShape(random_shape(rng), pose) for pose in poses)
+    if not any(link.collisions for link in mechanism.links.values()):
+        next(iter(mechanism.links.values())).collisions = (PlacedShape(Sphere(0.1)),)
+    return mechanism
+
+
+def random_obstacles(rng: np.random.Generator, count: int, spheres: bool = False) -> list[Obstacle]:
+    return [
+        Obstacle(Sphere(rng.uniform(0.1, 0.5)) if spheres else random_shape(rng), rng.uniform(-3, 3, 3), random_turn(rng))
+        for _ in range(count)
+    ]
+
+
+def gaps_one_by_one(collider: Collider, q: np.ndarray) -> dict[tuple[str, str], float]:
+    """The gap of every pair, by measuring all shapes of the one against all of the other."""
+    mechanism = collider.mechanism
+    poses = dict(zip(mechanism.links, mechanism.poses(q), strict=True))
+    bodies = {
+        body.name: [(solid, poses[body.name] @ X) for solid, X in body.solids]
+        for body in link_bodies(mechanism, "auto")
+    }
+    bodies |= {
+        body.name: [(solid, body.frame @ X) for solid, X in body.solids]
+        for body in obstacle_bodies(collider.obstacles, "auto")
+    }
+    return {(a, b): min(gap_of(one, other) for one in bodies[a] for other in bodies[b]) for a, b in collider.pairs}
+
+
+def gap_of(one: Sequence, other: Sequence) -> float:
+    S, P, X, out = np.zeros((2, 24)), [np.zeros((0, 3))], np.empty((2, 12)), np.empty((1, 10))
+    for k, (solid, pose) in enumerate((one, other)):
+        S[k, 0], S[k, 1:4] = solid.kind, solid.sizes
+        if len(solid.points):
+            S[k, 1] = sum(map(len, P))
+            P.append(solid.points)
+        X[k] = *pose[:3, :3].ravel(), *pose[:3, 3]
+    load("distance.gaps").pair_gaps(S, np.vstack(P), X, np.array([[0, 1]]), out)
+    return float(out[0, 0])
+
+

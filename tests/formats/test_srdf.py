@@ -1,0 +1,163 @@
+"""SRDF beside a model: pairs that need no look, states of groups, and what is wrong, with its line."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import FileMissing, SrdfError, UnknownName, XmlError
+from mechanik.formats.srdf import BY_SRDF, look_into, read_srdf
+from mechanik.mechanism import Builder, Mechanism
+
+
+def arm() -> Mechanism:
+    robot = Builder("arm")
+    robot.revolute("shoulder", "base", "upper", at=(0, 0, 0.1), axis="z", limits=(-2, 2))
+    robot.revolute("elbow", "upper", "lower", at=(0.5, 0, 0), axis="y", limits=(-2, 2))
+    robot.revolute("wrist", "lower", "hand", at=(0.5, 0, 0), axis="y", limits=(-2, 2))
+    return robot.build()
+
+
+def srdf(*lines: str) -> str:
+    return "\n".join(['<robot name="arm">', *lines, "</robot>"])
+
+
+def test_pairs_come_with_their_reasons_in_small_letters() -> None:
+    text = srdf(
+        '<disable_collisions link1="base" link2="upper" reason="Adjacent"/>',
+        '<disable_collisions link1="hand" link2="base"/>',
+    )
+    assert read_srdf(text, arm()) == {("base", "upper"): "adjacent", ("hand", "base"): BY_SRDF}
+
+
+def test_a_file_without_pairs_leaves_none_out_which_is_more_than_nobody_having_looked() -> None:
+    robot = mk.load(mk.formats.write_urdf(arm()), srdf=srdf())
+    assert robot.unchecked == {}
+    assert mk.load(mk.formats.write_urdf(arm())).unchecked is None
+
+
+def test_a_pair_that_stands_twice_or_the_other_way_round_is_one() -> None:
+    text = srdf(
+        '<disable_collisions link1="base" link2="upper" reason="Never"/>',
+        '<disable_collisions link1="upper" link2="base" reason="Always"/>',
+    )
+    assert list(read_srdf(text, arm()).values()) == ["always"]
+
+
+def test_a_link_may_be_left_out_against_all_and_one_pair_taken_in_again() -> None:
+    text = srdf('<disable_default_collisions link="hand"/>', '<enable_collisions link1="base" link2="hand"/>')
+    assert read_srdf(text, arm()) == {("hand", "upper"): "default", ("hand", "lower"): "default"}
+
+
+def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
+    text = srdf('<disable_collisions link1="base" link2="upper"/>', '<disable_collisions link1="base" link2="lowerr"/>')
+    with pytest.raises(SrdfError, match=r"line 3: <disable_collisions> names the link 'lowerr'.*'lower'"):
+        read_srdf(text, arm())
+    assert read_srdf(text, arm(), missing="ignore") == {("base", "upper"): BY_SRDF}
+    with pytest.raises(UnknownName, match="ignore"):
+        read_srdf(text, arm(), missing="ignor")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        (srdf('<disable_collisions link1="base"/>'), SrdfError, "line 2: <disable_collisions> has no 'link2'"),
+        (srdf('<disable_collisions link1="base" link2=" "/>'), SrdfError, "empty 'link2'"),
+        ('<robot><disable_collisions link1="base"', XmlError, "line 1"),
+        ("<mujoco/>", SrdfError, "<mujoco>"),
+        (mk.formats.write_urdf(arm()), SrdfError, "seems to be a URDF"),
+        ('<!DOCTYPE r [<!ENTITY a "b">]><robot>&a;</robot>', XmlError, "entity"),
+        (srdf('<group_state name="home"><joint name="elbow" value="nan"/></group_state>'), SrdfError, "finite"),
+        (srdf('<group_state name="home"><joint name="elbow" value="up"/></group_state>'), SrdfError, "'up'"),
+        (srdf('<group_state name="home"><joint name="elbow"/></group_state>'), SrdfError, "no 'value'"),
+        ("no_such_file.srdf", FileMissing, "no_such_file.srdf"),
+    ],
+)
+def test_what_is_broken_is_said_with_its_place(text: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        look_into(text, arm())
+
+
+def test_states_of_groups_are_configurations_and_the_rest_stays_where_it_is() -> None:
+    text = srdf(
+        '<group_state name="up" group="arm"><joint name="elbow" value="0.5"/></group_state>',
+        '<group_state name="out" group="arm"><joint name="wrist" value="1"/></group_state>',
+        '<group_state name="out" group="hand"><joint name="wrist" value="2"/></group_state>',
+        '<group_state name="odd"><joint name="floating_base" value="0 0 0"/></group_state>',
+    )
+    robot = arm()
+    robot.q = [0.1, 0.2, 0.3]
+    found = look_into(text, robot)
+    assert list(found.configurations) == ["up", "arm/out", "hand/out", "odd"]
+    np.testing.assert_array_equal(found.configurations["up"], [0.1, 0.5, 0.3])
+    np.testing.assert_array_equal(found.configurations["hand/out"], [0.1, 0.2, 2.0])
+    assert len(found.warnings) == 1
+    assert "no such joint" in found.warnings[0]
+
+
+def test_load_sets_pairs_and_states_and_json_keeps_both(tmp_path: Path) -> None:
+    urdf, beside = tmp_path / "arm.urdf", tmp_path / "arm.srdf"
+    urdf.write_text(mk.formats.write_urdf(arm()))
+    beside.write_text(
+        srdf(
+            '<disable_collisions link1="base" link2="upper" reason="Adjacent"/>',
+            '<group_state name="up" group="arm"><joint name="elbow" value="0.5"/></group_state>',
+        )
+    )
+    robot = mk.load(urdf, srdf=beside)
+    again = mk.load(mk.formats.write_json(robot))
+    for one in (robot, again):
+        assert one.unchecked == {("base", "upper"): "adjacent"}
+        np.testing.assert_array_equal(one.configurations["up"], [0.0, 0.5, 0.0])
+    assert any("pairs of links" in text for text in mk.save(robot, tmp_path / "again.urdf"))
+
+
+def test_json_tells_an_empty_list_of_pairs_from_none() -> None:
+    robot = arm()
+    assert mk.load(mk.formats.write_json(robot)).unchecked is None
+    robot.unchecked = {}
+    assert mk.load(mk.formats.write_json(robot)).unchecked == {}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ('[{"links": ["base", "uper"]}]', r"unchecked\[0\].links\[1\].*uper"),
+        ('[{"links": ["base"]}]', "list of 2"),
+        ('[{"links": ["base", "base"]}]', "with itself"),
+        ('[{"reason": "adjacent"}]', "'links' is missing"),
+        ('{"base": "upper"}', "unchecked: expected a list"),
+    ],
+)
+def test_broken_pairs_in_json_are_said_with_their_place(pairs: str, said: str) -> None:
+    text = mk.formats.write_json(arm())
+    with pytest.raises(mk.errors.JsonError, match=said):
+        mk.load(text.rstrip()[:-1] + f', "unchecked": {pairs}}}')
+
+
+def installed(ending: str) -> list[Path]:
+    try:
+        listed = files("example-robot-data") or []
+    except PackageNotFoundError:
+        return []
+    return sorted(Path(str(one.locate())).resolve() for one in listed if one.name.endswith(ending))
+
+
+@pytest.mark.robot_data
+def test_the_srdfs_of_other_people_are_read_with_every_pair_that_their_urdf_has() -> None:
+    urdfs = {path.stem: path for path in installed(".urdf")}
+    both = [(urdfs[path.stem], path) for path in installed(".srdf") if path.stem in urdfs]
+    if not both:
+        pytest.skip("the package example-robot-data is not installed")
+    assert len(both) >= 10
+    for urdf, beside in both:
+        robot = mk.load(urdf)
+        found = read_srdf(beside, robot, missing="ignore")
+        nodes = ElementTree.parse(beside).getroot().findall("disable_collisions")
+        said = {frozenset((node.attrib["link1"], node.attrib["link2"])) for node in nodes}
+        assert {frozenset(pair) for pair in found} == {pair for pair in said if pair <= set(robot.links)}, beside.name

@@ -1,0 +1,99 @@
+"""Tables of shapes for the kernels of distances, and what their support functions say without any of those kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanik.kernels import load
+from mechanik.kernels.distance.shape_layout import (
+    BOX, CAPSULE, CYLINDER, FIELD, HALF_SPACE, HULL, KIND, SHAPE_FLOATS, SIZE, SPHERE,
+)  # fmt: skip
+from mechanik.spatial import rotation
+
+WIDE, NARROW = 1.0, 0.25
+"""How far random shapes are from the origin along each axis, m: most are apart, or most are in each other."""
+
+
+def units(N):
+    return N / np.linalg.norm(N, axis=-1, keepdims=True)
+
+
+def random_rotation(rng):
+    return rotation.nearest(rng.normal(size=(3, 3)))
+
+
+class Table:
+    def __init__(self):
+        self.S, self.X, self.P, self.rows = [], [], [np.zeros((1, 3))], 1
+
+    def add(self, kind, *size, points=None, R=None, p=(0.0, 0.0, 0.0)):
+        if points is not None:
+            size = (self.rows, len(points)) if kind == HULL else (self.rows, *size)
+            self.P.append(np.asarray(points, float).reshape(-1, 3))
+            self.rows += len(self.P[-1])
+        row = np.zeros(SHAPE_FLOATS)
+        row[KIND], row[SIZE : SIZE + len(size)] = kind, size
+        self.S.append(row)
+        self.X.append(np.concatenate([np.ravel(np.eye(3) if R is None else R), p]))
+        return len(self.S) - 1
+
+    def add_ground(self, heights, size, bottom, R=None, p=(0.0, 0.0, 0.0)):
+        """A field as `HeightField` has it: heights (rows along y, columns along x)."""
+        rows, columns = np.shape(heights)
+        x, y = np.meshgrid(np.linspace(-0.5, 0.5, columns) * size[0], np.linspace(-0.5, 0.5, rows) * size[1])
+        points = np.stack([x, y, heights], axis=-1).reshape(-1, 3)
+        return self.add(FIELD, columns - 1, rows - 1, points=[*points, (bottom, 0, 0)], R=R, p=p)
+
+    def add_random(self, kind, rng, spread=WIDE):
+        R, p = random_rotation(rng), rng.uniform(-spread, spread, 3)
+        if kind == HULL:
+            return self.add(HULL, points=rng.uniform(-0.5, 0.5, (rng.integers(4, 30), 3)), R=R, p=p)
+        return self.add(kind, *rng.uniform(0.1, 0.6, 3), R=R, p=p)
+
+    def gaps(self, pairs, X=None):
+        S, P, X = np.array(self.S), np.concatenate(self.P), np.array(self.X if X is None else X, float)
+        pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        found = np.full((len(pairs), 10), np.nan)
+        load("distance.gaps").pair_gaps(S, P, X, pairs, found)
+        return found
+
+    def points(self, i):
+        first, count = self.S[i][SIZE : SIZE + 2].astype(int)
+        return np.concatenate(self.P)[first : first + count]
+
+    def reach(self, i, N):
+        """How far shape i reaches along unit vectors N (..., 3) of the world, from the origin."""
+        R, p = self.X[i][:9].reshape(3, 3), self.X[i][9:]
+        D, kind, (a, b, c) = N @ R, int(self.S[i][KIND]), self.S[i][SIZE : SIZE + 3]
+        if kind == SPHERE:
+            far = np.full(np.shape(N)[:-1], a)
+        elif kind == CAPSULE:
+            far = a + b * np.abs(D[..., 2])
+        elif kind == BOX:
+            far = np.abs(D) @ np.array([a, b, c])
+        elif kind == CYLINDER:
+            far = a * np.hypot(D[..., 0], D[..., 1]) + b * np.abs(D[..., 2])
+        else:
+            far = (D @ self.points(i).T).max(axis=-1)
+        return far + N @ p
+
+    def needed_shift(self, i, j, N):
+        """How far j must be shifted along unit vectors N to be free of i."""
+        return self.reach(i, N) + self.reach(j, -N)
+
+
+def random_pairs(kinds, rng, count, spread=WIDE):
+    table = Table()
+    return table, [tuple(table.add_random(kind, rng, spread) for kind in kinds) for _ in range(count)]
+
+
+def check_form(found):
+    """What every gap must be: finite, with a unit normal, and b - a = d n."""
+    assert np.isfinite(found).all()
+    d, n, a, b = found[:, 0], found[:, 1:4], found[:, 4:7], found[:, 7:]
+    np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(b - a, d[:, None] * n, atol=1e-12)
+
+
+__all__ = ["BOX", "CAPSULE", "CYLINDER", "FIELD", "HALF_SPACE", "HULL", "NARROW", "SPHERE", "WIDE", "Table"]
+__all__ += ["check_form", "random_pairs", "random_rotation", "units"]

@@ -1,0 +1,172 @@
+"""Goals along a way, followed without a jump."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hard_paths import panda_stretched, stewart_twisted, ur5_by_the_wrist
+
+import mechanik as mk
+from mechanik.errors import MechanikError, NotFinite, ObjectiveError, ShapeError, UnknownName, WrongKind
+from mechanik.paths import Line, Path, follow
+from mechanik.spatial import make, rotation
+
+PANDA, UR5, STEWART = mk.gallery.panda(), mk.gallery.ur5(), mk.gallery.stewart_platform()
+HAND = "panda_hand_tcp"
+EXACT = 1e-6
+
+
+def off(path: Path, link: str, poses: np.ndarray) -> float:
+    """The farthest that a link is from its pose, m or rad."""
+    X = path.mechanism.pose(link, path.q)
+    turns = rotation.log(np.swapaxes(X[:, :3, :3], 1, 2) @ poses[:, :3, :3])
+    return max(float(np.abs(X[:, :3, 3] - poses[:, :3, 3]).max()), float(np.linalg.norm(turns, axis=1).max()))
+
+
+def is_sound(path: Path, link: str, poses: np.ndarray) -> None:
+    space = path.mechanism.space
+    assert off(path, link, poses) < EXACT
+    assert space.within_limits(path.q, 1e-9).all()
+    assert path.largest_step <= 3.0 * path.median_step
+
+
+def test_a_panda_passes_by_where_it_is_stretched_and_at_its_limits():
+    way = panda_stretched()
+    path = follow(PANDA, HAND, way, 1000).require()
+    is_sound(path, HAND, way.sampled(1000))
+    smallest = np.linalg.svd(PANDA.jacobian(HAND, path.q)[..., :7], compute_uv=False)[:, -1]
+    room = np.minimum(path.q - PANDA.space.lower, PANDA.space.upper - path.q)[:, :7]
+    assert smallest.min() < 0.05
+    assert room.min() < 0.02
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.3])
+def test_a_ur5_passes_its_wrist_singularity(tilt):
+    way = ur5_by_the_wrist(tilt)
+    path = follow(UR5, "tool0", way, 1000).require()
+    is_sound(path, "tool0", way.sampled(1000))
+    assert np.abs(np.sin(path.q[:, 4])).min() == pytest.approx(np.sin(tilt), abs=2e-3)
+
+
+def test_a_ur5_comes_to_a_limit_without_crossing_it():
+    way = ur5_by_the_wrist(0.0)
+    free = follow(UR5, "tool0", way, 300).require()
+    pan = free.q[:, 0]
+    limits = {"shoulder_pan_joint": (pan.min() - 0.01, pan.max() + 1e-3)}
+    path = follow(UR5, "tool0", way, 1000, limits=limits).require()
+    is_sound(path, "tool0", way.sampled(1000))
+    assert path.q[:, 0].max() <= pan.max() + 1e-3
+
+
+def test_a_stewart_platform_passes_where_it_is_loose():
+    way = stewart_twisted(STEWART.pose("platform"))
+    path = follow(STEWART, "platform", way, 300).require()
+    is_sound(path, "platform", way.sampled(300))
+    assert path.closure_error() < 1e-9
+    assert path.q[:, 9::3].max() > 0.48
+
+
+def test_twice_as_many_knots_halve_every_step_since_nothing_jumps():
+    largest = [follow(UR5, "tool0", ur5_by_the_wrist(0.2), n).require().largest_step for n in (251, 501, 1001)]
+    assert largest[1] / largest[0] == pytest.approx(0.5, rel=0.05)
+    assert largest[2] / largest[1] == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_path_is_smooth_to_the_last_digits():
+    """Third differences fall with the cube of the distance between knots, down to rounding: no noise of tolerances."""
+    way = ur5_by_the_wrist(0.3)
+    third = [np.abs(np.diff(follow(UR5, "tool0", way, n).require().q, 3, axis=0)).max() for n in (501, 1001)]
+    assert third[1] < third[0] / 7.0
+
+
+def test_the_path_begins_with_what_is_reached_from_q0():
+    X = UR5.pose("tool0")
+    Y = X.copy()
+    Y[:3, 3] += -0.2, 0.3, -0.1
+    for q0 in mk.Solver(UR5, mk.PoseGoal("tool0", X)).solve_all().q[:4]:
+        path = follow(UR5, "tool0", Line(X, Y), 100, q0=q0).require()
+        np.testing.assert_allclose(path.q[0], q0, atol=1e-5)
+
+
+def test_windings_are_chosen_for_the_whole_path():
+    """12.4 of the 12.566 rad that a wrist may turn: only one winding at the start leaves enough room."""
+    X = UR5.pose("tool0")
+
+    def turning(t: float) -> np.ndarray:
+        return X @ make(rotation.exp([0.0, 0.0, 12.4 * t]), np.zeros(3))
+
+    path = follow(UR5, mk.PoseGoal("tool0", X), turning, 400).require()
+    assert UR5.space.within_limits(path.q).all()
+    assert np.ptp(path.q[:, 5]) == pytest.approx(12.4, abs=1e-5)
+
+
+def test_a_list_of_poses_a_path_and_a_function_of_objectives_give_the_same():
+    X = UR5.pose("tool0")
+    Y = X.copy()
+    Y[:3, 3] += 0.0, 0.3, -0.1
+    line = Line(X, Y)
+    q0 = UR5.q
+    by_path = follow(UR5, "tool0", line, 60, q0=q0).require()
+    by_list = follow(UR5, mk.PoseGoal("tool0", X), list(line.sampled(60)), q0=q0).require()
+    by_objectives = follow(UR5, lambda s: [mk.PoseGoal("tool0", line(s))], s=60, q0=q0).require()
+    np.testing.assert_allclose(by_list.q, by_path.q, atol=1e-5)
+    np.testing.assert_allclose(by_objectives.q, by_path.q, atol=1e-5)
+
+
+def test_goals_that_leave_freedoms_are_followed_evenly():
+    def at(s: float) -> np.ndarray:
+        return np.array([0.5, -0.4 + 0.8 * s, 0.4])
+
+    path = follow(PANDA, mk.Point(HAND, at(0.0)), at, 300).require()
+    wanted = np.array([at(s) for s in path.s])
+    assert np.abs(PANDA.pose(HAND, path.q)[:, :3, 3] - wanted).max() < EXACT
+    assert path.largest_step <= 3.0 * path.median_step
+
+
+def test_a_driven_loop_turns_all_the_way_round():
+    bar = mk.gallery.four_bar()
+    crank = next(iter(bar.joints))
+    start = float(bar.values()[crank])
+    goal = mk.JointValues({crank: start}, turns="exact")
+    path = follow(bar, goal, lambda s: {crank: start + 2 * np.pi * s}, 200, q0=bar.q, limits={crank: (-9, 9)}).require()
+    assert path.closure_error() < 1e-9
+    round_again = (path.q[-1] - path.q[0]) / (2 * np.pi)
+    np.testing.assert_allclose(round_again, np.round(round_again), atol=1e-5)
+    assert path.largest_step < 0.1
+
+
+def test_following_moves_nothing_and_is_the_same_each_time():
+    before = PANDA.q.copy()
+    first, again = (follow(PANDA, HAND, panda_stretched(), 100).require().q for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(PANDA.q, before)
+
+
+LINE = Line(UR5.pose("tool0"), UR5.pose("tool0"))
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda: follow("ur5", "tool0", LINE), WrongKind),
+        (lambda: follow(UR5, "tool1", LINE), UnknownName),
+        (lambda: follow(UR5, "tool0"), ObjectiveError),
+        (lambda: follow(UR5, [], LINE), ObjectiveError),
+        (lambda: follow(UR5, "tool0", [UR5.pose("tool0")]), ShapeError),
+        (lambda: follow(UR5, "tool0", [np.eye(4), np.full((4, 4), np.nan)]), NotFinite),
+        (lambda: follow(UR5, "tool0", LINE, 1), ShapeError),
+        (lambda: follow(UR5, "tool0", LINE, [0.0, 2.0]), ShapeError),
+        (lambda: follow(UR5, "tool0", LINE, [0.5, 0.2]), ShapeError),
+        (lambda: follow(UR5, "tool0", [np.eye(4)] * 3, 5), ShapeError),
+        (lambda: follow(UR5, "tool0", LINE, q0=[0.0, 1.0]), ShapeError),
+        (lambda: follow(UR5, "tool0", LINE, q0=np.full(6, np.nan)), NotFinite),
+        (lambda: follow(UR5, "tool0", LINE, max_step=0.0), ShapeError),
+        (lambda: follow(UR5, "tool0", LINE, limits={"elbw": (0, 1)}), UnknownName),
+        (lambda: follow(UR5, "tool0", LINE, speed=3), UnknownName),
+        (lambda: follow(UR5, "tool0", 3.0), MechanikError),
+        (lambda: follow(UR5, lambda s: mk.Point("tool0", (s, 0, 0)), LINE), ObjectiveError),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(ask, error):
+    with pytest.raises(error):
+        ask()

@@ -1,0 +1,51 @@
+"""The least of a quadratic form between bounds satisfies the conditions of Karush, Kuhn and Tucker."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CHECK = """
+import numpy as np
+from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+
+rng = np.random.default_rng(0)
+feasible = infeasible = active = 0
+for case in range(300):
+    d, k = int(rng.integers(1, 8)), int(rng.integers(1, 14))
+    A = rng.standard_normal((int(rng.integers(1, 9)), d))
+    H, g = A.T @ A + 10.0 ** rng.uniform(-6, 0) * np.eye(d), 3.0 * rng.standard_normal(d)
+    C = rng.standard_normal((k, d))
+    middle = C @ rng.standard_normal(d) if case % 3 else 2.0 * rng.standard_normal(k)
+    half = rng.uniform(0.0, 1.0, k)
+    low, high = middle - half, middle + half
+    L = np.zeros((d, d))
+    assert factor(H, L, d)
+    y = -g
+    solve_factored(L, y, d)
+    if not least_within(L, y, C, low, high, k, d):
+        from scipy.optimize import linprog
+        found = linprog(np.zeros(d), A_ub=np.vstack([C, -C]), b_ub=np.concatenate([high, -low]), bounds=(None, None))
+        assert found.status == 2, case
+        infeasible += 1
+        continue
+    feasible += 1
+    value = C @ y
+    assert (value > low - 1e-8).all() and (value < high + 1e-8).all(), case
+    slope = H @ y + g  # has to be made of the normals of the bounds that hold, with their signs
+    upper, lower = np.abs(value - high) < 1e-7, np.abs(value - low) < 1e-7
+    normals = np.vstack([-C[upper], C[lower]])
+    active += len(normals) > 0
+    from scipy.optimize import nnls
+    rest = nnls(normals.T, slope)[1] if len(normals) else np.linalg.norm(slope)
+    assert rest < 1e-6 * (1.0 + np.linalg.norm(g)), (case, rest)
+assert min(feasible, infeasible, active) > 30, (feasible, infeasible, active)
+print("ok")
+"""
+
+
+def test_the_least_between_bounds_is_the_least_and_none_is_found_where_there_is_none():
+    root = Path(__file__).parents[2] / "src"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", CHECK], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "ok", done.stderr[-2000:]

@@ -1,0 +1,101 @@
+"""Bad input to a tracker is refused with words that help."""
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import LimitsError, NotFinite, ObjectiveError, ShapeError, StructureError, UnknownName, WrongKind
+from mechanik.tracking import Task, Tracker
+
+HAND = "panda_link8"
+
+
+@pytest.fixture(name="arm")
+def _arm():
+    return mk.gallery.panda()
+
+
+def test_unknown_names_are_named(arm):
+    with pytest.raises(UnknownName, match="panda_joint1"):
+        Tracker(arm, mk.PoseGoal(HAND), velocity={"panda_jiont1": 1.0})
+    with pytest.raises(UnknownName):
+        Tracker(arm, mk.PoseGoal("panda_lnk8"))
+    tracker = Tracker(arm, [mk.PoseGoal(HAND, name="hand"), mk.RestPose(level=2, name="rest")])
+    with pytest.raises(UnknownName, match="hand"):
+        tracker.step({"hnd": np.eye(4)})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"dt": 0.0}, LimitsError),
+        ({"dt": float("nan")}, NotFinite),
+        ({"velocity": -1.0}, LimitsError),
+        ({"velocity": [1.0, 2.0]}, ShapeError),
+        ({"acceleration": 0.0}, LimitsError),
+        ({"gain": 0.0}, ObjectiveError),
+        ({"damping": -0.1}, ObjectiveError),
+        ({"clearance": float("nan")}, NotFinite),
+        ({"q0": np.full(8, np.nan)}, NotFinite),
+        ({"q0": np.zeros(7)}, ShapeError),
+        ({"q0": np.full(8, 5.0)}, LimitsError),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(arm, wrong, error):
+    with pytest.raises(error):
+        Tracker(arm, mk.PoseGoal(HAND), **wrong)
+
+
+def test_what_is_no_task_is_refused(arm):
+    with pytest.raises(ObjectiveError, match="empty"):
+        Tracker(arm, [])
+    with pytest.raises(WrongKind):
+        Tracker(arm, "hand")
+    with pytest.raises(WrongKind):
+        Tracker("panda", mk.PoseGoal(HAND))
+    with pytest.raises(WrongKind):
+        Task(HAND)
+    with pytest.raises(ObjectiveError, match="1/s"):
+        Task(mk.PoseGoal(HAND), gain=-1.0)
+
+
+def test_a_bad_target_is_refused_and_the_last_one_stays(arm):
+    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND)), velocity=1.0)
+    tracker.step()
+    with pytest.raises(NotFinite):
+        tracker.step(np.full((4, 4), np.nan))
+    with pytest.raises(mk.MechanikError):
+        tracker.step(np.zeros((3, 3)))
+    assert np.abs(tracker.step().v).max() < 1e-9
+
+
+def test_a_start_that_cannot_stop_is_refused(arm):
+    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND)), velocity=2.0, acceleration=1.0)
+    q, v = np.array(arm.q), np.zeros(8)
+    q[0], v[0] = arm.space.upper[0] - 0.1, 1.0
+    with pytest.raises(LimitsError, match="to stop"):
+        tracker.reset(q, v)
+    v[0] = 3.0
+    with pytest.raises(LimitsError, match="at most"):
+        tracker.reset(q, v)
+
+
+def test_a_loop_that_stands_open_is_refused():
+    robot = mk.gallery.four_bar()
+    q = np.array(robot.q)
+    q[0] += 0.1
+    with pytest.raises(StructureError, match="stands open"):
+        Tracker(robot, mk.PoseGoal(list(robot.links)[-1]), q0=q)
+
+
+def test_an_edited_mechanism_wants_a_new_tracker(arm):
+    tracker = Tracker(arm, mk.PoseGoal(HAND, arm.pose(HAND)))
+    arm.joint("panda_joint1").position = (0.0, 0.0, 0.5)
+    with pytest.raises(StructureError, match="another tracker"):
+        tracker.step()
+
+
+def test_a_joint_that_closes_a_loop_has_no_rate_of_its_own():
+    robot = mk.gallery.four_bar()
+    with pytest.raises(WrongKind, match="closes a loop"):
+        Tracker(robot, mk.PoseGoal(list(robot.links)[-1]), velocity={next(iter(robot.closures)): 1.0})
