@@ -77,7 +77,8 @@ def run(
     ratio, worst = path.largest_step / path.median_step, path.s[int(np.argmax(path.steps))]
     print(
         f"{title}: largest {path.largest_step:.3g} (at s = {worst:.3f}), median {path.median_step:.3g}, ratio "
-        f"{ratio:.2f}; missed by {off:.1e}; loops {path.closure_error():.0e}; room to limits {room(path, limits or {}):.3g}; "
+        f"{ratio:.2f}; missed by {off:.1e}; loops {path.closure_error():.0e}; "
+        f"room to limits {room(path, limits or {}):.3g}; "
         f"smallest singular value {singular(path, link):.2g}; {seconds:.2f} s"
     )
     return ratio <= EVEN and off <= EXACT

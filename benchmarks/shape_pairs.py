@@ -141,6 +141,34 @@ def add_balls(S: Array, P: Array) -> None:
     S[:, BALL : BALL + 3], S[:, RADIUS] = 0.0, radius
 
 
+def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
+    """Each pair whose second shape is a height field as pairs with its prisms, hulls below each triangle.
+
+    Returns:
+        the pairs, those that belong together one after the other, and how many belong together.
+    """
+    n, cells = pairs.count, int(pairs.S[-1, SIZE + 1])
+    starts, P = np.unique(pairs.S[n:, SIZE]), []
+    for start in starts.astype(int):
+        bottom = pairs.P[start + (cells + 1) ** 2, 0]
+        for row, column in np.ndindex(cells, cells):
+            a = start + row * (cells + 1) + column
+            b, c, d = a + 1, a + cells + 2, a + cells + 1
+            for triangle in ((a, b, c), (a, c, d)):
+                top = pairs.P[list(triangle)]
+                P.append(np.concatenate([top, np.column_stack([top[:, :2], np.full(3, bottom)])]))
+    count = 2 * cells * cells
+    field = np.searchsorted(starts, pairs.S[n:, SIZE])
+    second = np.repeat(pairs.S[n:], count, axis=0)
+    second[:, KIND] = HULL
+    second[:, SIZE] = 6 * (count * np.repeat(field, count) + np.tile(np.arange(count), n))
+    second[:, SIZE + 1 : SIZE + 3] = 6, 0
+    S, X = np.repeat(pairs.S[:n], count, axis=0), np.repeat(pairs.X.reshape(2, n, 12), count, axis=1)
+    if pairs.S[0, KIND] == HULL:  # the first shape's points come after those of the prisms
+        S[:, SIZE] += 6 * len(P)
+    return Pairs(np.concatenate([S, second]), np.concatenate([*P, pairs.P]), X.reshape(-1, 12)), count
+
+
 def free_turns(rng: np.random.Generator, n: int) -> Array:
     return of_quaternions(rng.normal(size=(n, 4)))
 
@@ -174,6 +202,22 @@ def separation(pairs: Pairs, n: Array) -> Array:
     """(k,) how far the shapes are apart along the unit vectors n (k, 3): a lower bound of the gap; not for fields."""
     k = pairs.count
     return -reach(pairs, slice(0, k), n) - reach(pairs, slice(k, 2 * k), -n)
+
+
+def differing(pairs: Pairs, ours: Array, theirs: Array, by: float = 1e-9) -> tuple[Array, Array, Array]:
+    """Which gaps of two answers (k, 4+), d and n, differ `by` metres, and which of ours and of theirs are refuted.
+
+    A gap is refuted if the shapes are nearer along its own normal, or farther apart along the other one.
+    """
+    d, e = ours[:, 0], theirs[:, 0]
+    along, other = (np.where(is_unit(n), separation(pairs, n), -np.inf) for n in (ours[:, 1:4], theirs[:, 1:4]))
+    wrong = (along < d - by) | (other > d + by) | ~np.isfinite(d)
+    theirs_wrong = (other < e - by) | (along > e + by) | ~np.isfinite(e)
+    return ~(np.abs(d - e) <= by), wrong, theirs_wrong
+
+
+def is_unit(n: Array) -> Array:
+    return np.abs(np.linalg.norm(n, axis=1) - 1.0) < 1e-9
 
 
 def reach(pairs: Pairs, rows: slice, n: Array) -> Array:

@@ -56,13 +56,17 @@ class Seen:
     lag: list[float] = field(default_factory=list[float])
 
 
-def goals(X0: np.ndarray, steps: int, place: tuple[float, float, float], turn: float, seed: int) -> Iterator[np.ndarray]:
+def goals(
+    X0: np.ndarray, steps: int, place: tuple[float, float, float], turn: float, seed: int
+) -> Iterator[np.ndarray]:
     """Poses that leap, and half of which then move on as a slow wave."""
     rng = np.random.default_rng(seed)
     X, way, moves = X0, np.zeros(3), False
     for k in range(steps):
         if k % LEAP == 0:
-            X = make(rotation.exp(turn * rng.standard_normal(3)) @ X0[:3, :3], X0[:3, 3] + place * rng.standard_normal(3))
+            X = make(
+                rotation.exp(turn * rng.standard_normal(3)) @ X0[:3, :3], X0[:3, 3] + place * rng.standard_normal(3)
+            )
             way, moves = 0.1 * np.asarray(place) * rng.standard_normal(3), k % (2 * LEAP) == 0
         Y = X.copy()
         if moves:

@@ -40,7 +40,9 @@ def bumping(seed: int, joints: int, *, spheres: bool = False) -> Mechanism:
 
 def random_obstacles(rng: np.random.Generator, count: int, spheres: bool = False) -> list[Obstacle]:
     return [
-        Obstacle(Sphere(rng.uniform(0.1, 0.5)) if spheres else random_shape(rng), rng.uniform(-3, 3, 3), random_turn(rng))
+        Obstacle(
+            Sphere(rng.uniform(0.1, 0.5)) if spheres else random_shape(rng), rng.uniform(-3, 3, 3), random_turn(rng)
+        )
         for _ in range(count)
     ]
 
@@ -70,5 +72,3 @@ def gap_of(one: Sequence, other: Sequence) -> float:
         X[k] = *pose[:3, :3].ravel(), *pose[:3, 3]
     load("distance.gaps").pair_gaps(S, np.vstack(P), X, np.array([[0, 1]]), out)
     return float(out[0, 0])
-
-

@@ -17,10 +17,10 @@ def _arm():
 
 def test_unknown_names_are_named(arm):
     with pytest.raises(UnknownName, match="panda_joint1"):
-        Tracker(arm, mk.PoseGoal(HAND), velocity={"panda_jiont1": 1.0})
+        Tracker(arm, mk.PoseGoal(HAND, np.eye(4)), velocity={"panda_jiont1": 1.0})
     with pytest.raises(UnknownName):
-        Tracker(arm, mk.PoseGoal("panda_lnk8"))
-    tracker = Tracker(arm, [mk.PoseGoal(HAND, name="hand"), mk.RestPose(level=2, name="rest")])
+        Tracker(arm, mk.PoseGoal("panda_lnk8", np.eye(4)))
+    tracker = Tracker(arm, [mk.PoseGoal(HAND, np.eye(4), name="hand"), mk.RestPose(level=2, name="rest")])
     with pytest.raises(UnknownName, match="hand"):
         tracker.step({"hnd": np.eye(4)})
 
@@ -43,7 +43,7 @@ def test_unknown_names_are_named(arm):
 )
 def test_numbers_that_cannot_be_are_refused(arm, wrong, error):
     with pytest.raises(error):
-        Tracker(arm, mk.PoseGoal(HAND), **wrong)
+        Tracker(arm, mk.PoseGoal(HAND, np.eye(4)), **wrong)
 
 
 def test_what_is_no_task_is_refused(arm):
@@ -52,11 +52,11 @@ def test_what_is_no_task_is_refused(arm):
     with pytest.raises(WrongKind):
         Tracker(arm, "hand")
     with pytest.raises(WrongKind):
-        Tracker("panda", mk.PoseGoal(HAND))
+        Tracker("panda", mk.PoseGoal(HAND, np.eye(4)))
     with pytest.raises(WrongKind):
         Task(HAND)
     with pytest.raises(ObjectiveError, match="1/s"):
-        Task(mk.PoseGoal(HAND), gain=-1.0)
+        Task(mk.PoseGoal(HAND, np.eye(4)), gain=-1.0)
 
 
 def test_a_bad_target_is_refused_and_the_last_one_stays(arm):
@@ -85,7 +85,7 @@ def test_a_loop_that_stands_open_is_refused():
     q = np.array(robot.q)
     q[0] += 0.1
     with pytest.raises(StructureError, match="stands open"):
-        Tracker(robot, mk.PoseGoal(list(robot.links)[-1]), q0=q)
+        Tracker(robot, mk.PoseGoal(list(robot.links)[-1], np.eye(4)), q0=q)
 
 
 def test_an_edited_mechanism_wants_a_new_tracker(arm):
@@ -98,4 +98,4 @@ def test_an_edited_mechanism_wants_a_new_tracker(arm):
 def test_a_joint_that_closes_a_loop_has_no_rate_of_its_own():
     robot = mk.gallery.four_bar()
     with pytest.raises(WrongKind, match="closes a loop"):
-        Tracker(robot, mk.PoseGoal(list(robot.links)[-1]), velocity={next(iter(robot.closures)): 1.0})
+        Tracker(robot, mk.PoseGoal(list(robot.links)[-1], np.eye(4)), velocity={next(iter(robot.closures)): 1.0})

@@ -33,9 +33,7 @@ def assert_within(mechanism: mk.Mechanism, tracker: Tracker, before, state) -> N
 @settings(max_examples=40, deadline=None)
 def test_a_joint_goes_to_a_leaping_target_as_a_trapezoid(way, speed, acceleration):
     arm = one_joint()
-    tracker = Tracker(
-        arm, mk.JointValues({"turn": way}, turns="exact"), DT, velocity=speed, acceleration=acceleration
-    )
+    tracker = Tracker(arm, mk.JointValues({"turn": way}, turns="exact"), DT, velocity=speed, acceleration=acceleration)
     peak = min(speed, math.sqrt(acceleration * way))
     duration = way / peak + peak / acceleration
     values, rates = [0.0], [0.0]
@@ -77,7 +75,10 @@ def test_limits_hold_in_any_tree_while_goals_leap(seed, joints, speed, accelerat
         return
     rng = np.random.default_rng(seed)
     link = list(mechanism.links)[-1]
-    tasks = [mk.PoseGoal(link, name="end"), mk.Point(list(mechanism.links)[1], (0, 0, 0), level=2, name="first")]
+    tasks = [
+        mk.PoseGoal(link, np.eye(4), name="end"),
+        mk.Point(list(mechanism.links)[1], (0, 0, 0), level=2, name="first"),
+    ]
     tracker = Tracker(mechanism, tasks, DT, velocity=speed, acceleration=acceleration)
     assert np.isfinite(tracker.velocity).all()
     before = tracker.v

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from mechanik.collision.obstacle import Obstacle
 from mechanik.collision.solid import Solid, as_solid, refuse_flat
 from mechanik.errors import ShapeError, StructureError
@@ -70,7 +68,7 @@ def _solids(shapes: Iterable[PlacedShape], owner: str, name: str, meshes: Meshes
     for placed in shapes:
         for simple in _without_meshes(placed, name, meshes):
             refuse_flat(simple.shape, owner)
-            found.append((as_solid(simple.shape), np.asarray(simple.pose.matrix)))
+            found.append((as_solid(simple.shape), simple.pose.matrix))
     return tuple(found)
 
 

@@ -16,11 +16,13 @@ from mechanik.collision.body import Meshes, link_bodies, obstacle_bodies
 from mechanik.collision.clash import Clash
 from mechanik.collision.keeping import Keeping, keep_apart
 from mechanik.collision.obstacle import Obstacle
+from mechanik.collision.pairs import Pair
 from mechanik.collision.tables import Ints, Tables, kernel
 from mechanik.errors import NotFinite, ShapeError, UnknownName, WrongKind
 from mechanik.kernels.distance import watch_layout as at
 from mechanik.mechanism.door import as_number, read_only
 from mechanik.mechanism.frame import Frame
+from mechanik.mechanism.link import Link
 from mechanik.mechanism.mechanism import REFUSALS, Mechanism
 from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
@@ -64,7 +66,8 @@ class Collider:
         self._obstacles = {one.name: one for one in avoided.obstacles}
         self._standing = {one.name: one for one in obstacle_bodies(avoided.obstacles, meshes)}
         known = [*mechanism.links, *self._obstacles]
-        self._allow, self._forbid = read_pairs(allow, known, "allow"), read_pairs(forbid, known, "forbid")
+        self._allow = self._by_link(read_pairs(allow, known, "allow"))
+        self._forbid = self._by_link(read_pairs(forbid, known, "forbid"))
         self._lock = threading.RLock()
         self.version = 0
         """How often an obstacle was moved."""
@@ -159,7 +162,7 @@ class Collider:
         return self._near(self._one(q), as_number(clearance, "clearance"))
 
     def nearest(self, q: ArrayLike, count: int = 1) -> tuple[Clash, ...]:
-        """The `count` pairs of bodies with the smallest gaps at q (nq,), the smallest first, or all if there are fewer."""
+        """The `count` pairs of bodies with the smallest gaps at q (nq,), the smallest first; all if there are fewer."""
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ShapeError(f"count is how many pairs are wanted, 1 or more, not {count!r}")
         rows = self._one(q)
@@ -224,9 +227,21 @@ class Collider:
         self._edits = Frame.edits
         self._revision = self.mechanism.revision
         links = link_bodies(self.mechanism, self._meshes)
+        allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
         self._keeping: Keeping = keep_apart(
-            self.mechanism, links, tuple(self._standing.values()), self._itself, self._allow, self._forbid
+            self.mechanism, links, tuple(self._standing.values()), self._itself, allow, forbid
         )
+
+    def _by_link(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
+        """Pairs that follow when a link is renamed; obstacles stay names."""
+        links = self.mechanism.links
+        return [(links.get(a, a), links.get(b, b)) for a, b in pairs]
+
+    def _by_name(self, pairs: list[tuple[Link | str, Link | str]]) -> set[Pair]:
+        """The other way round; pairs with a link that is gone are gone."""
+        names: dict[Link | str, str] = {link: name for name, link in self.mechanism.links.items()}
+        names |= {name: name for name in self._obstacles}
+        return {(names[a], names[b]) for a, b in pairs if a in names and b in names}
 
     def _fresh(self) -> Keeping:
         """What is looked at, prepared anew if the mechanism was edited."""

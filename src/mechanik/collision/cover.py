@@ -10,8 +10,8 @@ import numpy as np
 from mechanik.spatial.array import Array
 
 TRIES, STEPS, QUICK = 24, 60, 15
-"""Capsules that are tried at once, and how often; less often if it has to be quick. Tuned on the links of a Panda and a UR5: with ten times as many the
-volumes were at most 1 % smaller."""
+"""Capsules that are tried at once, and how often; less often if it has to be quick. Tuned on the links of a Panda
+and a UR5: with ten times as many the volumes were at most 1 % smaller."""
 ROUNDING = 1e-12
 """Share of the size by which radii are larger than they need to be, so that rounding leaves no point outside."""
 
@@ -93,7 +93,7 @@ def small_capsule(points: Array, quick: bool = False) -> Round:
     found = _around(cloud, starts, np.zeros_like(starts), np.zeros(len(starts)))
     rng = np.random.default_rng(0)
     tried: list[Round] = []
-    for first in np.argsort(found[3])[: 1 if quick else 2]:
+    for first in np.argsort(found[3])[:2]:
         tried.append(_searched(cloud, starts[first], found, int(first), rng, QUICK if quick else STEPS))
     best = min(tried, key=lambda one: one.volume)
     capsule = Round(middle + scale * best.a, middle + scale * best.b, scale * (best.radius + ROUNDING))

@@ -110,7 +110,7 @@ def _fit(triangles: Array, rounds: Sequence[Round]) -> Fit:
     away = np.array(spatial.cKDTree(points).query(beyond)[0], dtype=np.float64)
     low, high = skin.min(axis=0), skin.max(axis=0)
     places = np.random.default_rng(0).uniform(low, high, (PLACES, 3))
-    share = np.count_nonzero(nearest_outside(rounds, places) <= 0.0) / PLACES
+    share = float(np.count_nonzero(nearest_outside(rounds, places) <= 0.0)) / PLACES
     outside = float(nearest_outside(rounds, points).max())
     return Fit(
         len(rounds), share * math.prod((high - low).tolist()), float(hull.volume), float(away.max(initial=0.0)), outside

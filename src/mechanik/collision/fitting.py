@@ -121,7 +121,7 @@ def _capsules(triangles: Array, count: int) -> list[Round]:
             left = places[~_inside(others, places)]
             for two in _halves(part):
                 made = [small_capsule(_points(half), quick=True) for half in two]
-                share = np.count_nonzero(_inside(made, left)) - len(left)
+                share = int(np.count_nonzero(_inside(made, left))) - len(left)
                 if best is None or share < best[0]:
                     best = share, [*parts[:k], *parts[k + 1 :], *two], others
         if best is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import combinations
 
 from mechanik.kernels.layout import PARENT
@@ -41,8 +41,3 @@ def joined_pairs(mechanism: Mechanism, names: Iterable[str]) -> dict[Pair, str]:
         elif frozenset((carrier[a], carrier[b])) in joined:
             found[a, b] = ADJACENT
     return found
-
-
-def in_order(pair: Pair, left_out: Mapping[Pair, str]) -> bool:
-    """Whether a pair is among some, either way round."""
-    return pair in left_out or pair[::-1] in left_out

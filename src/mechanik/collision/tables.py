@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mechanik import kernels
 from mechanik.collision.body import Body
+from mechanik.collision.solid import Solid
 from mechanik.collision.tree import build_tree, refit_tree
 from mechanik.kernels.distance import watch_layout as at
 from mechanik.kernels.distance.shape_layout import (
@@ -104,45 +105,27 @@ def build_tables(
     """
     nodes, place = _needed(kinematics.nodes, [body.node for body in moving])
     bodies = [replace(body, node=place.get(body.node, -1)) for body in (*moving, *standing)]
-    shapes, points, rows = list[Array](), list[Array](), list[Array]()
-    boxes: list[tuple[Array, Array]] = []
-    first_wide = 0
-    parted = [(n, *pair) for n, body in enumerate(bodies) for pair in body.solids]
-    parted.sort(key=lambda one: one[1].kind == HALF_SPACE)  # half-spaces, which stand still, come last
-    used = 0
-    for number, solid, X_body_shape in parted:
-        body = bodies[number]
+    solids = [(number, body, *pair) for number, body in enumerate(bodies) for pair in body.solids]
+    solids.sort(key=lambda one: one[2].kind == HALF_SPACE)  # they stand still, and no tree can hold them: they are last
+    shapes, boxes, points, used = list[Array](), list[tuple[Array, Array]](), [np.zeros((0, 3))], 0
+    for number, body, solid, X_body_shape in solids:
         X = body.frame @ X_body_shape
-        row = np.zeros(SHAPE_FLOATS)
-        row[KIND], row[NODE], row[BODY] = solid.kind, body.node, number
-        row[SIZE : SIZE + 3] = solid.sizes
-        if solid.kind >= HULL:
-            row[SIZE] = used
-        middle = _middle(solid.frame)
-        _place(row, X, X[:3, :3] @ middle + X[:3, 3])
-        row[RADIUS] = solid.ball(middle)
-        shapes.append(row)
+        shapes.append(_shape_row(number, body.node, solid, X, used))
         points.append(solid.points)
         used += len(solid.points)
         if number >= len(moving) and solid.kind != HALF_SPACE:
             boxes.append(solid.box(X))
-        first_wide += solid.kind != HALF_SPACE
-    at_shape = 0
-    for body in bodies:
-        rows.append(_body_row(body, at_shape))
-        at_shape += len(body.solids)
-    moving_shapes = sum(len(body.solids) for body in moving)
     low, high = (np.array([box[k] for box in boxes]).reshape(-1, 3) for k in (0, 1))
     counts = np.zeros(at.COUNTS, np.int64)
-    counts[at.MOVING_BODIES], counts[at.MOVING_SHAPES] = len(moving), moving_shapes
-    counts[at.FIRST_WIDE], counts[at.LENGTH_OF_Q] = first_wide, kinematics.space.nq
+    counts[at.MOVING_BODIES], counts[at.MOVING_SHAPES] = len(moving), sum(len(body.solids) for body in moving)
+    counts[at.FIRST_WIDE], counts[at.LENGTH_OF_Q] = counts[at.MOVING_SHAPES] + len(boxes), kinematics.space.nq
     guards, partners = _guards(kept_off, pairs)
     return Tables(
         nodes=nodes,
         shapes=np.array(shapes).reshape(-1, SHAPE_FLOATS),
-        points=np.vstack([np.zeros((0, 3)), *points]),
-        bodies=np.array(rows).reshape(-1, at.BODY_FLOATS),
-        tree=build_tree(low, high, moving_shapes),
+        points=np.vstack(points),
+        bodies=_body_rows(bodies, len(moving)),
+        tree=build_tree(low, high, int(counts[at.MOVING_SHAPES])),
         kept_off=np.ascontiguousarray(kept_off),
         counts=counts,
         guards=guards,
@@ -190,17 +173,34 @@ def _place(row: Array, X: Array, middle: Array) -> None:
     row[BALL : BALL + 3] = middle
 
 
-def _body_row(body: Body, first_shape: int) -> Array:
-    """Its shapes and a ball about them, seen from the node."""
-    row = np.zeros(at.BODY_FLOATS)
-    row[at.FIRST_SHAPE], row[at.SHAPES], row[at.BODY_NODE] = first_shape, len(body.solids), body.node
-    frames = [(solid, solid.frame @ (body.frame @ X)[:3, :3].T + (body.frame @ X)[:3, 3]) for solid, X in body.solids]
-    if any(solid.kind == HALF_SPACE for solid, _ in frames):
-        row[at.BODY_RADIUS] = np.inf
-        return row
-    low = np.min([points.min(axis=0) - solid.round for solid, points in frames], axis=0)
-    high = np.max([points.max(axis=0) + solid.round for solid, points in frames], axis=0)
-    middle = (low + high) / 2
-    row[at.BODY_BALL : at.BODY_BALL + 3] = middle
-    row[at.BODY_RADIUS] = max(replace(solid, frame=points).ball(middle) for solid, points in frames)
+def _shape_row(number: int, node: int, solid: Solid, X: Array, first_point: int) -> Array:
+    """A row of S for a shape at X, seen from its node."""
+    row = np.zeros(SHAPE_FLOATS)
+    row[KIND], row[NODE], row[BODY] = solid.kind, node, number
+    row[SIZE : SIZE + 3] = solid.sizes
+    if solid.kind >= HULL:
+        row[SIZE] = first_point
+    middle = _middle(solid.frame)
+    _place(row, X, X[:3, :3] @ middle + X[:3, 3])
+    row[RADIUS] = solid.ball(middle)
     return row
+
+
+def _body_rows(bodies: Sequence[Body], moving: int) -> Array:
+    """(b, 8); only those that move need a ball, as the others are in the tree."""
+    rows, first = np.zeros((len(bodies), at.BODY_FLOATS)), 0
+    for number, (row, body) in enumerate(zip(rows, bodies, strict=True)):
+        row[at.FIRST_SHAPE], row[at.SHAPES], row[at.BODY_NODE] = first, len(body.solids), body.node
+        first += len(body.solids)
+        if number < moving:
+            row[at.BODY_BALL : at.BODY_BALL + 3], row[at.BODY_RADIUS] = _ball(body)
+    return rows
+
+
+def _ball(body: Body) -> tuple[Array, float]:
+    """The middle and the radius of a ball about a body, seen from its node."""
+    places = [(solid, body.frame @ X) for solid, X in body.solids]
+    boxes = [solid.box(X) for solid, X in places]
+    low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
+    middle = (low + high) / 2
+    return middle, max(solid.ball(X[:3, :3].T @ (middle - X[:3, 3])) for solid, X in places)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SLIDES = 4
 """Free starts from which a chain slides to its target, at most, where no other answer is free."""
+BETWEEN_LOOKS, MOST_LOOKS = 0.05, 64
+"""rad and m: how far apart it is looked, on a straight way, whether it is free; and how often at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +60,8 @@ class Guard:
     """What a solver that has to keep off things does besides solving.
 
     First it is solved as if nothing were in the way, which is quick, and often what is found is free. If not, a chain
-    is asked for other answers, from starts that are free. What is left, and all that may not leap, slides: the general
-    kernel, with gaps as rows, above all goals.
+    is asked for other answers, from starts that are free. What is left, and all that may not leap and whose straight
+    way is not free, slides: the general kernel, with gaps as rows, above all goals.
     """
 
     def __init__(self, solver: Solver, keeping: KeepingOff) -> None:
@@ -81,9 +83,9 @@ class Guard:
         first = solver._unguarded(
             targets, q0, nearest, ask.lock, ask.limits, ask.rng, ask.feasible, ask.history, ask.callback, ask.options
         )
-        if first._is_met and self.keeping.is_free(first.q):
-            return first
         restarts = ask.options.get("restarts", solver.options.restarts)
+        if first._is_met and self.keeping.is_free(first.q) and (restarts != 0 or self._comes_along(q0, first.q)):
+            return first
         deadline = begun + ask.options.get("max_seconds", solver.options.max_seconds)
         first.clashes = self.keeping.clashes(first.q)
         found = [first]
@@ -207,6 +209,17 @@ class Guard:
             return np.asarray(targets, dtype=np.float64), None
         objectives = aimed(solver._objectives, targets)
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
+
+    def _comes_along(self, q0: ArrayLike | None, q: Array) -> bool:
+        """Whether the straight way from q0 to q is free; so it is taken to be if it begins where something bumps."""
+        mechanism = self._solver.mechanism
+        start = np.array(mechanism.q if q0 is None else mechanism._one(q0))
+        v = mechanism.space.difference(start, q)
+        count = min(MOST_LOOKS, int(np.abs(v).max(initial=0.0) / BETWEEN_LOOKS))
+        if count == 0 or not self.keeping.is_free(start):
+            return True
+        shares = np.arange(1, count + 1) / (count + 1)
+        return bool(self.keeping.are_free(mechanism.space.integrate(start, shares[:, None] * v)).all())
 
     def _and(self, feasible: Callable[[Array], bool] | None) -> Callable[[Array], bool]:
         """Whether a configuration is free, and the caller likes it."""

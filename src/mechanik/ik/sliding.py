@@ -7,8 +7,14 @@ from typing import Any
 from mechanik.ik.solver import Solver
 from mechanik.objectives import Objective
 from mechanik.solvers.keeping_off import KeepingOff
+from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.new_targets import Targets, aimed
 from mechanik.solvers.solution import Solution
+
+PULL, TURN = 0.1, 0.3
+"""m and rad: goals that are farther off pull only this hard, so that no step leads through what it has not seen."""
+JUST_ABOVE = 1e-6
+"""m: what is nearer than this to where it would clash is in the way."""
 
 
 class Sliding(Solver):
@@ -16,6 +22,11 @@ class Sliding(Solver):
 
     def __init__(self, keeping: KeepingOff, *given: Any, **more: Any) -> None:
         self._keeping = keeping
+        method = more.get("solver")
+        if isinstance(method, LevenbergMarquardt) or method == "auto":
+            held = method if isinstance(method, LevenbergMarquardt) else LevenbergMarquardt()
+            more["largest_error"] = min(PULL, held.largest_error)
+            more["largest_angle_error"] = min(TURN, held.largest_angle_error)
         super().__init__(*given, **more)
 
     @property
@@ -32,4 +43,6 @@ class Sliding(Solver):
         found = super()._solve(*given, **more)
         found._asked = found.objectives[:-1]
         found.clashes = self._keeping.clashes(found.q)
+        if not found.clashes and not found.success:
+            found.in_the_way = self._keeping.clashes(found.q, JUST_ABOVE)
         return found

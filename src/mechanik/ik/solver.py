@@ -63,7 +63,8 @@ class Solver(Careful):
             other answers; what is left, and all that may not leap (`restarts=0`), slides along what is in the way.
         clearance: m that everything keeps off.
         allow, forbid: as for `Collider`: pairs of names that may touch, and that are watched though they would not be.
-        avoid_as: "limit": the clearance is kept whatever the goals say. "cost": it is weighed against the goals.
+        avoid_as: "limit": the clearance is kept whatever the goals say (methods other than "lm" know no levels, and
+            weigh it). "cost": it is weighed against the goals, and success needs no more than that nothing bumps.
         options: see `Options`, and the method's own; each may be given to a single call as well.
     """
 
@@ -95,7 +96,8 @@ class Solver(Careful):
             kernels.load("put_targets")
         if avoid is not None:
             level = min((one.level for one in self._objectives if one.required), default=1)
-            keeping = keeping_off(self.mechanism, avoid, clearance, allow, forbid, avoid_as, level)
+            has_levels = isinstance(self.method, LevenbergMarquardt)
+            keeping = keeping_off(self.mechanism, avoid, clearance, allow, forbid, avoid_as, level, has_levels)
             self._guard = Guard(self, keeping)
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TOUCHING = 1e-9
 """m: what comes so much nearer than it should still keeps its distance."""
-AHEAD = 0.1
+AHEAD = 0.2
 """m beyond the clearance: what is farther away than this has no say in where to go."""
 
 

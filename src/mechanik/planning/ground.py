@@ -18,7 +18,7 @@ COARSE = 0.04
 when it is found."""
 SHUT = 1e-10
 """Rows (rad, sizes): loops that stand open by less are shut."""
-NEWTON = 12
+NEWTON = 15
 STRAY = 2.0
 """A step along loops may become that many times longer by shutting them; else it has gone elsewhere."""
 FIRST = 8
@@ -76,7 +76,6 @@ class Ground:
                 return None
             q[k : k + 4] /= size
         if self.has_loops:
-            start = q
             for _ in range(NEWTON):
                 e, J = self.loops.rows(q)
                 if float(np.abs(e).max()) < SHUT:
@@ -90,7 +89,7 @@ class Ground:
                 q = self.loops.step(q, -u * min(1.0, 0.5 / max(far, 1e-300)))
             else:
                 return None
-            if not np.isfinite(q).all() or float(np.abs(self.apart(start, q)).max()) > 1.0:
+            if not np.isfinite(q).all():
                 return None
         return q if self.is_inside(q) else None
 

@@ -24,6 +24,8 @@ PLANNERS = (
     "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar", "AORRTC",
 )  # fmt: skip
 """Those that ask from one thread alone; PRM does not. Those with a star go on for as long as they may."""
+CREEPING = 0.3
+"""Of a whole step along loops: what is shorter leads nowhere."""
 ON_LOOPS = ("RRTConnect", "RRT")
 
 
@@ -95,7 +97,7 @@ def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) 
 
 def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) -> tuple[Any, Any]:
     numbers, rows = range(len(moving)), max(1, _rank(ground, start))
-    balls = ground.mechanism.space.balls_q
+    balls, delta = ground.mechanism.space.balls_q, 2.0 * ground.step
 
     def full(x: Any) -> Array:
         q = start.copy()
@@ -105,6 +107,7 @@ def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array
     class Shut(base.Constraint):
         def __init__(self) -> None:
             super().__init__(len(moving), min(rows, len(moving) - 1), 1e-6)
+            self.last = start
 
         def function(self, x: Array, out: Array) -> None:
             q = full(x)
@@ -117,6 +120,10 @@ def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array
             q = ground.shut(full(x))
             if q is None:
                 return False
+            # a walk that comes no farther: loops lead across where it wants to go. It would go on in ever smaller steps
+            gone, self.last = float(np.linalg.norm((q - self.last)[moving])), q
+            if 0.0 < gone < CREEPING * delta:
+                return False
             x[:] = q[moving]
             return True
 
@@ -127,7 +134,7 @@ def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array
     space = base.ProjectedStateSpace(ambient, Shut())
     info = base.ConstrainedSpaceInformation(space)
     info.setStateValidityChecker(is_free)
-    space.setDelta(2.0 * ground.step)
+    space.setDelta(delta)
     info.setup()
     return space, info
 

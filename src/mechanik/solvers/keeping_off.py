@@ -56,9 +56,9 @@ class KeepingOff:
         """(K,) the smallest gap at each of q (K, nq), m; below 0 it is a depth."""
         return np.asarray(self.collider.distance(q))
 
-    def clashes(self, q: Array) -> tuple[Clash, ...]:
-        """What bumps at q (nq,), the deepest first."""
-        return self.collider.clashes(q, self.needed - TOUCHING)
+    def clashes(self, q: Array, beyond: float = -TOUCHING) -> tuple[Clash, ...]:
+        """What bumps at q (nq,), the deepest first; or comes as near as `beyond` (m) to that."""
+        return self.collider.clashes(q, self.needed + beyond)
 
     def arguments(self) -> dict[str, Any]:
         """What makes a solver keep off the same."""
@@ -78,19 +78,21 @@ def keeping_off(
     forbid: Iterable[tuple[str, str]],
     avoid_as: AvoidAs,
     level: int,
+    has_levels: bool,
 ) -> KeepingOff:
     """
     Args:
-        level: of the most important goal, at which the cost is weighed.
+        level: of the most important goal, at which a cost is weighed.
+        has_levels: whether the method knows levels; if not, the limit is weighed too, and what bumps is refused.
     """
     if avoid_as not in ("limit", "cost"):
         raise ObjectiveError(f"avoid_as is 'limit' or 'cost', not {avoid_as!r}")
     distance = as_number(clearance, "clearance")
     if avoid_as == "cost" and distance < 0.0:
         raise LimitsError(f"as a cost, clearance cannot be below 0, but is {distance:g}")
-    wish: dict[str, Any] = {"name": "clearance"}
+    wish: dict[str, Any] = {"name": "clearance", "level": 0 if has_levels and avoid_as == "limit" else level}
     if avoid_as == "cost":  # met as soon as nothing bumps; as long as something does, more is aimed at
-        wish |= {"level": level, "tolerance": max(distance, TOUCHING), "angle_tolerance": max(distance, TOUCHING)}
+        wish |= {"tolerance": max(distance, TOUCHING), "angle_tolerance": max(distance, TOUCHING)}
     objective = Clearance(avoid, distance, allow=allow, forbid=forbid, **wish)
     return KeepingOff(objective.collider(mechanism), distance, avoid_as == "cost", objective)
 

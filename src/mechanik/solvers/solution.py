@@ -46,10 +46,12 @@ class Solution:
         history: the error after each iteration, if it was asked for: root of the sum of squares of the level that was
             worked on, weighted, lengths in sizes of the mechanism.
         clashes: what bumps, or comes nearer than the clearance, of all that was to be avoided; the deepest first.
+        in_the_way: where nothing clashes and goals are not met: what stands just as near as it may.
     """
 
     __slots__ = (
-        "_asked", "_bounds", "_part_seconds", "_refused", "_report", "_solver", "clashes", "history", "q", "seconds",
+        "_asked", "_bounds", "_part_seconds", "_refused", "_report", "_solver", "clashes", "history", "in_the_way",
+        "q", "seconds",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +79,7 @@ class Solution:
         self._solver, self._asked, self._report, self._bounds, self._refused = solver, asked, outs, bounds, refused
         self.q, self.seconds, self.history = q, seconds, history
         self._part_seconds, self.clashes = part_seconds, clashes
+        self.in_the_way: tuple[Clash, ...] = ()
 
     @property
     def _outs(self) -> tuple[Array, ...]:
@@ -144,6 +147,8 @@ class Solution:
                 text += f"; {'; '.join(f'{one} pulls against {other}' for one, other in self.conflicts)}"
             if self.clashes:
                 text += f"; besides, {in_words(self.clashes)}"
+            if self.in_the_way:
+                text += "".join(f"; {one.b!r} is in the way of {one.a!r}" for one in self.in_the_way)
         if any(out[BROUGHT_IN] for out in self._outs):
             text += "; the start was outside the limits and was brought inside"
         if self.left_outside:

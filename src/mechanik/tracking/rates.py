@@ -68,9 +68,7 @@ def _checked(rate: object, what: str) -> float:
     return number
 
 
-def _narrow(
-    mechanism: Mechanism, found: Array, joint: Joint, dofs: tuple[DoF, ...], rate: float, name: str
-) -> None:
+def _narrow(mechanism: Mechanism, found: Array, joint: Joint, dofs: tuple[DoF, ...], rate: float, name: str) -> None:
     if joint.is_closure:
         raise WrongKind(
             f"joint {name!r} closes a loop and has no numbers of its own; limit the joints beside it, or let another "

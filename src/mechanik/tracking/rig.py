@@ -113,9 +113,7 @@ def build_rig(
     settings = Settings(list(active), {}, [1.0] * mechanism.nv)
     program = compile_program(mechanism, asked, rows, settings)
     part = max(program.parts, key=lambda one: one.packed.sizes["columns"])
-    relations = [
-        rows[owner][i] if owner >= 0 else nothing for owner, i in zip(part.owners, part.numbers, strict=True)
-    ]
+    relations = [rows[owner][i] if owner >= 0 else nothing for owner, i in zip(part.owners, part.numbers, strict=True)]
     has_functions = any(one.kind is Kind.FUNCTION and bool(one.rows) for one in relations)
     packed = replace(part.packed, sizes={**part.packed.sizes, "functions": int(has_functions)})
     part = replace(part, packed=packed)
@@ -169,5 +167,3 @@ def closing_values(mechanism: Mechanism, q: Array) -> Array:
 
 def _nothing(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
     return np.zeros(0), np.zeros((0, mechanism.nv))
-
-

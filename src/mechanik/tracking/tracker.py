@@ -16,6 +16,7 @@ from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number, read_only
 from mechanik.objectives import Objective
 from mechanik.objectives.objective import Error
+from mechanik.objectives.relation import Relation
 from mechanik.program import rewrite, same_shape
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.new_targets import Targets, aimed
@@ -39,7 +40,7 @@ NEAR = 0.1
 class Tracker:
     """Follows targets in steps of time: each step is the best velocity for the tasks within all limits.
 
-        tracker = mk.Tracker(arm, mk.PoseGoal("tool"), dt=1e-3, velocity=2.0, acceleration=10.0)
+        tracker = mk.Tracker(arm, mk.PoseGoal("tool", X_world_tool), dt=1e-3, velocity=2.0, acceleration=10.0)
         while running:
             state = tracker.step(X_world_target)
             send(state.q, state.v)
@@ -114,7 +115,7 @@ class Tracker:
             mechanism, self._objectives, active.tolist(), self._bounds, self._rates, self._gains, further, self.dt,
             damps, follow,
         )  # fmt: skip
-        self._rows = [one.relations(mechanism) for one in self._objectives]
+        self._rows: list[tuple[Relation, ...]] = [one.relations(mechanism) for one in self._objectives]
         asked = (*self._objectives, rig.program.objectives[-1])
         self._several = find_several(mechanism, rig.program, asked, [*self._rows, ()], self._bounds)
         self._revision, self._edits = mechanism.revision, Frame.edits
@@ -122,7 +123,7 @@ class Tracker:
         self._trial, self._q = at["trial"], at["trial"][: mechanism.nq]
         self._mine = np.flatnonzero(rig.columns < mechanism.nv)
         self._places, self._unit = rig.columns[self._mine], at["scale"][self._mine]
-        self._names = tuple(mechanism.space.v_names[k] for k in self._places)
+        self._names = tuple(mechanism.space.v_names[k] for k in self._places.tolist())
         packed = rig.part.packed
         self._kernel_arguments = (
             packed.ints, packed.floats, rig.table, rig.options, rig.gains, rig.before, rig.ahead, rig.more, rig.edges,
@@ -253,7 +254,9 @@ class Tracker:
         rows = [one.relations(self.mechanism) for one in objectives]
         for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
             if len(old) != len(new) or not all(same_shape(a, b) for a, b in zip(old, new, strict=True)):
-                raise ObjectiveError(f"{given[number]!r} has other rows than the task was made with; make a new tracker")
+                raise ObjectiveError(
+                    f"{given[number]!r} has other rows than the task was made with; make a new tracker"
+                )
         for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
             if any(a is not b for a, b in zip(old, new, strict=True)):
                 rewrite(self._rig.program, number, new)

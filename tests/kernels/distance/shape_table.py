@@ -6,7 +6,16 @@ import numpy as np
 
 from mechanik.kernels import load
 from mechanik.kernels.distance.shape_layout import (
-    BOX, CAPSULE, CYLINDER, FIELD, HALF_SPACE, HULL, KIND, SHAPE_FLOATS, SIZE, SPHERE,
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    FIELD,
+    HALF_SPACE,
+    HULL,
+    KIND,
+    SHAPE_FLOATS,
+    SIZE,
+    SPHERE,
 )  # fmt: skip
 from mechanik.spatial import rotation
 

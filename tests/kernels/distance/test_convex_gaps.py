@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shape_table import (
-    BOX, CAPSULE, CYLINDER, HALF_SPACE, HULL, NARROW, SPHERE, WIDE, Table, check_form, random_pairs, random_rotation,
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    HALF_SPACE,
+    HULL,
+    NARROW,
+    SPHERE,
+    WIDE,
+    Table,
+    check_form,
+    random_pairs,
+    random_rotation,
     units,
 )  # fmt: skip
 
@@ -89,7 +100,9 @@ def test_swapping_the_shapes_turns_the_normal_round(kinds, spread):
     table, pairs, found = some_gaps(kinds, spread)
     back = table.gaps([(j, i) for i, j in pairs])
     np.testing.assert_allclose(back[:, 0], found[:, 0], atol=1e-11)
-    far = found[:, 0] > 0.01  # in each other, two ways out may be equally short; the normal of round shapes is half as good
+    far = (
+        found[:, 0] > 0.01
+    )  # in each other, two ways out may be equally short; the normal of round shapes is half as good
     np.testing.assert_allclose(back[far, 1:4], -found[far, 1:4], atol=1e-6)
 
 
@@ -123,17 +136,19 @@ def test_gaps_of_nothing_and_near_it_are_exact(kinds):
     found = table.gaps(pairs)
     pairs = [pair for pair, d in zip(pairs, found[:, 0], strict=True) if d > 0.01]
     assert len(pairs) > 20
-    for gap in [1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 0.0]:  # little by little: normals of round shapes are good to 1e-8 or so
+    exact = {*kinds} <= {SPHERE, BOX, CAPSULE, HULL} or {*kinds} == {CYLINDER, SPHERE}
+    close = 1e-12 if exact else 5e-9  # beside a rim, less than 1e-6 of the size inside
+    for gap in [1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 0.0]:  # little by little: normals of round shapes are good to 1e-7 or so
         found = table.gaps(pairs)
         for (_, j), (d, *n) in zip(pairs, found[:, :4], strict=True):
             table.X[j][9:] += (gap - d) * np.array(n)
         near = table.gaps(pairs)
         check_form(near)
-        np.testing.assert_allclose(near[:, 0], gap, atol=2e-12)
+        np.testing.assert_allclose(near[:, 0], gap, rtol=0.0, atol=1e-12 if gap > 1e-5 else close)
         if gap > 0:  # and as far beyond: no more than that along the normal, less if there is a shorter way out
             inside = shifted(table, pairs, -2 * gap * near[:, 1:4])
             check_form(inside)
-            assert (inside[:, 0] >= -gap - 2e-12).all()
+            assert (inside[:, 0] >= -gap - close).all()
 
 
 @each_pair
@@ -225,9 +240,8 @@ def test_hulls_on_a_lattice_are_exact(first, second, shift):
 
 def shortest_shift(differences):
     """The depth of the origin in the hull of some points: every plane through three of them, both sides."""
-    p, q, r = (differences[list(k)] for k in zip(*itertools.combinations(range(len(differences)), 3), strict=True)) if len(
-        differences
-    ) > 2 else (np.zeros((0, 3)),) * 3
+    threes = np.array(list(itertools.combinations(range(len(differences)), 3)), dtype=int).reshape(-1, 3)
+    p, q, r = differences[threes].transpose(1, 0, 2)
     N = np.cross(q - p, r - p).astype(float)
     N = N[np.linalg.norm(N, axis=1) > 0.5]
     if len(N) == 0:

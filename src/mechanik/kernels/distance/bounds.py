@@ -18,10 +18,14 @@ def are_apart(A, i, k, B, j, m, reach):
 
 @helper
 def outside(tree, row, A, i, k):
-    """How far a point is outside the box of a row of the tree."""
-    x = max(tree[row, LOW] - A[i, k], A[i, k] - tree[row, HIGH], 0.0)
-    y = max(tree[row, LOW + 1] - A[i, k + 1], A[i, k + 1] - tree[row, HIGH + 1], 0.0)
-    z = max(tree[row, LOW + 2] - A[i, k + 2], A[i, k + 2] - tree[row, HIGH + 2], 0.0)
+    """How far a point is outside the box of a row of the tree; below zero how deep inside."""
+    x = max(tree[row, LOW] - A[i, k], A[i, k] - tree[row, HIGH])
+    y = max(tree[row, LOW + 1] - A[i, k + 1], A[i, k + 1] - tree[row, HIGH + 1])
+    z = max(tree[row, LOW + 2] - A[i, k + 2], A[i, k + 2] - tree[row, HIGH + 2])
+    deepest = max(x, y, z)
+    if deepest <= 0.0:
+        return deepest
+    x, y, z = max(x, 0.0), max(y, 0.0), max(z, 0.0)
     return math.sqrt(x * x + y * y + z * z)
 
 

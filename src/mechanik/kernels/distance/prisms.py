@@ -89,22 +89,3 @@ def distance_of_boxes(P, at, c, r, box):
     y = max(P[k, 1] - box[4], box[1] - P[l, 1], 0.0)
     z = max(bottom_of(P, at) - box[5], box[2] - top_of(P, at, c, r), 0.0)
     return math.sqrt(x * x + y * y + z * z)
-
-
-@part
-def is_open(P, at, x, y, z):
-    """Whether a point is in the open: above the ground, below its bottom, or beside it."""
-    k, l = corner(at, 0, 0), corner(at, at[1], at[2])
-    if not (P[k, 0] <= x <= P[l, 0] and P[k, 1] <= y <= P[l, 1] and z >= bottom_of(P, at)):
-        return True
-    u = (x - P[k, 0]) / (P[l, 0] - P[k, 0]) * at[1]
-    v = (y - P[k, 1]) / (P[l, 1] - P[k, 1]) * at[2]
-    c, r = min(int(u), at[1] - 1), min(int(v), at[2] - 1)
-    u, v = u - c, v - r
-    i, j = corner(at, c, r), corner(at, c, r + 1)
-    ground = P[i, 2] + (
-        u * (P[i + 1, 2] - P[i, 2]) + v * (P[j + 1, 2] - P[i + 1, 2])
-        if u >= v
-        else v * (P[j, 2] - P[i, 2]) + u * (P[j + 1, 2] - P[j, 2])
-    )
-    return z > ground

@@ -16,6 +16,8 @@ from mechanik.kernels.compiler import helper, part
 INSIDE = 5
 FLAT = 1e-13
 """Tetrahedra thinner than this share of their size hold nothing."""
+SLACK = 1e-15
+"""A far corner may turn the nearest point a little and bring it no nearer that could be seen in its length."""
 
 
 @helper
@@ -95,7 +97,7 @@ def nearest_part(W, n, before):
         W: the simplex, n rows, 1 to 4; reduced in place.
         before: the squared distance so far.
     Returns:
-        How many rows are left; 0 if none of the parts is nearer than before, and W is as it was; INSIDE if the
+        How many rows are left; 0 if all its parts are farther than before, and W is as it was; INSIDE if the
         simplex holds the origin. The nearest point.
     """
     top = n - 1
@@ -113,7 +115,7 @@ def nearest_part(W, n, before):
                 best, left, i, j, u, v = far, 3, k, l, first, second
     if n == 4 and holds_origin(W):
         return INSIDE, 0.0, 0.0, 0.0
-    if not best < before:
+    if not best <= before * (1.0 + SLACK):
         return 0, 0.0, 0.0, 0.0
     if left == 1:
         move(W, top, 0)

@@ -67,18 +67,19 @@ def bound_rates(I, F, T, O, x, n, all_bound):
 @part
 def held_by(T, O, n, active):
     """What holds each column's velocity back, as codes of `layout.py`."""
+    nearly = 1.0 - 2e-6  # of what NEARLY leaves of limits
     for v in range(n):
-        rate, slack = T[RATE, v], 2e-6 * min(T[VELOCITY, v], T[ACCELERATION, v] * O[DT])
+        rate, most, a = T[RATE, v], T[VELOCITY, v], T[ACCELERATION, v] * O[DT]
+        slack = 1e-6 * min(most, a)
         slack = slack if slack < math.inf else 1e-9
         active[v] = FREE
         for side in (1, -1):
             edge = T[HIGH, v] if side > 0 else T[LOW, v]
             if side * (rate - edge) < -slack:
                 continue
-            a, most = T[ACCELERATION, v] * O[DT], T[VELOCITY, v]
-            if a < math.inf and side * (rate - T[START, v]) >= a - slack:
+            if a < math.inf and side * (rate - T[START, v]) >= nearly * a:
                 active[v] = side * BY_ACCELERATION
-            elif side * rate >= most - slack:
+            elif most < math.inf and side * rate >= nearly * most:
                 active[v] = side * BY_VELOCITY
             else:
                 active[v] = side * BY_POSITION

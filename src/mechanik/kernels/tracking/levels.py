@@ -18,12 +18,11 @@ from mechanik.kernels.compiler import part
 from mechanik.kernels.problem import *
 from mechanik.kernels.tracking.brake import largest_velocity
 from mechanik.kernels.tracking.layout import *
-from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+from mechanik.kernels.tracking.level_form import answer, cut_down, damping_near, form, left_over
+from mechanik.kernels.tracking.quadratic import factor, least_within
 
 LEAST_DAMPING = 1e-9
 """Always, so that what nothing is asked of stands still."""
-RANK = 1e-8
-"""The share of a level's largest row below which a row says nothing new."""
 LEAP = 2.0
 """How many times the largest acceleration a target's motion may have that is followed; what does more has leapt."""
 BEND = 1.0
@@ -74,84 +73,6 @@ def gather_soft(I, F, stage, A, e, past, edge, before, n):
 
 
 @part
-def damping_near(A, m, d, O):
-    """Damping squared: none where the level can move its rows well in all directions, DAMPING where it cannot in one.
-
-    How well is the harmonic mean of the squares of the singular values, over their number: smooth, and never more
-    than the smallest of them.
-    """
-    k = min(m, d)
-    if k == 0:
-        return 0.0
-    G, L = np.empty((k, k)), np.zeros((k, k))
-    for i in range(k):
-        for j in range(i + 1):
-            total = 1e-12 if i == j else 0.0
-            if m <= d:
-                for c in range(d):
-                    total += A[i, c] * A[j, c]
-            else:
-                for r in range(m):
-                    total += A[r, i] * A[r, j]
-            G[i, j] = total
-    if not factor(G, L, k):
-        return O[DAMPING] * O[DAMPING]
-    spread, line = 0.0, np.empty(k)
-    for c in range(k):  # the columns of the inverse of L, squared, make up the trace of that of G
-        for i in range(c, k):
-            total = 1.0 if i == c else 0.0
-            for j in range(c, i):
-                total -= L[i, j] * line[j]
-            line[i] = total / L[i, i]
-            spread += line[i] * line[i]
-    near = 1.0 - 1.0 / (spread * O[SINGULAR] * O[SINGULAR])
-    return (O[DAMPING] * near) ** 2 if near > 0.0 else 0.0
-
-
-@part
-def form(A, edge, B, m, n, d, damping, is_orthonormal, H):
-    """H = A'A + damping B'B, over the rows that are asked for."""
-    for i in range(d):
-        for j in range(i + 1):
-            total = 0.0
-            if not is_orthonormal:
-                for v in range(n):
-                    total += B[v, i] * B[v, j]
-            elif i == j:
-                total = 1.0
-            total *= damping
-            for r in range(m):
-                if edge[r, 2] != 0.0:
-                    total += A[r, i] * A[r, j]
-            H[i, j] = total
-
-
-@part
-def answer(A, L, rate, edge, m, d, y):
-    """The free minimum for one rate."""
-    for j in range(d):
-        y[j] = 0.0
-    for r in range(m):
-        if edge[r, 2] != 0.0 and rate[r] != 0.0:
-            for j in range(d):
-                y[j] += A[r, j] * rate[r]
-    solve_factored(L, y, d)
-
-
-@part
-def left_over(A, rate, edge, m, d, y):
-    """How much of a rate the free minimum leaves."""
-    square = 0.0
-    for r in range(m):
-        if edge[r, 2] != 0.0:
-            total = rate[r]
-            for j in range(d):
-                total -= A[r, j] * y[j]
-            square += total * total
-    return math.sqrt(square)
-
-
-@part
 def share_of_speed(T, O, B, y, n, d, gain):
     """How much of a velocity that takes off an error at a gain columns can do, and still stop when it is zero.
 
@@ -186,59 +107,6 @@ def has_leapt(T, O, B, y, n, d, ahead, stage):
             leapt = True
         ahead[stage, v] = rate
     return leapt
-
-
-@part
-def cut_down(A, B, edge, m, n, d):
-    """B, turned so that its first columns move the rows and the others do not; these are kept. Returns how many."""
-    W, sizes = np.empty((m, d)), np.empty(m)
-    largest = 0.0
-    for r in range(m):
-        sizes[r] = 0.0
-        for j in range(d):
-            W[r, j] = A[r, j] * edge[r, 2]
-            sizes[r] += W[r, j] * W[r, j]
-        largest = max(largest, sizes[r])
-    rank = 0
-    while rank < min(m, d):
-        p, best = -1, RANK * RANK * largest
-        for r in range(m):
-            total = 0.0
-            for j in range(rank, d):
-                total += W[r, j] * W[r, j]
-            if total > best:
-                p, best = r, total
-        if p < 0:
-            break
-        # a reflection takes the rest of row p onto one axis
-        size = math.sqrt(best)
-        head = W[p, rank] + math.copysign(size, W[p, rank])
-        square = best - W[p, rank] * W[p, rank] + head * head
-        u = np.zeros(d)
-        u[rank] = head
-        for j in range(rank + 1, d):
-            u[j] = W[p, j]
-        for r in range(m):
-            reflect(W, r, u, rank, d, square)
-        for v in range(n):
-            reflect(B, v, u, rank, d, square)
-        for j in range(rank, d):
-            W[p, j] = 0.0
-        rank += 1
-    for v in range(n):
-        for j in range(d - rank):
-            B[v, j] = B[v, j + rank]
-    return d - rank
-
-
-@part
-def reflect(W, r, u, first, d, square):
-    total = 0.0
-    for j in range(first, d):
-        total += W[r, j] * u[j]
-    total *= 2.0 / square
-    for j in range(first, d):
-        W[r, j] -= total * u[j]
 
 
 @part

@@ -1,0 +1,207 @@
+"""Which pairs of links count: by how they hang together, by samples, and by what is allowed and forbidden."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_mechanisms import mechanisms
+
+import mechanik as mk
+from mechanik.collision import Collider, Obstacle, find_unchecked
+from mechanik.collision.sampling import even_samples
+from mechanik.errors import MechanikError, ShapeError, StructureError, UnknownName, WrongKind
+from mechanik.mechanism import Builder
+from mechanik.mechanism.shapes import PlacedShape, Sphere
+from mechanik.spatial import Pose
+
+
+def chain(radius: float = 0.1, links: int = 4) -> mk.Mechanism:
+    """Balls on an arm in the plane, a metre from joint to joint."""
+    arm = mk.arm_2d([1.0] * (links - 1), limits=(-1.0, 1.0))
+    for k in range(links):
+        arm.link(f"link{k}").collisions = (PlacedShape(Sphere(radius)),)
+    return arm
+
+
+# ---- kept by the mechanism ----------------------------------------------------------------------
+
+
+def test_nobody_has_looked_at_a_new_mechanism() -> None:
+    assert chain().unchecked is None
+
+
+def test_pairs_follow_when_links_are_renamed_removed_or_copied() -> None:
+    arm = chain()
+    arm.unchecked = {("link2", "link0"): "by hand", ("link3", "link1"): "never"}
+    assert arm.unchecked == {("link0", "link2"): "by hand", ("link1", "link3"): "never"}
+    arm.link("link2").name = "wrist"
+    assert arm.unchecked == {("link0", "wrist"): "by hand", ("link1", "link3"): "never"}
+    for again in (arm.copy(), pickle.loads(pickle.dumps(arm))):
+        assert again.unchecked == arm.unchecked
+        again.link("wrist").name = "other"
+        assert ("link0", "wrist") in arm.unchecked
+    wrist = arm.link("wrist")
+    (joint,) = (one for one in arm.joints.values() if arm.link("link3") in one.children)
+    wrist.remove_child(joint)
+    assert arm.unchecked == {("link0", "wrist"): "by hand"}
+
+
+def test_wrong_pairs_are_refused() -> None:
+    arm = chain()
+    with pytest.raises(UnknownName, match="Did you mean 'link2'"):
+        arm.unchecked = {("link0", "lnk2"): "never"}
+    with pytest.raises(StructureError, match="itself"):
+        arm.unchecked = {("link0", "link0"): "never"}
+    for wrong in ([("link0", "link1")], {"link0": "never"}, {("link0", "link1"): 1}):
+        with pytest.raises(WrongKind, match="unchecked maps pairs"):
+            arm.unchecked = wrong  # type: ignore[assignment]
+    assert arm.unchecked is None
+
+
+def test_what_the_mechanism_says_is_what_counts() -> None:
+    arm = chain(radius=0.6)
+    arm.unchecked = {("link0", "link2"): "by hand"}
+    assert set(Collider(arm).pairs) == {
+        ("link1", "link0"), ("link3", "link0"), ("link1", "link2"), ("link1", "link3"), ("link2", "link3"),
+    }  # fmt: skip
+    arm.unchecked = None
+    assert ("link1", "link0") not in Collider(arm).pairs
+
+
+# ---- found --------------------------------------------------------------------------------------
+
+
+def test_neighbours_and_what_always_touches_are_found() -> None:
+    found = find_unchecked(chain(radius=1.1, links=5))
+    assert {why for pair, why in found.items() if int(pair[1][4:]) - int(pair[0][4:]) == 1} == {"adjacent"}
+    # the first two balls are about the same point; from there on it is at most 1, 2 and 3 m to the others
+    assert found["link0", "link2"] == found["link0", "link3"] == found["link1", "link3"] == "always"
+    assert not {("link0", "link4"), ("link1", "link4")} & set(found)
+
+
+def test_never_is_only_guessed_when_asked() -> None:
+    assert "never" not in find_unchecked(chain()).values()
+    found = find_unchecked(chain(), never=True)
+    assert {pair for pair, why in found.items() if why == "never"} == {
+        ("link0", "link2"), ("link1", "link3"), ("link0", "link3"),
+    }  # fmt: skip
+
+
+def test_what_is_found_is_the_same_each_time_and_can_be_kept() -> None:
+    arm = mk.gallery.iiwa14()
+    found = find_unchecked(arm, samples=200, never=True)
+    assert found == find_unchecked(arm, samples=200, never=True)
+    arm.unchecked = found
+    assert not set(found) & set(Collider(arm).pairs)
+
+
+def test_given_configurations_are_looked_at_instead() -> None:
+    arm = chain(radius=0.9)
+    straight, bent = np.zeros(3), np.array([0.0, 1.0, 1.0])  # 2 m, and 2 cos(0.5) m, from the first ball to the last
+    assert ("link0", "link3") not in find_unchecked(arm, configurations=[straight, bent], never=True)
+    assert find_unchecked(arm, configurations=straight, never=True)["link0", "link3"] == "never"
+    assert find_unchecked(arm, configurations=bent)["link0", "link3"] == "always"
+    with pytest.raises(ShapeError, match="empty"):
+        find_unchecked(arm, configurations=np.empty((0, 3)))
+    with pytest.raises(ShapeError, match="samples"):
+        find_unchecked(arm, samples=0)
+    with pytest.raises(WrongKind, match="only a mechanism"):
+        find_unchecked("arm")  # type: ignore[arg-type]
+
+
+def test_both_ends_of_a_closing_joint_are_neighbours_and_loops_are_shut_for_a_look() -> None:
+    found = find_unchecked(mk.gallery.four_bar(), samples=5)
+    assert list(found.values()).count("adjacent") == 4
+
+
+def test_a_body_that_floats_can_fall_on_what_it_floats_above() -> None:
+    robot = Builder("drone")
+    robot.link("ground", collisions=[PlacedShape(Sphere(1.0), Pose((0, 0, -1)))])
+    robot.free("flight", "ground", "drone")
+    robot.link("drone", collisions=[PlacedShape(Sphere(0.1))])
+    assert Collider(robot.build()).pairs == (("drone", "ground"),)
+
+
+@settings(max_examples=30)
+@given(mechanisms, st.integers(1, 50))
+def test_samples_are_configurations_inside_the_limits(mechanism: mk.Mechanism, count: int) -> None:
+    q = even_samples(mechanism.space, count)
+    assert q.shape == (count, mechanism.nq)
+    assert mechanism.space.within_limits(q, 1e-12).all()
+    for k in mechanism.space.balls_q:
+        assert np.linalg.norm(q[:, k : k + 4], axis=1) == pytest.approx(1.0)
+
+
+def test_samples_are_even_along_every_freedom_of_a_humanoid() -> None:
+    space = mk.gallery.humanoid().space
+    q = even_samples(space, 100)[:, space.scalars_q]
+    low, high = q.min(axis=0), q.max(axis=0)
+    for k in range(q.shape[1]):
+        counts = np.histogram(q[:, k], 5, (low[k], high[k]))[0]
+        assert counts.min() >= 15
+
+
+# ---- allowed and forbidden ----------------------------------------------------------------------
+
+
+def test_allowed_pairs_may_touch_and_forbidden_ones_may_not() -> None:
+    arm = chain(radius=0.6)
+    wall = Obstacle(Sphere(0.5), (2, 0.5, 0), name="wall")
+    usual = Collider(arm, ["self", wall])
+    pairs = {frozenset(pair) for pair in usual.pairs}
+    assert frozenset(("link2", "wall")) in pairs
+    assert frozenset(("link1", "link2")) not in pairs
+    other = Collider(arm, ["self", wall], allow=[("wall", "link2")], forbid=[("link1", "link2")])
+    assert {frozenset(pair) for pair in other.pairs} == (
+        pairs - {frozenset(("link2", "wall"))} | {frozenset(("link1", "link2"))}
+    )
+    assert {(one.a, one.b) for one in other.clashes(np.zeros(3)) if "wall" not in (one.a, one.b)} == {
+        ("link1", "link2")
+    }
+
+
+def test_allowed_pairs_follow_when_a_link_is_renamed() -> None:
+    arm = chain()
+    collider = Collider(arm, ["self"], allow=[("link1", "link3")], forbid=[("link1", "link2")])
+    before = len(collider.pairs)
+    arm.link("link1").name = "shoulder"
+    assert len(collider.pairs) == before
+    assert ("shoulder", "link2") in collider.pairs
+
+
+def test_a_pair_can_be_all_that_is_checked() -> None:
+    assert Collider(chain(), [], forbid=[("link1", "link3")]).pairs == (("link1", "link3"),)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"allow": [("link1", "wal")]}, "Did you mean 'wall'"),
+        ({"forbid": [("link1", "lnk2")]}, "Did you mean 'link2'"),
+        ({"allow": [("link1",)]}, "is no pair"),
+        ({"allow": "link1"}, "takes pairs of names"),
+        ({"allow": ["ab"]}, "is no pair"),
+        ({"forbid": [("link1", "link1")]}, "paired with itself"),
+        ({"forbid": [("wall", "link0")]}, "neither 'link0' nor 'wall' moves"),
+        ({"forbid": [("tool", "wall")]}, "'tool' has no shape"),
+        ({"allow": [("link1", "wall")], "forbid": [("wall", "link1")]}, "allowed to touch and forbidden"),
+    ],
+)
+def test_pairs_that_make_no_sense_are_refused(options: dict[str, object], text: str) -> None:
+    with pytest.raises(MechanikError, match=text):
+        Collider(chain(), ["self", Obstacle(Sphere(0.1), (5, 5, 5), name="wall")], **options)  # type: ignore[arg-type]
+
+
+# ---- robots -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "iiwa14", "puma560", "scara", "humanoid", "snake", "walker"])
+def test_robots_stand_free_at_home(name: str) -> None:
+    robot = getattr(mk.gallery, name)()
+    collider = Collider(robot)
+    assert collider.pairs
+    assert not collider.clashes(robot.q)

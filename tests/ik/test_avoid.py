@@ -1,0 +1,275 @@
+"""Solving with things in the way: what bumps is never a success, and says with what and how deep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cluttered_arms import ball, four_bar, free_configurations, panda_among, planar_arm, rail, wall
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mechanik as mk
+from mechanik.collision import Collider
+from mechanik.errors import (
+    LimitsError, NotFinite, NotSolved, ObjectiveError, Refused, StructureError, UnknownName, WrongKind,
+)  # fmt: skip
+from mechanik.solvers.status import Status
+
+PANDA, AMONG = panda_among()
+HAND = "panda_link8"
+SOLVER = mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG)
+ARM = planar_arm()
+BALL = Collider(ARM, ["self", ball(0.6, 0.2)])
+
+
+def is_near(arm, link, q, X):
+    return np.abs(arm.pose(link, q) - X).max() < 2e-6
+
+
+# ---- laws -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.0, 0.01, 0.03]))
+def test_a_success_is_free_and_where_it_was_asked_for_and_all_else_is_no_success(seed, has_start, clearance):
+    rng = np.random.default_rng(seed)
+    X, q0 = PANDA.pose(HAND, PANDA.random(rng)), PANDA.random(rng) if has_start else None
+    solver = mk.Solver(PANDA, mk.PoseGoal(HAND, X), avoid=AMONG, clearance=clearance)
+    found = solver.solve(q0=q0)
+    gap = AMONG.distance(found.q)
+    assert found.success == (gap >= clearance - 1e-9 and is_near(PANDA, HAND, found.q, X))
+    assert found.success == (found.status is Status.CONVERGED)
+    assert (found.clashes == ()) == (gap >= clearance - 1e-9)
+    assert (found.q >= PANDA.space.lower).all()
+    assert (found.q <= PANDA.space.upper).all()
+
+
+def test_targets_of_free_configurations_are_reached_free():
+    X = PANDA.pose(HAND, free_configurations(AMONG, 200))
+    found = [SOLVER.solve(one) for one in X]
+    assert sum(one.success for one in found) >= 199
+    assert all(AMONG.distance(one.q) >= -1e-9 for one in found if one.success)
+
+
+def test_the_same_call_gives_the_same_answer():
+    X = PANDA.pose(HAND, free_configurations(AMONG, 20, seed=5))
+    first = [SOLVER.solve(one).q for one in X]
+    again = [SOLVER.solve(one).q for one in reversed(X)][::-1]
+    assert np.array_equal(first, again)
+
+
+@given(st.floats(0.0, 0.3), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
+def test_what_may_not_leap_slides_up_to_what_is_in_the_way(clearance, target, start):
+    """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m; behind it there is room, and no way to it."""
+    solver = mk.Solver(rail(), mk.Point("cart", (target, 0, 0)), avoid=wall(), clearance=clearance)
+    found = solver.solve(q0=np.array([start]), restarts=0)
+    assert abs(found.q[0] - (0.8 - clearance)) < 1e-6
+    assert not found.success
+    assert found.clashes == ()
+    assert [one.b for one in found.in_the_way] == ["wall"]
+    assert "'wall' is in the way of 'cart'" in found.message
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000))
+def test_loops_stay_shut_while_something_is_kept_off(seed):
+    loop = four_bar()
+    start = mk.Solver(loop, None).solve().q
+    rng = np.random.default_rng(seed)
+    thing = ball(*(loop.pose("coupler", start) @ [0.9, 0, 0, 1])[:2] + rng.uniform(-0.25, 0.25, 2), radius=0.1)
+    collider = Collider(loop, thing)
+    goal = mk.JointValues({"crank": float(start[0] + rng.uniform(-0.8, 0.8))})
+    found = mk.Solver(loop, goal, avoid=collider, clearance=0.01).solve(q0=start)
+    assert all(error.position < 1e-9 for error in found.closure_errors.values())
+    gap = collider.distance(found.q)
+    assert found.success == (gap >= 0.01 - 1e-9 and not found.unmet)
+    assert (found.clashes == ()) == (gap >= 0.01 - 1e-9)
+
+
+# ---- what is said -----------------------------------------------------------------------------------
+
+
+def test_a_target_inside_an_obstacle_names_the_pair_and_the_depth():
+    found = mk.solve(rail(), mk.Point("cart", (1.0, 0, 0)), avoid=wall())
+    assert found.status is Status.IN_COLLISION
+    assert not found.success
+    assert (found.clashes[0].a, found.clashes[0].b) == ("cart", "wall")
+    assert np.isclose(found.clashes[0].depth, 0.2, atol=1e-6)
+    assert "'cart' is 200 mm inside 'wall'" in found.message
+    assert "IN_COLLISION" in repr(found)
+    with pytest.raises(NotSolved, match="inside 'wall'"):
+        found.require()
+
+
+def test_of_several_that_bump_the_least_deep_is_given():
+    """The tip may come from either side, and from anywhere in between; only straight at it is the ball hardly met."""
+    solver = mk.Solver(ARM, mk.Point("tip", (0.6, 0.3, 0)), avoid=BALL)
+    found = solver.solve()
+    assert found.status is Status.IN_COLLISION
+    # the tip is 0.1 m from the middle of a ball of 0.15 m, the bar ends 0.05 m before it and is 0.04 m thick
+    assert found.clashes[0].depth < 0.15 - 0.1 - 0.05 + 0.04 + 1e-3
+
+
+def test_what_is_out_of_reach_says_so_and_the_clash_as_well():
+    cart = rail()
+    found = mk.solve(cart, mk.Point("cart", (2.5, 0, 0)), avoid=wall(x=2.0))
+    assert found.status is Status.CLOSEST
+    assert not found.success
+    assert "Point 0 (0.5 m)" in found.message
+    assert "besides, 'cart' is 200 mm inside 'wall'" in found.message
+
+
+def test_a_solution_without_avoiding_has_no_clashes_and_costs_nothing():
+    found = mk.solve(rail(), mk.Point("cart", (1.0, 0, 0)))
+    assert found.success
+    assert found.clashes == found.in_the_way == ()
+
+
+# ---- ways of asking -----------------------------------------------------------------------------------
+
+
+def test_a_start_in_collision_is_moved_out_of_it():
+    q0 = np.array([0.2, 0.1, 0.0, 0.0])
+    assert BALL.distance(q0) < -0.05
+    for restarts in (None, 0):
+        found = mk.Solver(ARM, mk.Point("tip", (0.2, 0.9, 0)), avoid=BALL, restarts=restarts).solve(q0=q0)
+        assert found.success
+        assert BALL.distance(found.q) >= -1e-9
+
+
+def test_several_goals_and_rest_poses_keep_off_too():
+    goals = [mk.Point("tip", (0.9, 0.45, 0), name="tip"), mk.JointValues({"j0": -0.5}, name="first")]
+    solver = mk.Solver(ARM, goals, avoid=BALL, clearance=0.02, rest=np.zeros(4))
+    found = solver.solve({"tip": (0.9, 0.5, 0)}, q0=np.array([-0.5, 0.5, 0.5, 0.5]))
+    assert found.success
+    assert len(found.objectives) == len(solver.objectives) == 3
+    assert list(found.errors) == ["tip", "first", "rest"]
+    assert BALL.distance(found.q) >= 0.02 - 1e-9
+    assert all(number < 3 for chain in found.chains for number in chain.objectives)
+
+
+def test_obstacles_may_be_moved_between_two_calls():
+    collider = Collider(ARM, [ball(0.6, 0.2)])
+    solver = mk.Solver(ARM, mk.Point("tip", (1.0, 0.4, 0)), avoid=collider)
+    for place in ((0.6, 0.2, 0), (0.4, 0.4, 0), (0.5, -0.1, 0), (1.0, 0.4, 0), (0.6, 0.2, 0)):
+        collider.move("ball", mk.Pose(place))
+        found = solver.solve()
+        assert found.success == (place != (1.0, 0.4, 0))
+        assert (collider.distance(found.q) >= -1e-9) == found.success
+
+
+def test_what_the_caller_dislikes_is_not_given_even_if_it_is_free():
+    solver = mk.Solver(ARM, mk.Point("tip", (1.0, 0.4, 0)), avoid=BALL, restarts=50)
+    for sign in (-1.0, 1.0):
+        found = solver.solve(feasible=lambda q, sign=sign: sign * q[1] > 0.0)
+        assert found.success
+        assert sign * found.q[1] > 0.0
+        assert BALL.distance(found.q) >= -1e-9
+
+
+def test_the_nearest_and_what_is_nearby_are_free():
+    solver = mk.Solver(ARM, mk.Point("tip", (0.9, 0.5, 0)), avoid=BALL)
+    q0 = np.array([-0.3, 0.4, 0.8, 0.8])
+    nearest = solver.solve(q0=q0, nearest=True)
+    nearby = solver.solve_nearby(0.6, q0=q0)
+    assert nearest.success
+    assert nearby.success
+    assert BALL.distance(nearest.q) >= -1e-9
+    assert BALL.distance(nearby.q) >= -1e-9
+    assert np.abs(nearby.q - q0).max() <= 0.6 + 1e-12
+
+
+def test_a_step_keeps_off():
+    cart = rail()
+    solver = mk.Solver(cart, mk.Point("cart", (1.0, 0, 0)), avoid=wall())
+    q = np.zeros(1)
+    for _ in range(20):
+        q = solver.step(q0=q).q
+        assert q[0] <= 0.8 + 1e-9
+    assert abs(q[0] - 0.8) < 1e-6
+
+
+def test_as_a_cost_the_clearance_yields_and_bumping_does_not():
+    cart = rail()
+    near = mk.Solver(cart, mk.Point("cart", (0.75, 0, 0)), avoid=wall(), clearance=0.2, avoid_as="cost")
+    found = near.solve(q0=np.zeros(1))
+    assert found.success  # 0.05 m from the wall, and 0.2 m would have been nicer
+    inside = mk.Solver(cart, mk.Point("cart", (1.0, 0, 0)), avoid=wall(), avoid_as="cost")
+    found = inside.solve(q0=np.zeros(1), restarts=0)
+    assert not found.success
+    assert 0.8 < found.q[0] < 1.0
+    assert found.clashes
+
+
+@pytest.mark.parametrize("method", ["dls", "newton", "lbfgsb", "auto"])
+def test_other_methods_keep_off_as_well(method):
+    solver = mk.Solver(ARM, mk.Point("tip", (0.9, 0.5, 0)), avoid=BALL, solver=method)
+    found = solver.solve(q0=np.array([-0.4, 0.4, 0.8, 0.6]))
+    assert found.success
+    assert BALL.distance(found.q) >= -1e-9
+
+
+@pytest.mark.parametrize("method", ["ccd", "fabrik"])
+def test_methods_that_cannot_keep_off_say_so_at_once(method):
+    with pytest.raises(Refused, match="lm"):
+        mk.Solver(ARM, mk.Point("tip", (0.9, 0.5, 0)), avoid=BALL, solver=method)
+
+
+# ---- all solutions ------------------------------------------------------------------------------------
+
+
+def test_all_solutions_are_the_free_ones_and_it_is_said_how_many_are_not():
+    solver = mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG)
+    plain = mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)))
+    some = 0
+    for q in free_configurations(AMONG, 3, seed=2):
+        X = PANDA.pose(HAND, q)
+        found, every = solver.solve_all(X, q0=q), plain.solve_all(X, q0=q)
+        assert len(found)
+        assert AMONG.is_free(found.q, -1e-9).all()
+        assert (found.errors < 1e-6).all()
+        assert found.distance[0] < 1e-6  # the one that it was made from is the nearest
+        assert "bump into something and are left out" in found.why
+        some += not AMONG.is_free(every.q).all()
+        for j in range(1, len(found)):
+            way = found.path(0, j)
+            assert way is None or AMONG.is_free(way, -1e-9).all()
+    assert some
+
+
+# ---- bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"clearance": 0.1}, WrongKind, "need something to keep off"),
+        ({"allow": [("bar0", "bar2")]}, WrongKind, "need something to keep off"),
+        ({"avoid": ["slef"]}, UnknownName, "Did you mean 'self'"),
+        ({"avoid": BALL, "clearance": np.nan}, NotFinite, "clearance"),
+        ({"avoid": BALL, "avoid_as": "hard"}, ObjectiveError, "'limit' or 'cost'"),
+        ({"avoid": BALL, "avoid_as": "cost", "clearance": -0.1}, LimitsError, "below 0"),
+        ({"avoid": Collider(rail(), wall())}, StructureError, "another mechanism"),
+        ({"avoid": BALL, "allow": [("bar0", "ball")]}, WrongKind, "is made"),
+        ({"avoid": ["self"], "forbid": [("bar0", "bal")]}, UnknownName, "bal"),
+        ({"avoid": 5}, WrongKind, "avoid takes"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given, error, says):
+    with pytest.raises(error, match=says):
+        mk.Solver(ARM, mk.Point("tip", (1.0, 0.4, 0)), **given)
+
+
+def test_frames_without_a_mechanism_cannot_keep_off():
+    with pytest.raises(StructureError, match="takes a mechanism"):
+        mk.Solver(mk.Link("alone"), avoid=["self"])
+
+
+def test_bad_numbers_are_refused_as_without_avoiding():
+    solver = mk.Solver(ARM, mk.Point("tip", (1.0, 0.4, 0)), avoid=BALL)
+    with pytest.raises(NotFinite):
+        solver.solve((np.nan, 0, 0))
+    with pytest.raises(NotFinite):
+        solver.solve(q0=np.full(4, np.nan))
+    with pytest.raises(UnknownName, match="restarts"):
+        solver.solve(restrts=3)

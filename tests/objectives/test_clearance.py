@@ -1,0 +1,97 @@
+"""A clearance: its rows are gaps, it is met where gaps are wide enough, and at level 0 goals yield to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cluttered_arms import ball, panda_among, planar_arm, rail, wall
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mechanik as mk
+from mechanik.collision import Collider
+from mechanik.errors import NotFinite, StructureError, UnknownName, WrongKind
+from mechanik.objectives.clearance import AHEAD, Clearance
+
+PANDA, AMONG = panda_among()
+
+
+@given(st.integers(0, 10_000), st.floats(-0.05, 0.1))
+def test_it_is_met_exactly_where_the_smallest_gap_is_wide_enough(seed, clearance):
+    q = PANDA.random(np.random.default_rng(seed))
+    asked = Clearance(AMONG, clearance)
+    gap = AMONG.distance(q)
+    assert asked.error(PANDA, q).position == max(0.0, clearance - gap)
+    short = asked.residual(PANDA, q)
+    assert (short <= 0.0).all()
+    assert np.isclose(-short.min(), max(0.0, clearance - gap), rtol=0.0, atol=1e-12)
+
+
+@given(st.integers(0, 10_000))
+def test_the_jacobian_is_the_derivative_of_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    q, way, h = PANDA.random(rng), rng.normal(size=PANDA.nv), 1e-6
+    rows = Clearance(AMONG, 0.05).relations(PANDA)[0].function
+    gaps, J = rows(PANDA, q)
+    ahead, behind = (rows(PANDA, PANDA.integrate(q, side * h * way))[0] for side in (1, -1))
+    slope = (ahead - behind) / (2 * h)
+    # a row is the nearest of several pairs: where another takes over between the two looks it has a corner
+    smooth = np.abs(ahead - 2 * gaps + behind) < 1e-9
+    near = (gaps < 0.05 + AHEAD - 1e-3) & smooth
+    assert smooth.mean() > 0.8
+    assert np.allclose((J @ way)[near], slope[near], rtol=0.0, atol=1e-4)
+
+
+@given(st.floats(0.0, 0.3), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
+def test_a_goal_behind_a_wall_is_approached_as_far_as_the_wall_allows(clearance, target, start):
+    """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m."""
+    cart = rail()
+    goals = [Clearance(wall(), clearance), mk.Point("cart", (target, 0, 0))]
+    found = mk.Solver(cart, goals, largest_error=0.1).solve(q0=np.array([start]))
+    assert not found.success
+    assert abs(found.q[0] - (0.8 - clearance)) < 1e-6
+    assert Collider(cart, wall()).distance(found.q) >= clearance - 1e-9
+
+
+@given(st.floats(0.3, 3.0))
+def test_at_the_level_of_the_goals_it_is_weighed_against_them(weight):
+    """The pull of the goal and the push of the wall are springs in a row; lengths of goals count in sizes."""
+    cart = rail()
+    goals = [Clearance(wall(), level=1, weight=weight), mk.Point("cart", (1.0, 0, 0))]
+    solver = mk.Solver(cart, goals)
+    x = solver.solve(q0=np.zeros(1)).q[0]
+    pull = 1.0 / solver._program.size
+    assert np.isclose(pull**2 * (1.0 - x), weight**2 * (x - 0.8), rtol=1e-5)
+
+
+def test_bodies_that_are_in_each_other_are_parted():
+    arm = planar_arm()
+    collider = Collider(arm, ["self", ball(0.6, 0.2)])
+    q0 = np.array([0.2, 0.1, 0.0, 0.0])
+    assert collider.distance(q0) < -0.05
+    found = mk.Solver(arm, Clearance(collider, 0.02)).solve(q0=q0)
+    assert found.success
+    assert collider.distance(found.q) >= 0.02 - 1e-9
+
+
+def test_one_obstacle_or_a_word_is_enough():
+    arm = planar_arm()
+    for avoid in ("self", ball(-0.6, 0.2), ["self", ball(-0.6, 0.2)]):
+        assert Clearance(avoid).error(arm, np.full(4, 0.4)).position == 0.0
+        assert Clearance(avoid, 10.0).error(arm, np.full(4, 0.4)).position > 8.0
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda arm: Clearance(Collider(rail(), wall())).relations(arm), StructureError, "another mechanism"),
+        (lambda arm: Clearance("self", np.nan), NotFinite, "clearance"),
+        (lambda arm: Clearance("slef").relations(arm), UnknownName, "Did you mean 'self'"),
+        (lambda arm: Clearance(Collider(arm), allow=[("bar0", "bar2")]), WrongKind, "is made"),
+        (lambda arm: Clearance("self", allow=[("bar0", "br2")]).relations(arm), UnknownName, "Did you mean 'bar2'"),
+        (lambda arm: Clearance(3).relations(arm), WrongKind, "avoid takes"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(make, error, says):
+    with pytest.raises(error, match=says):
+        make(planar_arm())
