@@ -51,7 +51,7 @@ def four_bar():
     return b.build()
 
 
-def panda_among(seed=0, count=20):
+def panda_among(seed=0, count=40):
     """A Panda with things about it, and its collider."""
     arm = mk.gallery.panda(hand=False)
     rng = np.random.default_rng(seed)

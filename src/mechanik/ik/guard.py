@@ -84,17 +84,18 @@ class Guard:
             targets, q0, nearest, ask.lock, ask.limits, ask.rng, ask.feasible, ask.history, ask.callback, ask.options
         )
         restarts = ask.options.get("restarts", solver.options.restarts)
-        if first._is_met and self.keeping.is_free(first.q) and (restarts != 0 or self._comes_along(q0, first.q)):
+        comes_along = restarts != 0 or self._comes_along(q0, first.q)
+        if first._is_met and self.keeping.is_free(first.q) and comes_along:
             return first
         deadline = begun + ask.options.get("max_seconds", solver.options.max_seconds)
         first.clashes = self.keeping.clashes(first.q)
-        found = [first]
+        found = [first] if comes_along else []
         is_chain = solver._chain is not None and ask.is_plain and restarts != 0
         if is_chain and not first._is_met:  # out of reach, whatever is in the way
             return first
         if is_chain and perf_counter() < deadline:
             found += self._another(targets, q0, sum(ROUNDS) if restarts is None else restarts)
-        if not found[-1].success:
+        if not (found and found[-1].success):
             found += self._slides(targets, q0, ask, deadline, found[-1] if is_chain else None, restarts)
         best = self._best(found, leaps=bool(restarts) or is_chain)
         best.seconds = perf_counter() - begun
@@ -211,15 +212,17 @@ class Guard:
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _comes_along(self, q0: ArrayLike | None, q: Array) -> bool:
-        """Whether the straight way from q0 to q is free; so it is taken to be if it begins where something bumps."""
-        mechanism = self._solver.mechanism
+        """Whether the straight way from q0 to q is free; if q0 is not, whether nothing is deeper on the way than there."""
+        mechanism, keeping = self._solver.mechanism, self.keeping
         start = np.array(mechanism.q if q0 is None else mechanism._one(q0))
         v = mechanism.space.difference(start, q)
         count = min(MOST_LOOKS, int(np.abs(v).max(initial=0.0) / BETWEEN_LOOKS))
-        if count == 0 or not self.keeping.is_free(start):
+        if count == 0:
             return True
-        shares = np.arange(1, count + 1) / (count + 1)
-        return bool(self.keeping.are_free(mechanism.space.integrate(start, shares[:, None] * v)).all())
+        way = mechanism.space.integrate(start, np.arange(1, count + 1)[:, None] / (count + 1) * v)
+        if keeping.is_free(start):
+            return bool(keeping.are_free(way).all())
+        return bool((keeping.gaps(way) >= min(keeping.needed, float(keeping.gaps(start[None])[0]))).all())
 
     def _and(self, feasible: Callable[[Array], bool] | None) -> Callable[[Array], bool]:
         """Whether a configuration is free, and the caller likes it."""

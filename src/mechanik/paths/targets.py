@@ -7,13 +7,15 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from mechanik.errors import ObjectiveError, ShapeError, WrongKind
+from mechanik.errors import MechanikError, NotARotation, NotFinite, ObjectiveError, ShapeError, WrongKind
 from mechanik.objectives import Objective, PoseGoal
 from mechanik.objectives.objective import as_objectives
 from mechanik.paths.path import as_parameters
 from mechanik.paths.pose_path import PosePath
+from mechanik.solvers.new_targets import aimed
 from mechanik.spatial import Pose, interpolation
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.pose import as_pose_matrix
 
 KNOTS = 200
 """Where targets are a function and nobody says how many knots there shall be."""
@@ -57,6 +59,19 @@ class Wanted:
             self.objectives = as_objectives(goals)
         if not self.objectives:
             raise ObjectiveError("nothing is asked for: the list of goals is empty")
+        if self.has_targets:
+            for k, target in enumerate(self._list):
+                self._check(k, target)
+
+    def _check(self, k: int, target: Any) -> None:
+        """Refuse a target of a list that is none, and say which."""
+        if target is None:
+            raise ShapeError(f"target {k} of {len(self._list)} is None; every knot needs one")
+        try:
+            aimed(self.objectives, target)
+        except MechanikError as error:
+            kind = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
+            raise kind(f"target {k} of {len(self._list)}: {error}") from error
 
     def target(self, s: float) -> Any:
         """What is asked for at s: targets for the objectives, or objectives if those change."""
@@ -80,7 +95,12 @@ class Wanted:
     def _targets(self, s: Array) -> Array:
         if isinstance(self._function, PosePath):
             return self._function(s)
-        return np.array([self.target(one) for one in s.tolist()], dtype=np.float64)
+        found = [np.asarray(self.target(one), dtype=np.float64) for one in s.tolist()]
+        for at, one in zip(s.tolist(), found, strict=True):
+            if one.shape != found[0].shape:
+                raise ShapeError(f"the target at s = {at:g} is of shape {one.shape}, and others are {found[0].shape}")
+        X = np.array(found)
+        return as_pose_matrix(X, "a target along the path") if X.shape[1:] == (4, 4) else X
 
 
 def between(a: Any, b: Any, share: float) -> Any:

@@ -69,11 +69,11 @@ def _between(ground: Ground, collider: Collider, q: Array, clearance: float, gap
             return Verdict(True, False, gap)
         middle = ground.integrate(start, half)
         gone = who.farthest(middle, np.abs(half))
-        gaps = collider.rows(middle, clearance + float(gone.max(initial=0.0)) + 1e-6)[0]
-        if gaps.shape[1]:
-            gap = min(gap, float(gaps.min()))
-            if gap < clearance:
-                return Verdict(False, False, gap)
+        reach = clearance + float(gone.max(initial=0.0)) + 1e-6
+        gaps = collider.rows(middle, reach)[0]
+        gap = min(gap, float(gaps.min(initial=np.inf, where=gaps < reach)))
+        if gap < clearance:
+            return Verdict(False, False, gap)
         doubt = (gaps - clearance <= gone).any(axis=1)
         if (np.abs(half[doubt] / ground.unit).max(axis=1, initial=0.0) < SMALLEST).any():
             return Verdict(True, False, gap)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
 
-from mechanik.errors import LimitsError, MechanikError, PlanningError, ShapeError, WrongKind
+from mechanik.errors import LimitsError, PlanningError, ShapeError, WrongKind
 from mechanik.ik import Solver
 from mechanik.objectives import Objective
 from mechanik.planning.ground import Ground
@@ -22,8 +23,9 @@ OPEN = 1e-6
 """Rows (rad, sizes) of loops that stand open at an end."""
 MOST = 24
 """Goals that are kept, the nearest."""
+SHARE = 0.25
 STARTS = 12
-"""Random places from which goals are searched for along loops."""
+"""Random places from which goals are searched for, besides the start."""
 
 
 def as_start(ground: Ground, start: ArrayLike | Solution | None) -> Array:
@@ -36,18 +38,21 @@ def as_start(ground: Ground, start: ArrayLike | Solution | None) -> Array:
     return q
 
 
-def as_goals(ground: Ground, goal: Goal, start: Array, given: Mapping[str, Any], rng: np.random.Generator) -> Array:
+def as_goals(
+    ground: Ground, goal: Goal, start: Array, given: Mapping[str, Any], rng: np.random.Generator, until: float
+) -> Array:
     """(K, nq), K of 1 or more, the nearest to the start first.
 
     Args:
         given: lock and limits, for goals that are objectives.
+        until: by `time.perf_counter`; a quarter of the time till then may be spent on finding goals.
     """
     several = _several(goal)
     objectives = [one for one in several if isinstance(one, Objective)]
     if objectives:
         if len(objectives) < len(several):
             raise WrongKind("goals are either configurations or objectives, not both at once")
-        found = _by_solver(ground, objectives, start, given, rng)
+        found = _by_solver(ground, objectives, start, given, rng, until)
     else:
         found = [_one(ground, cast("ArrayLike | Solution", one), "goal") for one in several]
     if not found:
@@ -98,6 +103,17 @@ def _held(ground: Ground, start: Array, q: Array) -> str:
     return ""
 
 
+def _near(ground: Ground, start: Array, rng: np.random.Generator) -> Array:
+    """Anywhere inside the limits; locked freedoms as they are."""
+    space = ground.mechanism.space
+    q = np.clip(space.random(rng), ground.lower, ground.upper)
+    for k, v in zip(space.scalars_q, space.scalars_v, strict=True):
+        q[k] = q[k] if ground.free[v] else start[k]
+    for k, v in zip(space.balls_q, space.balls_v, strict=True):
+        q[k : k + 4] = q[k : k + 4] if ground.free[v] else start[k : k + 4]
+    return q
+
+
 def _several(goal: Goal) -> list[object]:
     if isinstance(goal, Objective | Solution):
         return [goal]
@@ -130,23 +146,24 @@ def _one(ground: Ground, given: ArrayLike | Solution, what: str) -> Array:
 
 
 def _by_solver(
-    ground: Ground, objectives: list[Objective], start: Array, given: Mapping[str, Any], rng: np.random.Generator
+    ground: Ground,
+    objectives: list[Objective],
+    start: Array,
+    given: Mapping[str, Any],
+    rng: np.random.Generator,
+    until: float,
 ) -> list[Array]:
     """Free configurations that meet all objectives, as many as are easily found."""
-    mechanism = ground.mechanism
+    begun = time.perf_counter()
     avoiding = {} if ground.collider is None else {"avoid": ground.collider, "clearance": ground.clearance}
-    solver = Solver(mechanism, objectives, **given, **avoiding)
+    solver = Solver(ground.mechanism, objectives, **given, **avoiding)
     here = solver.solve(q0=start)
     found = [here.q] if here.success else []
-    if ground.is_flat:
-        try:
-            found += list(solver.solve_all(q0=start, limit=MOST).q)
-        except MechanikError:  # what has no set of solutions has the one that was found
-            pass
-    else:
-        for _ in range(STARTS):
-            other = solver.solve(q0=mechanism.space.random(rng))
-            found += [other.q] if other.success else []
+    for _ in range(STARTS):
+        if time.perf_counter() > begun + SHARE * (until - begun):
+            break
+        other = solver.solve(q0=_near(ground, start, rng))
+        found += [other.q] if other.success else []
     if not found:
         raise PlanningError(f"nothing that meets the goal can be found: {here.message}")
     held = [one for one in found if not _held(ground, start, one)]

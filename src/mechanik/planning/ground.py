@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanik.assembly.loops import Loops
 from mechanik.collision import Collider
 from mechanik.mechanism import Mechanism
+from mechanik.planning.retraction import Flags, Retraction
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
-
-Flags = npt.NDArray[np.bool_]
 
 COARSE = 0.04
 """Rad, and half as many m: how far apart places are looked at while a path is searched for. It is looked at more closely
 when it is found."""
-SHUT = 1e-10
-"""Rows (rad, sizes): loops that stand open by less are shut."""
-NEWTON = 15
 STRAY = 2.0
 """A step along loops may become that many times longer by shutting them; else it has gone elsewhere."""
 FIRST = 8
@@ -49,6 +44,7 @@ class Ground:
         self.has_loops = bool(loops.relations)
         self.is_flat = not (self.has_loops or loops.bands or self._has_balls)
         self.looks, self.step = 0, COARSE
+        self._retract = Retraction(loops, free)
 
     # ---- places -----------------------------------------------------------------------------
 
@@ -76,21 +72,10 @@ class Ground:
                 return None
             q[k : k + 4] /= size
         if self.has_loops:
-            for _ in range(NEWTON):
-                e, J = self.loops.rows(q)
-                if float(np.abs(e).max()) < SHUT:
-                    break
-                J = J * self.free
-                try:
-                    u = J.T @ np.linalg.solve(J @ J.T + 1e-12 * np.eye(len(e)), e)
-                except np.linalg.LinAlgError:
-                    return None
-                far = float(np.linalg.norm(u))
-                q = self.loops.step(q, -u * min(1.0, 0.5 / max(far, 1e-300)))
-            else:
+            there = self._retract(q)
+            if there is None:
                 return None
-            if not np.isfinite(q).all():
-                return None
+            q = there
         return q if self.is_inside(q) else None
 
     # ---- ways -------------------------------------------------------------------------------

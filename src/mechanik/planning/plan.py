@@ -19,6 +19,7 @@ from mechanik.planning.goals import Goal, as_goals, as_start
 from mechanik.planning.ground import Ground
 from mechanik.planning.planned_path import PlannedPath
 from mechanik.planning.shortcuts import relaxed, rounded, shortcut
+from mechanik.planning.timeable import timeable
 from mechanik.planning.tree_search import find_by_trees
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.solution import Solution
@@ -28,6 +29,7 @@ MARGIN = 1e-3
 """m: by how much more than the clearance a path keeps off while it is searched for, as far as its ends allow."""
 DIRECT = 6
 """Goals to which the straight way is tried first."""
+LAST = 0.2
 FINER = 3
 """How often it is begun anew, with looks half as far apart, where the close look finds something."""
 
@@ -50,7 +52,8 @@ def plan(
     """A path from the start to a goal that bumps into nothing, through OMPL; loops stay shut all along.
 
     The straight way is taken where it is free. What is found is made shorter, its corners round, and looked at closely
-    at last: every 0.01 rad or 5 mm, and for mechanisms without loops between these places as well (`is_certain`).
+    at last: every 0.01 rad or 5 mm, and for mechanisms without loops between these places as well (`is_certain`). Knots
+    are so close that the curve which `mk.retime` lays through them is free, too.
 
     Args:
         start: (nq,), or a solution; None: where the mechanism stands. It is not moved.
@@ -59,8 +62,7 @@ def plan(
         avoid: "self" and obstacles, or a `Collider`; None: nothing.
         clearance: m; nothing comes nearer than that.
         allow, forbid: pairs of names that may touch, or that are checked although they would not be.
-        planner: of OMPL, by name; "auto" is RRTConnect. RRTstar, InformedRRTstar and BITstar go on for all of the time
-            that they have.
+        planner: of OMPL, by name; "auto" is RRTConnect. Those with a star go on for as long as they may.
         max_seconds: until an answer, or a `PlanningError`.
         lock: joints or freedoms that may not move.
         limits: by joint or freedom, (lower, upper) in place of the mechanism's.
@@ -84,9 +86,10 @@ def plan(
     with loops_of(mechanism, {}) as loops:
         ground = Ground(mechanism, loops, collider, wide, lower, upper, free)
         first = as_start(ground, start)
-        goals = as_goals(ground, goal, first, {"lock": lock, "limits": limits}, generator)
+        goals = as_goals(ground, goal, first, {"lock": lock, "limits": limits}, generator, until)
         ground.clearance = wide + _margin(ground, [first, *goals])
         q, planner, verdict = _search(ground, first, goals, planner, wide, until, generator)
+        q = timeable(ground, q, wide)
     last = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
     along = np.append(0.0, np.cumsum(np.linalg.norm(ground.apart(q[:-1], q[1:]), axis=1)))
     s = along / along[-1] if along[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
@@ -111,7 +114,9 @@ def _search(
         if verdict.is_free:
             return q, "straight", (verdict.gap, verdict.is_certain)
     for _ in range(FINER):
-        q = find_by_trees(ground, start, list(goals), by, until, int(rng.integers(1, 2**31)))
+        # what goes on for as long as it may leaves some time for the rest
+        trees_until = until - LAST * (until - time.perf_counter()) if "star" in by else until
+        q = find_by_trees(ground, start, list(goals), by, trees_until, int(rng.integers(1, 2**31)))
         if q is None:
             break
         searched = ground.step

@@ -21,7 +21,7 @@ from mechanik.planning.ground import Ground
 from mechanik.spatial.array import Array
 
 PLANNERS = (
-    "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar", "AORRTC",
+    "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar",
 )  # fmt: skip
 """Those that ask from one thread alone; PRM does not. Those with a star go on for as long as they may."""
 CREEPING = 0.3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,13 +15,11 @@ from mechanik.mechanism import Frame, Mechanism
 from mechanik.mechanism.door import as_number, read_only
 from mechanik.objectives import Objective
 from mechanik.objectives.objective import Error
-from mechanik.objectives.relation import Relation
-from mechanik.program import rewrite, same_shape
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
-from mechanik.solvers.new_targets import Targets, aimed
+from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.running import call_functions
-from mechanik.solvers.several import find_several
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tracking.aiming import Aiming
 from mechanik.tracking.rates import Rates, as_rates, own_velocities
 from mechanik.tracking.rig import build_rig, closing_values, held
 from mechanik.tracking.start import check_shut, check_start
@@ -95,7 +92,7 @@ class Tracker:
         usual = 1.0 / self.dt if gain is None else as_gain(gain, "gain")
         # more would take off more in one step than there is
         self._gains = [min(usual if one.gain is None else one.gain, 1.0 / self.dt) for one in self.tasks]
-        self._given = tuple(task.objective for task in self.tasks)
+        given = [task.objective for task in self.tasks]
         self._bounds = as_bounds(mechanism, limits)
         velocities = own_velocities(mechanism) if velocity is None else as_rates(mechanism, velocity, "velocity")
         self._rates = velocities, as_rates(mechanism, acceleration, "acceleration")
@@ -108,22 +105,22 @@ class Tracker:
         self._clearance = as_number(clearance, "clearance")
         self._collider = self._as_collider(avoid)
         start = mechanism.q if q0 is None else mechanism._one(q0)
-        self._start, self._is_short = np.array(start), True
-        self._objectives = tuple(held(mechanism, one, start, self._bounds) for one in self._given)
+        self._start = np.array(start)
+        objectives = [held(mechanism, one, start, self._bounds) for one in given]
         further = 0 if self._collider is None else len(self._collider.row_names)
         self._rig = rig = build_rig(
-            mechanism, self._objectives, active.tolist(), self._bounds, self._rates, self._gains, further, self.dt,
+            mechanism, objectives, active.tolist(), self._bounds, self._rates, self._gains, further, self.dt,
             damps, follow,
         )  # fmt: skip
-        self._rows: list[tuple[Relation, ...]] = [one.relations(mechanism) for one in self._objectives]
-        asked = (*self._objectives, rig.program.objectives[-1])
-        self._several = find_several(mechanism, rig.program, asked, [*self._rows, ()], self._bounds)
+        rows = [one.relations(mechanism) for one in objectives]
+        self._aiming = Aiming(mechanism, rig, given, rows, self._bounds)
         self._revision, self._edits = mechanism.revision, Frame.edits
         at = rig.part.packed.at
         self._trial, self._q = at["trial"], at["trial"][: mechanism.nq]
         self._mine = np.flatnonzero(rig.columns < mechanism.nv)
         self._places, self._unit = rig.columns[self._mine], at["scale"][self._mine]
-        self._names = tuple(mechanism.space.v_names[k] for k in self._places.tolist())
+        names = mechanism.space.v_names
+        self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._places)
         packed = rig.part.packed
         self._kernel_arguments = (
             packed.ints, packed.floats, rig.table, rig.options, rig.gains, rig.before, rig.ahead, rig.more, rig.edges,
@@ -132,7 +129,7 @@ class Tracker:
         self.reset(start)
 
     def __repr__(self) -> str:
-        asked = ", ".join(repr(one) for one in self._given)
+        asked = ", ".join(repr(one) for one in self.objectives)
         return f"<tracker of {self.mechanism!r} every {self.dt:g} s: {asked}>"
 
     # ---- where it stands --------------------------------------------------------------------
@@ -165,10 +162,7 @@ class Tracker:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """The tasks' objectives with the targets that they have now."""
-        if self._several is not None and self._is_short:
-            found = self._several.objectives((*self._given, self._rig.program.objectives[-1]), self._several.own)
-            return found[:-1]
-        return self._given
+        return self._aiming.objectives
 
     def errors(self) -> tuple[Error, ...]:
         """How far each task is from its target now: m and rad. Not for fast loops."""
@@ -223,7 +217,8 @@ class Tracker:
             self._check_current()
         rig = self._rig
         if targets is not None:
-            self._aim(targets)
+            self._aiming.aim(targets, self._q)
+            self._looks = True
         given, ends = 0, not rig.has_functions
         if not ends or self._collider is not None or self._is_new:
             given = self._look()
@@ -234,38 +229,6 @@ class Tracker:
         return code
 
     # ---- inside -----------------------------------------------------------------------------
-
-    def _aim(self, targets: Targets) -> None:
-        """Put new targets into the problem: by the short way if there is one for them."""
-        self._looks = True
-        several = self._several
-        if several is not None and self._is_short:
-            wanted: Any = targets
-            if not isinstance(targets, Mapping):
-                wanted = (targets, None) if len(self._given) == 1 else (*targets, None)
-            numbers = several.numbers(wanted)
-            if numbers is not None:
-                if several.put(numbers, self._q):
-                    several.own[:] = numbers
-                    return
-                several.put(several.own, self._q)
-        given = aimed(self.objectives, targets)
-        objectives = tuple(held(self.mechanism, one, self._q, self._bounds) for one in given)
-        rows = [one.relations(self.mechanism) for one in objectives]
-        for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
-            if len(old) != len(new) or not all(same_shape(a, b) for a, b in zip(old, new, strict=True)):
-                raise ObjectiveError(
-                    f"{given[number]!r} has other rows than the task was made with; make a new tracker"
-                )
-        for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
-            if any(a is not b for a, b in zip(old, new, strict=True)):
-                rewrite(self._rig.program, number, new)
-        self._given, self._objectives, self._rows, self._is_short = given, objectives, rows, False
-        blocks = zip(self._rig.part.owners, self._rig.part.numbers, strict=True)
-        self._rig.relations[:] = [
-            rows[owner][i] if 0 <= owner < len(rows) else one
-            for (owner, i), one in zip(blocks, self._rig.relations, strict=True)
-        ]
 
     def _look(self) -> int:
         """Rows written in Python, and what comes near; returns how many further rows there are."""

@@ -65,7 +65,7 @@ def measure_pair(S, P, bodies, b, c, limit, stop, first_shape, W, found, count, 
             found[found.shape[0] - 1, 0] += 1.0
             result = gap(S, i, pose_at(W, first_shape + i, 0), j, pose_at(W, first_shape + j, 0), P)
             if result[0] < limit:
-                count = keep(found, count, most, c, result)
+                count = keep(found, count, most, float(c), result)
                 if stop:
                     return count
                 if count == most:

@@ -12,7 +12,7 @@ import math
 
 from mechanik.kernels.compiler import helper, part
 from mechanik.kernels.distance.gjk import walk
-from mechanik.kernels.distance.penetration import shortest_way_out
+from mechanik.kernels.distance.penetration import shortest_way_out, unit
 from mechanik.kernels.distance.support import farthest_difference
 
 APART = 1e-2
@@ -20,7 +20,7 @@ APART = 1e-2
 NEAREST = 1e-7
 """Cores that are parted by less than this share of the size have no better normal than before."""
 SETTLED = 1e-15
-ROUNDS = 30
+ROUNDS, LEAPS = 30, 20
 
 
 @part
@@ -32,16 +32,31 @@ def core_gap(a, U, b, V, T, W):
         W: (4, 7), to work in.
     """
     vx, vy, vz, ax, ay, az, size = walk(a, U, b, V, T, W, math.inf)
-    if size > 0.0:
+    apart = size > 0.0
+    if apart:
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
         nx, ny, nz = -vx / d, -vy / d, -vz / d
         if d > APART * size:
             return d, nx, ny, nz, ax, ay, az, ax - vx, ay - vy, az - vz
-        wx, wy, wz, _, _, _ = farthest_difference(a, U, b, V, T, nx, ny, nz)
-        depth = wx * nx + wy * ny + wz * nz
+        depth = depth_along(a, U, b, V, T, nx, ny, nz)
     else:
         nx, ny, nz, depth, size = shortest_way_out(a, U, b, V, T)
-    return settled(a, U, b, V, T, W, nx, ny, nz, depth, size)
+    found = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for _ in range(2):
+        found = settled(a, U, b, V, T, W, nx, ny, nz, depth, size)
+        # one cylinder in another, nearly along it: all ways out but two opposite ones are nearly as good as each other
+        nx, ny, nz = -found[1], -found[2], -found[3]
+        depth = math.inf if apart else depth_along(a, U, b, V, T, nx, ny, nz)
+        if not depth < -found[0]:
+            break
+    return found
+
+
+@helper
+def depth_along(a, U, b, V, T, x, y, z):
+    """The shift of B along a unit vector that parts two cores; below zero if they are apart along it."""
+    wx, wy, wz, _, _, _ = farthest_difference(a, U, b, V, T, x, y, z)
+    return wx * x + wy * y + wz * z
 
 
 @part
@@ -49,7 +64,8 @@ def settled(a, U, b, V, T, W, nx, ny, nz, depth, size):
     """The gap between cores whose normal is known roughly, to rounding.
 
     Where the surface of A - B has radius R, an error of the normal becomes smaller by depth / R or so in a round;
-    flat faces take one.
+    flat faces take one. Where the two are nearly equal, as for one cylinder in another, rounds would be many: so
+    each goes on in its direction as long as that helps.
     """
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     margin = APART
@@ -62,13 +78,19 @@ def settled(a, U, b, V, T, W, nx, ny, nz, depth, size):
         ax, ay, az, bx, by, bz = px, py, pz, px - vx - sx, py - vy - sy, pz - vz - sz
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
         x, y, z = -vx / d, -vy / d, -vz / d
-        wx, wy, wz, _, _, _ = farthest_difference(a, U, b, V, T, x, y, z)
-        less = depth - (wx * x + wy * y + wz * z)
+        less = depth - depth_along(a, U, b, V, T, x, y, z)
         if less < -SETTLED * size and margin > NEAREST:
             margin *= 1e-3  # beside a sharp edge a large shift leads past it
             continue
         if less <= 0.0:
             break
+        dx, dy, dz, far = x - nx, y - ny, z - nz, 4.0
+        for _ in range(LEAPS):
+            ux, uy, uz = unit(nx + far * dx, ny + far * dy, nz + far * dz)
+            more = depth - depth_along(a, U, b, V, T, ux, uy, uz)
+            if more <= less:
+                break
+            x, y, z, less, far = ux, uy, uz, more, 4.0 * far
         nx, ny, nz, depth = x, y, z, depth - less
         if less <= SETTLED * size:
             break

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mechanik.studio.messages.checks import PoseNumbers, Value, Vector
-from mechanik.studio.messages.requests import Direction, GoalKind
+from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +266,46 @@ class Comparison(Event):
     rows: list[CompareRow]
 
 
+# ---- collisions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ObstacleInfo:
+    """Something that stands in the world; the pose of its shape is there."""
+
+    name: str
+    shape: ShapeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacles(Event):
+    """All of them."""
+
+    obstacles: list[ObstacleInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class Collisions(Event):
+    """What is done about collisions now; clearance: m."""
+
+    mode: CollisionMode
+    clearance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clashes(Event):
+    """What bumps into something, sent when it is another set; none while nothing is looked for.
+
+    revision: of the `Model` whose links these are. links: their numbers. obstacles: their names.
+    why: why nothing can be looked for, in words; empty if something can.
+    """
+
+    revision: int
+    links: list[int]
+    obstacles: list[str]
+    why: str
+
+
 # ---- scenes -----------------------------------------------------------------------------------
 
 
@@ -379,6 +419,6 @@ class Notice(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison,
+    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Obstacles, Collisions, Clashes,
     Scene, Controls, Recording, Download, History, Done, Refused, Notice,
 )  # fmt: skip

@@ -66,7 +66,10 @@ class StateHeader(NamedTuple):
 
 
 HEADER = len(StateHeader._fields)
-STATUSES = ("CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM")
+STATUSES = (
+    "CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM",
+    "IN_COLLISION",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ GoalKind = Literal[
 Direction = Literal["X", "Y", "Z", "EX", "EY", "EZ"]
 FileKind = Literal["json", "csv", "npz", "bvh", "glb", "html", "mechanism", "urdf"]
 EditKind = Literal["dh", "arm_2d", "arm_3d", "json", "urdf"]
+CollisionMode = Literal["off", "show", "avoid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +237,14 @@ class OneStep(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class SetCollisions(Request):
+    """Whether what bumps is shown, or avoided as well; clearance: how far links keep off then, m."""
+
+    mode: CollisionMode
+    clearance: Annotated[float, Between(0.0, 10.0)] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ShowGhosts(Request):
     """Draw other solutions of the present goals, at most so many; 0: none."""
 
@@ -311,7 +320,7 @@ REQUESTS: dict[str, type[Request]] = {
         OpenGallery, OpenScene, EditModel, ShowLinks,
         GrabFreedom, SetFreedom, SetTurn, SetLimits, SetLocked, SetRest, GoTo,
         AddGoal, ChangeGoal, MoveGoal, RemoveGoal, GrabGoal, PullLink, Release,
-        SetSolver, SetRunning, OneStep, ShowGhosts, Compare,
+        SetSolver, SetRunning, OneStep, SetCollisions, ShowGhosts, Compare,
         RecordMotion, Play, Seek, Export,
         SetControl, Undo, Redo,
     )

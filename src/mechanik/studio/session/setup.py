@@ -9,6 +9,7 @@ from mechanik.errors import UnknownName
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective, Terrain
 from mechanik.studio.messages.checks import Value
+from mechanik.studio.session.collisions import Collisions
 from mechanik.studio.session.freedoms import Freedom
 from mechanik.studio.session.goal import Goal
 
@@ -26,6 +27,7 @@ class Setup:
         demands: objectives that a program or scene asks for besides, by name.
         terrain: the ground.
         hidden: names of links that are not drawn.
+        collisions: what must not bump into what, and what is done about it.
     """
 
     goals: tuple[Goal, ...] = ()
@@ -37,6 +39,7 @@ class Setup:
     demands: Mapping[str, Objective] = field(default_factory=dict[str, Objective])
     terrain: Terrain | None = None
     hidden: frozenset[str] = frozenset()
+    collisions: Collisions = Collisions()
 
     def goal(self, number: int) -> Goal:
         for goal in self.goals:

@@ -1,0 +1,150 @@
+"""Another library among the obstacles of `cage.py`, which runs this: cage_peers.py PEER FOLDER SECONDS HAND
+
+Each is called as its documentation has it: one step of a quadratic program at a time, limits and distances in it, until
+the hand is there. Neither speaks of restarts, so a start that is not there after STEPS is given up for a random one,
+RESTARTS times at most; starts that bump are passed over, since both ask for one that does not.
+"""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+STEPS, RESTARTS, TOLERANCE = 60, 30, 1e-6
+NEAREST_PAIRS, MARGIN = 20, 1e-3
+"""Of pink's barrier: how many pairs it looks at, and how far (m) both keep bodies apart."""
+
+
+def model_of(folder: Path):
+    """Pinocchio's model of the arm, its shapes, and only those pairs that are looked at in `cage.py`."""
+    import json
+
+    import pinocchio as pin
+
+    model, shapes = (
+        pin.buildModelFromUrdf(str(folder / "arm.urdf")),
+        None,
+    )
+    shapes = pin.buildGeomFromUrdf(model, str(folder / "arm.urdf"), pin.GeometryType.COLLISION)
+    of: dict[str, list[int]] = {}
+    for k, one in enumerate(shapes.geometryObjects):
+        of.setdefault(model.frames[one.parentFrame].name, []).append(k)
+    for a, b in json.loads((folder / "pairs.json").read_text(encoding="utf-8")):
+        for i in of[a]:
+            for j in of[b]:
+                shapes.addCollisionPair(pin.CollisionPair(i, j))
+    return pin, model, shapes
+
+
+def pink_driver(folder: Path, hand: str):
+    import pink
+    from pink.barriers import SelfCollisionBarrier
+    from pink.tasks import FrameTask
+
+    pin, model, shapes = model_of(folder)
+    data, about = model.createData(), shapes.createData()
+    for request in about.distanceRequests:
+        request.enable_signed_distance = True
+    task = FrameTask(hand, position_cost=1.0, orientation_cost=1.0, lm_damping=1e-6)
+    barrier = SelfCollisionBarrier(NEAREST_PAIRS, gain=20.0, safe_displacement_gain=1.0, d_min=MARGIN)
+    dt = 0.5
+
+    def is_free(q):
+        return not pin.computeCollisions(model, data, shapes, about, q, True)
+
+    def attempt(X, q):
+        task.set_target(pin.SE3(X))
+        configuration = pink.Configuration(model, data, q, collision_model=shapes, collision_data=about)
+        for _ in range(STEPS):
+            try:
+                v = pink.solve_ik(
+                    configuration, [task], dt, solver="proxqp", barriers=[barrier], safety_break=False, damping=1e-8
+                )
+            except Exception:  # no solution of its quadratic program: another start
+                return None
+            configuration.integrate_inplace(v, dt)
+            error = task.compute_error(configuration)
+            if np.linalg.norm(error[:3]) < TOLERANCE and np.linalg.norm(error[3:]) < TOLERANCE:
+                return configuration.q if is_free(configuration.q) else None
+        return None
+
+    return is_free, attempt, f"pink {version('pin-pink')}"
+
+
+def placo_driver(folder: Path, hand: str):
+    import placo
+
+    robot = placo.RobotWrapper(str(folder / "arm.urdf"))
+    robot.load_collision_pairs(str(folder / "pairs.json"))
+    solver = placo.KinematicsSolver(robot)
+    solver.mask_fbase(True)
+    solver.enable_joint_limits(True)
+    solver.enable_velocity_limits(False)
+    task = solver.add_frame_task(hand, np.eye(4))
+    task.configure("hand", "soft", 1.0, 1.0)
+    avoid = solver.add_avoid_self_collisions_constraint()
+    avoid.configure("avoid", "hard")
+    avoid.self_collisions_margin, avoid.self_collisions_trigger = MARGIN, 0.05
+    solver.add_regularization_task(1e-9)
+    place, turn, free = task.position(), task.orientation(), robot.state.q[:7].copy()
+
+    def put(q):
+        robot.state.q = np.concatenate([free, q])
+        robot.update_kinematics()
+
+    def is_free(q):
+        put(q)
+        return len(robot.self_collisions(True)) == 0
+
+    def attempt(X, q):
+        task.T_world_frame = X
+        put(q)
+        for _ in range(STEPS):
+            try:
+                solver.solve(True)
+            except Exception:
+                return None
+            robot.update_kinematics()
+            if place.error_norm() < TOLERANCE and turn.error_norm() < TOLERANCE:
+                found = robot.state.q[7:].copy()
+                return found if len(robot.self_collisions(True)) == 0 else None
+        return None
+
+    return is_free, attempt, f"placo {version('placo')}"
+
+
+def main() -> None:
+    peer, place, seconds, hand = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    is_free, attempt, name = {"pink": pink_driver, "placo": placo_driver}[peer](place, hand)
+    given = np.load(place / "targets.npz")
+    rng, lower, upper = np.random.default_rng(0), given["lower"], given["upper"]
+
+    def free_start():
+        while True:
+            q = rng.uniform(lower, upper)
+            if is_free(q):
+                return q
+
+    assert all(is_free(q) for q in given["free"][:100]), "its shapes are not those of the cage"
+    solved, answers, begun = [], [], process_time()
+    for X in given["X"]:
+        if process_time() - begun > seconds:
+            break
+        found = None
+        for _ in range(1 + RESTARTS):
+            found = attempt(X, free_start())
+            if found is not None:
+                break
+        solved.append(found is not None)
+        answers.append(np.zeros(len(lower)) if found is None else found)
+    spent = process_time() - begun
+    np.savez(place / f"{peer}.npz", solved=np.array(solved), q=np.array(answers), seconds=spent, version=name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Planned paths: free everywhere, from the start to a goal, loops shut; and what cannot be is said at the door."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import mechanik as mk
+from mechanik.assembly.kept import loops_of
+from mechanik.collision import Collider, Obstacle
+from mechanik.errors import LimitsError, NotFinite, PlanningError, ShapeError, UnknownName, WrongKind
+from mechanik.mechanism.shapes import Box, Sphere
+from mechanik.paths import Path
+from mechanik.planning import plan
+from mechanik.planning.certificate import look_closely
+from mechanik.planning.ground import Ground
+from mechanik.planning.shortcuts import rounded, shortcut
+from mechanik.spatial.array import Array
+from mechanik.timing import retime
+
+pytest.importorskip("ompl")
+
+SEEDS = st.integers(0, 2**32 - 1)
+TABLE = Obstacle(Box((1.2, 1.2, 0.05)), (0.6, 0.0, -0.1), name="table")
+WALL = Obstacle(Box((0.5, 0.02, 0.5)), (0.6, 0.0, 0.25), name="wall")
+ROOF = Obstacle(Box((0.5, 0.6, 0.02)), (0.6, 0.0, 0.6), name="roof")
+
+
+@functools.cache
+def panda() -> mk.Mechanism:
+    return mk.gallery.panda()
+
+
+@functools.cache
+def scene() -> Collider:
+    return Collider(panda(), ["self", TABLE, WALL, ROOF])
+
+
+@functools.cache
+def two_arms() -> mk.Mechanism:
+    return mk.gallery.two_arms()
+
+
+def free_pair(seed: int) -> tuple[Array, Array]:
+    q = panda().space.random(np.random.default_rng(seed), 40)
+    q = q[np.asarray(scene().is_free(q))]
+    assume(len(q) > 1)
+    return q[0], q[1]
+
+
+def beside_the_wall(side: float) -> mk.Solution:
+    """The hand over the table, on one side of the wall."""
+    X = panda().pose("panda_hand", panda().configurations["home"])
+    X[:3, 3] = 0.5, 0.3 * side, 0.3
+    return mk.solve(panda(), mk.PoseGoal("panda_hand", X), avoid=scene())
+
+
+def ground_of(mechanism: mk.Mechanism, loops: object, collider: Collider | None) -> Ground:
+    space = mechanism.space
+    free = np.ones(mechanism.nv, dtype=np.bool_)
+    return Ground(mechanism, loops, collider, 0.0, space.lower, space.upper, free)  # type: ignore[arg-type]
+
+
+# ---- laws --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=10)
+@given(SEEDS)
+def test_a_path_is_free_all_along_and_leads_from_the_start_to_the_goal(seed: int) -> None:
+    a, b = free_pair(seed)
+    path = plan(panda(), a, b, avoid=scene(), max_seconds=20.0)
+    assert np.array_equal(path.q[0], a)
+    assert np.array_equal(path.q[-1], b)
+    dense = path.finer(0.004).q
+    assert np.min(scene().distance(dense)) >= 0.0
+    assert (dense >= panda().space.lower - 1e-12).all()
+    assert (dense <= panda().space.upper + 1e-12).all()
+
+
+@settings(max_examples=6)
+@given(SEEDS, st.floats(0.0, 0.004))
+def test_the_clearance_is_kept(seed: int, clearance: float) -> None:
+    a, b = free_pair(seed)
+    assume(np.min(scene().distance(np.array([a, b]))) > clearance)
+    try:
+        path = plan(panda(), a, b, avoid=scene(), clearance=clearance, max_seconds=20.0)
+    except PlanningError:
+        assume(False)
+        return
+    assert path.gap >= clearance
+    assert np.min(scene().distance(path.finer(0.004).q)) >= clearance
+
+
+@settings(max_examples=15)
+@given(SEEDS, st.floats(0.0, 0.6))
+def test_what_is_certain_holds_between_the_looks(seed: int, angle: float) -> None:
+    """A ball beside an arm: the verdict is compared with looks two thousand times as dense as what is needed."""
+    rng = np.random.default_rng(seed)
+    arm = mk.gallery.planar_3r()
+    q = arm.space.random(rng, 2) * angle
+    place = rng.uniform(-0.5, 0.5, 3) * (1.0, 1.0, 0.0)
+    collider = Collider(arm, [Obstacle(Sphere(0.05), place)])
+    with loops_of(arm, {}) as loops:
+        verdict = look_closely(ground_of(arm, loops, collider), q, 0.0, np.inf)
+    dense = q[0] + np.linspace(0.0, 1.0, 20_001)[:, None] * (q[1] - q[0])
+    smallest = float(np.min(collider.distance(dense)))
+    if verdict.is_certain:
+        assert verdict.is_free
+        assert smallest >= 0.0
+    if not verdict.is_free:
+        assert smallest < 1e-9
+    if smallest > 1e-4:
+        assert verdict.is_certain
+        assert verdict.gap == pytest.approx(smallest, abs=0.05)
+
+
+def test_a_needle_between_two_looks_is_found_or_nothing_is_certain() -> None:
+    """Its ball is thinner than the arm goes between two looks."""
+    arm = mk.gallery.planar_2r()
+    q = np.array([[0.0, 0.0], [0.01, 0.0]])
+    tip = arm.poses(q.mean(axis=0))[-1][:3, 3]
+    collider = Collider(arm, [Obstacle(Sphere(1e-5), tip, name="needle")])
+    assert not collider.is_free(q.mean(axis=0))
+    with loops_of(arm, {}) as loops:
+        assert not look_closely(ground_of(arm, loops, collider), q, 0.0, np.inf).is_certain
+
+
+@settings(max_examples=8)
+@given(SEEDS)
+def test_shortcuts_make_no_way_longer_and_keep_its_ends(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q = panda().space.random(rng, 6)
+    with loops_of(panda(), {}) as loops:
+        ground = ground_of(panda(), loops, None)
+        short = shortcut(ground, q, rng, np.inf)
+        soft = rounded(ground, q, np.inf)
+    assert len(short) == 2  # nothing stands between
+    for one in (short, soft):
+        assert np.array_equal(one[[0, -1]], q[[0, -1]])
+        assert Path(panda(), one).length <= Path(panda(), q).length + 1e-9
+    turns = np.diff(soft, axis=0)
+    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+    assert (turns[1:] * turns[:-1]).sum(axis=1).min() > 0.5  # no corner is sharper than 60 degrees
+
+
+# ---- around things -----------------------------------------------------------------------------
+
+
+def test_the_way_around_a_wall_is_found_and_can_be_timed_without_touching_it() -> None:
+    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+    straight = Path(panda(), [start.q, goal.q])
+    assert not straight.is_free(scene())
+    path = plan(panda(), start, goal, avoid=scene(), max_seconds=20.0)
+    assert path.planner == "RRTConnect"
+    assert path.is_certain
+    timed = retime(path, 1.5, 4.0)
+    assert np.min(scene().distance(timed.sampled(0.002).q)) >= 0.0
+
+
+def test_a_goal_that_is_a_pose_is_met_at_the_end_and_the_mechanism_does_not_move() -> None:
+    before = np.array(panda().q)
+    goal = mk.PoseGoal("panda_hand", panda().pose("panda_hand", beside_the_wall(1.0).q))
+    path = plan(panda(), beside_the_wall(-1.0), goal, avoid=scene(), max_seconds=20.0)
+    assert np.abs(goal.residual(panda(), path.q[-1])).max() < 1e-5
+    assert np.array_equal(panda().q, before)
+
+
+def test_of_several_goals_one_is_reached_and_impossible_ones_are_passed_over() -> None:
+    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+    outside = panda().space.upper + 1.0
+    path = plan(panda(), start, [outside, goal.q], avoid=scene(), max_seconds=20.0)
+    assert np.array_equal(path.q[-1], goal.q)
+
+
+def test_what_is_locked_stands_still() -> None:
+    start, goal = beside_the_wall(-1.0).q, beside_the_wall(1.0).q.copy()
+    finger = panda().space.q_names.index("panda_finger_joint1")
+    goal[finger] = start[finger]
+    path = plan(panda(), start, goal, avoid=scene(), lock="panda_finger_joint1", max_seconds=20.0)
+    assert np.array_equal(path.q[:, finger], np.full(len(path), start[finger]))
+
+
+def test_the_same_generator_leads_to_the_same_path() -> None:
+    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+    one, two = (
+        plan(panda(), start, goal, avoid=scene(), rng=np.random.default_rng(4), max_seconds=20.0) for _ in range(2)
+    )
+    assert np.array_equal(one.q, two.q)
+
+
+@pytest.mark.parametrize("planner", ["RRT", "KPIECE1", "LBKPIECE1", "BITstar"])
+def test_other_planners_lead_around_the_wall_too(planner: str) -> None:
+    start, goal = beside_the_wall(-1.0), beside_the_wall(1.0)
+    seconds = 2.0 if planner == "BITstar" else 20.0
+    path = plan(panda(), start, goal, avoid=scene(), planner=planner, max_seconds=seconds)
+    assert path.planner == planner
+    assert path.is_free(scene(), step=0.01)
+
+
+# ---- loops and balls ---------------------------------------------------------------------------
+
+
+def test_two_arms_carry_a_box_around_a_pillar_and_never_let_go() -> None:
+    arms = two_arms()
+    X = arms.pose("box", arms.configurations["home"])
+    ends: list[Array] = []
+    for side in (-0.25, 0.25):
+        X_goal = X.copy()
+        X_goal[1, 3] += side
+        ends.append(mk.solve(arms, mk.PoseGoal("box", X_goal)).require().q)
+    collider = Collider(arms, ["self", Obstacle(Box((0.06, 0.06, 1.2)), name="pillar")])
+    assert not Path(arms, ends).is_free(collider)
+    path = plan(arms, ends[0], ends[1], avoid=collider, max_seconds=60.0)
+    assert path.closure_error() < 1e-6
+    between = Path(arms, path.at(np.linspace(0.0, 1.0, 301)))
+    assert between.closure_error() < 1e-6
+    assert np.min(collider.distance(between.q)) >= 0.0
+    assert not path.is_certain  # nothing bounds what loops do between two looks
+
+
+def test_a_loop_follows_with_its_closures_shut_where_nothing_stands_between() -> None:
+    linkage = mk.gallery.five_bar()
+    goal = linkage.assemble({"left_crank_joint": linkage.q[0] + 0.5}).q
+    path = plan(linkage, None, goal, avoid=None)
+    assert path.planner == "straight"
+    assert Path(linkage, path.at(np.linspace(0.0, 1.0, 100))).closure_error() < 1e-9
+
+
+def test_a_ball_turns_around_an_obstacle() -> None:
+    robot = mk.Builder("stick")
+    robot.link("base")
+    robot.ball("shoulder", "base", "stick")
+    robot.link("stick", collisions=[mk.PlacedShape(Box((0.04, 0.04, 1.0)), mk.Pose((0.0, 0.0, 0.5)))])
+    stick = robot.build()
+    half = np.sqrt(0.5)
+    start, goal = np.array([half, half, 0.0, 0.0]), np.array([half, -half, 0.0, 0.0])  # along -y, and along +y
+    # over the top and around below, the straight way is shut by a ring of two bars
+    bars = [Obstacle(Box((0.5, 0.05, 0.05)), (0.0, 0.0, z), name=name) for z, name in ((0.8, "above"), (-0.8, "below"))]
+    collider = Collider(stick, bars)
+    path = plan(stick, start, goal, avoid=collider, max_seconds=20.0)
+    assert np.abs(np.linalg.norm(path.q, axis=1) - 1.0).max() < 1e-9
+    assert np.min(collider.distance(path.finer(0.004).q)) >= 0.0
+
+
+# ---- at the door -------------------------------------------------------------------------------
+
+
+def test_a_start_or_goal_in_collision_is_named_with_its_pair_and_depth() -> None:
+    inside = mk.solve(panda(), mk.Point("panda_hand", (0.5, 0.0, 0.25))).q
+    for start, goal, what in ((inside, None, "begin at the start"), (None, inside, "end at the goal")):
+        fine = panda().configurations["home"]
+        with pytest.raises(PlanningError, match=rf"cannot {what}: 'panda_\w+' is [\d.]+ mm inside 'wall'"):
+            plan(panda(), fine if start is None else start, fine if goal is None else goal, avoid=[TABLE, WALL])
+
+
+def test_what_cannot_be_planned_is_refused_for_people() -> None:
+    arm, home = panda(), panda().configurations["home"]
+    with pytest.raises(PlanningError, match=r"'panda_joint4' is .*, outside its limits, -3.07.* to -0.069"):
+        plan(arm, np.zeros(8), home)
+    with pytest.raises(PlanningError, match="outside its limits"):
+        plan(arm, home, home, limits={"panda_joint1": (0.1, 0.2)})
+    with pytest.raises(PlanningError, match="'panda_joint1' is locked"):
+        plan(arm, home, home + np.eye(8)[0] * 0.1, lock=["panda_joint1"])
+    with pytest.raises(PlanningError, match=r"the clearance is 0.3 m"):
+        plan(arm, home, home, clearance=0.3)
+    with pytest.raises(PlanningError, match=r"nothing that meets the goal .*out of reach"):
+        plan(arm, home, mk.Point("panda_hand", (3.0, 0.0, 0.3)))
+    with pytest.raises(NotFinite):
+        plan(arm, home * np.nan, home)
+    with pytest.raises(NotFinite):
+        plan(arm, home, [home, home * np.nan])
+    with pytest.raises(NotFinite):
+        plan(arm, home, home, max_seconds=float("nan"))
+    with pytest.raises(ShapeError, match="empty"):
+        plan(arm, home, [])
+    with pytest.raises(ShapeError, match="the goal"):
+        plan(arm, home, [1.0, 2.0])
+    with pytest.raises(WrongKind, match="a goal is"):
+        plan(arm, home, "home")  # type: ignore[arg-type]
+    with pytest.raises(LimitsError, match="max_seconds"):
+        plan(arm, home, home, max_seconds=0.0)
+    with pytest.raises(UnknownName, match="Did you mean 'RRTConnect'"):
+        plan(arm, beside_the_wall(-1.0), beside_the_wall(1.0), avoid=scene(), planner="RRTConect")
+    with pytest.raises(UnknownName, match="shelf"):
+        plan(arm, home, home, avoid=["self", "shelf"])
+
+
+def test_loops_that_stand_open_are_refused() -> None:
+    linkage = mk.gallery.five_bar()
+    with pytest.raises(PlanningError, match=r"loops stand open there by .*assemble"):
+        plan(linkage, linkage.q + 0.1, linkage.q, avoid=None)
+
+
+def test_a_goal_that_is_shut_in_is_given_up_in_time() -> None:
+    arm = mk.gallery.planar_2r()
+    low, high = np.array([-1.0, 0.0]), np.array([1.0, 0.0])
+    tip = arm.poses(np.zeros(2))[-1][:3, 3]
+    fence = Obstacle(Box((0.5 * float(np.linalg.norm(tip)), 0.02, 0.5)), 0.6 * tip, name="fence")
+    with pytest.raises(PlanningError, match=r"no path to 1 goal .*RRTConnect .*configurations looked at"):
+        plan(arm, low, high, avoid=[fence], limits={arm.space.q_names[0]: (-1.2, 1.2)}, max_seconds=0.5)
+
+
+def test_control_c_gets_through() -> None:
+    class Impatient(Collider):
+        asked = 0
+
+        def is_free(self, q: object, clearance: float = 0.0) -> object:  # type: ignore[override]
+            Impatient.asked += 1
+            if Impatient.asked > 40:
+                raise KeyboardInterrupt
+            return super().is_free(q, clearance)  # type: ignore[arg-type]
+
+    with pytest.raises(KeyboardInterrupt):
+        plan(
+            panda(), beside_the_wall(-1.0), beside_the_wall(1.0), avoid=Impatient(panda(), ["self", TABLE, WALL, ROOF])
+        )
