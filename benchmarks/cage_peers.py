@@ -26,10 +26,7 @@ def model_of(folder: Path):
 
     import pinocchio as pin
 
-    model, shapes = (
-        pin.buildModelFromUrdf(str(folder / "arm.urdf")),
-        None,
-    )
+    model = pin.buildModelFromUrdf(str(folder / "arm.urdf"))
     shapes = pin.buildGeomFromUrdf(model, str(folder / "arm.urdf"), pin.GeometryType.COLLISION)
     of: dict[str, list[int]] = {}
     for k, one in enumerate(shapes.geometryObjects):

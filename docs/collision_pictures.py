@@ -37,7 +37,7 @@ def panda() -> Mechanism:
 
 
 def draw(axes: plt.Axes, parts: list[tuple[np.ndarray, tuple[float, float, float], float]]) -> None:
-    """Triangles (T, 3, 3), each with a colour and an opacity, lit from one side; what can be seen through comes last."""
+    """Triangles (T, 3, 3), each with a colour and an opacity, lit from one side; what is seen through comes last."""
     axes.computed_zorder = False
     for layer in sorted({opacity for _, _, opacity in parts}, reverse=True):
         whole, faces = [], []

@@ -190,9 +190,9 @@ def test_samples_are_where_they_were_asked_for() -> None:
 
 def test_what_cannot_be_timed_is_refused() -> None:
     path, home = random_path(1, 3), panda().q
-    for given in (0.0, -1.0, {"panda_joint1": 0.0}, np.zeros(8)):
+    for wrong in (0.0, -1.0, {"panda_joint1": 0.0}, np.zeros(8)):
         with pytest.raises(LimitsError, match="must be above 0"):
-            retime(path, given, 1.0)
+            retime(path, wrong, 1.0)
     with pytest.raises(NotFinite):
         retime(path, float("nan"), 1.0)
     with pytest.raises(NotFinite):

@@ -170,3 +170,40 @@ def test_a_band_is_kept_by_lower_levels():
         state = tracker.step()
         assert arm.pose(HAND, state.q)[2, 3] > height - 0.0501
     assert arm.pose(HAND, state.q)[2, 3] == pytest.approx(height - 0.05, abs=1e-3)
+
+
+def test_targets_come_by_name_in_order_and_in_any_form_and_those_not_given_stay():
+    arm = mk.gallery.panda()
+    X = arm.pose(HAND)
+    X[:3, 3] += [0.05, 0.02, 0.0]
+    ends = []
+    for wanted in (
+        {"hand": X, "turn": {"panda_joint1": 0.2}},
+        [{"panda_joint1": 0.2}, X],
+        [{"panda_joint1": 0.2}, mk.Pose.from_matrix(X)],
+        [{"panda_joint1": np.array([0.2])}, X.tolist()],
+    ):
+        turn = mk.JointValues({"panda_joint1": 0.0}, level=2, name="turn")
+        tracker = Tracker(arm, [turn, mk.PoseGoal(HAND, arm.pose(HAND), name="hand")], velocity=1.0, acceleration=5.0)
+        tracker.step(wanted)
+        for _ in range(1500):
+            tracker.step()
+        joints, hand = tracker.objectives
+        assert joints.values["panda_joint1"] == pytest.approx(0.2)
+        assert hand.target == pytest.approx(X, abs=1e-12)
+        assert tracker.errors()[1].position < 1e-9
+        tracker.step({"turn": {"panda_joint1": 0.1}})
+        assert tracker.objectives[1].target == pytest.approx(X, abs=1e-12)
+        ends.append(tracker.q)
+    assert np.abs(np.array(ends) - ends[0]).max() < 1e-9
+
+
+def test_an_angle_means_the_nearest_that_looks_the_same_unless_turns_count():
+    robot = mk.Builder("one")
+    robot.revolute("turn", "base", "arm", axis="z")
+    arm = robot.build()
+    for turns, end in (("nearest", -0.2), ("exact", 2 * np.pi - 0.2)):
+        tracker = Tracker(arm, mk.JointValues({"turn": 0.0}, turns=turns), velocity=20.0)
+        for _ in range(1000):
+            tracker.step({"turn": 2 * np.pi - 0.2})
+        assert tracker.q[0] == pytest.approx(end, abs=1e-9)

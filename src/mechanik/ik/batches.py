@@ -10,11 +10,9 @@ import numpy as np
 from mechanik.batch import Engine, General, GuardedLanes, Lanes, Resorting, takes_lanes
 from mechanik.objectives.placement import Placement
 from mechanik.search.chain_search import ChainSearch
-from mechanik.search.free_search import FreeSearch
 from mechanik.spatial.array import ArrayLike
 
 if TYPE_CHECKING:
-    from mechanik.ik.guard import Guard
     from mechanik.ik.solver import Solver
 
 
@@ -43,14 +41,8 @@ def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
         return Lanes(chain, general, goal, np.array(home))
     guard, mechanism, objectives = solver._guard, solver.mechanism, solver.objectives
     lanes = Lanes(chain, General(mechanism, objectives, lambda: unguarded(solver)), goal, np.array(home))
-    resort = General(mechanism, objectives, lambda: Resorting(guard_of(another(solver))))
-    search = FreeSearch(mechanism, chain, guard.keeping, np.array(home))
-    return GuardedLanes(lanes, guard.keeping, search, resort)
-
-
-def guard_of(solver: Solver) -> Guard:
-    assert solver._guard is not None
-    return solver._guard
+    resort = General(mechanism, objectives, lambda: Resorting(guard))  # one for all threads: it takes them in turn
+    return GuardedLanes(lanes, guard.keeping, guard.search(np.array(home), chain), resort)
 
 
 def unguarded(solver: Solver) -> Solver:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mechanik.mechanism import Frame
 from mechanik.objectives import PoseGoal
+from mechanik.search.chain_search import ChainSearch
 from mechanik.search.free_search import ROUNDS, FreeSearch
 from mechanik.solvers.keeping_off import KeepingOff
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -68,7 +69,7 @@ class Guard:
         self._solver, self.keeping = solver, keeping
         self._sliding: Sliding | None = None
         self._search: FreeSearch | None = None
-        self._searched: tuple[object, Array] | None = None
+        self._searched: tuple[object, Array] = None, np.zeros(0)
         self._making = threading.Lock()
         if not isinstance(solver.method, LevenbergMarquardt):
             self.sliding()  # so that a method which cannot do it says so at once
@@ -136,16 +137,20 @@ class Guard:
                 self._sliding = Sliding(self.keeping, *given, **more)
             return self._sliding
 
-    def search(self, home: Array) -> FreeSearch:
-        """For other answers of the chain, where all else stands as in `home` (nq,)."""
-        chain = self._solver._chain
+    def search(self, home: Array, chain: ChainSearch | None = None) -> FreeSearch:
+        """For other answers of the chain, where all else stands as in `home` (nq,); kept for the next call.
+
+        Args:
+            chain: the solver's, if not given; or one whose joints that are held stand elsewhere.
+        """
+        chain = self._solver._chain if chain is None else chain
         assert chain is not None
         with self._making:
             held = home[chain.columns[chain.chain.held]]
             known = self._searched
-            if self._search is None or known is None or known[0] is not chain or not np.array_equal(known[1], held):
+            if self._search is None or known[0] is not chain.chain or not np.array_equal(known[1], held):
                 self._search = FreeSearch(self._solver.mechanism, chain, self.keeping, home.copy())
-                self._searched = chain, held
+                self._searched = chain.chain, held
             return self._search
 
     def _another(self, targets: Targets | None, q0: ArrayLike | None, most: int) -> list[Solution]:

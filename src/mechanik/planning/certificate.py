@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mechanik.collision import Collider
 from mechanik.kernels.distance import watch_layout as at
 from mechanik.planning.ground import Ground
+from mechanik.spatial import inverse
 from mechanik.spatial.array import Array
 
 FINE = 0.01
@@ -94,7 +95,8 @@ class _Guards:
         self._balls: list[tuple[Array, float]] = []
         for body, row in zip(bodies, tables.bodies, strict=False):
             # the ball is seen from the node that carries the body
-            middle = np.linalg.solve(body.frame, np.append(row[at.BODY_BALL : at.BODY_BALL + 3], 1.0))[:3]
+            ball = np.append(row[at.BODY_BALL : at.BODY_BALL + 3], 1.0)
+            middle: Array = (inverse(body.frame) @ ball)[:3]
             self._balls.append((middle, float(row[at.BODY_RADIUS])))
         self._first = list[int]()
         self._others = list[npt.NDArray[np.int64]]()

@@ -120,7 +120,7 @@ def _several(goal: Goal) -> list[object]:
     if isinstance(goal, SolutionSet):
         return list(goal.q)
     if isinstance(goal, np.ndarray):
-        return [goal] if goal.ndim < 2 else list(goal)
+        return [goal] if goal.ndim < 2 else [*goal]
     if isinstance(goal, str) or not isinstance(goal, Iterable):
         raise WrongKind(f"a goal is a configuration, several, a solution, or objectives, not {goal!r}")
     given: list[object] = list(goal)
@@ -155,7 +155,9 @@ def _by_solver(
 ) -> list[Array]:
     """Free configurations that meet all objectives, as many as are easily found."""
     begun = time.perf_counter()
-    avoiding = {} if ground.collider is None else {"avoid": ground.collider, "clearance": ground.clearance}
+    avoiding: dict[str, Any] = {}
+    if ground.collider is not None:
+        avoiding = {"avoid": ground.collider, "clearance": ground.clearance}
     solver = Solver(ground.mechanism, objectives, **given, **avoiding)
     here = solver.solve(q0=start)
     found = [here.q] if here.success else []

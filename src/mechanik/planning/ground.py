@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from mechanik.assembly.loops import Loops
@@ -12,8 +14,8 @@ from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 
 COARSE = 0.04
-"""Rad, and half as many m: how far apart places are looked at while a path is searched for. It is looked at more closely
-when it is found."""
+"""Rad, and half as many m: how far apart places are looked at while a path is searched for. What is found is looked at
+more closely."""
 STRAY = 2.0
 """A step along loops may become that many times longer by shutting them; else it has gone elsewhere."""
 FIRST = 8
@@ -139,7 +141,7 @@ class Ground:
     def sampled(self, q: Array, step: float) -> Array | None:
         """Knots (N, nq) as configurations no more than a step (units) apart; None where loops do not lead on."""
         parts: list[Array] = []
-        for a, b in zip(q[:-1], q[1:], strict=True):
+        for a, b in pairwise(q):
             way = self.way(a, b, step)
             if way is None:
                 return None

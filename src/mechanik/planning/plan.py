@@ -116,7 +116,7 @@ def _search(
     for _ in range(FINER):
         # what goes on for as long as it may leaves some time for the rest
         trees_until = until - LAST * (until - time.perf_counter()) if "star" in by else until
-        q = find_by_trees(ground, start, list(goals), by, trees_until, int(rng.integers(1, 2**31)))
+        q = find_by_trees(ground, start, goals, by, trees_until, int(rng.integers(1, 2**31)))
         if q is None:
             break
         searched = ground.step
@@ -129,8 +129,8 @@ def _search(
     looks = counted(ground.looks, "configuration")
     more = f"; {'; '.join(tried)}" if tried else ""
     raise PlanningError(
-        f"no path to {counted(len(goals), 'goal')} was found by {by} in the time there was, with {looks} looked at{more}. "
-        "There may be none: give it more max_seconds, less clearance, or other goals"
+        f"no path to {counted(len(goals), 'goal')} was found by {by} in the time there was, with {looks} looked at"
+        f"{more}. There may be none: give it more max_seconds, less clearance, or other goals"
     )
 
 

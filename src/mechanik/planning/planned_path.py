@@ -28,7 +28,8 @@ class PlannedPath(Path):
     is_certain: bool
 
     def __init__(
-        self, mechanism: Mechanism, q: Array, s: Array, planner: str, goal: int, seconds: float, gap: float, certain: bool
+        self, mechanism: Mechanism, q: Array, s: Array, planner: str, goal: int, seconds: float, gap: float,
+        certain: bool,
     ) -> None:  # fmt: skip
         Path.__init__(self, mechanism, q, s)
         for name, value in (

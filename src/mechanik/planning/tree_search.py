@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mechanik.errors import MissingExtra, UnknownName
 from mechanik.planning.ground import Ground
 from mechanik.spatial.array import Array
+
+Indices = npt.NDArray[np.int64]
 
 PLANNERS = (
     "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar",
@@ -29,9 +33,7 @@ CREEPING = 0.3
 ON_LOOPS = ("RRTConnect", "RRT")
 
 
-def find_by_trees(
-    ground: Ground, start: Array, goals: Sequence[Array], planner: str, until: float, seed: int
-) -> Array | None:
+def find_by_trees(ground: Ground, start: Array, goals: Array, planner: str, until: float, seed: int) -> Array | None:
     """Configurations (N, nq) from the start to one of the goals, with free ways between them; None: not in this time.
 
     Args:
@@ -45,7 +47,7 @@ def find_by_trees(
     moving = _moving(ground)
     with _quietly(util):
         util.RNG.setSeed(seed)
-        lower, upper = _bounds(ground, [start, *goals], moving)
+        lower, upper = _bounds(ground, np.vstack([start, goals]), moving)
         ambient = base.RealVectorStateSpace(len(moving))
         bounds = base.RealVectorBounds(len(moving))
         for k, (low, high) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
@@ -76,7 +78,7 @@ def find_by_trees(
     return _meeting(ground, found, start, goals)
 
 
-def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) -> tuple[Any, Any]:
+def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
     numbers = range(len(moving))
 
     def full(state: Any) -> Array:
@@ -84,18 +86,21 @@ def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) 
         q[moving] = [state[i] for i in numbers]
         return q
 
+    def is_free(state: Any) -> bool:
+        return bool(ground.are_free(full(state)[None])[0])
+
     class Motions(base.MotionValidator):
-        def checkMotion(self, a: Any, b: Any) -> bool:  # noqa: N802
-            return ground.free_way(full(a), full(b)) is not None and bool(ground.are_free(full(b)[None])[0])
+        def checkMotion(self, a: Any, b: Any) -> bool:
+            return ground.free_way(full(a), full(b)) is not None and is_free(b)
 
     info = base.SpaceInformation(ambient)
-    info.setStateValidityChecker(lambda state: bool(ground.are_free(full(state)[None])[0]))
+    info.setStateValidityChecker(is_free)
     info.setMotionValidator(Motions(info))
     info.setup()
     return ambient, info
 
 
-def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array) -> tuple[Any, Any]:
+def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
     numbers, rows = range(len(moving)), max(1, _rank(ground, start))
     balls, delta = ground.mechanism.space.balls_q, 2.0 * ground.step
 
@@ -105,9 +110,10 @@ def _curved(base: Any, ground: Ground, ambient: Any, start: Array, moving: Array
         return q
 
     class Shut(base.Constraint):
+        last = start
+
         def __init__(self) -> None:
-            super().__init__(len(moving), min(rows, len(moving) - 1), 1e-6)
-            self.last = start
+            base.Constraint.__init__(self, len(moving), min(rows, len(moving) - 1), 1e-6)
 
         def function(self, x: Array, out: Array) -> None:
             q = full(x)
@@ -149,7 +155,7 @@ def _state(space: Any, x: Array, is_flat: bool) -> Any:
     return state
 
 
-def _moving(ground: Ground) -> Array:
+def _moving(ground: Ground) -> Indices:
     """Numbers of q that may change."""
     space = ground.mechanism.space
     single = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if ground.free[v]]
@@ -157,17 +163,17 @@ def _moving(ground: Ground) -> Array:
     return np.array(sorted(single + balls), dtype=np.int64)
 
 
-def _bounds(ground: Ground, ends: Sequence[Array], moving: Array) -> tuple[Array, Array]:
+def _bounds(ground: Ground, ends: Array, moving: Indices) -> tuple[Array, Array]:
     """Where there are no limits, half a turn or a metre around all ends; the numbers of balls are up to 1."""
-    space, ends_q = ground.mechanism.space, np.array(ends)
+    space = ground.mechanism.space
     spare = np.ones(space.nq)
     spare[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
-    lower = np.where(np.isfinite(ground.lower), ground.lower, ends_q.min(axis=0) - spare)
-    upper = np.where(np.isfinite(ground.upper), ground.upper, ends_q.max(axis=0) + spare)
+    lower = np.where(np.isfinite(ground.lower), ground.lower, ends.min(axis=0) - spare)
+    upper = np.where(np.isfinite(ground.upper), ground.upper, ends.max(axis=0) + spare)
     for k in space.balls_q:
         lower[k : k + 4], upper[k : k + 4] = -1.0, 1.0
     # ends may lie on a limit, to the last bit or beyond it
-    return np.minimum(lower, ends_q.min(axis=0))[moving], np.maximum(upper, ends_q.max(axis=0) + 1e-12)[moving]
+    return np.minimum(lower, ends.min(axis=0))[moving], np.maximum(upper, ends.max(axis=0) + 1e-12)[moving]
 
 
 def _rank(ground: Ground, q: Array) -> int:
@@ -176,17 +182,16 @@ def _rank(ground: Ground, q: Array) -> int:
     return (int(np.linalg.matrix_rank(J, tol=1e-6)) if J.size else 0) + len(ground.mechanism.space.balls_q)
 
 
-def _meeting(ground: Ground, found: Array, start: Array, goals: Sequence[Array]) -> Array:
+def _meeting(ground: Ground, found: Array, start: Array, goals: Array) -> Array:
     """The same with its ends to the bit, and quaternions normalised."""
     for k in ground.mechanism.space.balls_q:
         found[:, k : k + 4] /= np.linalg.norm(found[:, k : k + 4], axis=1, keepdims=True)
-    last = min(goals, key=lambda one: float(np.abs(one - found[-1]).max()))
-    found[0], found[-1] = start, last
+    found[0], found[-1] = start, goals[np.abs(goals - found[-1]).max(axis=1).argmin()]
     return found
 
 
 @contextmanager
-def _quietly(util: Any) -> Iterator[None]:
+def _quietly(util: Any) -> Generator[None]:
     level = util.getLogLevel()
     util.setLogLevel(util.LOG_NONE)
     try:
@@ -197,7 +202,7 @@ def _quietly(util: Any) -> Iterator[None]:
 
 def _ompl() -> tuple[Any, Any, Any]:
     try:
-        from ompl import base, geometric, util
+        base, geometric, util = (import_module(f"ompl.{name}") for name in ("base", "geometric", "util"))
     except ImportError:
         raise MissingExtra("planning around obstacles", "plan") from None
     return base, geometric, util

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mechanik.collision.avoiding import Avoid
 from mechanik.errors import StudioClosed
 from mechanik.live import LiveState
 from mechanik.mechanism import Mechanism
@@ -46,6 +47,8 @@ class Studio:
 
     Args:
         port: 0: any that is free.
+        avoid: what it keeps off, as for `Solver`: "self" and obstacles, which are drawn; see `avoid`.
+        clearance: how far, m.
         open_browser: whether the browser is opened; `link` is there in any case.
         page: the folder of the built page, if not the one that comes with Mechanik.
     """
@@ -54,6 +57,8 @@ class Studio:
         self,
         mechanism: Mechanism,
         *,
+        avoid: Avoid | None = None,
+        clearance: float = 0.0,
         port: int = 0,
         host: str = LOOPBACK,
         open_browser: bool = True,
@@ -65,6 +70,12 @@ class Studio:
         self.session: Session = room.session
         self._callbacks = Callbacks(self.session)
         self._first_goals = tuple(goal.number for goal in self.session.goals)
+        if avoid is not None:
+            try:
+                self.avoid(avoid, clearance=clearance)
+            except BaseException:
+                self.close()
+                raise
         if open_browser:
             self._server.open_browser()
 
@@ -113,6 +124,37 @@ class Studio:
     def pin(self, link: str, kind: GoalKind = "pose", *, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Handle:
         """Hold a link where it is, before all handles."""
         return self._handle(kind, link, at=at, pinned=True)
+
+    # ---- what is in the way -------------------------------------------------------------------
+
+    def avoid(
+        self,
+        avoid: Avoid | None = ("self",),
+        *,
+        clearance: float = 0.0,
+        allow: Iterable[tuple[str, str]] = (),
+        forbid: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Keep off these from now on, and off nothing else. Obstacles are drawn; what is hit all the same is red.
+
+        Args:
+            avoid: "self" (links of each other) and obstacles; None: nothing, but it is shown what hits itself.
+            clearance: how far, m.
+            allow, forbid: pairs of names that may touch, and that are looked at although they would be left out.
+        """
+        self._check_open()
+        self.session.keep_off(
+            ("self",) if avoid is None else avoid,
+            mode="show" if avoid is None else "avoid",
+            clearance=clearance,
+            allow=allow,
+            forbid=forbid,
+        )
+
+    def move_obstacle(self, name: str, pose: Place) -> None:
+        """Put an obstacle elsewhere: (4, 4), position and wxyz (7,), or a position (3,), which leaves its turn."""
+        self._check_open()
+        self.session.move_obstacle(name, pose)
 
     # ---- what happens -------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -68,23 +70,23 @@ def curve_through(path: Path, deviation: float) -> Curve:
     Where it would, knots are put between, so that corners become as tight as is asked.
     """
     try:
-        from scipy.interpolate import CubicSpline
+        interpolate: Any = import_module("scipy.interpolate")
     except ImportError:
         raise MissingExtra("a smooth curve through a path", "plan") from None
     mechanism, path = path.mechanism, _distinct(path)
     q, s = _turned_alike(mechanism, path.q), path.s
-    for _ in range(ROUNDS):
+    left = ROUNDS
+    while True:
         far = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
-        pieces = np.ascontiguousarray(CubicSpline(far, q, bc_type="natural").c) if len(q) > 2 else _line(far, q)
+        pieces = _line(far, q) if len(q) == 2 else np.array(interpolate.CubicSpline(far, q, bc_type="natural").c)
         away, gap = _away(far, q, pieces), _gaps(mechanism, far, pieces)
         split = np.flatnonzero((away > deviation) | (gap > OPEN))
-        if not len(split) or len(q) + len(split) > MOST_KNOTS:
-            break
+        left -= 1
+        if not len(split) or not left or len(q) + len(split) > MOST_KNOTS:
+            return Curve(mechanism, far, pieces, float(away.max()))
         middle = 0.5 * (s[split] + s[split + 1])
         s = np.insert(s, split + 1, middle)
-        q = np.insert(q, split + 1, path.at(middle), axis=0)
-        q = _turned_alike(mechanism, q)
-    return Curve(mechanism, far, pieces, float(away.max()))
+        q = _turned_alike(mechanism, np.insert(q, split + 1, path.at(middle), axis=0))
 
 
 def _distinct(path: Path) -> Path:

@@ -8,6 +8,7 @@ arbitrary target states", RSS 2021.
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,11 @@ def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceilin
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it draws, too, and what it draws with may warn
-            from toppra.algorithm import TOPPRA
-            from toppra.constraint import DiscretizationType, JointAccelerationConstraint, JointVelocityConstraint
-            from toppra.interpolator import AbstractGeometricPath
+            algorithm, constraint, interpolator = _toppra()
     except ImportError:
         raise MissingExtra("the fastest way along a path", "plan") from None
 
-    class Way(AbstractGeometricPath):
+    class Way(interpolator.AbstractGeometricPath):
         """A curve as toppra takes it; what it calls derivatives are the velocities of freedoms, also of balls."""
 
         dof = curve.mechanism.nv
@@ -49,19 +48,20 @@ def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceilin
             found = curve.at(s)[order]
             return found if np.ndim(path_positions) else found[0]
 
-    class Speed(JointVelocityConstraint):
+    class Speed(constraint.JointVelocityConstraint):
         def compute_constraint_params(self, path: Any, gridpoints: Array) -> tuple[Any, ...]:
-            *others, squares = super().compute_constraint_params(path, gridpoints)
-            if ceiling is not None:
-                squares[:, 1] = np.minimum(squares[:, 1], ceiling**2)
-            return (*others, squares)
+            usual: Any = constraint.JointVelocityConstraint
+            found: tuple[Any, ...] = usual.compute_constraint_params(self, path, gridpoints)
+            if ceiling is not None:  # the last is the square of the speed, from and to
+                found[-1][:, 1] = np.minimum(found[-1][:, 1], ceiling**2)
+            return found
 
     finite_v, finite_a = (np.where(np.isfinite(one), one, UNLIMITED) for one in (velocity, acceleration))
     speeds = Speed(np.stack([-finite_v, finite_v], axis=1))
-    gains = JointAccelerationConstraint(
-        np.stack([-finite_a, finite_a], axis=1), discretization_scheme=DiscretizationType.Interpolation
+    gains = constraint.JointAccelerationConstraint(
+        np.stack([-finite_a, finite_a], axis=1), discretization_scheme=constraint.DiscretizationType.Interpolation
     )
-    solver = TOPPRA([speeds, gains], Way(), gridpoints=s, solver_wrapper="seidel")
+    solver = algorithm.TOPPRA([speeds, gains], Way(), gridpoints=s, solver_wrapper="seidel")
     speed = solver.compute_parameterization(0, 0)[1]
     if speed is None or not np.isfinite(speed).all():
         raise PlanningError(
@@ -74,7 +74,7 @@ def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceilin
 def along_a_line(curve: Curve, velocity: Array, acceleration: Array, jerk: Array) -> Profile:
     """The fastest way along a straight line within limits (nv,), to the bit."""
     try:
-        import ruckig
+        ruckig: Any = import_module("ruckig")
     except ImportError:
         raise MissingExtra("the fastest way within a jerk", "plan") from None
     _, way, _, _ = curve.at(np.zeros(1))
@@ -94,6 +94,13 @@ def along_a_line(curve: Curve, velocity: Array, acceleration: Array, jerk: Array
     return Profile(np.append(t[:-1][lasts], t[-1]), state[lasts])
 
 
+def _toppra() -> tuple[Any, Any, Any]:
+    algorithm, constraint, interpolator = (
+        import_module(f"toppra.{name}") for name in ("algorithm", "constraint", "interpolator")
+    )
+    return algorithm, constraint, interpolator
+
+
 def is_straight(curve: Curve) -> bool:
     return bool(np.abs(curve.at(curve.s)[2]).max() * curve.length < STRAIGHT and len(curve.s) == 2)
 
@@ -102,7 +109,9 @@ def places_along(curve: Curve, grid: int) -> Array:
     """About as many places as asked, and two at least between any two knots, all knots among them."""
     spans = np.diff(curve.s)
     parts = np.maximum(np.ceil(grid * spans / curve.length), 2).astype(np.int64)
-    pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(curve.s, curve.s[1:], parts, strict=False)]
+    pieces: list[Array] = []
+    for k, count in enumerate(parts.tolist()):
+        pieces.append(np.linspace(float(curve.s[k]), float(curve.s[k + 1]), count, endpoint=False))
     return np.concatenate([*pieces, curve.s[-1:]])
 
 

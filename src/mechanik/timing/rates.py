@@ -40,7 +40,8 @@ def as_rates(mechanism: Mechanism, given: Rates | None, what: str, moves: Array)
         if np.shape(cast("Any", given)) != (mechanism.nv,):
             raise ShapeError(
                 f"{what} is one number, {mechanism.nv} numbers (one for each of v), or numbers by joint, as in "
-                f"{{{space.v_names[0] if mechanism.nv else 'joint'!r}: 1.0}}; not of shape {np.shape(cast('Any', given))}"
+                f"{{{space.v_names[0] if mechanism.nv else 'joint'!r}: 1.0}}; "
+                f"not of shape {np.shape(cast('Any', given))}"
             )
         rates[:] = as_vector(given, mechanism.nv, what)
         for name, number in zip(space.v_names, rates, strict=True):

@@ -28,8 +28,8 @@ def retime(
 ) -> Trajectory:
     """The fastest way along a path, from standing to standing, within limits.
 
-    The way is a smooth curve through all knots; what `s` the path had does not matter. Without a limit of the jerk it is
-    the fastest there is on that curve (toppra). With one it is the fastest on a straight way (ruckig); on others the
+    The way is a smooth curve through all knots; what `s` the path had does not matter. Without a limit of the jerk it
+    is the fastest there is on that curve (toppra). With one it is the fastest on a straight way (ruckig); on others the
     fastest without it, averaged over a time, which takes somewhat longer than the fastest would.
 
     Args:

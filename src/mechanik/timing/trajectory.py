@@ -104,4 +104,6 @@ class Trajectory:
 def made_of(mechanism: Mechanism, curve: Curve, profile: Profile, times: Array) -> Trajectory:
     empty = np.zeros((0, 0))
     q, v, a = Trajectory(mechanism, times, empty, empty, empty, curve, profile).state(times)
-    return Trajectory(mechanism, *(read_only(one) for one in (times, q, v, a)), curve, profile)
+    for one in (times, q, v, a):
+        read_only(one)
+    return Trajectory(mechanism, times, q, v, a, curve, profile)

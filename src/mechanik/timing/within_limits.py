@@ -45,13 +45,14 @@ def rates_at(curve: Curve, profile: Profile, t: Array) -> tuple[Array, Array, Ar
 def fast_within(curve: Curve, velocity: Array, acceleration: Array) -> Profile:
     """The fastest within velocity and acceleration (nv,)."""
     s = places_along(curve, GRID)
+    profile = fastest(curve, velocity, acceleration, s)
     for _ in range(ROUNDS):
-        profile = fastest(curve, velocity, acceleration, s)
         over = _over(curve, profile, (velocity, acceleration, None))
         split = np.flatnonzero(over > 1.0 + MARGIN)
         if not len(split) or len(s) + len(split) > MOST_PLACES:
             break
         s = np.insert(s, split + 1, 0.5 * (s[split] + s[split + 1]))
+        profile = fastest(curve, velocity, acceleration, s)
     return _stretched(curve, profile, (velocity, acceleration, None))
 
 

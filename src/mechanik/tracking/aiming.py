@@ -10,6 +10,7 @@ import numpy as np
 from mechanik.errors import ObjectiveError
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
+from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.relation import Relation
 from mechanik.program import rewrite, same_shape
 from mechanik.solvers.new_targets import Targets, aimed
@@ -49,8 +50,10 @@ class Aiming:
         """With the targets that they have now."""
         found = list(self._given)
         if self._several is not None:
-            whole = (*self._given, self._rig.program.objectives[-1])
-            found = list(self._several.objectives(whole, self._several.own)[:-1])
+            stand_ins = self._rig.program.objectives
+            whole = [stand_ins[k] if isinstance(one, Aimed) else one for k, one in enumerate(found)]
+            now = self._several.objectives((*whole, stand_ins[-1]), self._several.own)
+            found = [one if isinstance(one, Aimed) else now[k] for k, one in enumerate(found)]
         for k, values in self._values.items():
             found[k] = self._given[k].at(values)  # type: ignore[arg-type]
         return tuple(found)

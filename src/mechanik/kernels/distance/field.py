@@ -77,7 +77,7 @@ def nearest_prism(P, at, b, V, T, box, Q, W):
 def prism_distance(P, at, c, r, half, b, V, T, Q, W, beyond):
     """How far a prism is from a core: 0 if they touch; any number above `beyond` if it is more than that."""
     x, y, z = put_prism(P, at, c, r, half, Q)
-    vx, vy, vz, _, _, _, size = walk(PRISM, Q, b, V, shifted(T, -x, -y, -z), W, beyond)
+    vx, vy, vz, _, _, _, size = walk(PRISM, Q, b, V, shifted(T, -x, -y, -z), W, beyond, 0.0, 0.0, 1.0)
     return math.sqrt(vx * vx + vy * vy + vz * vz) if size > 0.0 else 0.0
 
 
@@ -117,7 +117,7 @@ def prism_gap(P, at, c, r, half, b, V, T, Q, W, least):
     found = by_plane(b, V, T, Q, nx / length, ny / length, nz / length)
     if found[0] >= least:
         return NOTHING
-    _, _, _, _, _, _, size = walk(PRISM, Q, b, V, T, W, 0.0)
+    _, _, _, _, _, _, size = walk(PRISM, Q, b, V, T, W, 0.0, 0.0, 0.0, 1.0)
     if size > 0.0:
         return NOTHING
     other = lifted(b, V, T, Q, W)
@@ -161,7 +161,7 @@ def lifted(b, V, T, Q, W):
     x, y, z, depth, high = 0.0, 0.0, 1.0, top, top + APART * size
     last = high
     for _ in range(LIFTS):
-        vx, vy, vz, _, _, _, found = walk(PRISM, Q, b, V, shifted(T, 0.0, 0.0, high), W, math.inf)
+        vx, vy, vz, _, _, _, found = walk(PRISM, Q, b, V, shifted(T, 0.0, 0.0, high), W, math.inf, x, y, z)
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
         if found <= 0.0 or d < CLOSE * size or not -vz > CLOSE * d:
             break
@@ -174,7 +174,7 @@ def lifted(b, V, T, Q, W):
     found = settled(PRISM, Q, b, V, T, W, x, y, z, depth, size)
     if found[1] * x + found[2] * y + found[3] * z > SAME:
         return found
-    walk(PRISM, Q, b, V, shifted(T, 0.0, 0.0, last), W, math.inf)
+    walk(PRISM, Q, b, V, shifted(T, 0.0, 0.0, last), W, math.inf, x, y, z)
     return by_corners(W, last, x, y, z, depth)
 
 

@@ -22,18 +22,19 @@ TOUCHING = 1e-13
 
 
 @part
-def walk(a, U, b, V, T, W, beyond):
+def walk(a, U, b, V, T, W, beyond, x, y, z):
     """The shortest way between two cores.
 
     Args:
         a, U, b, V, T: the cores, their points, and the pose of B in A.
         W: (4, 7), to work in; holds the last simplex, see `simplex.py`, with weights of 0 after its end.
         beyond: cores that are farther than this are told so soon, by any v longer than it.
+        x, y, z: the way from A to B, roughly.
     Returns:
         The difference v of the nearest points, A less B; the nearest point of A; all in A. The size of what was met; 0
         if they touch or are in each other: then the rest says nothing.
     """
-    wx, wy, wz, ax, ay, az = farthest_difference(a, U, b, V, T, T[9], T[10], T[11])
+    wx, wy, wz, ax, ay, az = farthest_difference(a, U, b, V, T, x, y, z)
     W[0, 0], W[0, 1], W[0, 2], W[0, 3], W[0, 4], W[0, 5], W[0, 6] = wx, wy, wz, ax, ay, az, 1.0
     n, vx, vy, vz, idle = 1, wx, wy, wz, 0
     near = vx * vx + vy * vy + vz * vz

@@ -19,7 +19,7 @@ APART = 1e-2
 """Share of the size by which cores are parted to settle their normal, and above which a walk is good enough."""
 NEAREST = 1e-7
 """Cores that are parted by less than this share of the size have no better normal than before."""
-SETTLED = 1e-15
+SETTLED = 1e-14
 ROUNDS, LEAPS = 30, 20
 
 
@@ -31,7 +31,7 @@ def core_gap(a, U, b, V, T, W):
         a, U, b, V: the cores and their points; T: the pose of B in A.
         W: (4, 7), to work in.
     """
-    vx, vy, vz, ax, ay, az, size = walk(a, U, b, V, T, W, math.inf)
+    vx, vy, vz, ax, ay, az, size = walk(a, U, b, V, T, W, math.inf, T[9], T[10], T[11])
     apart = size > 0.0
     if apart:
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
@@ -72,7 +72,7 @@ def settled(a, U, b, V, T, W, nx, ny, nz, depth, size):
     for _ in range(ROUNDS):
         s = depth + margin * size
         sx, sy, sz = s * nx, s * ny, s * nz
-        vx, vy, vz, px, py, pz, found = walk(a, U, b, V, shifted(T, sx, sy, sz), W, math.inf)
+        vx, vy, vz, px, py, pz, found = walk(a, U, b, V, shifted(T, sx, sy, sz), W, math.inf, nx, ny, nz)
         if found <= 0.0:  # all sizes are 0
             break
         ax, ay, az, bx, by, bz = px, py, pz, px - vx - sx, py - vy - sy, pz - vz - sz

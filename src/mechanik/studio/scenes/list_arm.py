@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from mechanik import gallery
 from mechanik.formats import arm_3d
-from mechanik.gallery.bones import GREY, RED, block, put_on
-from mechanik.mechanism import Mechanism
+from mechanik.gallery.bones import BLUE, GREY, RED, block, put_on
+from mechanik.mechanism import Mechanism, PlacedShape
 from mechanik.spatial import translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
@@ -42,11 +43,16 @@ def boxed(lengths: list[float], axes: str) -> Mechanism:
     width = max(0.03, min(0.12, 0.8 * max(lengths)))
     for k, length in enumerate(lengths):
         if length > 0.0:
-            put_on(arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (width, width, length), (RED, GREY)[k % 2]))
+            put_on(arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (width, width, length), (BLUE, GREY)[k % 2]))
     bend = [0.0 if axis == "z" else 2.0 / len(axes) for axis in axes]
     arm.q = bend
     arm.configurations["home"] = arm.q
     return arm
+
+
+def calm(placed: PlacedShape) -> PlacedShape:
+    """Not in red, which is for what is hit."""
+    return replace(placed, material=BLUE) if placed.material == RED else placed
 
 
 class ListArm(Moving):
@@ -54,7 +60,7 @@ class ListArm(Moving):
     title = "Arm from a list"
     about = (
         "Lengths and axes in a list are this arm: edit them in the Model panel. Move the target with the sliders or "
-        "by hand. Choose the arm whose joints are counted, and go up to a hundred: it still follows."
+        "by hand; boxes that hit each other are red. Choose the arm whose joints are counted, and go up to a hundred: it still follows."
     )
     shows_collisions = True
     starter, still = "circle", False
@@ -115,7 +121,7 @@ class ListArm(Moving):
                 lengths, axes = long_arm(int(self.number("joints")))
                 arm, tip = boxed(lengths, axes), "tool"
         for link in arm.links.values():
-            link.collisions = link.visuals
+            link.collisions = link.visuals = tuple(calm(placed) for placed in link.visuals)
         text = tidy({"mechanik": 1, "arm": {"lengths": [round(length, 6) for length in lengths], "axes": axes}})
         self.table(arm, source=("arm_3d", text) if lengths else ("", ""))
         self.goal = self.want("point", tip, translation(target), name="target")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mechanik.studio.scenes.arm_2d import PlanarArms
+from mechanik.studio.scenes.boxes import Boxes
 from mechanik.studio.scenes.ccd_arm import CcdArm
 from mechanik.studio.scenes.cranks import Cranks
 from mechanik.studio.scenes.delta import Delta
@@ -19,6 +20,7 @@ from mechanik.studio.scenes.partial_goals import PartialGoals
 from mechanik.studio.scenes.rover import Rover
 from mechanik.studio.scenes.scene import Scene
 from mechanik.studio.scenes.scissor_lift import ScissorLift
+from mechanik.studio.scenes.table import AroundATable
 from mechanik.studio.scenes.two_arms import TwoArms
 from mechanik.studio.scenes.walker import Walker
 
@@ -34,10 +36,12 @@ SCENES: dict[str, type[Scene]] = {
         Delta,
         TwoArms,
         Excavator,
+        AroundATable,
         PartialGoals,
         CcdArm,
         DhArm,
         ListArm,
+        Boxes,
         PlanarArms,
         LookingHead,
         Cranks,

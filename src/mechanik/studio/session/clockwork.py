@@ -104,6 +104,8 @@ class Clockwork:
         tries = 0
         while True:
             state, tries = stage.latest, tries + 1
-            words = Words(*sentence(stage), session.scene.read_out() if session.scene is not None else [])
+            words = Words(
+                *sentence(stage, session.lookout.words), session.scene.read_out() if session.scene is not None else []
+            )
             if stage.latest is state or tries == TRIES:
                 return words

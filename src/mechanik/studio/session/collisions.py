@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from mechanik.collision import Collider, Obstacle
 from mechanik.collision.avoiding import SELF, Avoid, read_avoid
 from mechanik.errors import Refused
@@ -40,6 +42,10 @@ class Collisions:
         """As `Collider` takes it."""
         return (SELF, *self.obstacles) if self.itself else self.obstacles
 
+    def is_like(self, other: Collisions) -> bool:
+        """Whether the same pairs count, wherever obstacles are."""
+        return (self.itself, self.allow, self.forbid) == (other.itself, other.allow, other.forbid)
+
     def among(self, mechanism: Mechanism, avoid: Avoid) -> Collisions:
         """The same with other things to keep off; unnamed obstacles get names that no link has."""
         read = read_avoid(avoid, mechanism.links)
@@ -49,6 +55,10 @@ class Collisions:
         return Collider(mechanism, self.avoid, allow=self.allow, forbid=self.forbid)
 
 
+USUAL = Collisions()
+"""Links are looked at against each other, and what bumps is painted."""
+
+
 def moved(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
     """Put the obstacles of a collider where these are; False, and nothing is done, if they are others."""
     wanted = {one.name: one for one in obstacles}
@@ -56,7 +66,7 @@ def moved(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
     if wanted.keys() != known.keys() or any(known[name].shape is not one.shape for name, one in wanted.items()):
         return False
     for name, one in wanted.items():
-        if known[name].pose is not one.pose:
+        if not np.array_equal(known[name].pose.matrix, one.pose.matrix):
             collider.move(name, one.pose)
     return True
 
@@ -75,6 +85,6 @@ def check_own_shapes(table: Table) -> None:
     for name, link in table.mechanism.links.items():
         if any(isinstance(placed.shape, Mesh) for placed in link.collisions):
             raise Refused(
-                f"link {name!r} bumps with a mesh that came with the page: what it hits is shown, but it can be avoided "
+                f"link {name!r} bumps with a mesh that came with the page: what it hits is shown, but can be avoided "
                 "only from a program, or with boxes and capsules in its place"
             )

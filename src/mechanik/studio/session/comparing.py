@@ -49,11 +49,11 @@ class Runner:
                 if self.live is None:
                     self.live = Live(
                         self._stage.table.mechanism, fit.goals, fit.solver, q0=q, budget=BUDGET, lock=fit.lock,
-                        rest=fit.rest, on_state=self._arrived,
+                        rest=fit.rest, on_state=self._arrived, **fit.avoiding,
                     )  # fmt: skip
                     self.live.start()
                 else:
-                    self.live.set(goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest)
+                    self.live.set(goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **fit.avoiding)
             self.refusal = ""
         except MechanikError as error:
             self.refusal = str(error)

@@ -69,7 +69,10 @@ def edited(session: Session, kind: EditKind, text: str) -> None:
     try:
         other = session.staged(table, setup, q, stage.running)
     except MechanikError:
-        other = session.staged(table, replace(setup, solver="lm", options={}, demands={}), q, stage.running)
+        showing = replace(setup.collisions, mode="show") if setup.collisions.mode == "avoid" else setup.collisions
+        other = session.staged(
+            table, replace(setup, solver="lm", options={}, demands={}, collisions=showing), q, stage.running
+        )
     session.stage = other
     stage.close()
     session.forget_motions()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,10 @@ def _searched(question: _Question) -> Ghosts:
         return Ghosts([], f"with {mechanism.nv} freedoms there are too many solutions to look for")
     else:
         asked = question.asked
-        solver = Solver(mechanism, asked.goals, lock=asked.lock)
+        keeping: dict[str, Any] = {}
+        if asked.collider is not None:
+            keeping = {"avoid": asked.collisions.collider(mechanism), "clearance": asked.collisions.clearance}
+        solver = Solver(mechanism, asked.goals, lock=asked.lock, **keeping)
         all_of_them = solver.solve_all(q0=question.q, limit=question.most + 1, tries=TRIES, samples=SAMPLES)
         found, why = all_of_them.q, all_of_them.why
     others = [q for q in found if np.abs(mechanism.difference(question.q, q)).max(initial=0.0) > SAME]

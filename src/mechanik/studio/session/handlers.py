@@ -38,6 +38,7 @@ HANDLERS: dict[type[Request], Callable[[Any, Any], None]] = {
     requests.SetSolver: on_solving.set_solver,
     requests.SetRunning: on_solving.set_running,
     requests.OneStep: on_solving.one_step,
+    requests.SetCollisions: on_solving.set_collisions,
     requests.ShowGhosts: on_solving.show_ghosts,
     requests.Compare: on_solving.compare,
     requests.RecordMotion: on_recorder.record_motion,

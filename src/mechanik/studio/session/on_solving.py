@@ -71,6 +71,17 @@ def one_step(session: Session, request: requests.OneStep) -> None:
     stage.step()
 
 
+def set_collisions(session: Session, request: requests.SetCollisions) -> None:
+    setup = session.on_stage.setup
+    before = setup.collisions
+    if (request.mode, request.clearance) == (before.mode, before.clearance):
+        return
+    words = "set collisions" if request.mode != before.mode else "set clearance"
+    with session.step(words):
+        collisions = replace(before, mode=request.mode, clearance=request.clearance)
+        session.change(replace(setup, collisions=collisions))
+
+
 def show_ghosts(session: Session, request: requests.ShowGhosts) -> None:
     stage = session.on_stage
     if request.most == 0:

@@ -134,7 +134,9 @@ class Opening:
         """To be put in the place of the stage, by whoever asks for it."""
         session = cast("Session", self)
         tag = 0 if session.stage is None else session.stage.tag
-        ways_out = WaysOut(session.show_frame, partial(session.heard, session.stages + 1), session.announce)
+        ways_out = WaysOut(
+            session.show_frame, partial(session.heard, session.stages + 1), session.lookout.look, session.announce
+        )
         stage = Stage(table, setup, q, session.revision, ways_out, running, tag)
         session.stages += 1
         return stage

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from mechanik.collision import Collider
 from mechanik.errors import Refused
 from mechanik.objectives import JointValues, Objective
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.frames import PULL
 from mechanik.studio.session.ball_at import BallAt
+from mechanik.studio.session.collisions import USUAL, Collisions
 from mechanik.studio.session.freedoms import Freedom
 from mechanik.studio.session.goal_kinds import objective_of
 from mechanik.studio.session.setup import Setup
@@ -20,7 +22,7 @@ HAND = "the hand"
 """Name of the objective that holds a joint where the hand has it."""
 FINE = 1e-10
 """m and rad: a number that somebody types is kept to the last digit that is shown."""
-ASKED = ("goals", "locked", "solver", "options", "demands", "terrain")
+ASKED = ("goals", "locked", "solver", "options", "demands", "terrain", "collisions")
 """What of a setup a solver is told."""
 
 
@@ -46,6 +48,7 @@ class Plan:
 
     Attributes:
         said: what the method takes otherwise than it is meant, in words; empty if nothing.
+        collisions, collider: what is kept off, and who knows how near it is; None: nothing is.
     """
 
     goals: tuple[Objective, ...]
@@ -54,6 +57,14 @@ class Plan:
     rest: bool
     options: Mapping[str, Any]
     said: str = ""
+    collisions: Collisions = USUAL
+    collider: Collider | None = None
+
+    @property
+    def avoiding(self) -> dict[str, Any]:
+        """As `Live` and `Solver` take it."""
+        kept_off: dict[str, Any] = {"avoid": self.collider}
+        return kept_off if self.collider is None else {**kept_off, "clearance": self.collisions.clearance}
 
     def targets(self, by_name: Mapping[str, Any]) -> Any:
         """New targets as a solver takes them: one that has a single objective takes its target bare, since one of joint
@@ -61,7 +72,7 @@ class Plan:
         return next(iter(by_name.values())) if len(self.goals) == 1 and not self.rest else by_name
 
 
-def plan(setup: Setup, freedoms: tuple[Freedom, ...], held: Held | None) -> Plan:
+def plan(setup: Setup, freedoms: tuple[Freedom, ...], held: Held | None, collider: Collider | None = None) -> Plan:
     """While a joint or link is held by hand, the method is Levenberg and Marquardt's, which takes all that may be held;
     goals that ride along are not asked for."""
     riding: Mapping[int, Array] = {} if held is None else held.riding
@@ -73,7 +84,8 @@ def plan(setup: Setup, freedoms: tuple[Freedom, ...], held: Held | None) -> Plan
     lock = tuple(freedoms[k].name for k in sorted(setup.locked))
     options = {} if by_hand else {name: value for name, value in setup.options.items() if value is not None}
     rest = any(one is not None for one in setup.rests)
-    return Plan(tuple(wanted), "lm" if by_hand else setup.solver, lock, rest, options)
+    solver = "lm" if by_hand else setup.solver
+    return Plan(tuple(wanted), solver, lock, rest, options, collisions=setup.collisions, collider=collider)
 
 
 def hand_objective(freedoms: tuple[Freedom, ...], number: int, numbers: tuple[float, ...]) -> JointValues | BallAt:

@@ -22,6 +22,7 @@ from mechanik.studio.session.goal import Goal
 from mechanik.studio.session.goal_kinds import target_of
 from mechanik.studio.session.history import History
 from mechanik.studio.session.holding import HeldSince, Holding
+from mechanik.studio.session.lookout import Lookout
 from mechanik.studio.session.on_scene import SliderHeld
 from mechanik.studio.session.opening import Opening
 from mechanik.studio.session.programs import Programs
@@ -65,6 +66,7 @@ class Session(Opening, Programs, Holding, Steps, Telling):
         self.history, self.recorder = History(), Recorder()
         self.downloads = Downloads(key)
         self.ghosts, self.comparing = GhostSearch(), Comparing(show)
+        self.lookout = Lookout(tell)
         self.clockwork = Clockwork(self)
         self.goal_watchers: list[GoalWatcher] = []
         self.watchers = Watchers()
@@ -142,6 +144,8 @@ class Session(Opening, Programs, Holding, Steps, Telling):
             self.tell_solving()
         if setup.terrain is not before.terrain:
             self.tell_scene()
+        if setup.collisions is not before.collisions:
+            self.tell_collisions(before.collisions)
         self.comparing.ask(stage.asked)
         self.ghosts.drop()
 
@@ -189,6 +193,7 @@ class Session(Opening, Programs, Holding, Steps, Telling):
             self.comparing.end()
             self.ghosts.close()
             self.watchers.close()
+            self.lookout.close()
             if self.stage is not None:
                 self.stage.close()
 

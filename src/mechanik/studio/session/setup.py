@@ -9,7 +9,7 @@ from mechanik.errors import UnknownName
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective, Terrain
 from mechanik.studio.messages.checks import Value
-from mechanik.studio.session.collisions import Collisions
+from mechanik.studio.session.collisions import USUAL, Collisions
 from mechanik.studio.session.freedoms import Freedom
 from mechanik.studio.session.goal import Goal
 
@@ -39,7 +39,7 @@ class Setup:
     demands: Mapping[str, Objective] = field(default_factory=dict[str, Objective])
     terrain: Terrain | None = None
     hidden: frozenset[str] = frozenset()
-    collisions: Collisions = Collisions()
+    collisions: Collisions = USUAL
 
     def goal(self, number: int) -> Goal:
         for goal in self.goals:
@@ -80,6 +80,11 @@ def write_bounds_and_rests(mechanism: Mechanism, freedoms: tuple[Freedom, ...], 
                     joint.set_rest_value(dof, value)
         else:
             joint.set_rest_value(one.dof, rest)
+
+
+def has_same_bounds(one: Setup, other: Setup) -> bool:
+    """Whether no limit and no rest differs."""
+    return one.bounds == other.bounds and one.rests == other.rests
 
 
 def are_alike(goals: tuple[Goal, ...], others: tuple[Goal, ...]) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from mechanik.errors import FileMissing, UnknownName
+from mechanik.errors import FileMissing, FormatError, Refused, UnknownName
 from mechanik.mechanism import Box, Capsule, Cylinder, HalfSpace, Mechanism, Mesh, PlacedShape, Sphere
-from mechanik.mechanism.shapes import ConvexMesh, HeightField
+from mechanik.mechanism.shapes import ConvexMesh, HeightField, Shape
 from mechanik.meshes.beside_mesh import NAMING, BesideMeshes, ending_of
+from mechanik.meshes.surface import read_surfaces
 from mechanik.motion.solids import FLOOR, THICKNESS, triangles
 from mechanik.spatial import Pose, translation
+from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ShapeInfo
 
 LARGEST_MESH = 256 * 1024 * 1024
@@ -48,20 +50,32 @@ class Meshes:
         self._made: dict[HeightField | ConvexMesh, str] = {}
         self._numbers: dict[str, int] = {}
         self._beside: dict[str, dict[str, str]] = {}
-        for link in mechanism.links.values():
-            for placed in (*link.visuals, *link.collisions):
-                if isinstance(placed.shape, HeightField | ConvexMesh) and placed.shape not in self._made:
-                    name = self._made[placed.shape] = f"made/{len(self._made)}.stl"
-                    self._files[name] = _stl(placed.shape)
-                    self._numbers.setdefault(name, len(self._numbers))
-                if isinstance(placed.shape, Mesh) and (name := self._found(placed.shape)) is not None:
-                    self._numbers.setdefault(name, len(self._numbers))
+        self._addresses: dict[str, str] = {}
+        self._address = address
+        links = mechanism.links.values()
+        self.include(placed.shape for link in links for placed in (*link.visuals, *link.collisions))
+
+    def include(self, shapes: Iterable[Shape]) -> None:
+        """Let these be drawn as well, from now on."""
+        new: list[str] = []
+        for shape in shapes:
+            name = None
+            if isinstance(shape, HeightField | ConvexMesh) and shape not in self._made:
+                name = self._made[shape] = f"made/{len(self._made)}.stl"
+                self._files[name] = _stl(shape)
+            elif isinstance(shape, Mesh):
+                name = self._found(shape)
+            if name is not None and name not in self._numbers:
+                self._numbers[name] = len(self._numbers)
+                new.append(name)
         beside = BesideMeshes(self.find)
-        for name in list(self._numbers):
+        for name in list(new):
             self._beside[name] = beside.of(name, self.find(name) or b"") if ending_of(name) in NAMING else {}
             for place in self._beside[name].values():
-                self._numbers.setdefault(place, len(self._numbers))
-        self._addresses = {name: f"{address}{number}?{self._tag(name)}" for name, number in self._numbers.items()}
+                if place not in self._numbers:
+                    self._numbers[place] = len(self._numbers)
+                    new.append(place)
+        self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._tag(name)}" for name in new}
 
     def info(self, placed: PlacedShape) -> ShapeInfo:
         """As a page is told."""
@@ -128,6 +142,17 @@ class Meshes:
         with contextlib.suppress(OSError, ValueError):
             return f"{Path(name).stat().st_mtime_ns:x}"
         return "0"
+
+    def points(self, mesh: Mesh) -> Array | None:
+        """Of the triangles of a mesh whose file came along, (n, 3), scaled; None if it did not, or cannot be read."""
+        name = self._found(mesh)
+        data = None if name is None else self.find(name)
+        if name is None or data is None:
+            return None
+        with contextlib.suppress(FormatError, Refused):
+            surfaces = read_surfaces(name, data)
+            return np.concatenate([np.zeros((0, 3)), *(one.points for one in surfaces)]) * np.array(mesh.scale)
+        return None
 
     def _found(self, mesh: Mesh) -> str | None:
         """Under which name its bytes are known; None if they are not."""

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from mechanik.collision import Collider
 from mechanik.errors import MechanikError
 from mechanik.live import Live, LiveState
 from mechanik.mechanism.door import read_only
 from mechanik.solvers.options import NAMES, Options
 from mechanik.spatial.array import Array
+from mechanik.studio.session.collisions import Collisions, check_own_shapes, check_watchable, moved
 from mechanik.studio.session.fitting import fitted
+from mechanik.studio.session.lookout import Sight
 from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, held_at, plan
 from mechanik.studio.session.refusals import said_to_people
-from mechanik.studio.session.setup import Setup, are_alike, grounds, write_bounds_and_rests
+from mechanik.studio.session.setup import Setup, are_alike, grounds, has_same_bounds, write_bounds_and_rests
 from mechanik.studio.session.state_picture import Moment, StatePicture, status_of
 from mechanik.studio.session.table import Table
 from mechanik.studio.session.ways_out import WaysOut
@@ -54,16 +57,21 @@ class Stage:
         self.held: Held | None = None
         self.latest: LiveState | None = None
         self._ticket, self._stillness = 0, 0
-        self._show, self._heard, self._announce = ways_out
+        self._show, self._heard, self._look, self._announce = ways_out
         self._showing = threading.RLock()
         self._sequence = count(1)
         self._placed: Array | None = read_only(np.array(q))
         self._is_closed = self._is_muted = False
-        self._asked = plan(setup, table.anatomy.freedoms, None)
+        self._collider: Collider | None = None
+        self._kept_off: Collisions | None = None
+        self._asked = plan(setup, table.anatomy.freedoms, None, self._keeper(setup))
         self._shifted: dict[str, Any] = {}  # targets that are newer than those of `_asked`
         self._fit, self.said = (fit := fitted(self._asked)), fit.said
         with said_to_people():
-            self.live = Live(table.mechanism, fit.goals, fit.solver, q0=q, lock=fit.lock, rest=fit.rest, **fit.options)
+            self.live = Live(
+                table.mechanism, fit.goals, fit.solver, q0=q, lock=fit.lock, rest=fit.rest, **fit.avoiding,
+                **fit.options,
+            )  # fmt: skip
         self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, grounds(setup))
         self.live.subscribe(self._arrived)
         self._aim(None)  # so that its first states carry the tag
@@ -171,14 +179,18 @@ class Stage:
 
     def apply(self, setup: Setup, held: Held | None = None) -> None:
         """Another setup, or another thing in the hand; what cannot be followed is refused, and then all stays."""
-        before, asked = self.setup, plan(setup, self.table.anatomy.freedoms, held)
-        if setup.bounds != before.bounds or setup.rests != before.rests:
-            self._edit(setup, asked)
-        elif not changes_the_plan(held, self.held) and asks_the_same(setup, before):
+        before, asked = self.setup, plan(setup, self.table.anatomy.freedoms, held, self._keeper(setup))
+        if not changes_the_plan(held, self.held) and asks_the_same(setup, before) and has_same_bounds(setup, before):
             self.setup, self.held, self._asked, self._shifted = setup, held, asked, {}
             return
-        else:
-            self._ask(asked)
+        try:
+            if has_same_bounds(setup, before):
+                self._ask(asked)
+            else:
+                self._edit(setup, asked)
+        except MechanikError:
+            self._keeper(before)  # obstacles stand where they stood
+            raise
         order = None if are_alike(setup.goals, before.goals) else self._announce(setup)
         self.setup, self.held, self._asked, self._shifted = setup, held, asked, {}
         if asked.solver == setup.solver:  # and not the one that follows a hand
@@ -242,13 +254,16 @@ class Stage:
             moment = replace(moment, iterations=state.iterations, seconds=state.seconds)
         with self._showing:
             if not self._is_closed:
-                self._show(self.picture.pack(self.q if q is None else q, next(self._sequence), moment))
+                here = self.q if q is None else q
+                self._show(self.picture.pack(here, next(self._sequence), moment))
+                self._seen(here)
 
     def show_riding(self, q: Array, riding: Mapping[int, Array]) -> None:
         """A frame of how it would stand at q, with goals that come along; see `Held.riding`."""
         with self._showing:
             picture = replace(self.picture, riding=riding)
             self._show(picture.pack(q, next(self._sequence), Moment("IDLE", self.tag, is_at_rest=False)))
+            self._seen(q)
 
     def _arrived(self, state: LiveState) -> None:
         """In the solver's thread."""
@@ -259,7 +274,11 @@ class Stage:
             moment = Moment.of(state, state.tag >> TICKETS, status=status)
             self._show(self.picture.pack(state.q, next(self._sequence), moment))
             self.latest, self._placed = state, None
+            self._seen(state.q)
         self._heard(state)
+
+    def _seen(self, q: Array) -> None:
+        self._look(Sight(self.table, self.setup.collisions, q, self.picture.revision))
 
     def _repaint(self, order: int | None = None) -> None:
         riding: Mapping[int, Array] = {} if self.held is None else self.held.riding
@@ -277,12 +296,28 @@ class Stage:
         which a state is known to answer what came without a hand."""
         return self.tag << TICKETS | self._ticket
 
+    def _keeper(self, setup: Setup) -> Collider | None:
+        """Who knows how near everything is that a setup keeps off; None if it keeps off nothing."""
+        wanted = setup.collisions
+        if wanted.mode != "avoid":
+            return None
+        made, collider = self._kept_off, self._collider
+        if collider is None or made is None or not made.is_like(wanted) or not moved(collider, wanted.obstacles):
+            check_watchable(self.table, wanted)
+            check_own_shapes(self.table)
+            with said_to_people():
+                self._collider = wanted.collider(self.table.mechanism)
+        self._kept_off = wanted
+        return self._collider
+
     def _ask(self, asked: Plan) -> None:
         # a background solver keeps what every method takes: what is not given any more is as usual again
         fit, before = fitted(asked), self._fit
         usual = {name: USUAL[name] for name in before.options if name in USUAL and name not in fit.options}
         with said_to_people():
-            self.live.set(goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **usual, **fit.options)
+            self.live.set(
+                goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **fit.avoiding, **usual, **fit.options
+            )
         self._fit = fit
 
     def _edit(self, setup: Setup, asked: Plan) -> None:

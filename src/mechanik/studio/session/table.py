@@ -38,6 +38,11 @@ class Table:
         self.anatomy = Anatomy(mechanism)
 
     @property
+    def bumps(self) -> bool:
+        """Whether any link has a shape that could bump into something."""
+        return any(link.collisions for link in self.mechanism.links.values())
+
+    @property
     def file_bytes(self) -> int:
         """Of all files that came along."""
         return sum(map(len, self.files.values()))

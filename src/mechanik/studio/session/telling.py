@@ -7,14 +7,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from mechanik.collision import Obstacle
+from mechanik.mechanism import PlacedShape
 from mechanik.objectives import Terrain
 from mechanik.studio.messages import events
 from mechanik.studio.messages.checks import Value
-from mechanik.studio.messages.events import TerrainInfo
+from mechanik.studio.messages.events import ObstacleInfo, TerrainInfo
+from mechanik.studio.session.collisions import Collisions
 from mechanik.studio.session.freedoms import freedom_infos
 from mechanik.studio.session.model_info import ball_around, model_info
 from mechanik.studio.session.scene_like import SceneLike
 from mechanik.studio.session.setup import Setup
+from mechanik.studio.session.shapes import Meshes
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -47,6 +51,9 @@ class Telling:
         session.tell(self.model(resets_view))
         session.tell_goals(is_new)
         session.tell_solving()
+        self.tell_collisions()
+        if not is_new:
+            session.tell(session.lookout.info())
         session.tell(session.comparing.info())
         if is_new:
             session.tell(session.history.info())
@@ -87,6 +94,17 @@ class Telling:
         setup, said = (Setup(), "") if session.stage is None else (session.stage.setup, session.stage.said)
         session.tell(events.Solving(session.running, setup.solver, dict(setup.options), said))
 
+    def tell_collisions(self, before: Collisions | None = None) -> None:
+        """What is done about them, and where obstacles stand; only what is new if it is said what was before."""
+        session = cast("Session", self)
+        stage = session.on_stage
+        now = stage.setup.collisions
+        if before is None or now.obstacles is not before.obstacles:
+            stage.table.meshes.include(one.shape for one in now.obstacles)
+            session.tell(events.Obstacles([obstacle_info(one, stage.table.meshes) for one in now.obstacles]))
+        if before is None or (now.mode, now.clearance) != (before.mode, before.clearance):
+            session.tell(events.Collisions(now.mode, now.clearance))
+
     def tell_scene(self) -> None:
         session = cast("Session", self)
         scene, terrain = session.scene, None if session.stage is None else session.stage.setup.terrain
@@ -123,6 +141,11 @@ class Telling:
 def values_of(scene: SceneLike) -> dict[str, Value]:
     """Of its controls, by their names."""
     return {control.name: control.value for control in scene.controls()}
+
+
+def obstacle_info(obstacle: Obstacle, meshes: Meshes) -> ObstacleInfo:
+    """As a page is told."""
+    return ObstacleInfo(obstacle.name, meshes.info(PlacedShape(obstacle.shape, obstacle.pose)))
 
 
 def terrain_info(terrain: Terrain | None) -> TerrainInfo | None:

@@ -5,14 +5,30 @@ from __future__ import annotations
 import math
 
 from mechanik.live import LiveState
+from mechanik.solvers.status import Status
 from mechanik.studio.session.stage import Stage
 from mechanik.studio.session.state_picture import status_of
 
 MOST_LIMITS = 4
 
 
-def sentence(stage: Stage) -> tuple[str, str]:
-    """The status as frames name it, and the words for people."""
+def sentence(stage: Stage, bumping: str = "") -> tuple[str, str]:
+    """The status as frames name it, and the words for people.
+
+    Args:
+        bumping: what bumps into what, in words; empty if nothing does.
+    """
+    status, text = _of_the_solver(stage)
+    if not bumping:
+        return status, text
+    state = stage.latest
+    if state is not None and state.status is Status.IN_COLLISION:
+        text = ""  # which would say the same
+    bumps = f"In collision: {bumping}. {text}".rstrip()
+    return (status, bumps) if status in ("PAUSED", "PROBLEM") else ("IN_COLLISION", bumps)
+
+
+def _of_the_solver(stage: Stage) -> tuple[str, str]:
     if not stage.running:
         return "PAUSED", "Paused: goals can be moved, and the mechanism stays. One step makes one iteration."
     state = stage.latest

@@ -128,6 +128,12 @@ export interface OneStep {
   do: "OneStep";
 }
 
+export interface SetCollisions {
+  do: "SetCollisions";
+  mode: "off" | "show" | "avoid";
+  clearance?: number;
+}
+
 export interface ShowGhosts {
   do: "ShowGhosts";
   most: number;
@@ -348,6 +354,30 @@ export interface Comparison {
   rows: CompareRow[];
 }
 
+export interface ObstacleInfo {
+  name: string;
+  shape: ShapeInfo;
+}
+
+export interface Obstacles {
+  is: "Obstacles";
+  obstacles: ObstacleInfo[];
+}
+
+export interface Collisions {
+  is: "Collisions";
+  mode: "off" | "show" | "avoid";
+  clearance: number;
+}
+
+export interface Clashes {
+  is: "Clashes";
+  revision: number;
+  links: number[];
+  obstacles: string[];
+  why: string;
+}
+
 export interface ControlInfo {
   name: string;
   title: string;
@@ -451,6 +481,7 @@ export type Asked =
   | SetSolver
   | SetRunning
   | OneStep
+  | SetCollisions
   | ShowGhosts
   | Compare
   | RecordMotion
@@ -470,6 +501,9 @@ export type Told =
   | Words
   | Ghosts
   | Comparison
+  | Obstacles
+  | Collisions
+  | Clashes
   | Scene
   | Controls
   | Recording
@@ -480,7 +514,7 @@ export type Told =
   | Notice;
 
 export const HEADER_PLACES = { kind: 0, revision: 1, order: 2, sequence: 3, tag: 4, layer: 5, status: 6, is_at_rest: 7, iterations: 8, seconds: 9, solves_per_second: 10, residual: 11, links: 12, values: 13, goals: 14, closures: 15 } as const;
-export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM"] as const;
+export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM", "IN_COLLISION"] as const;
 export const STATE = 1;
 export const HAND_GOAL = 2;
 export const HAND_FREEDOM = 3;

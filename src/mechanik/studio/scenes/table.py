@@ -1,0 +1,93 @@
+"""A Panda at a table with things on it: its hand slides along whatever is in the way."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.collision import Obstacle
+from mechanik.mechanism import Box, Capsule, ConvexMesh, Cylinder, Sphere
+from mechanik.spatial import make
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.scenes.controls import slider, switch
+from mechanik.studio.scenes.moving import Moving
+
+TOP = 0.2
+"""Height of the table, m."""
+HAND, PLACE = "panda_hand_tcp", (0.5, 0.0, 0.45)
+"""What is dragged, and where it is at first."""
+DOWN = np.diag([1.0, -1.0, -1.0])
+"""The hand points down."""
+ROUND = 0.28
+"""Radius of the circle that the goal goes round, m: through the posts."""
+MILLIMETRES = 1e-3
+
+
+def things(post: float) -> list[Obstacle]:
+    """On the table and around it; post: y of the one that a slider moves, m."""
+    rock = [(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)]
+    return [
+        Obstacle(Box((0.7, 1.4, 0.04)), (0.6, 0.0, TOP - 0.02), name="table"),
+        Obstacle(Cylinder(0.03, 0.5), (0.45, post, TOP + 0.25), name="post"),
+        Obstacle(Capsule(0.03, 0.4), (0.55, -0.35, TOP + 0.23), name="rod"),
+        Obstacle(Sphere(0.08), (0.75, 0.05, TOP + 0.08), name="ball"),
+        Obstacle(ConvexMesh(rock), (0.4, -0.1, TOP), name="rock"),
+    ]
+
+
+class AroundATable(Moving):
+    name = "table"
+    title = "Around a table"
+    about = (
+        "Drag the hand into the table, a post or the ball: it slides along what is in the way and touches nothing. "
+        "Switch that off, and what is hit turns red. The slider moves a post, and the arm gives way."
+    )
+    starter, still = "circle", False
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            switch("avoids", "Avoids what is in the way", True, "Arm"),
+            slider("clearance", "Clearance, mm", 10.0, 0.0, 100.0, 1.0, "Arm", "How far links keep off."),
+            slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Things"),
+            switch("circle", "Goal circles", False, "Goal"),
+            slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
+        ]
+
+    def build(self) -> None:
+        arm = gallery.panda()
+        arm.q = arm.configurations["home"]
+        self.table(arm)
+        self.centre = np.array(PLACE)
+        self.goal = self.want("pose", HAND, make(DOWN, self.centre), name="hand")
+        self._keep_off()
+
+    def changed(self, name: str) -> None:
+        if name in ("avoids", "clearance", "post"):
+            self._keep_off()
+        elif name == "circle":
+            self.phase, self.centre = 0.0, self.pose_of(self.goal)[:3, 3]
+
+    def go(self) -> None:
+        turn = self.pose_of(self.goal)[:3, :3]
+        self.move({self.goal: make(turn, self.centre + self._around())})
+
+    def follow(self) -> None:
+        now = self.session.on_stage.setup.collisions
+        self.put("avoids", now.mode == "avoid")
+        self.put_within("clearance", now.clearance / MILLIMETRES)
+
+    def lines(self) -> list[str]:
+        bumping = self.session.lookout.words
+        return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
+
+    def _keep_off(self) -> None:
+        mode = "avoid" if self.is_on("avoids") else "show"
+        clearance = MILLIMETRES * self.number("clearance")
+        self.session.keep_off(["self", *things(self.number("post"))], mode=mode, clearance=clearance)
+
+    def _around(self) -> Array:
+        """How far the goal is on its circle from where that begins, (3,), m."""
+        return ROUND * np.array([0.0, math.sin(self.phase), 0.5 * (math.cos(self.phase) - 1)])

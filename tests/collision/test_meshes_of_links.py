@@ -1,0 +1,156 @@
+"""The meshes of links as triangles and as shapes to bump with, and what is said of broken ones."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mechanik.collision import Collider, Obstacle
+from mechanik.collision import meshes as room
+from mechanik.collision.meshes import kernel_shapes, read_body
+from mechanik.errors import MeshError, MissingExtra
+from mechanik.mechanism import Box, Builder, Capsule, Mesh, PlacedShape, Sphere
+from mechanik.mechanism.shapes import ConvexMesh
+from mechanik.spatial import Pose
+
+scipy = pytest.importorskip("scipy")
+
+CUBE_OBJ = """v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\nv 0.5 0.5 0.5
+f 4 3 2 1\nf 5 6 7 8\nusemtl red\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"""
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    """What was said once is said again."""
+    for kept in (room._read, room._hull, room._say_fitted, room._say_open):
+        kept.cache_clear()
+
+
+def mesh(path: Path, text: str | bytes = CUBE_OBJ, scale: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Mesh:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return Mesh(f"package://robot/{path.name}", scale, str(path))
+
+
+def test_other_shapes_stand_for_themselves() -> None:
+    placed = PlacedShape(Sphere(1.0), Pose((1, 2, 3)))
+    assert kernel_shapes(placed, "arm", "fitted") == [placed]
+
+
+def test_a_mesh_is_the_hull_of_its_outer_points_where_it_was_placed(tmp_path: Path) -> None:
+    placed = PlacedShape(mesh(tmp_path / "cube.obj", scale=(1, 2, -3)), Pose((1, 2, 3)), name="cube")
+    (made,) = kernel_shapes(placed, "arm", "exact")
+    assert isinstance(made.shape, ConvexMesh)
+    assert len(made.shape.points) == 8  # the point that no triangle has is gone, as are those inside
+    np.testing.assert_allclose(made.shape.points.max(axis=0), [1, 2, 0])
+    np.testing.assert_allclose(made.shape.points.min(axis=0), [0, 0, -3])
+    assert (made.pose, made.name) == (placed.pose, "cube")
+
+
+def test_fitted_capsules_stand_where_the_mesh_was_placed(tmp_path: Path) -> None:
+    placed = PlacedShape(mesh(tmp_path / "cube.obj"), Pose((1, 2, 3), (1, 0, 0, 1)))
+    made = kernel_shapes(placed, "arm", "fitted")
+    assert all(isinstance(one.shape, Capsule | Sphere) for one in made)
+    middle = np.mean([one.pose.position for one in made], axis=0)
+    np.testing.assert_allclose(middle, placed.pose.apply([0.5, 0.5, 0.5]), atol=0.25)
+
+
+def test_a_mesh_of_two_colours_is_closed_and_one_without_a_lid_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert read_body(mesh(tmp_path / "cube.obj"), "arm").is_closed
+    with caplog.at_level(logging.INFO, "mechanik"):
+        for _ in range(2):
+            body = read_body(mesh(tmp_path / "open.obj", CUBE_OBJ.replace("f 5 6 7 8\n", "")), "arm")
+    assert not body.is_closed
+    (said,) = caplog.messages
+    assert "link 'arm'" in said
+    assert "open.obj' is not closed" in said
+    (made,) = kernel_shapes(PlacedShape(mesh(tmp_path / "open.obj")), "arm", "exact")
+    assert isinstance(made.shape, ConvexMesh)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("flat.obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n", "flat and holds no volume"),
+        ("none.obj", "v 0 0 0\n", "no triangles"),
+        ("bad.obj", "v 0 0 zero\n", "line 1"),
+        ("short.stl", bytes(80) + b"\5\0\0\0" + bytes(60), "cut off"),
+        ("nan.obj", CUBE_OBJ.replace("0.5 0.5 0.5", "0 0 0").replace("v 1", "v nan"), "no triangles|flat"),
+        ("strange.xyz1", "?", "cannot be read|write it as STL"),
+        ("broken.glb", b"glTF\2\0\0\0", "cannot be read"),
+    ],
+    ids=lambda one: one[:10] if isinstance(one, str) else "bytes",
+)
+@pytest.mark.parametrize("how", ["exact", "fitted", "auto"])
+def test_broken_meshes_are_said_with_link_and_file(
+    tmp_path: Path, name: str, text: str | bytes, said: str, how: Any
+) -> None:
+    pytest.importorskip("trimesh")
+    with pytest.raises(MeshError, match=said) as found:
+        kernel_shapes(PlacedShape(mesh(tmp_path / name, text)), "arm", how)
+    assert f"link 'arm': the mesh 'package://robot/{name}'" in str(found.value)
+
+
+def test_meshes_that_are_not_there_are_said_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(MeshError, match=r"link 'arm': the mesh 'package://x/y.stl' was not found.*packages="):
+        kernel_shapes(PlacedShape(Mesh("package://x/y.stl")), "arm")
+    with pytest.raises(MeshError, match="No such file"):
+        kernel_shapes(PlacedShape(Mesh("y.stl", path=str(tmp_path / "y.stl"))), "arm")
+    with pytest.raises(MeshError, match=r"cannot be read|directory"):
+        kernel_shapes(PlacedShape(Mesh("y.stl", path=str(tmp_path))), "arm")
+    with pytest.raises(MeshError, match="leaves nothing"):
+        kernel_shapes(PlacedShape(mesh(tmp_path / "cube.obj", scale=(1, 0, 1))), "arm")
+
+
+def test_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
+    one = mesh(tmp_path / "cube.obj")
+    assert read_body(one, "arm").points.max() == 1
+    mesh(tmp_path / "cube.obj", CUBE_OBJ.replace("v 1 1 1", "v 2 2 2"))
+    os.utime(tmp_path / "cube.obj", ns=(1, 1))
+    assert read_body(one, "arm").points.max() == 2
+
+
+def test_without_the_extra_auto_takes_fitted_shapes_and_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, *rest: Any) -> Any:
+        if name.split(".")[0] in ("scipy", "trimesh", "coal"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    placed = PlacedShape(mesh(tmp_path / "cube.obj"))
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with caplog.at_level(logging.WARNING, "mechanik"):
+        for _ in range(2):
+            made = kernel_shapes(placed, "arm", "auto")
+    assert all(isinstance(one.shape, Capsule | Sphere) for one in made)
+    (said,) = caplog.messages
+    assert "fitted capsules" in said
+    assert "mechanik[collision]" in said
+    with pytest.raises(MissingExtra, match=r"mechanik\[collision\]"):
+        kernel_shapes(placed, "arm", "exact")
+
+
+@pytest.mark.parametrize("how", ["exact", "fitted"])
+def test_a_collider_takes_the_meshes_of_links_and_of_obstacles(tmp_path: Path, how: Any) -> None:
+    cube = mesh(tmp_path / "cube.obj")
+    robot = Builder("robot")
+    robot.prismatic("slide", "base", "arm", axis="x", limits=(-9, 9))
+    robot.link("arm", collisions=[PlacedShape(cube)])
+    obstacles = [Obstacle(cube, (3, 0, 0), name="cube"), Obstacle(Box((1, 1, 1)), (-3, 0.5, 0.5), name="box")]
+    collider = Collider(robot.build(), obstacles, meshes=how)
+    if how == "exact":
+        assert collider.distance([0.5]) == pytest.approx(1.5)
+        assert collider.distance([-1.0]) == pytest.approx(1.5)
+    assert collider.distance([0.5]) <= 1.5 + 1e-9
+    assert not collider.is_free([2.5])
+    assert collider.clashes([2.5])[0].b == "cube"
