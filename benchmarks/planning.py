@@ -1,12 +1,12 @@
 """Paths around obstacles, beside OMPL's own defaults: python benchmarks/planning.py [--quick] [--problems N]
 
-A Panda that bumps with capsules, in three scenes: from one board of a shelf to another, through a window in a wall, and in
-the cage of 50 obstacles of `cage.py`. Starts and goals are free configurations, in the first two with the hand on either
-board, and before and behind the window. Each problem is given to `mk.plan`, and to OMPL as its tutorial has it:
-SimpleSetup, RRTConnect, motions looked at every 1 % of the space, then simplified; Pinocchio and coal are its checker, in
-one compiled call for each configuration. Both have the same shapes, pairs, limits and seconds, and are timed by the
-processor's time, since a busy machine cuts both to pieces. All paths are then looked at every 0.005 rad with coal. One of
-ours that bumps, or a path of two arms with a box that lets go of it, fails the run.
+A Panda that bumps with capsules, in three scenes: from one board of a shelf to another, through a window in a wall, and
+in the cage of 50 obstacles of `cage.py`. Starts and goals are free configurations, in the first two with the hand on
+either board, and before and behind the window. Each problem is given to `mk.plan`, and to OMPL as its tutorial has it:
+SimpleSetup, RRTConnect, motions looked at every 1 % of the space, then simplified; Pinocchio and coal are its checker,
+in one compiled call for each configuration. Both have the same shapes, pairs, limits and seconds, and are timed by the
+processor's time, since a busy machine cuts both to pieces. All paths are then looked at every 0.005 rad with coal. One
+of ours that bumps, or a path of two arms with a box that lets go of it, fails the run.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -20,6 +20,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
@@ -150,9 +151,7 @@ def by_ompl(arm: mk.Mechanism, is_free: Callable[[np.ndarray], bool]) -> Callabl
 
 def dense(q: np.ndarray) -> np.ndarray:
     """The straight ways between knots, every 0.005 rad."""
-    parts = [
-        a + np.linspace(0.0, 1.0, 2 + int(np.abs(b - a).max() / DENSE))[:, None] * (b - a) for a, b in zip(q, q[1:])
-    ]
+    parts = [a + np.linspace(0.0, 1.0, 2 + int(np.abs(b - a).max() / DENSE))[:, None] * (b - a) for a, b in pairwise(q)]
     return np.concatenate([q[:1], *parts])
 
 
@@ -171,12 +170,12 @@ def race(problems: int) -> bool:
         def is_free(q, model=model, data=data, shapes=shapes, about=about, pin=pin) -> bool:
             return not pin.computeCollisions(model, data, shapes, about, q, True)
 
-        straight = sum(all(map(is_free, dense(np.array(ends)))) for ends in zip(starts, goals))
+        straight = sum(all(map(is_free, dense(np.array(ends)))) for ends in zip(starts, goals, strict=True))
         print(f"{name}: {collider}; the straight way is free in {straight} of {problems}")
         theirs = by_ompl(arm, is_free)
         by_mechanik(arm, collider, starts[0], goals[0])  # kernels are loaded before the clock runs
-        ours = [by_mechanik(arm, collider, *ends) for ends in zip(starts, goals)]
-        peers = [theirs(*ends) for ends in zip(starts, goals)]
+        ours = [by_mechanik(arm, collider, *ends) for ends in zip(starts, goals, strict=True)]
+        peers = [theirs(*ends) for ends in zip(starts, goals, strict=True)]
         both = [k for k in range(problems) if ours[k].q is not None and peers[k].q is not None]
         medians = []
         for label, answers in (("mk.plan", ours), ("OMPL, Pinocchio, coal", peers)):
@@ -187,8 +186,8 @@ def race(problems: int) -> bool:
             far = np.mean([length(answers[k].q) for k in both]) if both else np.nan
             print(
                 f"  {label:<22} {len(solved):>3} of {problems} solved, {bump} of them bump; ms: median "
-                f"{1e3 * np.median(seconds):.1f}, mean {1e3 * seconds.mean():.1f}, 95 % {1e3 * np.quantile(seconds, 0.95):.0f}"
-                f"; {far:.2f} rad long, where both found one"
+                f"{1e3 * np.median(seconds):.1f}, mean {1e3 * seconds.mean():.1f}, "
+                f"95 % {1e3 * np.quantile(seconds, 0.95):.0f}; {far:.2f} rad long, where both found one"
             )
             fine &= bump == 0 or answers is peers
         print(f"  median time of OMPL's by ours: {medians[1] / medians[0]:.1f}")

@@ -1,4 +1,4 @@
-"""Batches with things in the way: each row as by itself, none that bumps a success, and obstacles part of what is asked."""
+"""Batches with things in the way: each row as by itself, none that bumps a success, obstacles part of what is asked."""
 
 from __future__ import annotations
 

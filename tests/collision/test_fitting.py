@@ -71,16 +71,16 @@ def test_a_small_capsule_holds_all_points_and_is_no_larger_than_the_ball(points:
 
 
 @LAW
-@given(st.floats(0.01, 1), st.floats(0, 3), st.integers(0, 10**6))
-def test_a_capsule_is_found_again_from_points_on_it(radius: float, length: float, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@given(st.floats(0.01, 1), st.floats(0.5, 20), st.integers(0, 10**6))
+def test_a_capsule_that_is_no_ball_is_found_again_from_points_on_it(radius: float, slim: float, seed: int) -> None:
+    rng, length = np.random.default_rng(seed), slim * radius
     way, at = rng.normal(size=3), rng.normal(size=3)
     way /= np.linalg.norm(way)
     out = rng.normal(size=(300, 3))
     out /= np.linalg.norm(out, axis=1)[:, None]
     points = at + length * np.where(out @ way > 0, 0.5, -0.5)[:, None] * way + radius * out
     true = np.pi * radius**2 * (length + 4 / 3 * radius)
-    assert small_capsule(points).volume <= 1.03 * true
+    assert small_capsule(points).volume <= 1.001 * true
 
 
 # ---- cutting ----------------------------------------------------------------------------------

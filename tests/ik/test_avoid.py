@@ -11,15 +11,20 @@ from hypothesis import strategies as st
 import mechanik as mk
 from mechanik.collision import Collider
 from mechanik.errors import (
-    LimitsError, NotFinite, NotSolved, ObjectiveError, Refused, StructureError, UnknownName, WrongKind,
-)  # fmt: skip
+    LimitsError,
+    NotFinite,
+    NotSolved,
+    ObjectiveError,
+    Refused,
+    StructureError,
+    UnknownName,
+    WrongKind,
+)
 from mechanik.solvers.status import Status
 
 PANDA, AMONG = panda_among()
 HAND = "panda_link8"
-SOLVERS = {
-    one: mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG, clearance=one) for one in (0.0, 0.01, 0.03)
-}
+SOLVERS = {one: mk.Solver(PANDA, mk.PoseGoal(HAND, np.eye(4)), avoid=AMONG, clearance=one) for one in (0.0, 0.01, 0.03)}
 SOLVER = SOLVERS[0.0]
 ARM = planar_arm()
 BALL = Collider(ARM, ["self", ball(0.6, 0.2)])

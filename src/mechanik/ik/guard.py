@@ -217,7 +217,7 @@ class Guard:
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _comes_along(self, q0: ArrayLike | None, q: Array) -> bool:
-        """Whether the straight way from q0 to q is free; if q0 is not, whether nothing is deeper on the way than there."""
+        """Whether the straight way from q0 to q is free; if q0 is not, whether nothing on it is deeper than there."""
         mechanism, keeping = self._solver.mechanism, self.keeping
         start = np.array(mechanism.q if q0 is None else mechanism._one(q0))
         v = mechanism.space.difference(start, q)

@@ -45,7 +45,9 @@ class Live:
         q0: (nq,) where it stands at first; where the mechanism stands if not given.
         budget: seconds for a tick. Solves that were far quicker are not timed, so one may take longer now and then.
         on_state: the first callback.
-        lock, limits, rest, options: as for `Solver`; `restarts` is 0 unless given, so that nothing leaps.
+        lock, limits, rest, options: as for `Solver`; `restarts` is 0 unless given, so that nothing leaps. So are `avoid`
+            and `clearance`: it slides along what is in the way. When an obstacle of its `Collider` was moved, `aim()`
+            makes it look again.
     """
 
     def __init__(

@@ -45,7 +45,11 @@ class Box:
     size: Vector3
 
     def __post_init__(self) -> None:
-        _check_lengths(self, *self.size)
+        if np.shape(self.size) != (3,):
+            raise ShapeError(f"Box: size is three edge lengths, x, y and z, not {self.size!r}")
+        x, y, z = self.size
+        _check_lengths(self, x, y, z)
+        object.__setattr__(self, "size", (float(x), float(y), float(z)))  # a list or an array would not do as a value
 
 
 @dataclass(frozen=True, slots=True)

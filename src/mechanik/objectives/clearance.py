@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -51,8 +51,9 @@ class Clearance(Objective):
         forbid: Iterable[tuple[str, str]] = (),
         **wish: Unpack[Wish],
     ) -> None:
-        usual: Wish = {"level": 0, "tolerance": TOUCHING, "angle_tolerance": TOUCHING}
-        Objective.__init__(self, **{**usual, **wish})
+        asked: Wish = {"level": 0, "tolerance": TOUCHING, "angle_tolerance": TOUCHING}
+        asked.update(wish)
+        Objective.__init__(self, **asked)
         from mechanik.collision import Collider
 
         rules = tuple(allow), tuple(forbid)
@@ -74,7 +75,7 @@ class Clearance(Objective):
             if self.avoid.mechanism is not mechanism:
                 raise StructureError(f"{self._called}: its Collider watches over another mechanism")
             return self.avoid
-        avoid, allow, forbid = self.avoid  # type: ignore[misc]
+        avoid, allow, forbid = cast("tuple[Any, Any, Any]", self.avoid)
         made = self._made
         if not made or made[-1].mechanism is not mechanism:
             made[:] = [Collider(mechanism, avoid, allow=allow, forbid=forbid)]
@@ -108,5 +109,7 @@ class Rows:
 
 
 def _listed(avoid: object) -> tuple[object, ...]:
-    """One thing to avoid, or several, as a tuple."""
-    return tuple(avoid) if isinstance(avoid, Iterable) and not isinstance(avoid, str) else (avoid,)
+    """One thing to avoid, or several, as a tuple, so that an iterator can be asked again."""
+    if isinstance(avoid, str) or not isinstance(avoid, Iterable):
+        return (avoid,)
+    return tuple(cast("Iterable[object]", avoid))

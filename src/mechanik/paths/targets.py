@@ -126,7 +126,7 @@ def between(a: Any, b: Any, share: float) -> Any:
 
 def is_count(s: int | ArrayLike | None) -> TypeGuard[int]:
     """Whether s is a number of knots, and not their values."""
-    return isinstance(s, int) and not isinstance(s, bool)
+    return isinstance(s, int | np.integer) and not isinstance(s, bool)
 
 
 def _parameters(s: int | ArrayLike | None) -> Array:
@@ -136,7 +136,10 @@ def _parameters(s: int | ArrayLike | None) -> Array:
         if s < 2:
             raise ShapeError(f"a path has 2 knots or more, not {s}")
         return np.linspace(0.0, 1.0, s)
-    values = np.asarray(s, dtype=np.float64)
+    try:
+        values = np.asarray(s, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"s is a number of knots, or their values (N,), not {s!r}") from None
     if values.ndim != 1 or len(values) < 2:
         raise ShapeError(f"s is a number of knots, or their values (N,), 2 or more, not of shape {values.shape}")
     return as_parameters(values, len(values))

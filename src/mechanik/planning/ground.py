@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -9,17 +10,24 @@ import numpy as np
 from mechanik.assembly.loops import Loops
 from mechanik.collision import Collider
 from mechanik.mechanism import Mechanism
+from mechanik.mechanism.door import read_only
 from mechanik.planning.retraction import Flags, Retraction
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 
-COARSE = 0.04
+COARSE = 0.06
 """Rad, and half as many m: how far apart places are looked at while a path is searched for. What is found is looked at
 more closely."""
 STRAY = 2.0
 """A step along loops may become that many times longer by shutting them; else it has gone elsewhere."""
 FIRST = 8
 """Places of a way that are looked at before all others."""
+
+
+@lru_cache(maxsize=512)
+def _shares(count: int) -> Array:
+    """(count, 1) evenly from above 0 to 1."""
+    return read_only(np.arange(1.0, count + 1.0)[:, None] / count)
 
 
 class Ground:
@@ -103,8 +111,7 @@ class Ground:
         v = self.difference(a, b)
         count = max(1, int(np.ceil(float(np.abs(v / self.unit).max(initial=0.0)) / step)))
         if not self.has_loops:
-            shares = np.linspace(0.0, 1.0, count + 1)[:, None]
-            found = self.integrate(a, shares * v)
+            found = np.concatenate([a[None], self.integrate(a, _shares(count) * v)])
             found[-1] = b
             if self.loops.bands and not all(self.is_inside(one) for one in found):
                 return None
@@ -127,6 +134,18 @@ class Ground:
         """The same where it is free all along; None where it is not. The ends are taken to be."""
         q = self.way(a, b, step)
         return q if q is not None and self.is_free_along(q) else None
+
+    def is_free_motion(self, a: Array, b: Array) -> bool:
+        """Whether all of the straight way from a to b (nq,) is free, b as well; where there are no loops or balls."""
+        if self.collider is None:
+            return True
+        v = b - a
+        count = int(float(np.abs(v / self.unit).max(initial=0.0)) / self.step) + 1
+        q = a + _shares(count) * v
+        every = count // FIRST
+        if every > 2 and not self.are_free(q[::-1][::every]).all():
+            return False
+        return bool(self.are_free(q).all())
 
     def is_free_along(self, q: Array) -> bool:
         """Whether all of a way (N, nq) is free; a few places that lie far apart come first."""

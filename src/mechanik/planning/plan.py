@@ -53,7 +53,7 @@ def plan(
 
     The straight way is taken where it is free. What is found is made shorter, its corners round, and looked at closely
     at last: every 0.01 rad or 5 mm, and for mechanisms without loops between these places as well (`is_certain`). Knots
-    are so close that the curve which `mk.retime` lays through them is free, too.
+    are so close that the curve which `mk.retime` lays through them is free, too, as far as that can be had.
 
     Args:
         start: (nq,), or a solution; None: where the mechanism stands. It is not moved.
@@ -116,7 +116,7 @@ def _search(
     for _ in range(FINER):
         # what goes on for as long as it may leaves some time for the rest
         trees_until = until - LAST * (until - time.perf_counter()) if "star" in by else until
-        q = find_by_trees(ground, start, goals, by, trees_until, int(rng.integers(1, 2**31)))
+        q = find_by_trees(ground, start, goals, by, trees_until, rng)
         if q is None:
             break
         searched = ground.step

@@ -48,10 +48,15 @@ def shortcut(ground: Ground, q: Array, rng: np.random.Generator, until: float) -
             continue
         if not ground.are_free(np.array([a, b])).all():
             continue
-        way = ground.free_way(a, b)
-        if way is None:
-            continue
-        new = way if ground.has_loops else way[[0, -1]]
+        if ground.is_flat:
+            if not ground.is_free_motion(a, b):
+                continue
+            new = np.array([a, b])
+        else:
+            way = ground.free_way(a, b)
+            if way is None:
+                continue
+            new = way if ground.has_loops else way[[0, -1]]
         if ground.has_loops and _length(ground, new) > 0.999 * (high - low):
             continue
         q = np.concatenate([q[: i + 1], new, q[j + 1 :]])

@@ -33,12 +33,14 @@ CREEPING = 0.3
 ON_LOOPS = ("RRTConnect", "RRT")
 
 
-def find_by_trees(ground: Ground, start: Array, goals: Array, planner: str, until: float, seed: int) -> Array | None:
+def find_by_trees(
+    ground: Ground, start: Array, goals: Array, planner: str, until: float, rng: np.random.Generator
+) -> Array | None:
     """Configurations (N, nq) from the start to one of the goals, with free ways between them; None: not in this time.
 
     Args:
         until: by `time.perf_counter`.
-        seed: of OMPL's generators, which are global: where several threads plan at once, they share it.
+        rng: seeds OMPL's generators, which are global: where several threads plan at once, they share them.
     """
     known = PLANNERS if ground.is_flat else ON_LOOPS
     if planner not in known:
@@ -46,7 +48,7 @@ def find_by_trees(ground: Ground, start: Array, goals: Array, planner: str, unti
     base, geometric, util = _ompl()
     moving = _moving(ground)
     with _quietly(util):
-        util.RNG.setSeed(seed)
+        util.RNG.setSeed(int(rng.integers(1, 2**31)))
         lower, upper = _bounds(ground, np.vstack([start, goals]), moving)
         ambient = base.RealVectorStateSpace(len(moving))
         bounds = base.RealVectorBounds(len(moving))
@@ -81,9 +83,14 @@ def find_by_trees(ground: Ground, start: Array, goals: Array, planner: str, unti
 def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
     numbers = range(len(moving))
 
+    everything = len(moving) == len(start)
+
     def full(state: Any) -> Array:
+        x = [state[i] for i in numbers]
+        if everything:
+            return np.array(x)
         q = start.copy()
-        q[moving] = [state[i] for i in numbers]
+        q[moving] = x
         return q
 
     def is_free(state: Any) -> bool:
@@ -91,7 +98,7 @@ def _flat(base: Any, ground: Ground, ambient: Any, start: Array, moving: Indices
 
     class Motions(base.MotionValidator):
         def checkMotion(self, a: Any, b: Any) -> bool:
-            return ground.free_way(full(a), full(b)) is not None and is_free(b)
+            return ground.is_free_motion(full(a), full(b))
 
     info = base.SpaceInformation(ambient)
     info.setStateValidityChecker(is_free)

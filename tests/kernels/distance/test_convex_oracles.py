@@ -1,4 +1,4 @@
-"""Gaps of cylinders and hulls beside coal's and MuJoCo's; where they differ, support functions refute one of the two."""
+"""Gaps of cylinders and hulls beside coal's and MuJoCo's; where they differ, support functions refute the others."""
 
 from __future__ import annotations
 

@@ -58,8 +58,6 @@ def walk(a, U, b, V, T, W, beyond, x, y, z):
         left, x, y, z = nearest_part(W, n + 1, near)
         if left == INSIDE:
             return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        if left == 0:
-            break
         before, near = near, x * x + y * y + z * z
         n, vx, vy, vz = left, x, y, z
         idle = 0 if near < before else idle + 1

@@ -182,10 +182,9 @@ def shortest_way_out(a, U, b, V, T):
     if ex * (fy * gz - fz * gy) + ey * (fz * gx - fx * gz) + ez * (fx * gy - fy * gx) > 0.0:
         i, j = 2, 1  # corner 3 shall be below the first face
     E[0, 0], E[0, 1], E[1, 0], E[1, 1], E[2, 0], E[2, 1], E[3, 0], E[3, 1] = i, 0, j, i, 0, j, 0, i
-    faces = 0
     for f in range(4):
-        put_face(C, F, N, faces, E[f, 0], E[f, 1], 3 if f < 3 else j, size)
-        faces += 1
+        put_face(C, F, N, f, E[f, 0], E[f, 1], 3 if f < 3 else j, size)
+        faces = f + 1
     for n in range(4, CORNERS):
         f = 0
         for g in range(1, faces):

@@ -2,7 +2,7 @@
 
 A simplex is the first n rows of W (4, 7): a difference w of two points, the point of A it comes from, and the weight of
 that corner in the nearest point. The newest corner is the last. In exact numbers the nearest point always has a share
-of the newest corner, so only such parts are tried; of those whose nearest point is inside, the nearest one counts.
+of the newest corner, so such parts are tried first; of those whose nearest point is inside, the nearest one counts.
 That is slower than walking the Voronoi regions, and does not care for flat simplices: a part that is too flat to
 have a nearest point of its own has edges that do.
 """
@@ -16,13 +16,15 @@ from mechanik.kernels.compiler import helper, part
 INSIDE = 5
 FLAT = 1e-13
 """Tetrahedra thinner than this share of their size hold nothing."""
-SLACK = 1e-15
-"""A far corner may turn the nearest point a little and bring it no nearer that could be seen in its length."""
+SLACK = 1e-13
+"""Squared distances that differ by less than this share are alike."""
 
 
 @helper
-def on_segment(px, py, pz, ex, ey, ez):
-    """The nearest point of a segment from p to p + e: the share of its far end, the squared distance; inf at an end."""
+def on_segment(W, i, k):
+    """The nearest point between two corners: the share of the first, and the squared distance; inf at an end."""
+    px, py, pz = W[k, 0], W[k, 1], W[k, 2]
+    ex, ey, ez = W[i, 0] - px, W[i, 1] - py, W[i, 2] - pz
     length = ex * ex + ey * ey + ez * ez
     along = -(px * ex + py * ey + pz * ez)
     if not 0.0 < along < length:
@@ -94,18 +96,16 @@ def nearest_part(W, n, before):
     """Reduce a simplex to the part whose nearest point to the origin is the nearest.
 
     Args:
-        W: the simplex, n rows, 1 to 4; reduced in place.
+        W: the simplex, n rows, 2 to 4; reduced in place.
         before: the squared distance so far.
     Returns:
-        How many rows are left; 0 if all its parts are farther than before, and W is as it was; INSIDE if the
-        simplex holds the origin. The nearest point.
+        How many rows are left; INSIDE if the simplex holds the origin. The nearest point.
     """
     top = n - 1
-    px, py, pz = W[top, 0], W[top, 1], W[top, 2]
-    best = px * px + py * py + pz * pz
-    left, i, j, u, v = 1, 0, 0, 0.0, 0.0
+    best = W[top, 0] ** 2 + W[top, 1] ** 2 + W[top, 2] ** 2
+    left, i, j, u, v = 1, top, top, 0.0, 0.0
     for k in range(top):
-        share, far = on_segment(px, py, pz, W[k, 0] - px, W[k, 1] - py, W[k, 2] - pz)
+        share, far = on_segment(W, k, top)
         if far < best:
             best, left, i, u = far, 2, k, share
     for k in range(top):
@@ -115,26 +115,68 @@ def nearest_part(W, n, before):
                 best, left, i, j, u, v = far, 3, k, l, first, second
     if n == 4 and holds_origin(W):
         return INSIDE, 0.0, 0.0, 0.0
-    if not best <= before * (1.0 + SLACK):
-        return 0, 0.0, 0.0, 0.0
-    if left == 1:
-        move(W, top, 0)
-        W[0, 6] = 1.0
-        return 1, px, py, pz
-    if left == 2:
-        x, y, z = px + u * (W[i, 0] - px), py + u * (W[i, 1] - py), pz + u * (W[i, 2] - pz)
+    if best > before * (1.0 - SLACK):
+        return most_certain_part(W, n)
+    return keep(W, left, i, j, top, u, v)
+
+
+@part
+def most_certain_part(W, n):
+    """Likewise, where lengths are too much alike to tell the parts apart: a far corner turns the nearest point a
+    little, and brings it no nearer that could be seen. What counts is that no corner is nearer along it."""
+    most, left, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
+    for a in range(n):
+        bound = nearest_corner(W, n, a, a, a, 0.0, 0.0)
+        if bound > most:
+            most, left, k = bound, 1, a
+        for b in range(a):
+            share, far = on_segment(W, b, a)
+            if far < math.inf:
+                bound = nearest_corner(W, n, b, a, a, share, 0.0)
+                if bound > most:
+                    most, left, i, k, u, v = bound, 2, b, a, share, 0.0
+            for c in range(b):
+                first, second, far = on_triangle(W, c, b, a)
+                if far < math.inf:
+                    bound = nearest_corner(W, n, c, b, a, first, second)
+                    if bound > most:
+                        most, left, i, j, k, u, v = bound, 3, c, b, a, first, second
+    return keep(W, left, i, j, k, u, v)
+
+
+@helper
+def nearest_corner(W, n, i, j, k, u, v):
+    """How much farther than the point with the shares u, v, rest of three corners the nearest corner is along it."""
+    x, y, z = mixed(W, i, j, k, u, v)
+    least = math.inf
+    for c in range(n):
+        least = min(least, (W[c, 0] - x) * x + (W[c, 1] - y) * y + (W[c, 2] - z) * z)
+    return least / math.sqrt(x * x + y * y + z * z + 1e-300)
+
+
+@helper
+def mixed(W, i, j, k, u, v):
+    return (
+        W[k, 0] + u * (W[i, 0] - W[k, 0]) + v * (W[j, 0] - W[k, 0]),
+        W[k, 1] + u * (W[i, 1] - W[k, 1]) + v * (W[j, 1] - W[k, 1]),
+        W[k, 2] + u * (W[i, 2] - W[k, 2]) + v * (W[j, 2] - W[k, 2]),
+    )
+
+
+@part
+def keep(W, left, i, j, k, u, v):
+    """Keep the corners k; i and k; or i, j and k, in ascending order, with the shares u of i and v of j."""
+    x, y, z = mixed(W, i, j, k, u, v)
+    if left == 3:
         move(W, i, 0)
-        move(W, top, 1)
-        W[0, 6], W[1, 6] = u, 1.0 - u
-        return 2, x, y, z
-    x = px + u * (W[i, 0] - px) + v * (W[j, 0] - px)
-    y = py + u * (W[i, 1] - py) + v * (W[j, 1] - py)
-    z = pz + u * (W[i, 2] - pz) + v * (W[j, 2] - pz)
-    move(W, i, 0)
-    move(W, j, 1)
-    move(W, top, 2)
-    W[0, 6], W[1, 6], W[2, 6] = u, v, 1.0 - u - v
-    return 3, x, y, z
+        move(W, j, 1)
+        W[0, 6], W[1, 6] = u, v
+    elif left == 2:
+        move(W, i, 0)
+        W[0, 6] = u
+    move(W, k, left - 1)
+    W[left - 1, 6] = 1.0 - u - v
+    return left, x, y, z
 
 
 @helper

@@ -59,24 +59,24 @@ def best_of_row(M, r, n, taken, is_limited, sizes, places):
     """The largest entry of a row among the columns that may follow."""
     sizes[r], places[r] = 0.0, -1
     for v in range(n):
-        if abs(M[r, v]) > sizes[r] and taken[v] < 0 and not is_limited[v]:
+        if abs(M[r, v]) > sizes[r] and taken[v] < 0 and is_limited[v] == 0:
             sizes[r], places[r] = abs(M[r, v]), v
 
 
 @part
-def eliminate_hard(M, K, m, n, T, row_of, column_of, taken, limited, sizes, places):
+def eliminate_hard(V, U, M, K, m, n, T, row_of, column_of, taken):
     """M becomes upper triangular in the order of its pivots, and K keeps what was done; returns how many there are.
 
     Args:
         K: (m, m), of each row how often the pivot rows were taken from it.
         row_of, column_of: written: the pivots in their order.
         taken: (n,) written: the number of the pivot in a column; -1 for those that stay free.
-        limited, sizes, places: (n,), (m,), (m,) room to work in.
+        V, U: room to work in.
     """
-    count = 0
+    count, limited, sizes, places = 0, U[U_LIMITED], V[V_SIZES], U[U_PLACES]
     for v in range(n):
         taken[v] = -1
-        limited[v] = min(T[VELOCITY, v], T[ACCELERATION, v]) < math.inf
+        limited[v] = 1 if min(T[VELOCITY, v], T[ACCELERATION, v]) < math.inf else 0
     for r in range(m):
         row_of[r] = -1
         for s in range(m):
@@ -85,7 +85,7 @@ def eliminate_hard(M, K, m, n, T, row_of, column_of, taken, limited, sizes, plac
         smallest = SMALLEST_OWN_PIVOT if allow == 0 else SMALLEST_PIVOT
         if allow == 1:
             for v in range(n):
-                limited[v] = False
+                limited[v] = 0
         for r in range(m):
             sizes[r] = -1.0
         for s in range(count):
@@ -141,7 +141,7 @@ def free_basis(M, n, count, row_of, column_of, taken, B):
 
 
 @part
-def shutting(M, K, n, count, row_of, column_of, taken, e, step):
+def shutting(M, K, n, count, row_of, column_of, e, step):
     """Add to a step what the dependent columns have to do so that rows e become zero; e is used up."""
     for s in range(count):
         for t in range(s + 1, count):

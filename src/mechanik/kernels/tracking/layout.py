@@ -29,3 +29,10 @@ EXACT = 1.0 - 1e-9
 """Of limits: what is used of them, so that rounding does not exceed them."""
 NEARLY = 1.0 - 1e-6
 """The same where loops bind columns: what follows is known after the step has been taken."""
+
+# room to work in: matrices, vectors, and vectors of integers; each is made once, and as large as any of its kind
+(W_M, W_K, W_B, W_FREE, W_ALL, W_A, W_H, W_L, W_C, W_J, W_R, W_G, W_GL, W_ROWS, W_EDGE) = range(15)
+(V_RATES, V_STRAIGHT, V_BENT, V_OFF, V_CHANGE, V_E, V_PAST, V_RATE, V_LOW, V_HIGH, V_Y, V_GOAL, V_AHEAD, V_U, V_RATIO,
+ V_TURNED, V_WAY, V_LINE, V_SIZES) = range(19)  # fmt: skip
+(U_ROW, U_COLUMN, U_TAKEN, U_PLACES, U_HELD, U_LIMITED) = range(6)
+MATRICES, VECTORS, INTEGERS = 15, 19, 6

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mechanik.kernels.compiler import part
 from mechanik.kernels.tracking.layout import *
 from mechanik.kernels.tracking.quadratic import factor, solve_factored
@@ -15,7 +13,7 @@ RANK = 1e-8
 
 
 @part
-def damping_near(A, m, d, O):
+def damping_near(W, V, A, m, d, O):
     """Damping squared: none where the level can move its rows well in all directions, DAMPING where it cannot in one.
 
     How well is the harmonic mean of the squares of the singular values, over their number: smooth, and never more
@@ -24,7 +22,7 @@ def damping_near(A, m, d, O):
     k = min(m, d)
     if k == 0:
         return 0.0
-    G, L = np.empty((k, k)), np.zeros((k, k))
+    G, L = W[W_G], W[W_GL]
     for i in range(k):
         for j in range(i + 1):
             total = 1e-12 if i == j else 0.0
@@ -37,7 +35,7 @@ def damping_near(A, m, d, O):
             G[i, j] = total
     if not factor(G, L, k):
         return O[DAMPING] * O[DAMPING]
-    spread, line = 0.0, np.empty(k)
+    spread, line = 0.0, V[V_LINE]
     for c in range(k):  # the columns of the inverse of L, squared, make up the trace of that of G
         for i in range(c, k):
             total = 1.0 if i == c else 0.0
@@ -93,41 +91,40 @@ def left_over(A, rate, edge, m, d, y):
 
 
 @part
-def cut_down(A, B, edge, m, n, d):
+def cut_down(W, V, A, B, edge, m, n, d):
     """B, turned so that its first columns move the rows and the others do not; these are kept. Returns how many."""
-    W, sizes = np.empty((m, d)), np.empty(m)
+    X, u = W[W_ROWS], V[V_LINE]
     largest = 0.0
     for r in range(m):
-        sizes[r] = 0.0
+        size = 0.0
         for j in range(d):
-            W[r, j] = A[r, j] * edge[r, 2]
-            sizes[r] += W[r, j] * W[r, j]
-        largest = max(largest, sizes[r])
+            X[r, j] = A[r, j] * edge[r, 2]
+            size += X[r, j] * X[r, j]
+        largest = max(largest, size)
     rank = 0
     while rank < min(m, d):
         p, best = -1, RANK * RANK * largest
         for r in range(m):
             total = 0.0
             for j in range(rank, d):
-                total += W[r, j] * W[r, j]
+                total += X[r, j] * X[r, j]
             if total > best:
                 p, best = r, total
         if p < 0:
             break
         # a reflection takes the rest of row p onto one axis
         size = math.sqrt(best)
-        head = W[p, rank] + math.copysign(size, W[p, rank])
-        square = best - W[p, rank] * W[p, rank] + head * head
-        u = np.zeros(d)
+        head = X[p, rank] + math.copysign(size, X[p, rank])
+        square = best - X[p, rank] * X[p, rank] + head * head
         u[rank] = head
         for j in range(rank + 1, d):
-            u[j] = W[p, j]
+            u[j] = X[p, j]
         for r in range(m):
-            reflect(W, r, u, rank, d, square)
+            reflect(X, r, u, rank, d, square)
         for v in range(n):
             reflect(B, v, u, rank, d, square)
         for j in range(rank, d):
-            W[p, j] = 0.0
+            X[p, j] = 0.0
         rank += 1
     for v in range(n):
         for j in range(d - rank):

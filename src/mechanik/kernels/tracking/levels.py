@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mechanik.kernels.compiler import part
 from mechanik.kernels.problem import *
 from mechanik.kernels.tracking.brake import largest_velocity
@@ -96,15 +94,15 @@ def share_of_speed(T, O, B, y, n, d, gain):
 
 @part
 def has_leapt(T, O, B, y, n, d, ahead, stage):
-    """Whether the targets' motion, as velocities of columns, is more than the columns can do."""
-    leapt = False
+    """1 if the targets' motion, as velocities of columns, is more than the columns can do; which is kept in `ahead`."""
+    leapt = 0.0
     for v in range(n):
         rate = 0.0
         for j in range(d):
             rate += B[v, j] * y[j]
         change = abs(rate - ahead[stage, v])
         if abs(rate) > T[VELOCITY, v] or change > LEAP * T[ACCELERATION, v] * O[DT]:
-            leapt = True
+            leapt = 1.0
         ahead[stage, v] = rate
     return leapt
 
@@ -135,20 +133,19 @@ def bound_by(C, low, high, B, more, edges, base, T, n, d, k):
 
 
 @part
-def serve_levels(I, F, T, O, gains, before, ahead, B, d, is_orthonormal, more, edges, k, base, n):
+def serve_levels(I, F, T, O, W, V, U, gains, before, ahead, again, B, d, is_orthonormal, more, edges, k, base, n):
     """The velocities that serve all levels, into `base`; False if there are none between the bounds.
 
     Args:
+        W, V, U: room to work in.
+        again: whether this step was sought before.
         B: (n, n), of which the first d columns are free; used up.
         more, edges: (.., n) and (.., 2): k further rows with bounds of their rates, and room for the rows in bands.
         base: (n,) velocities that there are besides those of B.
     """
-    widest = max(I[N_ROWS], 1)
-    A0, A, e, past = np.empty((widest, n)), np.empty((widest, n)), np.empty(widest), np.empty(widest)
-    edge, rate = np.zeros((widest, 3)), np.empty(widest)
-    H, L = np.empty((n, n)), np.zeros((n, n))
-    C, low, high = np.empty((n + len(edges), n)), np.empty(n + len(edges)), np.empty(n + len(edges))
-    y, y_goal, y_ahead = np.zeros(n), np.zeros(n), np.zeros(n)
+    A0, A, H, L, C, edge = W[W_ALL], W[W_A], W[W_H], W[W_L], W[W_C], W[W_EDGE]
+    e, past, rate, low, high = V[V_E], V[V_PAST], V[V_RATE], V[V_LOW], V[V_HIGH]
+    y, y_goal, y_ahead = V[V_Y], V[V_GOAL], V[V_AHEAD]
     stages = I[N_STAGES]
     nearing = min(1.0 / O[DT], O[NEARING])
     for stage in range(1, max(stages, 2)):
@@ -169,7 +166,7 @@ def serve_levels(I, F, T, O, gains, before, ahead, B, d, is_orthonormal, more, e
                     for v in range(n):
                         total += A0[r, v] * B[v, j]
                 A[r, j] = total
-        damping = damping_near(A, m, d, O) + LEAST_DAMPING
+        damping = damping_near(W, V, A, m, d, O) + LEAST_DAMPING
         bound_by(C, low, high, B, more, edges, base, T, n, d, k)
         leapt = True
         for change in range(CHANGES if banded > 0 else 1):
@@ -180,8 +177,9 @@ def serve_levels(I, F, T, O, gains, before, ahead, B, d, is_orthonormal, more, e
                 for r in range(m):
                     rate[r] = (past[r] - e[r]) / O[DT]
                 answer(A, L, rate, edge, m, d, y_ahead)
-                if change == 0:
-                    leapt = has_leapt(T, O, B, y_ahead, n, d, ahead, stage)
+                if change == 0 and not again:
+                    ahead[stage, n] = has_leapt(T, O, B, y_ahead, n, d, ahead, stage)
+                leapt = ahead[stage, n] != 0.0
             for r in range(m):
                 rate[r] = -gains[first + r] * (e[r] if leapt else past[r])
             answer(A, L, rate, edge, m, d, y_goal)
@@ -199,7 +197,7 @@ def serve_levels(I, F, T, O, gains, before, ahead, B, d, is_orthonormal, more, e
                 y[j] += share * y_goal[j]
                 if not leapt:
                     y[j] += y_ahead[j]
-            if not least_within(L, y, C, low, high, n + k, d):
+            if not least_within(W, V, U, L, y, C, low, high, n + k, d):
                 if stage == 1:
                     return False
                 for j in range(d):
@@ -233,5 +231,5 @@ def serve_levels(I, F, T, O, gains, before, ahead, B, d, is_orthonormal, more, e
                     edges[k, 1] = max(nearing * (edge[r, 1] - e[r]), will)
                     edge[r, 2] = 0.0
                     k += 1
-            d = cut_down(A, B, edge, m, n, d)
+            d = cut_down(W, V, A, B, edge, m, n, d)
     return True

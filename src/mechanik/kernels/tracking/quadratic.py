@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mechanik.kernels.compiler import part
+from mechanik.kernels.tracking.layout import *
 
 NOTHING = 1e-13
 """The share of a bound's normal below which nothing of it is left beside those of the bounds that hold."""
@@ -122,24 +121,24 @@ def most_violated(C, low, high, y, k, d, held, count):
 
 
 @part
-def least_within(L, y, C, low, high, k, d):
+def least_within(W, V, U, L, y, C, low, high, k, d):
     """y moves from the free minimum of a form to the least between bounds: low <= C y <= high.
 
     Args:
+        W, V, U: room to work in.
         L: the factor of the form.
         y: the free minimum; written.
         k, d: how many bounds, and how many numbers of y, there are.
     Returns:
         False if nothing lies between the bounds; then y means nothing.
     """
-    _, p, _ = most_violated(C, low, high, y, k, d, np.empty(0, np.int64), 0)
+    held, count = U[U_HELD], 0
+    _, p, _ = most_violated(C, low, high, y, k, d, held, count)
     if p < 0:
         return True
-    J, R = np.empty((d, d)), np.zeros((d, d))
+    J, R = W[W_J], W[W_R]
     invert_transposed(L, J, d)
-    u, r, w, z = np.zeros(d + 2), np.empty(d), np.empty(d), np.empty(d)
-    held = np.zeros(d + 1, np.int64)
-    count = 0
+    u, r, w, z = V[V_U], V[V_RATIO], V[V_TURNED], V[V_WAY]
     for _ in range(10 * (k + d)):
         gap, p, way = most_violated(C, low, high, y, k, d, held, count)
         if p < 0:

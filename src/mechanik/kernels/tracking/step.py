@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mechanik.kernels.bounded_step import advance
 from mechanik.kernels.compiler import kernel, part
 from mechanik.kernels.problem import *
@@ -50,10 +48,9 @@ def bound_bands(I, F, O, more, edges, k, n):
 
 
 @part
-def brake(T, O, B, d, more, edges, k, base, n):
+def brake(T, O, W, V, U, B, d, more, edges, k, base, n):
     """Velocities as near to the last ones as limits of position and velocity allow; those of acceleration give way."""
-    H, L, y = np.empty((n, n)), np.zeros((n, n)), np.zeros(n)
-    C, low, high = np.empty((n + len(edges), n)), np.empty(n + len(edges)), np.empty(n + len(edges))
+    H, L, C, y, low, high = W[W_H], W[W_L], W[W_C], V[V_Y], V[V_LOW], V[V_HIGH]
     for v in range(n):
         T[LOW, v], T[HIGH, v], base[v] = T[LOW_HARD, v], T[HIGH_HARD, v], 0.0
     for i in range(k):
@@ -61,6 +58,7 @@ def brake(T, O, B, d, more, edges, k, base, n):
     bound_by(C, low, high, B, more, edges, base, T, n, d, k)
     slower = max(0.0, 1.0 - O[DT] * O[NEARING]) if O[NEARING] < math.inf else 1.0
     for i in range(d):
+        y[i] = 0.0
         for j in range(i + 1):
             H[i, j] = 0.0
     for v in range(n):
@@ -73,7 +71,7 @@ def brake(T, O, B, d, more, edges, k, base, n):
     if not factor(H, L, d):
         return False
     solve_factored(L, y, d)
-    if not least_within(L, y, C, low, high, n + k, d):
+    if not least_within(W, V, U, L, y, C, low, high, n + k, d):
         return False
     for v in range(n):
         for j in range(d):
@@ -96,6 +94,31 @@ def within(T, O, rates, taken, n):
 
 
 @part
+def is_gentle(T, O, n):
+    """Whether velocities that were only to brake have kept accelerations within their limits after all."""
+    most = 0.0
+    for v in range(n):
+        most = max(most, abs(T[RATE, v] - T[START, v]) / T[ACCELERATION, v])
+    return most <= O[DT]
+
+
+@part
+def settle(I, F, T, O, x, out, rates, bent, n, done):
+    """x is where the step has led, or where it was if it came to nothing."""
+    for v in range(n):
+        if done == STOPPED:
+            rates[v], bent[v] = 0.0, 0.0
+        T[RATE, v], T[CURVE, v] = rates[v], bent[v]
+    if done != STOPPED:
+        for i in range(I[N_X]):
+            F[x + i] = F[out + i]
+    for v in range(n):
+        at = I[I[AT_COLUMN_X] + v]
+        if at >= 0:  # by rounding; loops do not feel it
+            F[x + at] = min(max(F[x + at], T[LOWER, v]), T[UPPER, v])
+
+
+@part
 def lead(I, F, O, x, out, rates, n):
     """out = x, moved by velocities for one step of time."""
     step = I[AT_STEP]
@@ -105,115 +128,89 @@ def lead(I, F, O, x, out, rates, n):
 
 
 @part
-def shut(I, F, O, M, K, m, count, row_of, column_of, taken, x, out, rates, n, e):
+def shut(I, F, O, W, V, U, m, count, x, out, rates, n):
     """Let the dependent columns shut what a step opens; returns how far rows are from zero in the end."""
-    hard = I[I[AT_STAGES] + SOFT]
-    change, off = np.empty(n), math.inf
+    change, e, off = V[V_CHANGE], V[V_OFF], math.inf
     for _ in range(LOOKS):
         lead(I, F, O, x, out, rates, n)
         if m == 0:
             return 0.0
-        evaluate(I, F, out, I[ZERO], hard)
+        evaluate(I, F, out, I[ZERO], I[I[AT_STAGES] + SOFT])
         last, off = off, read_hard(I, F, I[ZERO], e)
         if off < O[SHUT] or not off < 0.5 * last:
             break
         for v in range(n):
             change[v] = 0.0
-        shutting(M, K, n, count, row_of, column_of, taken, e, change)
+        shutting(W[W_M], W[W_K], n, count, U[U_ROW], U[U_COLUMN], e, change)
         for v in range(n):
             rates[v] += change[v] / O[DT]
     return off
 
 
-@part
-def move(I, F, T, O, gains, before, ahead, more, edges, k, x, out, n):
-    """Velocities, and x moved by them into `out` with all loops shut."""
-    height = I[N_ROWS]
-    M, K, B, B0 = np.empty((height, n)), np.empty((height, height)), np.empty((n, n)), np.empty((n, n))
-    row_of, column_of, taken = np.empty(height, np.int64), np.empty(height, np.int64), np.empty(n, np.int64)
-    limited, sizes, places, e = np.empty(n, np.bool_), np.empty(height), np.empty(height, np.int64), np.empty(height)
-    m = gather_hard(I, F, M, n)
-    count = eliminate_hard(M, K, m, n, T, row_of, column_of, taken, limited, sizes, places)
-    d = free_basis(M, n, count, row_of, column_of, taken, B0)
-    rates, straight = np.empty(n), np.empty(n)
-    done, bent, off = STOPPED, np.empty(n), math.inf
-    for v in range(n):
-        bent[v] = T[CURVE, v] if taken[v] >= 0 else 0.0
-    enough = max(1e3 * O[SHUT], 1e-9)
-    for attempt in range(2 * PASSES):
-        braking = attempt >= PASSES
-        for v in range(n):
-            rates[v] = 0.0 if braking else bent[v]
-            for j in range(d):
-                B[v, j] = B0[v, j]
-        if braking:
-            found = brake(T, O, B, d, more, edges, k, rates, n)
-        else:
-            found = serve_levels(I, F, T, O, gains, before, ahead, B, d, count == 0, more, edges, k, rates, n)
-        if not found:
-            continue
-        for v in range(n):
-            straight[v] = rates[v] - (0.0 if braking else bent[v])
-        if count == 0:
-            for v in range(n):
-                rates[v] = min(max(rates[v], T[LOW, v]), T[HIGH, v])
-        off = shut(I, F, O, M, K, m, count, row_of, column_of, taken, x, out, rates, n, e)
-        for v in range(n):
-            bent[v] = rates[v] - straight[v] if taken[v] >= 0 else 0.0
-        if off < enough and within(T, O, rates, taken, n):
-            done = BRAKED if braking else MOVED
-            break
-    for v in range(n):
-        T[RATE, v] = rates[v] if done != STOPPED else 0.0
-        T[CURVE, v] = bent[v] if done != STOPPED else 0.0
-        rates[v] = T[RATE, v]
-    if done == STOPPED:
-        lead(I, F, O, x, out, rates, n)
-    return done
-
-
 @kernel(
-    "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, i8[::1], b1, b1)"
+    "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1],"
+    "f8[:,::1], f8[:,::1], i8, i8[::1], b1, b1)"
 )
-def step(I, F, T, O, gains, before, ahead, more, edges, given, active, looks, ends):
+def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, looks, ends):
     """Move x, the table `trial`, by one step of time; returns what it came to.
 
     Args:
         T, O: the columns and the options, as `layout.py` has them.
+        W, V, U: room to work in.
         gains: (rows,) 1/s.
         before: (rows,) what the rows were with the last targets; written.
-        ahead: (stages, columns) the targets' last motion; written.
+        ahead: (stages, columns + 1) the targets' last motion, and whether it was a leap; written.
         more, edges: (.., columns), (.., 2) further rows with bounds of their rates, of which `given` are there, and
-            room for those in bands.
+            room for those in bands. If `given` is negative nothing moves: rows are looked at.
         active: (columns,) written: what holds each column back.
         looks: whether rows have to be evaluated first, since targets are new.
         ends: whether rows are evaluated at the end, which functions written in Python cannot be.
     """
-    n, x, out = T.shape[1], I[AT_TRIAL], I[AT_X]
-    if looks:
+    n, x, out, done = T.shape[1], I[AT_TRIAL], I[AT_X], STOPPED
+    if looks and given >= 0:
         evaluate(I, F, x, 1, I[N_BLOCKS])
-    k = bound_bands(I, F, O, more, edges, given, n)
-    bound_rates(I, F, T, O, x, n, k > 0)
-    for v in range(n):
-        T[START, v] = T[RATE, v]
-    done = move(I, F, T, O, gains, before, ahead, more, edges, k, x, out, n)
-    for i in range(I[N_X]):
-        F[x + i] = F[out + i]
-    for v in range(n):
-        at = I[I[AT_COLUMN_X] + v]
-        if at >= 0:  # by rounding; loops do not feel it
-            F[x + at] = min(max(F[x + at], T[LOWER, v]), T[UPPER, v])
-    held_by(T, O, n, active)
+    if given >= 0:
+        k = bound_bands(I, F, O, more, edges, given, n)
+        bound_rates(I, F, T, O, x, n, k > 0)
+        row_of, column_of, taken = U[U_ROW], U[U_COLUMN], U[U_TAKEN]
+        M, B, free = W[W_M], W[W_B], W[W_FREE]
+        m = gather_hard(I, F, M, n)
+        count = eliminate_hard(V, U, M, W[W_K], m, n, T, row_of, column_of, taken)
+        d = free_basis(M, n, count, row_of, column_of, taken, free)
+        rates, straight, bent = V[V_RATES], V[V_STRAIGHT], V[V_BENT]
+        for v in range(n):
+            T[START, v] = T[RATE, v]
+            bent[v] = T[CURVE, v] if taken[v] >= 0 else 0.0
+        for attempt in range(2 * PASSES):
+            braking = attempt >= PASSES
+            for v in range(n):
+                rates[v] = 0.0 if braking else bent[v]
+                for j in range(d):
+                    B[v, j] = free[v, j]
+            if braking:
+                found = brake(T, O, W, V, U, B, d, more, edges, k, rates, n)
+            else:
+                found = serve_levels(
+                    I, F, T, O, W, V, U, gains, before, ahead, attempt > 0, B, d, count == 0, more, edges, k, rates, n
+                )
+            if not found:
+                continue
+            for v in range(n):
+                straight[v] = rates[v] - (0.0 if braking else bent[v])
+                if count == 0:
+                    rates[v] = min(max(rates[v], T[LOW, v]), T[HIGH, v])
+            off = shut(I, F, O, W, V, U, m, count, x, out, rates, n)
+            for v in range(n):
+                bent[v] = rates[v] - straight[v] if taken[v] >= 0 else 0.0
+            if off < max(1e3 * O[SHUT], 1e-9) and within(T, O, rates, taken, n):
+                done = BRAKED if braking else MOVED
+                break
+        settle(I, F, T, O, x, out, rates, bent, n, done)
+        held_by(T, O, n, active)
+        if done == BRAKED and is_gentle(T, O, n):
+            done = MOVED
     if ends:
         evaluate(I, F, x, 1, I[N_BLOCKS])
         for r in range(I[N_ROWS]):
             before[r] = F[I[AT_ROWS] + I[N_ROWS] + r]
     return done
-
-
-@kernel("void(i8[::1], f8[::1], f8[::1])")
-def look(I, F, before):
-    """The rows where x stands, as if targets had been there all along."""
-    evaluate(I, F, I[AT_TRIAL], 1, I[N_BLOCKS])
-    for r in range(I[N_ROWS]):
-        before[r] = F[I[AT_ROWS] + I[N_ROWS] + r]

@@ -20,7 +20,7 @@ LENGTHS, AXES = [1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 4.0, 1.0, 2.0, 2.0], "zyyzyyzyyz"
 WIDTH = 1.2
 """Of the boxes, m."""
 WALL, PLACES = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
-"""Edges of the walls and where their middles are, m: one stands on the ground, one hangs above it with a gap between."""
+"""Edges of the walls and where their middles are, m: one stands on the ground, one hangs above it."""
 POSES = {
     "free": (0.785, -0.411, 1.069, 0.007, 1.756, 0.649, 0.009, -1.27, -1.803, -0.774),
     "hits itself": (0.2887, -0.7049, 1.0032, -0.2547, 2.1797, 0.9333, -0.2795, -1.4061, -2.0061, -0.3146),

@@ -60,7 +60,8 @@ class ListArm(Moving):
     title = "Arm from a list"
     about = (
         "Lengths and axes in a list are this arm: edit them in the Model panel. Move the target with the sliders or "
-        "by hand; boxes that hit each other are red. Choose the arm whose joints are counted, and go up to a hundred: it still follows."
+        "by hand; boxes that hit each other are red. Choose the arm whose joints are counted, and go up to a hundred: "
+        "it still follows."
     )
     shows_collisions = True
     starter, still = "circle", False

@@ -26,15 +26,19 @@ ROUND = 0.28
 MILLIMETRES = 1e-3
 
 
+ROCK = ConvexMesh(
+    [(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)]
+)
+
+
 def things(post: float) -> list[Obstacle]:
     """On the table and around it; post: y of the one that a slider moves, m."""
-    rock = [(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)]
     return [
         Obstacle(Box((0.7, 1.4, 0.04)), (0.6, 0.0, TOP - 0.02), name="table"),
         Obstacle(Cylinder(0.03, 0.5), (0.45, post, TOP + 0.25), name="post"),
         Obstacle(Capsule(0.03, 0.4), (0.55, -0.35, TOP + 0.23), name="rod"),
         Obstacle(Sphere(0.08), (0.75, 0.05, TOP + 0.08), name="ball"),
-        Obstacle(ConvexMesh(rock), (0.4, -0.1, TOP), name="rock"),
+        Obstacle(ROCK, (0.4, -0.1, TOP), name="rock"),
     ]
 
 

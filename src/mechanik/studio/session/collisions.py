@@ -63,7 +63,7 @@ def moved(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
     """Put the obstacles of a collider where these are; False, and nothing is done, if they are others."""
     wanted = {one.name: one for one in obstacles}
     known = {one.name: one for one in collider.obstacles}
-    if wanted.keys() != known.keys() or any(known[name].shape is not one.shape for name, one in wanted.items()):
+    if wanted.keys() != known.keys() or any(known[name].shape != one.shape for name, one in wanted.items()):
         return False
     for name, one in wanted.items():
         if not np.array_equal(known[name].pose.matrix, one.pose.matrix):

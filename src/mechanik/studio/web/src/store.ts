@@ -1,6 +1,7 @@
 // What the page knows: the last of every event, the last frame, what is selected, how things are drawn.
 import type {
-  Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Model, Recording, Scene, Shown, Solving, Told, Welcome, Words,
+  Clashes, Collisions, Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Model, ObstacleInfo, Obstacles,
+  Recording, Scene, Shown, Solving, Told, Welcome, Words,
 } from "./messages";
 import type { Frame } from "./wire/frame";
 import { Wire, type Listener } from "./wire/wire";
@@ -36,6 +37,9 @@ export interface Changes {
   words: Words;
   ghosts: Ghosts;
   comparison: Comparison;
+  obstacles: Obstacles;
+  collisions: Collisions;
+  clashes: Clashes | null; // null: of another model, and nothing is known of this one
   scene: Scene;
   controls: Controls;
   recording: Recording;
@@ -68,6 +72,9 @@ export class Store implements Listener {
   words: Words | null = null;
   ghosts: Ghosts | null = null;
   comparison: Comparison | null = null;
+  obstacles: ObstacleInfo[] = [];
+  collisions: Collisions | null = null;
+  clashes: Clashes | null = null;
   scene: Scene | null = null;
   recording: Recording | null = null;
   history: History | null = null;
@@ -145,7 +152,8 @@ export class Store implements Listener {
         this.model = event;
         this.frame = null;
         this.layers.clear();
-        this.ghosts = null;
+        this.ghosts = this.clashes = null;
+        this.obstacles = [];
         this.select({ kind: "none" });
         return this.emit("model", event);
       case "Freedoms":
@@ -173,6 +181,16 @@ export class Store implements Listener {
       case "Comparison":
         this.comparison = event;
         return this.emit("comparison", event);
+      case "Obstacles":
+        this.obstacles = event.obstacles;
+        return this.emit("obstacles", event);
+      case "Collisions":
+        this.collisions = event;
+        return this.emit("collisions", event);
+      case "Clashes":
+        if (event.revision !== this.model?.revision) return;
+        this.clashes = event;
+        return this.emit("clashes", event);
       case "Scene":
         this.scene = event;
         return this.emit("scene", event);

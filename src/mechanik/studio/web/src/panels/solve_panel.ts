@@ -1,4 +1,5 @@
 // Solve: by which method, whether it runs, and how far each goal and loop is.
+import { CollisionsSection } from "./collisions_section";
 import { button, choice, el, fill, section, toggle, write } from "./element";
 import { ErrorList } from "./error_list";
 import { capital } from "./format";
@@ -45,6 +46,7 @@ export class SolvePanel implements Panel {
     this.root.append(
       section("", el("div", { class: "buttons" }, this.run, this.step), this.method, this.said),
       section("Errors", this.plot.root, legend, this.errors.root),
+      new CollisionsSection(store).root,
       section("Other solutions", this.ghosts.root, this.ghostWords),
       section("Options", this.options.root),
     );

@@ -18,6 +18,7 @@ export const WORDS: Record<Status, [text: string, mood: Mood]> = {
   PAUSED: ["Paused", "quiet"],
   IDLE: ["At rest", "quiet"],
   PROBLEM: ["Cannot be solved", "bad"],
+  IN_COLLISION: ["In collision", "bad"],
 };
 
 const PLAYING: [text: string, mood: Mood] = ["Playing", "quiet"];
@@ -69,6 +70,7 @@ export class StatusBar {
       paint();
     });
     store.on("words", paint);
+    store.on("clashes", paint);
     store.on("model", paint);
     store.on("solving", paint);
     store.on("recording", paint);
@@ -89,10 +91,12 @@ export class StatusBar {
     write(this.frames, this.arrivals.length > 0 ? `${counted(this.arrivals.length, "frame")}/s` : "");
   }
 
-  /** A single step does not end the pause. */
+  /** A single step does not end the pause; what bumps into something is said before all that was reached. */
   private now(frame: Frame | null): Status {
     const status = frame?.status ?? "IDLE";
-    return status === "TIMEOUT" && this.store.solving?.running === false ? "PAUSED" : status;
+    if (status === "TIMEOUT" && this.store.solving?.running === false) return "PAUSED";
+    const bumps = (this.store.clashes?.links.length ?? 0) > 0;
+    return bumps && status !== "PAUSED" && status !== "PROBLEM" ? "IN_COLLISION" : status;
   }
 
   private paint(): void {

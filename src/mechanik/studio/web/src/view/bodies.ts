@@ -14,7 +14,7 @@ import {
 } from "three";
 import type { Model, ShapeInfo } from "../messages";
 import { bone, holds } from "./bones";
-import { collider, fetchColliders } from "./colliders";
+import { collider, fetchColliders, paintCollider } from "./colliders";
 import { isMany } from "./corners";
 import { ballAround, lowest } from "./extent";
 import { Flock, PICKED } from "./flock";
@@ -43,6 +43,7 @@ export class Bodies {
   private theme: Theme;
   private selected = -1;
   private hovered = -1;
+  private clashing: ReadonlySet<number> = new Set();
   private hasBones = false;
   private hasShadows = true;
   private isGathered = false;
@@ -68,6 +69,7 @@ export class Bodies {
     this.model = model;
     this.theme = theme;
     this.selected = this.hovered = -1;
+    this.clashing = new Set();
     // where most links have bodies, those without are frames such as the world and the tip of a tool
     this.hasBones = 2 * model.links.filter((link) => link.visuals.length > 0).length < model.links.length;
     this.links = model.links.map((link, k) => {
@@ -91,7 +93,7 @@ export class Bodies {
       const object = this.links[k]!.object;
       poseInto(object.matrix, links, 7 * k);
       object.matrixWorldNeedsUpdate = true;
-      this.flock.pose(k, object.matrix, object.visible, k === this.selected || k === this.hovered);
+      this.flock.pose(k, object.matrix, object.visible, this.isMarked(k));
     }
     this.flock.update();
   }
@@ -122,6 +124,13 @@ export class Bodies {
     this.selected = selected;
     this.hovered = hovered;
     for (const k of [...before, selected, hovered]) this.dress(k);
+  }
+
+  /** Links that bump into something now. */
+  clash(links: ReadonlySet<number>): void {
+    const before = this.clashing;
+    this.clashing = links;
+    for (const k of new Set([...before, ...links])) if (before.has(k) !== links.has(k)) this.dress(k);
   }
 
   /** The nearest link that the ray meets. */
@@ -243,6 +252,7 @@ export class Bodies {
       if (mesh === null) return;
       if (body.collider) throwAway(body.collider);
       body.collider = this.add(body, mesh);
+      this.dress(k);
     };
     put(collider(k, model, this.materials, new Map()));
     const meshes = await fetchColliders(k, model, this.failed);
@@ -262,16 +272,24 @@ export class Bodies {
   private dress(k: number): void {
     const body = this.links[k];
     if (!body) return;
-    const { selected, hovered, body: plain, rim } = this.materials;
-    if (body.solid) body.solid.material = k === this.selected ? selected : k === this.hovered ? hovered : plain;
-    const isAlone = k === this.selected || k === this.hovered || !this.flock.has(k);
-    body.solid?.layers.set(isAlone ? 0 : PICKED);
+    const { selected, hovered, body: plain, rim, clash, clashGlass, glass } = this.materials;
+    const bumps = this.clashing.has(k);
+    const marked = k === this.selected ? selected : k === this.hovered ? hovered : plain;
+    if (body.solid) body.solid.material = bumps ? clash : marked; // a rim still says what is selected
+    if (body.glass) body.glass.material = bumps ? clashGlass : glass;
+    if (body.collider) paintCollider(body.collider, bumps, this.materials);
+    body.solid?.layers.set(this.isMarked(k) || !this.flock.has(k) ? 0 : PICKED);
     body.rim?.removeFromParent();
     body.rim = null;
     if (k === this.selected && body.solid) {
       body.rim = new Mesh(body.solid.geometry, rim);
       body.solid.add(body.rim);
     }
+  }
+
+  /** Whether it looks otherwise than its own, and so is drawn by itself. */
+  private isMarked(k: number): boolean {
+    return k === this.selected || k === this.hovered || this.clashing.has(k);
   }
 
   private colour(shape: ShapeInfo, k: number): Color {

@@ -28,6 +28,13 @@ export function collider(link: number, model: Model, materials: Materials, meshe
   return mesh;
 }
 
+/** Red while it bumps into something. */
+export function paintCollider(mesh: Mesh, bumps: boolean, materials: Materials): void {
+  mesh.material = bumps ? materials.colliderClash : materials.collider;
+  for (const edges of mesh.children)
+    (edges as LineSegments).material = bumps ? materials.colliderClashEdges : materials.colliderEdges;
+}
+
 /** The meshes among what a link bumps with. failed: called with a sentence for each that cannot be drawn. */
 export async function fetchColliders(link: number, model: Model, failed: (text: string) => void): Promise<Meshes> {
   const { name, collisions } = model.links[link]!;

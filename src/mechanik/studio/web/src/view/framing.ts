@@ -2,15 +2,14 @@
 import { Sphere, Vector3 } from "three";
 import type { CurveInfo } from "../messages";
 import type { Selection } from "../store";
-import type { Goals } from "./goals";
 import type { Stage } from "./stage";
 
 const AROUND = 3; // radii: what is farther off than this is somewhere else, and would make all else small
 const MOMENT = 1500; // ms in which what belongs to a model comes after it
 
-/** Places of goals and curves that a look at this ball should hold too. */
-export function besides(ball: Sphere, goals: Goals, curves: CurveInfo[]): Vector3[] {
-  const places: Vector3[] = [];
+/** Places of goals, obstacles and curves that a look at this ball should hold too. */
+export function besides(ball: Sphere, { goals, obstacles }: Stage, curves: CurveInfo[]): Vector3[] {
+  const places: Vector3[] = obstacles.places();
   goals.places((place) => places.push(place.clone()));
   for (const { points } of curves)
     for (let k = 0; k + 2 < points.length; k += 3) places.push(new Vector3().fromArray(points, k));

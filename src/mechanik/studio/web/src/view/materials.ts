@@ -88,6 +88,11 @@ export class Materials {
   readonly selected = this.lit({ glowing: 0.32 });
   /** Bodies that let light through; their own opacity is in the colours' alpha. */
   readonly glass = this.lit({ isGlass: true });
+  /** What bumps into something, solid or not. */
+  readonly clash = this.lit({ wash: 0.85 });
+  readonly clashGlass = this.lit({ isGlass: true, wash: 0.85 });
+  readonly obstacle = this.lit({ isGlass: true, opacity: 0.72 });
+  readonly obstacleClash = this.lit({ isGlass: true, opacity: 0.72, wash: 0.8 });
   readonly ghost = this.lit({ isGlass: true, opacity: 0.26, wash: 0.75 });
   /** It fades into the background at its edges. */
   readonly ground = this.lit({ facesBoth: true, isGlass: true });
@@ -100,6 +105,8 @@ export class Materials {
     polygonOffsetUnits: -4,
   });
   readonly colliderEdges = new LineBasicMaterial({ transparent: true, opacity: 0.8 });
+  readonly colliderClash = this.collider.clone();
+  readonly colliderClashEdges = this.colliderEdges.clone();
   /** A rim around the selected link: its back faces, pushed out by a share of the window. */
   readonly rim = new ShaderMaterial({
     side: BackSide,
@@ -158,6 +165,8 @@ export class Materials {
     this.ground.depthWrite = true;
     // of ghosts only what is in front is seen, and the mechanism itself before all of them
     this.ghost.depthWrite = true;
+    this.colliderClash.opacity = 0.4;
+    for (const obstacle of [this.obstacle, this.obstacleClash]) obstacle.depthWrite = true; // they hide one another
     this.ghost.polygonOffset = true;
     this.ghost.polygonOffsetFactor = this.ghost.polygonOffsetUnits = 4;
   }
@@ -174,12 +183,16 @@ export class Materials {
       (material.uniforms.glow!.value as Color).setHex(colour);
     }
     (this.ghost.uniforms.ink!.value as Color).setHex(theme.ghost);
+    for (const { uniforms } of [this.clash, this.clashGlass, this.obstacleClash])
+      (uniforms.ink!.value as Color).setHex(theme.clash);
     (this.rim.uniforms.colour!.value as Color).setHex(theme.selected);
     const { dark, bright } = this.shadow.uniforms;
     (bright!.value as Color).setHex(theme.background);
     (dark!.value as Color).setHex(theme.background).multiplyScalar(1 - theme.shadow);
     this.collider.color.setHex(theme.collider);
     this.colliderEdges.color.setHex(theme.collider);
+    this.colliderClash.color.setHex(theme.clash);
+    this.colliderClashEdges.color.setHex(theme.clash);
   }
 
   /** Light from behind the shoulder of who looks from `from`, so that what is seen is not in the dark. */

@@ -13,6 +13,7 @@ import { JointFrames } from "./joint_frames";
 import { Curves, Paths } from "./lines";
 import { Markers } from "./markers";
 import { Materials } from "./materials";
+import { Obstacles } from "./obstacles";
 import { planeOf } from "./planar";
 import { Skeleton } from "./skeleton";
 import { Terrain } from "./terrain";
@@ -25,6 +26,7 @@ const STRIDE = 2e-3; // of the radius: the shortest step of a path
 export class Stage {
   readonly group = new Group();
   readonly bodies: Bodies;
+  readonly obstacles: Obstacles;
   readonly goals = new Goals();
   readonly markers = new Markers();
   joints: JointFrames | null = null;
@@ -45,11 +47,13 @@ export class Stage {
   ) {
     const failed = (text: string) => store.emit("message", { kind: "warning", text });
     this.bodies = new Bodies(this.materials, this.theme, () => this.arrived(), failed);
+    this.obstacles = new Obstacles(this.materials, this.theme, changed, failed);
     this.ground = new Ground(this.theme);
     for (const part of [
       this.ground,
       this.terrain,
       this.bodies,
+      this.obstacles,
       this.ghosts,
       this.skeleton,
       this.closures,
@@ -74,7 +78,22 @@ export class Stage {
     this.markers.take(model);
     this.ghosts.take([], []);
     this.paths.clear();
+    this.takeObstacles();
+    this.takeClashes();
     this.takeGoals();
+  }
+
+  takeObstacles(): void {
+    this.obstacles.take(this.store.obstacles, this.store.model);
+    this.group.updateMatrixWorld();
+  }
+
+  /** What bumps is red; not where several methods are drawn, since it is known of one alone. */
+  takeClashes(): void {
+    const { clashes, comparison } = this.store;
+    const seen = (comparison?.rows.length ?? 0) > 0 ? null : clashes;
+    this.bodies.clash(new Set(seen?.links));
+    this.obstacles.clash(new Set(seen?.obstacles));
   }
 
   takeGoals(): void {
@@ -103,9 +122,12 @@ export class Stage {
     this.ground.paint(theme);
     this.paths.paint(theme.path);
     this.terrain.paint(theme);
+    this.obstacles.paint(theme);
     this.ground.show(display.grid && !this.terrain.isThere);
     this.bodies.show(display.bodies, display.collisions);
-    this.bodies.castShadows(display.shadows && hasShadows && display.bodies && !this.terrain.isThere);
+    const shadows = display.shadows && hasShadows && display.bodies && !this.terrain.isThere;
+    this.bodies.castShadows(shadows);
+    this.obstacles.castShadows(shadows);
     this.skeleton.group.visible = display.skeleton;
     this.markers.group.visible = display.markers;
     this.closures.group.visible = display.closures;

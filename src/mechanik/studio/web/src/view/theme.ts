@@ -29,13 +29,15 @@ export interface Theme {
   gap: number;
   shut: number;
   collider: number;
+  clash: number;
+  obstacle: number;
   ghost: number;
   terrain: number;
   contour: number;
   path: number;
 }
 
-const SHARED = { atLimit: 0xe5484d, gap: 0xf0424a, selected: 0xff9f2e, pinned: 0x8e6cf0 };
+const SHARED = { atLimit: 0xe5484d, gap: 0xf0424a, clash: 0xf01428, selected: 0xff9f2e, pinned: 0x8e6cf0 };
 
 export const THEMES: Record<"dark" | "light", Theme> = {
   dark: {
@@ -61,6 +63,7 @@ export const THEMES: Record<"dark" | "light", Theme> = {
     disabled: 0x757c88,
     shut: 0x8fa0b8,
     collider: 0xf0a04b,
+    obstacle: 0x8d93a3,
     ghost: 0x86b6ff,
     terrain: 0x565c50,
     contour: 0x848b78,
@@ -89,6 +92,7 @@ export const THEMES: Record<"dark" | "light", Theme> = {
     disabled: 0xa0a6b0,
     shut: 0x6f7f96,
     collider: 0xd97a12,
+    obstacle: 0x9aa0b0,
     ghost: 0x4d86e0,
     terrain: 0xbcc1b0,
     contour: 0x8e947f,

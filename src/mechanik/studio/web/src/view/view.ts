@@ -161,7 +161,19 @@ export class View {
     for (const news of ["frame", "layer", "freedoms"] as const) store.on(news, () => this.moved());
     for (const news of ["shown", "display"] as const) store.on(news, () => this.showAll());
     store.on("selection", () => this.mark());
-    store.on("comparison", () => this.layTiles());
+    store.on("comparison", () => {
+      stage.takeClashes();
+      this.layTiles();
+    });
+    store.on("clashes", () => {
+      stage.takeClashes();
+      this.moved();
+    });
+    store.on("obstacles", () => {
+      stage.takeObstacles();
+      this.firstLook.add();
+      this.moved();
+    });
     store.on("goals", () => {
       stage.takeGoals();
       this.firstLook.add();
@@ -222,7 +234,7 @@ export class View {
   }
 
   private frame(ball: Sphere, from?: Vector3, hasMore = true): void {
-    this.eye.frame(ball, from, hasMore ? besides(ball, this.stage.goals, this.store.scene?.curves ?? []) : []);
+    this.eye.frame(ball, from, hasMore ? besides(ball, this.stage, this.store.scene?.curves ?? []) : []);
     this.tell("framed");
     this.draw();
   }

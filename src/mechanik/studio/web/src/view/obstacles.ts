@@ -1,0 +1,138 @@
+// What stands in the world and may be bumped into: drawn in one colour, red while something bumps into it.
+import { Box3, Color, Group, Mesh, Vector3, type BufferGeometry } from "three";
+import type { Model, ObstacleInfo } from "../messages";
+import type { Materials } from "./materials";
+import { fetchShape } from "./meshes";
+import { paint } from "./paint";
+import { poseInto } from "./pose";
+import { merged, solid } from "./shapes";
+import type { Theme } from "./theme";
+
+const LARGE = 8; // radii of the model: what is wider, such as a floor, is not looked at as a whole
+
+interface Drawn {
+  info: ObstacleInfo;
+  mesh: Mesh;
+}
+
+export class Obstacles {
+  readonly group = new Group();
+  private infos: ObstacleInfo[] = [];
+  private drawn: Drawn[] = [];
+  private model: Model | null = null;
+  private theme: Theme;
+  private clashing: ReadonlySet<string> = new Set();
+  private hasShadows = true;
+
+  /** changed: called when a mesh has come; failed: with a sentence for the person. */
+  constructor(
+    private readonly materials: Materials,
+    theme: Theme,
+    private readonly changed: () => void,
+    private readonly failed: (text: string) => void,
+  ) {
+    this.theme = theme;
+  }
+
+  /** Others, or the same elsewhere. */
+  take(infos: ObstacleInfo[], model: Model | null): void {
+    const isMoved = model === this.model && sameShapes(infos, this.infos);
+    this.infos = infos;
+    this.model = model;
+    if (isMoved) {
+      for (const one of this.drawn) {
+        one.info = infos.find(({ name }) => name === one.info.name)!;
+        place(one);
+      }
+      return;
+    }
+    for (const { mesh } of this.drawn) mesh.geometry.dispose();
+    this.group.clear();
+    this.drawn = [];
+    if (model === null) return;
+    for (const info of infos) {
+      const own = solid(info.shape, model);
+      if (own) this.put(info, [own]);
+      else void this.fetch(info);
+    }
+  }
+
+  paint(theme: Theme): void {
+    if (theme === this.theme) return;
+    this.theme = theme;
+    const { infos, model } = this;
+    this.infos = [];
+    this.take(infos, model);
+  }
+
+  castShadows(on: boolean): void {
+    this.hasShadows = on;
+    for (const { mesh } of this.drawn) for (const shadow of mesh.children) shadow.visible = on;
+  }
+
+  /** Names of those that something bumps into now. */
+  clash(names: ReadonlySet<string>): void {
+    this.clashing = names;
+    for (const one of this.drawn) this.dress(one);
+  }
+
+  /** Corners of the boxes around them, but for those that are too wide to be seen as a whole. */
+  places(): Vector3[] {
+    const found: Vector3[] = [];
+    for (const { mesh } of this.drawn) {
+      const box = new Box3().setFromObject(mesh);
+      if (this.model === null || box.getSize(new Vector3()).length() > LARGE * this.model.radius) continue;
+      found.push(box.min, box.max);
+    }
+    return found;
+  }
+
+  private async fetch(info: ObstacleInfo): Promise<void> {
+    try {
+      const pieces = await fetchShape(info.shape);
+      const now = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
+      if (!now || this.drawn.some((one) => one.info.name === now.name)) return; // it has gone, or come twice
+      this.put(
+        now,
+        pieces.map(({ geometry }) => geometry.deleteAttribute("color")),
+      );
+      this.changed();
+    } catch (why) {
+      this.failed(`The obstacle '${info.name}' cannot be drawn: ${why instanceof Error ? why.message : String(why)}.`);
+    }
+  }
+
+  private put(info: ObstacleInfo, parts: BufferGeometry[]): void {
+    const rgba = info.shape.rgba;
+    const colour = rgba ? new Color(rgba[0], rgba[1], rgba[2]) : new Color(this.theme.obstacle);
+    const mesh = new Mesh(merged(parts.map((part) => paint(part, colour, 1))), this.materials.obstacle);
+    mesh.matrixAutoUpdate = false;
+    const shadow = new Mesh(mesh.geometry, this.materials.shadow);
+    shadow.matrixAutoUpdate = false;
+    shadow.frustumCulled = false; // it does not lie where the body is
+    shadow.renderOrder = -3;
+    shadow.visible = this.hasShadows;
+    mesh.add(shadow);
+    this.group.add(mesh);
+    const one = { info, mesh };
+    this.drawn.push(one);
+    place(one);
+    this.dress(one);
+  }
+
+  private dress({ info, mesh }: Drawn): void {
+    mesh.material = this.clashing.has(info.name) ? this.materials.obstacleClash : this.materials.obstacle;
+  }
+}
+
+function place({ info, mesh }: Drawn): void {
+  poseInto(mesh.matrix, info.shape.pose);
+  mesh.matrix.decompose(mesh.position, mesh.quaternion, mesh.scale);
+  mesh.matrixWorldNeedsUpdate = true;
+}
+
+/** Whether nothing but places may differ. */
+function sameShapes(one: ObstacleInfo[], other: ObstacleInfo[]): boolean {
+  const bare = (infos: ObstacleInfo[]) => JSON.stringify(infos.map(({ name, shape }) => [name, { ...shape, pose: 0 }]));
+  return bare(one) === bare(other);
+}

@@ -1,0 +1,382 @@
+"""What bumps is told and painted, and avoided if that is asked for; obstacles are shown, and all of it can be undone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import DuplicateName, MechanikError, Refused, StructureError, UnknownName, WrongKind
+from mechanik.studio.messages.events import Clashes, Collisions, Model, Obstacles, Words
+from mechanik.studio.messages.frames import STATUSES
+from mechanik.studio.messages.requests import (
+    EditModel,
+    OpenGallery,
+    OpenScene,
+    Redo,
+    SetCollisions,
+    SetControl,
+    SetRunning,
+    ShowGhosts,
+    Undo,
+)
+from mechanik.studio.scenes import SCENES
+from mechanik.studio.scenes.boxes import AXES, LENGTHS, PLACES, POSES, WALL, WIDTH
+
+CASES = json.loads((Path(__file__).parents[2] / "data/seed_arms/collision_vectors.json").read_text(encoding="utf-8"))
+PATIENCE = 300.0
+"""Seconds for a look; the first of all compiles."""
+WALL_BEFORE = mk.Obstacle(mk.Box((0.1, 0.6, 0.6)), (0.65, 0.0, 0.5), name="wall")
+"""In front of a Panda, 0.3 m from its hand."""
+INTO, TOUCHING = (0.3, 0.0, 0.0), 1e-6
+KINDS = [
+    mk.Obstacle(mk.Sphere(0.1), (1, 0, 0), name="sphere"),
+    mk.Obstacle(mk.Capsule(0.1, 0.2), (1, 1, 0), name="capsule"),
+    mk.Obstacle(mk.Box((0.1, 0.2, 0.3)), (1, 2, 0), name="box"),
+    mk.Obstacle(mk.Cylinder(0.1, 0.2), (1, 3, 0), name="cylinder"),
+    mk.Obstacle(mk.ConvexMesh([(0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)]), (1, 4, 0), name="hull"),
+    mk.Obstacle(mk.HeightField([[0.0, 0.1], [0.2, 0.3]], (1.0, 1.0)), (2, 0, -1), name="field"),
+    mk.Obstacle(mk.HalfSpace(), (0, 0, -1), name="floor"),
+]
+
+
+def looked(desk: Desk) -> Clashes:
+    """What bumps where it has come to rest."""
+    desk.rest()
+    assert desk.session.lookout.wait(PATIENCE)
+    return desk.session.lookout.info()
+
+
+def names(desk: Desk, told: Clashes) -> set[str]:
+    return {desk.model.links[k].name for k in told.links} | {*told.obstacles}
+
+
+def truly_hit(desk: Desk) -> set[str]:
+    """By a collider of our own."""
+    collisions = desk.session.on_stage.setup.collisions
+    collider = mk.Collider(desk.session.mechanism, collisions.avoid)
+    return {name for clash in collider.clashes(desk.session.q) for name in (clash.a, clash.b)}
+
+
+@pytest.fixture
+def desk():
+    """A Panda before a wall."""
+    with Desk("panda") as desk:
+        desk.session.keep_off(["self", WALL_BEFORE])
+        yield desk
+
+
+@pytest.fixture
+def goal(desk) -> int:
+    return desk.session.goals[0].number
+
+
+# ---- showing ----------------------------------------------------------------------------------
+
+
+def test_what_bumps_is_told_and_told_again_when_it_bumps_no_more(desk, goal):
+    assert looked(desk).links == []
+    desk.drag(goal, INTO)
+    hit = looked(desk)
+    assert hit.obstacles == ["wall"]
+    assert len(hit.links) > 0
+    assert names(desk, hit) == truly_hit(desk)
+    assert desk.last(Clashes) == hit
+    desk.drag(goal, np.negative(INTO))
+    assert looked(desk) == desk.last(Clashes)
+    assert (desk.last(Clashes).links, desk.last(Clashes).obstacles) == ([], [])
+
+
+def test_an_event_comes_only_when_the_set_is_another(desk, goal):
+    desk.drag(goal, INTO)
+    looked(desk)
+    told = len(desk.all(Clashes))
+    desk.drag(goal, (0.0005, 0.0, 0.0))
+    hit = looked(desk)
+    assert names(desk, hit) == truly_hit(desk)
+    assert len(desk.all(Clashes)) == told
+
+
+def test_the_words_name_the_pair_and_how_deep(desk, goal):
+    desk.drag(goal, INTO)
+    looked(desk)
+    desk.tick()
+    words = desk.last(Words)
+    assert words.status == "IN_COLLISION"
+    deepest = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).nearest(desk.session.q)[0]
+    assert words.text.startswith(f"In collision: {deepest}")
+    assert "mm inside 'wall'" in words.text
+
+
+def test_switched_off_nothing_is_told(desk, goal):
+    desk.drag(goal, INTO)
+    assert looked(desk).links
+    desk.ask(SetCollisions("off"))
+    assert looked(desk).links == []
+    desk.tick()
+    assert "ollision" not in desk.last(Words).text
+
+
+def test_a_pose_that_is_shown_while_it_is_paused_is_looked_at_too(desk):
+    desk.ask(SetRunning(False))
+    arm = desk.session.mechanism
+    reaching = mk.solve(arm, mk.Point("panda_hand_tcp", (0.65, 0.0, 0.5)), q0=arm.configurations["home"]).q
+    desk.session.place(reaching)
+    assert desk.session.lookout.wait(PATIENCE)
+    assert "wall" in desk.session.lookout.info().obstacles
+
+
+def test_a_mechanism_without_shapes_is_not_looked_at():
+    bare = mk.arm_3d([1.0, 1.0], "zy")
+    with Desk() as desk:
+        desk.session.open(bare)
+        desk.rest()
+        assert desk.session.lookout._thread is None
+        with pytest.raises(StructureError, match="has a shape to bump with"):
+            desk.ask(SetCollisions("avoid"))
+        assert desk.last(Collisions).mode == "show"
+
+
+def test_a_page_that_comes_later_is_told_all(desk, goal):
+    desk.drag(goal, INTO)
+    hit = looked(desk)
+    desk.events.clear()
+    desk.session.greet()
+    assert desk.last(Clashes) == hit
+    assert [one.name for one in desk.last(Obstacles).obstacles] == ["wall"]
+    assert desk.last(Collisions) == Collisions("show", 0.0)
+    told = [type(one) for one in desk.events]
+    assert told.index(Clashes) > told.index(Model), "a page forgets what bumps when another model comes"
+
+
+# ---- avoiding ---------------------------------------------------------------------------------
+
+
+def test_what_is_avoided_is_not_touched_in_any_state_of_a_drag(desk, goal):
+    clearance = 0.01
+    desk.ask(SetCollisions("avoid", clearance))
+    states: list[np.ndarray] = []
+    desk.session.subscribe(lambda state: states.append(state.q))
+    frame = desk.drag(goal, (0.4, 0.1, 0.0), steps=20)
+    looked(desk)
+    desk.session.watchers.wait((desk.session.stages, desk.session.live.state.sequence), PATIENCE)
+    gaps = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).distance(np.array([*states, desk.session.q]))
+    assert np.min(gaps) > clearance - TOUCHING
+    assert frame.goals[0, 7] > 0.05, "it could not get there"
+    assert desk.last(Clashes).links == [] if desk.all(Clashes) else True
+    desk.tick()
+    assert "'wall' is in the way of" in desk.last(Words).text
+
+
+def test_without_avoiding_the_same_drag_goes_through_the_wall(desk, goal):
+    """A negative control of the test above."""
+    frame = desk.drag(goal, (0.4, 0.1, 0.0), steps=20)
+    assert frame.goals[0, 7] < 1e-4
+    assert "wall" in looked(desk).obstacles
+
+
+def test_a_joint_that_is_turned_by_hand_stops_before_the_wall(desk):
+    desk.session.keep_off([mk.Obstacle(mk.Box((0.2, 0.1, 1.0)), (0.35, 0.3, 0.5), name="side")], mode="avoid")
+    collider = mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+    first = desk.freedom(desk.model.freedoms[0].name)
+    frame = desk.turn(first, 1.2, steps=12)
+    assert frame.values[0] < 1.0
+    assert collider.distance(desk.session.q) > -TOUCHING
+
+
+def test_to_avoid_what_is_hit_already_leads_out_of_it(desk, goal):
+    desk.drag(goal, INTO)
+    assert looked(desk).links
+    desk.ask(SetCollisions("avoid"))
+    assert looked(desk).links == []
+    assert mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).is_free(desk.session.q, -TOUCHING)
+
+
+def test_other_solutions_bump_into_nothing_while_it_avoids(desk):
+    desk.session.keep_off(mode="avoid")
+    desk.ask(ShowGhosts(8))
+    desk.session.ghosts.join()
+    collider = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE])
+    assert collider.is_free(desk.session.q)
+    found = desk.session.ghosts.news()
+    assert found is not None
+    assert found.poses
+
+
+# ---- undo -------------------------------------------------------------------------------------
+
+
+def test_what_is_done_about_collisions_is_undone_and_redone(desk, goal):
+    desk.drag(goal, INTO)
+    through = looked(desk)
+    q = desk.session.q.copy()
+    desk.ask(SetCollisions("avoid", 0.02))
+    assert desk.last(Collisions) == Collisions("avoid", 0.02)
+    desk.rest()
+    around = desk.session.q.copy()
+    assert not np.array_equal(around, q)
+    desk.ask(SetCollisions("avoid", 0.05))
+    desk.rest()
+    for _ in range(2):
+        desk.ask(Undo())
+    assert desk.last(Collisions) == Collisions("show", 0.0)
+    np.testing.assert_array_equal(desk.session.q, q)
+    assert looked(desk) == through
+    desk.ask(Redo())
+    assert desk.last(Collisions) == Collisions("avoid", 0.02)
+    assert looked(desk).links == []
+    np.testing.assert_array_equal(desk.session.q, around)
+
+
+def test_setting_what_is_set_already_is_no_step(desk):
+    steps = len(desk.session.history)
+    desk.ask(SetCollisions("show", 0.0))
+    assert len(desk.session.history) == steps
+
+
+def test_another_mechanism_has_no_obstacles_and_an_undo_brings_them_back(desk, goal):
+    desk.drag(goal, INTO)
+    hit = names(desk, looked(desk))
+    desk.ask(OpenGallery("ur5"))
+    assert desk.last(Obstacles).obstacles == []
+    assert looked(desk).links == []
+    desk.ask(Undo())
+    assert [one.name for one in desk.last(Obstacles).obstacles] == ["wall"]
+    assert names(desk, looked(desk)) == hit
+
+
+def test_an_arm_that_is_typed_anew_is_looked_at_among_the_same_obstacles():
+    text = '{{"mechanik": 1, "arm": {{"lengths": [1, {length}], "axes": "zy"}}}}'
+    with Desk() as desk:
+        desk.ask(EditModel("arm_3d", text.format(length=1)))
+        desk.session.keep_off(["self", mk.Obstacle(mk.Box((0.5, 0.5, 0.5)), (0.0, 0.0, 3.0), name="roof")])
+        assert looked(desk).obstacles == []
+        desk.ask(EditModel("arm_3d", text.format(length=2)))
+        desk.session.place(np.zeros(2))
+        assert looked(desk).obstacles == ["roof"]
+
+
+# ---- obstacles --------------------------------------------------------------------------------
+
+
+def test_every_kind_of_obstacle_is_told_where_it_stands(desk):
+    desk.session.keep_off(["self", *KINDS])
+    told = {one.name: one.shape for one in desk.last(Obstacles).obstacles}
+    assert told.keys() == {one.name for one in KINDS}
+    assert {name: shape.kind for name, shape in told.items()} == {
+        "sphere": "sphere", "capsule": "capsule", "box": "box", "cylinder": "cylinder", "hull": "mesh",
+        "field": "mesh", "floor": "box",
+    }  # fmt: skip
+    for one in KINDS:
+        if one.name != "floor":
+            assert told[one.name].pose[:3] == tuple(one.pose.position)
+    floor = told["floor"]
+    assert floor.pose[2] + floor.sizes[2] / 2 == pytest.approx(-1.0, abs=1e-12), "its top is the true one"
+    for name in ("hull", "field"):
+        address = told[name].mesh
+        assert address is not None
+        data, kind = desk.session.mesh(int(address.split("/")[-1].split("?")[0]))
+        assert kind == "model/stl"
+        assert len(data) > 84
+
+
+def test_an_obstacle_is_moved_and_what_it_touches_is_found(desk):
+    home = mk.gallery.panda().pose("panda_hand_tcp", desk.session.q)[:3, 3]
+    desk.session.move_obstacle("wall", home)
+    assert looked(desk).obstacles == ["wall"]
+    desk.session.move_obstacle("wall", (3.0, 0.0, 0.0))
+    assert looked(desk).obstacles == []
+    assert desk.last(Obstacles).obstacles[0].shape.pose[0] == 3.0
+
+
+def test_an_arm_gives_way_to_an_obstacle_that_is_moved_into_it(desk):
+    desk.session.keep_off(mode="avoid", clearance=0.005)
+    desk.rest()
+    for x in (0.6, 0.55, 0.5, 0.45):
+        desk.session.move_obstacle("wall", (x, 0.0, 0.5))
+        desk.rest()
+    collider = mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+    assert collider.distance(desk.session.q) > 0.005 - TOUCHING
+    assert np.abs(desk.session.q - desk.session.mechanism.configurations["home"]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("avoid", "error"),
+    [
+        (["slef"], UnknownName),
+        ([mk.Box((1, 1, 1))], WrongKind),
+        ([mk.Obstacle(mk.Sphere(0.1), name="panda_hand")], DuplicateName),
+        (7, WrongKind),
+    ],
+)
+def test_what_cannot_be_avoided_is_refused_and_changes_nothing(desk, avoid, error):
+    before = desk.session.on_stage.setup
+    with pytest.raises(error):
+        desk.session.keep_off(avoid)
+    assert desk.session.on_stage.setup is before
+
+
+def test_a_wrong_clearance_or_obstacle_is_refused(desk):
+    with pytest.raises(MechanikError):
+        desk.session.keep_off(mode="avoid", clearance=float("nan"))
+    with pytest.raises(UnknownName, match="wall"):
+        desk.session.move_obstacle("wal", (0, 0, 0))
+    assert desk.last(Collisions).mode == "show"
+
+
+def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path):
+    """A file of this machine is never read for a mechanism that came from a page, whatever path that names."""
+    secret = tmp_path / "secret.stl"
+    secret.write_bytes(b"not to be read")
+    arm = mk.arm_3d([1.0, 1.0], "zy")
+    for link in list(arm.links.values())[:2]:
+        link.collisions = (mk.PlacedShape(mk.Mesh("secret.stl", path=str(secret))),)
+    with Desk() as desk:
+        desk.session.open(arm, files={})
+        told = looked(desk)
+        assert "did not come along" in told.why
+        with pytest.raises(Refused, match="came with the page"):
+            desk.ask(SetCollisions("avoid"))
+
+
+# ---- scenes -----------------------------------------------------------------------------------
+
+
+def test_the_scene_of_boxes_is_the_recorded_arm_between_the_recorded_walls():
+    assert (LENGTHS, AXES, WIDTH) == (CASES["lengths"], CASES["axes"], 1.2)
+    assert CASES["obstacles"] == [{"center": [*place], "half": [edge / 2 for edge in WALL]} for place in PLACES]
+
+
+@pytest.mark.parametrize(("pose", "case"), [("hits itself", "self_cases"), ("hits the walls", "world_cases")])
+def test_in_the_scene_of_boxes_those_are_red_that_were_hit(pose, case):
+    hit = {f"link{k}" for k, is_hit in enumerate(CASES[case][0]["hit"]) if is_hit}
+    with Desk(scenes=SCENES) as desk:
+        desk.ask(OpenScene("boxes"))
+        assert looked(desk).links == []
+        desk.ask(SetControl("pose", pose))
+        np.testing.assert_allclose(POSES[pose], CASES[case][0]["q"], atol=1e-3)
+        assert {one for one in names(desk, looked(desk)) if one.startswith("link")} == hit
+        desk.ask(Undo())
+        assert looked(desk).links == []
+
+
+def test_at_the_table_the_hand_slides_along_what_is_in_the_way():
+    with Desk(scenes=SCENES) as desk:
+        desk.ask(OpenScene("table"))
+        assert looked(desk).why == ""
+        collider = mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+        goal = desk.session.goals[0].number
+        frame = desk.drag(goal, (0.0, 0.0, -0.4), steps=10)  # into the table
+        assert collider.distance(desk.session.q) > 0.01 - TOUCHING
+        assert frame.goals[0, 7] > 0.05
+        low = frame.links[-1][2]
+        frame = desk.drag(goal, (0.2, 0.2, 0.0), steps=10)  # along it
+        assert collider.distance(desk.session.q) > 0.01 - TOUCHING
+        assert STATUSES[int(frame.header.status)] in ("CLOSEST", "STALLED")
+        assert abs(frame.links[-1][2] - low) < 0.05
+        desk.ask(SetControl("avoids", False))
+        assert "table" in looked(desk).obstacles
