@@ -18,7 +18,7 @@ from mechanik.mechanism import Capsule, Mechanism, PlacedShape, Sphere
 
 ROBOTS = {"PANDA": "panda.urdf", "UR5": "ur5_robot.urdf", "UR10": "ur10_robot.urdf"}
 COUNT = 4
-"""Capsules a mesh, at most. With 3 the UR5's wrist is in its forearm in half of all poses, with 4 in a quarter."""
+"""Capsules a mesh, at most; one more than by default, since wrists come close to forearms."""
 STEP = 1e-4
 """m; ends are rounded to it, and radii up to it, by so much more as the ends may have moved."""
 

@@ -101,3 +101,12 @@ def test_a_folder_goes_on_only_with_the_same_obstacles(tmp_path):
     collider.move("ball", mk.Pose((0.6, 0.25, 0)))
     with pytest.raises(OtherBatch, match="options"):
         asked.solve_batch(places, threads=1, out=tmp_path / "it")
+
+
+def test_starts_alone_are_rows_where_nothing_is_asked_but_that_loops_are_shut():
+    """Once an IndexError: there was no first objective to look at."""
+    loop = four_bar()
+    starts = mk.Solver(loop, None).solve().q + np.array([[0.0, 0.0, 0.0], [0.05, 0.0, 0.0], [0.0, -0.05, 0.1]])
+    for avoid in (None, ball(5.0, 0.0)):
+        result = mk.Solver(loop, None, avoid=avoid).solve_batch(None, starts, threads=1)
+        assert result.success.all()

@@ -399,3 +399,15 @@ def test_a_clash_tells_people_how_near() -> None:
     assert str(Clash("a", "b", 0.0123, zero, zero, zero)) == "'a' is 12.3 mm from 'b'"
     assert str(Clash("a", "b", -1.5, zero, zero, zero)) == "'a' is 1.5 m inside 'b'"
     assert Clash("a", "b", 0.5, zero, zero, zero).depth == 0.0
+
+
+def test_a_link_that_gets_the_name_of_an_obstacle_is_refused_at_each_question() -> None:
+    """The second question was once answered from before the edit."""
+    arm = mk.gallery.planar_2r()
+    collider = Collider(arm, [Obstacle(Sphere(0.1), (3, 0, 0), name="ball")])
+    arm.links["link2"].name = "ball"
+    for _ in range(2):
+        with pytest.raises(DuplicateName, match="'ball'; rename the link"):
+            collider.distance(arm.q)
+    arm.links["ball"].name = "link2"
+    assert collider.distance(arm.q) > 0

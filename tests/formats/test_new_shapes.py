@@ -59,6 +59,18 @@ def with_shape(shape: Shape) -> Mechanism:
 # ---- values -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [[1, 2, 3], np.array([1.0, 2.0, 3.0])])
+def test_a_box_is_a_value_whatever_its_size_is_given_as(size: object) -> None:
+    assert mk.Box(size) == mk.Box((1.0, 2.0, 3.0))
+    assert hash(mk.Box(size)) == hash(mk.Box((1.0, 2.0, 3.0)))
+
+
+@pytest.mark.parametrize("size", [1.0, (1, 2), (1, 2, 3, 4), "abc"])
+def test_a_box_without_three_edges_is_refused(size: object) -> None:
+    with pytest.raises(ShapeError, match="three edge lengths"):
+        mk.Box(size)
+
+
 @LAW
 @given(shapes)
 def test_json_reads_back_what_was_written_and_the_schema_takes_it(shape: Shape) -> None:

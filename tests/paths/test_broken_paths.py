@@ -106,6 +106,12 @@ def test_a_step_that_is_too_long_is_named_with_the_place():
     assert found.why.startswith("too fast")
 
 
+def test_a_single_knot_that_is_in_reach_again_is_no_part():
+    found = reach(lambda s: np.array([1.0 + 3.0 * min(s, 2.0 - 2.0 * s), 0.0, 0.0]), 3)
+    assert found.why == "out of reach"
+    assert len(found.parts) == 1
+
+
 def test_a_broken_path_can_be_required_no_more():
     found = reach(lambda s: np.array([1.0 + 2.0 * s, 0.0, 0.0]))
     with pytest.raises(NotFollowed, match=r"beyond s = 0\.4: out of reach") as caught:

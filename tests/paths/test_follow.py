@@ -161,6 +161,7 @@ LINE = Line(UR5.pose("tool0"), UR5.pose("tool0"))
         (lambda: follow(UR5, "tool0", LINE, 1), ShapeError),
         (lambda: follow(UR5, "tool0", LINE, [0.0, 2.0]), ShapeError),
         (lambda: follow(UR5, "tool0", LINE, [0.5, 0.2]), ShapeError),
+        (lambda: follow(UR5, "tool0", LINE, "many"), ShapeError),
         (lambda: follow(UR5, "tool0", [np.eye(4)] * 3, 5), ShapeError),
         (lambda: follow(UR5, "tool0", LINE, q0=[0.0, 1.0]), ShapeError),
         (lambda: follow(UR5, "tool0", LINE, q0=np.full(6, np.nan)), NotFinite),
@@ -174,3 +175,29 @@ LINE = Line(UR5.pose("tool0"), UR5.pose("tool0"))
 def test_what_cannot_be_meant_is_refused(ask, error):
     with pytest.raises(error):
         ask()
+
+
+def test_knots_may_be_counted_by_any_whole_number():
+    assert len(follow(UR5, "tool0", LINE, np.int64(5)).require()) == 5
+
+
+@pytest.mark.parametrize("robot", [UR5, STEWART])
+@pytest.mark.parametrize("wrong", [np.nan, 2.0])
+def test_a_function_that_gives_no_pose_is_told_where(robot, wrong):
+    link = list(robot.links)[-1] if robot is UR5 else "platform"
+    X = robot.pose(link)
+    with pytest.raises((NotFinite, NotARotation), match=r"the target at s = 0\.75"):
+        follow(robot, link, lambda s: X * (wrong if s > 0.5 else 1.0), 5)
+
+
+def test_a_function_that_raises_is_told_where_it_was_asked():
+    X = UR5.pose("tool0")
+
+    def gone(s: float) -> np.ndarray:
+        if s > 0.5:
+            raise RuntimeError("no signal")
+        return X
+
+    with pytest.raises(RuntimeError, match="no signal") as caught:
+        follow(UR5, "tool0", gone, 5)
+    assert "s = 0.75" in caught.value.__notes__[0]

@@ -7,7 +7,11 @@ from pathlib import Path
 
 CHECK = """
 import numpy as np
+from mechanik.kernels.tracking import layout
 from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+
+W, V = np.full((layout.MATRICES, 30, 30), np.nan), np.full((layout.VECTORS, 30), np.nan)
+U = np.zeros((layout.INTEGERS, 30), np.int64)
 
 rng = np.random.default_rng(0)
 feasible = infeasible = active = 0
@@ -23,7 +27,7 @@ for case in range(300):
     assert factor(H, L, d)
     y = -g
     solve_factored(L, y, d)
-    if not least_within(L, y, C, low, high, k, d):
+    if not least_within(W, V, U, L, y, C, low, high, k, d):
         from scipy.optimize import linprog
         found = linprog(np.zeros(d), A_ub=np.vstack([C, -C]), b_ub=np.concatenate([high, -low]), bounds=(None, None))
         assert found.status == 2, case

@@ -207,3 +207,21 @@ def test_an_angle_means_the_nearest_that_looks_the_same_unless_turns_count():
         for _ in range(1000):
             tracker.step({"turn": 2 * np.pi - 0.2})
         assert tracker.q[0] == pytest.approx(end, abs=1e-9)
+
+
+def test_rows_written_in_python_are_followed_beside_others():
+    arm = mk.gallery.panda()
+    X = arm.pose(HAND)
+    height = X[2, 3] = X[2, 3] + 0.05
+
+    def off(mechanism, q):
+        return np.array([mechanism.pose(HAND, q)[2, 3] - height])
+
+    tasks = [mk.Custom(off, name="height"), mk.PoseGoal(HAND, X, level=2, name="hand")]
+    tracker = Tracker(arm, tasks, velocity=1.0, acceleration=5.0)
+    for k in range(1200):
+        X[1, 3] = 0.05 * np.sin(2e-3 * k)
+        state = tracker.step({"hand": X})
+    here = arm.pose(HAND, state.q)
+    assert here[2, 3] == pytest.approx(height, abs=1e-6)
+    assert here[1, 3] == pytest.approx(X[1, 3], abs=1e-6)

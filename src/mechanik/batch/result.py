@@ -174,7 +174,10 @@ class BatchResult:
         of_all = f"{done:,}" if done == self.count else f"{done:,} of {self.count:,}"
         lines = [f"{solved:,} of {of_all} rows solved{share} in {self.seconds:.3g} s{speed}"]
         width = len(f"{max(counts.values(), default=0):,}")
-        lines += [f"  {number:>{width},} {status.name:<12} {status.value}" for status, number in counts.items()]
+        wide = max((len(status.name) for status in counts), default=0)
+        lines += [
+            f"  {number:>{width},} {status.name:<{max(wide, 10)}} {status.value}" for status, number in counts.items()
+        ]
         return "\n".join(lines)
 
     def require(self) -> BatchResult:

@@ -18,7 +18,7 @@ from mechanik.collision.keeping import Keeping, keep_apart
 from mechanik.collision.obstacle import Obstacle
 from mechanik.collision.pairs import Pair
 from mechanik.collision.tables import Ints, Tables, kernel
-from mechanik.errors import NotFinite, ShapeError, UnknownName, WrongKind
+from mechanik.errors import DuplicateName, NotFinite, ShapeError, UnknownName, WrongKind
 from mechanik.kernels.distance import watch_layout as at
 from mechanik.mechanism.door import as_number, read_only
 from mechanik.mechanism.frame import Frame
@@ -224,13 +224,16 @@ class Collider:
     # ---- inside -----------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        self._edits = Frame.edits
-        self._revision = self.mechanism.revision
+        edits, revision = Frame.edits, self.mechanism.revision
+        for name in self._obstacles:
+            if name in self.mechanism.links:  # a link that was renamed; `move` could not tell them apart
+                raise DuplicateName(f"an obstacle and a link are both called {name!r}; rename the link")
         links = link_bodies(self.mechanism, self._meshes)
         allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
         self._keeping: Keeping = keep_apart(
             self.mechanism, links, tuple(self._standing.values()), self._itself, allow, forbid
         )
+        self._edits, self._revision = edits, revision  # last: what cannot be prepared is refused again at each question
 
     def _by_link(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
         """Pairs that follow when a link is renamed; obstacles stay names."""

@@ -83,8 +83,8 @@ def _ball_of_few(points: Array) -> tuple[Array, float, Array]:
 def small_capsule(points: Array, quick: bool = False) -> Round:
     """A capsule of small volume that holds all points (n, 3), n > 0.
 
-    From the best of their principal axes and some directions, by a search with steps that grow where it gets better and shrink where it
-    does not; the same each time. Never larger than the smallest ball, unless it has to be quick.
+    From the best of their principal axes and some directions, by a search with steps that grow where it gets better and
+    shrink where it does not; the same each time. Never larger than the smallest ball, unless it has to be quick.
     """
     ball = None if quick else smallest_ball(points)
     middle = points.mean(axis=0) if ball is None else ball.a

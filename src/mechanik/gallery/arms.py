@@ -6,7 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mechanik.formats.dh import from_dh
-from mechanik.gallery.arm_capsules import PANDA, PANDA_UNCHECKED, UR5, UR10, UR_UNCHECKED, Bone, bump_with
+from mechanik.gallery.arm_capsules import (
+    PANDA,
+    PANDA_UNCHECKED,
+    UR5,
+    UR5_UNCHECKED,
+    UR10,
+    UR10_UNCHECKED,
+    Bone,
+    bump_with,
+)
 from mechanik.gallery.bones import BLUE, DARK, GREY, ORANGE, WHITE, block, dress, put_on, rod
 from mechanik.gallery.home import stand
 from mechanik.mechanism import Builder, Mechanism
@@ -76,6 +85,7 @@ def ur5() -> Mechanism:
         wrists=(0.093, 0.09465, 0.0823),
         radius=0.05,
         capsules=UR5,
+        unchecked=UR5_UNCHECKED,
     )
 
 
@@ -91,6 +101,7 @@ def ur10() -> Mechanism:
         wrists=(0.1149, 0.1157, 0.0922),
         radius=0.065,
         capsules=UR10,
+        unchecked=UR10_UNCHECKED,
     )
 
 
@@ -156,6 +167,7 @@ def _universal_robot(
     wrists: Vector,
     radius: float,
     capsules: Mapping[str, list[Bone]],
+    unchecked: Mapping[tuple[str, str], str],
 ) -> Mechanism:
     """The arm that all of the family are: lengths along the arm, and how far each joint stands out sideways (y)."""
     half, full = math.pi, 2 * math.pi
@@ -174,7 +186,7 @@ def _universal_robot(
     robot.fixed("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", at=_place((0.0, wrists[2], 0.0), (-1, 0, 0)))
     home = [0.0, -1.2, 1.4, -1.75, -math.pi / 2, 0.0]
     arm = bump_with(dress(robot.build(), radius, 0.7 * radius, GREY, BLUE), capsules)
-    arm.unchecked = UR_UNCHECKED
+    arm.unchecked = unchecked
     return stand(arm, home)
 
 

@@ -23,7 +23,7 @@ def engine_of(solver: Solver, q0: ArrayLike | None) -> Engine:
         q0: (nq,) for all rows, or (N, nq), or None.
     """
     general = General(solver.mechanism, solver.objectives, lambda: another(solver))
-    chain, goal = solver._chain, solver.objectives[0]
+    chain, goal = solver._chain, next(iter(solver.objectives), None)  # there may be none but to shut loops
     if chain is None or not isinstance(goal, Placement):
         return general
     if solver._takes_lanes is None:
@@ -70,4 +70,4 @@ def arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, Any]]:
         "weights": solver._weights,
         "rest": None if solver._given is None else solver._rest,
     }
-    return (solver.mechanism, solver.objectives if solver._given is None else solver._given), more
+    return (solver.mechanism, (solver.objectives or None) if solver._given is None else solver._given), more

@@ -45,9 +45,9 @@ class Live:
         q0: (nq,) where it stands at first; where the mechanism stands if not given.
         budget: seconds for a tick. Solves that were far quicker are not timed, so one may take longer now and then.
         on_state: the first callback.
-        lock, limits, rest, options: as for `Solver`; `restarts` is 0 unless given, so that nothing leaps. So are `avoid`
-            and `clearance`: it slides along what is in the way. When an obstacle of its `Collider` was moved, `aim()`
-            makes it look again.
+        lock, limits, rest, options: as for `Solver`; `restarts` is 0 unless given, so that nothing leaps. `avoid` and
+            `clearance` are among them: it slides along what is in the way, and `aim()` makes it look again when an
+            obstacle of its `Collider` was moved.
     """
 
     def __init__(

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from mechanik.batch import takes_lanes
 from mechanik.batch.goal_poses import goal_poses
-from mechanik.errors import NotFinite
+from mechanik.errors import MechanikError, NotARotation, NotFinite, ShapeError
 from mechanik.ik import Solver
 from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.placement import Placement
-from mechanik.paths.targets import Wanted
+from mechanik.paths.targets import Wanted, placed
 from mechanik.search.question import asked
 from mechanik.solvers.freedoms import as_bounds
 from mechanik.solvers.solution import Solution
@@ -124,17 +124,23 @@ class Course:
         """
         found, met = self._settle(s, q)
         codes = np.where(met, FINE, UNMET)
-        if self._collider is not None and met.any():
-            free = np.asarray(self._collider.is_free(self.inside(found[met]), self._clearance))
-            codes[np.flatnonzero(met)[~free]] = CLASH
+        if met.any():
+            codes[np.flatnonzero(met)[~self.are_free(found[met])]] = CLASH
         return found, codes
+
+    def are_free(self, q: Array) -> Mask:
+        """(K,) whether nothing is too near at each of q (K, nq)."""
+        if self._collider is None:
+            return np.ones(len(q), dtype=np.bool_)
+        return np.asarray(self._collider.is_free(self.inside(q), self._clearance))
 
     def _settle(self, s: Array, q: Array, solver: Solver | None = None) -> tuple[Array, Mask]:
         chain = (self.solver if solver is None else solver)._chain
         if self._goal is not None and chain is not None:
             targets = self.wanted.targets(s)
             if not np.isfinite(targets).all():
-                raise NotFinite(f"the target at s = {s[~np.isfinite(targets).reshape(len(s), -1).all(axis=1)][0]:g}")
+                at = s[~np.isfinite(targets).reshape(len(s), -1).all(axis=1)][0]
+                raise NotFinite(f"the target at s = {at:g} has an entry that is not finite")
             X = goal_poses(self._goal, targets, len(s))
             if chain.has_held:
                 chain.meet(q[0])
@@ -151,7 +157,10 @@ class Course:
             solver, target = self.solver_at(s)
         else:
             target = self.wanted.target(s)
-        return solver.solve(target, q0=q) if solver._chain is None else solver.solve(target, q0=q, restarts=0)
+        try:
+            return solver.solve(target, q0=q) if solver._chain is None else solver.solve(target, q0=q, restarts=0)
+        except (NotFinite, NotARotation, ShapeError) as error:
+            raise placed(error, f"the target at s = {s:g}") from error
 
     def solver_at(self, s: float) -> tuple[Solver, Any]:
         """A solver for what is asked at s, and the targets for it."""
@@ -161,7 +170,11 @@ class Course:
             if len(self._others) >= KEPT:
                 self._others.clear()
             goals = self.wanted.target(s)
-            self._others[s] = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
+            try:
+                self._others[s] = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
+            except MechanikError as error:
+                error.add_note(f"These are the goals at s = {s:g}.")
+                raise
         return self._others[s], None
 
     def ignoring(self, s: Array, q: Array) -> Array:
@@ -174,9 +187,7 @@ class Course:
             goals = [_finer(one) for one in self.wanted.objectives]
             self._polisher = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
         found, met = self._settle(self.s, q, self._polisher)
-        fine = met & (np.abs(self.space.difference(q, found)).max(axis=1, initial=0.0) < HAIR)
-        if self._collider is not None:
-            fine &= np.asarray(self._collider.is_free(self.inside(found), self._clearance))
+        fine = met & (np.abs(self.space.difference(q, found)).max(axis=1, initial=0.0) < HAIR) & self.are_free(found)
         return np.where(fine[:, None], found, q)
 
     def all_at(self, s: float, near: Array, samples: int, tries: int, whatever: bool = False) -> Array:

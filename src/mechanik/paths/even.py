@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mechanik.paths.between import ways_free
 from mechanik.paths.course import FINE, Course
 from mechanik.spatial.array import Array
 
@@ -45,9 +46,9 @@ def _round(course: Course, q: Array, half: int, is_fixed: bool) -> Array | None:
     ways = _averaged(course, q, half, is_fixed)
     for share in (1.0, 0.3):
         found, codes = course.settle(course.s, space.integrate(q, share * ways))
-        if (codes == FINE).all():
-            if is_fixed:
-                found[0] = q[0]
+        if is_fixed:
+            found[0] = q[0]
+        if (codes == FINE).all() and ways_free(course, found[:-1], found[1:]).all():
             return found
     return None
 

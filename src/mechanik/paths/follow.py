@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik.errors import ShapeError, WrongKind
+from mechanik.errors import ShapeError, StructureError, WrongKind
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import as_number
+from mechanik.paths.between import first_bump
 from mechanik.paths.course import FINE, Course
 from mechanik.paths.even import even_out
 from mechanik.paths.following import Following
@@ -60,7 +61,8 @@ def follow(
         s: the knots: how many, evenly from 0 to 1, or their values (N,), ascending. If not given: 200, or as many as
             there are targets in the list.
         q0: (nq,) where it stands: the path begins with what is reached from there. If not given, the best of all.
-        avoid, clearance, allow, forbid: what it keeps off at every knot, as for a `Collider`, which may be given too.
+        avoid, clearance, allow, forbid: what it keeps off, at every knot and at every 0.02 rad or m between, as for a
+            `Collider`, which may be given too.
         max_step: rad or m; a path with a longer step between two knots is none.
         limits: by joint or freedom, (lower, upper) in place of the mechanism's.
         settings: what else a `Solver` takes: active, lock, weights, options.
@@ -91,13 +93,24 @@ def follow(
         return broken(made, near)
     found = course.polish(found)
     path = Path(mechanism, found, course.s)
-    whole = ((float(course.s[0]), float(course.s[-1])),)
     if path.largest_step > largest:
         k = int(np.argmax(path.steps > largest))
         why = f"too fast: the step from there to the next knot is {path.steps[k]:.3g} rad or m, above {largest:g}"
-        part = Path(mechanism, found[: k + 1], course.s[: k + 1])
-        return Following(mechanism, part, False, float(course.s[k]), why, whole, found[k])
-    return Following(mechanism, path, True, parts=whole)
+        return _cut(path, float(course.s[k]), found[k], why)
+    if (bump := first_bump(course, path)) is not None:
+        return _cut(path, *bump)
+    return Following(mechanism, path, True, parts=_whole_of(path))
+
+
+def _cut(path: Path, s: float, q: Array, why: str) -> Following:
+    """The report on a path that meets all goals at all knots and is yet none beyond s, where it stands at q (nq,)."""
+    count = int(np.searchsorted(path.s, s, side="right"))
+    part = Path(path.mechanism, path.q[:count], path.s[:count])
+    return Following(path.mechanism, part, False, s, why, _whole_of(path), q)
+
+
+def _whole_of(path: Path) -> tuple[tuple[float, float], ...]:
+    return ((float(path.s[0]), float(path.s[-1])),)
 
 
 def _first(course: Course, near: Array, is_given: bool) -> Array:
@@ -145,5 +158,9 @@ def _collider(mechanism: Mechanism, avoid: Any, allow: Any, forbid: Any) -> Coll
     from mechanik.collision import Collider
 
     if isinstance(avoid, Collider):
+        if avoid.mechanism is not mechanism:
+            raise StructureError("avoid is a collider of another mechanism")
+        if tuple(allow) or tuple(forbid):
+            raise WrongKind("allow and forbid belong to the collider that is given as avoid; give them to it")
         return avoid
     return Collider(mechanism, avoid, allow=allow, forbid=forbid)

@@ -18,8 +18,8 @@ class Following:
         path: all knots; or, if it breaks, those before the break; None if there is not even a first.
         success: whether all knots are reached, without a jump.
         broken_at: the s where it breaks; None if it does not. The same branch can be followed up to there.
-        why: "out of reach", "at a limit of joint ...", "in collision: ...", "singular: ...", "no single branch: ...",
-            "too fast: ..."; empty if it does not break.
+        why: "out of reach", "at a limit of joint ...", "in collision: ...", "in collision between two knots: ...",
+            "singular: ...", "no single branch: ...", "too fast: ..."; empty if it does not break.
         parts: (from, to) in s: the pieces in which all can be followed with a jump from each to the next, as far as
             there are any; one piece if it does not break. Where one ends after the next begins, there is a choice of
             where to jump.

@@ -137,7 +137,7 @@ def _later_parts(made: Roadmap, s: float) -> tuple[tuple[float, float], ...]:
     spans = [(max(a, first), b) for i in range(count) for a, b in zip(back[i], ahead[i], strict=True)]
     found: list[tuple[float, float]] = []
     while s < last:
-        beyond = [span for span in spans if span[1] > s + FARTHER * (last - first)]
+        beyond = [span for span in spans if span[1] > max(s, span[0]) + FARTHER * (last - first)]
         if not beyond:
             break
         meeting = [span for span in beyond if span[0] <= s]

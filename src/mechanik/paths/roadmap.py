@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mechanik.paths.between import ways_free
 from mechanik.paths.course import FINE, Course
 from mechanik.paths.tracks import LONGEST, Track, go
 from mechanik.spatial.array import Array
@@ -127,7 +128,7 @@ def _blend(made: Roadmap, i: int, q: Array, b: Array) -> Array | None:
     share = share**2 * (3.0 - 2.0 * share)
     starts = course.space.integrate(q, share[:, None] * course.apart(q[-1], b))
     found, codes = course.settle(made.piece(i), starts)
-    if (codes != FINE).any():
+    if (codes != FINE).any() or not ways_free(course, found[:-1], found[1:]).all():
         return None
     steps = np.abs(course.space.difference(found[:-1], found[1:])).max(axis=1)
     even = steps.max() <= max(UNEVEN * steps.mean(), SHORT) and steps.max() <= LONGEST

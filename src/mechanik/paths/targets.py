@@ -70,13 +70,16 @@ class Wanted:
         try:
             aimed(self.objectives, target)
         except MechanikError as error:
-            kind = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
-            raise kind(f"target {k} of {len(self._list)}: {error}") from error
+            raise placed(error, f"target {k} of {len(self._list)}") from error
 
     def target(self, s: float) -> Any:
         """What is asked for at s: targets for the objectives, or objectives if those change."""
         if self._function is not None:
-            return self._function(s)
+            try:
+                return self._function(s)
+            except Exception as error:
+                error.add_note(f"It was asked for what is wanted at s = {s:g}.")
+                raise
         k = min(max(int(np.searchsorted(self.s, s, side="right")) - 1, 0), len(self.s) - 1)
         if s <= self.s[k] or k == len(self.s) - 1:
             return self._list[k]
@@ -100,7 +103,20 @@ class Wanted:
             if one.shape != found[0].shape:
                 raise ShapeError(f"the target at s = {at:g} is of shape {one.shape}, and others are {found[0].shape}")
         X = np.array(found)
-        return as_pose_matrix(X, "a target along the path") if X.shape[1:] == (4, 4) else X
+        if X.shape[1:] != (4, 4):
+            return X
+        try:
+            return as_pose_matrix(X)
+        except MechanikError:
+            for at, one in zip(s.tolist(), X, strict=True):
+                as_pose_matrix(one, f"the target at s = {at:g}")
+            raise
+
+
+def placed(error: MechanikError, where: str) -> MechanikError:
+    """The same complaint about a target, with the place where it is."""
+    kind = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
+    return kind(f"{where}: {error}")
 
 
 def between(a: Any, b: Any, share: float) -> Any:

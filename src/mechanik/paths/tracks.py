@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.paths.course import FINE, UNMET, Codes, Course
+from mechanik.paths.between import ways_free
+from mechanik.paths.course import CLASH, FINE, UNMET, Codes, Course
 from mechanik.spatial.array import Array
 
 HALVINGS, FINEST = 6, 20
@@ -73,7 +74,10 @@ def go(course: Course, q: Array, s: Array) -> list[Track]:
 
 
 def _step(course: Course, q: Array, speed: Array, s: Array, ds: float) -> tuple[Array, Array, Codes]:
-    """One step each: where it ends (K, nq), the speed there, and what became of it; UNMET if it may be a jump."""
+    """One step each: where it ends (K, nq), the speed there, and what became of it; UNMET if it may be a jump.
+
+    CLASH also if something is in the way there.
+    """
     space = course.space
     known = np.isfinite(speed[:, :1])
     ahead = np.where(known, speed, 0.0) * ds
@@ -92,6 +96,8 @@ def _step(course: Course, q: Array, speed: Array, s: Array, ds: float) -> tuple[
         is_small = (known[:, 0] & is_small) | (~known[:, 0] & (size <= FIRST))
     is_small = is_small & (size <= LONGEST)
     codes = np.where((codes == FINE) & ~is_small, UNMET, codes)
+    fine = np.flatnonzero(codes == FINE)
+    codes[fine[~ways_free(course, q[fine], there[fine])]] = CLASH
     return there, step / ds, codes
 
 

@@ -12,7 +12,6 @@ from mechanik.collision import Collider
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import read_only
 from mechanik.planning.retraction import Flags, Retraction
-from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 
 COARSE = 0.06
@@ -166,11 +165,3 @@ class Ground:
                 return None
             parts.append(way[:-1])
         return np.concatenate([*parts, q[-1:]])
-
-    def same_side(self, q: Array) -> Array:
-        """Unit quaternions in q (..., nq) with one sign each: no planner knows that q and -q are the same turn."""
-        q = np.array(q)
-        for k in self.mechanism.space.balls_q:
-            four = quaternion.normalize(q[..., k : k + 4])
-            q[..., k : k + 4] = np.where(four[..., :1] < 0.0, -four, four)
-        return q

@@ -18,7 +18,7 @@ from mechanik.planning.certificate import look_closely
 from mechanik.planning.goals import Goal, as_goals, as_start
 from mechanik.planning.ground import Ground
 from mechanik.planning.planned_path import PlannedPath
-from mechanik.planning.shortcuts import relaxed, rounded, shortcut
+from mechanik.planning.shortcuts import relaxed, rounded, shortcut, without_repeats
 from mechanik.planning.timeable import timeable
 from mechanik.planning.tree_search import find_by_trees
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
@@ -119,7 +119,7 @@ def _search(
         q = find_by_trees(ground, start, goals, by, trees_until, rng)
         if q is None:
             break
-        searched = ground.step
+        q, searched = without_repeats(ground, q), ground.step
         for candidate in _better(ground, q, rng, until):
             verdict = look_closely(ground, candidate, clearance, until)
             if verdict.is_free:
@@ -138,7 +138,8 @@ def _better(ground: Ground, q: Array, rng: np.random.Generator, until: float) ->
     """The same way, shorter and with round corners, with looks closer and closer; and as it was found."""
     for _ in range(FINER):
         short = shortcut(ground, q, rng, until)
-        yield relaxed(ground, short, until) if ground.has_loops else rounded(ground, short, until)
+        better = relaxed(ground, short, until) if ground.has_loops else rounded(ground, short, until)
+        yield without_repeats(ground, better)
         ground.step *= 0.5
     yield q
 

@@ -18,6 +18,8 @@ SIZES = (0.5, 0.35, 0.2, 0.1, 0.05)
 ARC = 0.06
 """Units: how far the knots of a round corner are apart."""
 SWEEPS = 12
+STILL = 1e-9
+"""Units: what is nearer is the same place."""
 FLAT = 1e-3
 """Rad: what turns less is no corner."""
 
@@ -60,7 +62,7 @@ def shortcut(ground: Ground, q: Array, rng: np.random.Generator, until: float) -
         if ground.has_loops and _length(ground, new) > 0.999 * (high - low):
             continue
         q = np.concatenate([q[: i + 1], new, q[j + 1 :]])
-        q = _without_repeats(ground, q)
+        q = without_repeats(ground, q)
         vain = 0
     return _skipped(ground, q, until)
 
@@ -84,7 +86,7 @@ def rounded(ground: Ground, q: Array, until: float) -> Array:
                 break
         else:
             found.append(q[k])
-    return _without_repeats(ground, np.array([*found, q[-1]]))
+    return without_repeats(ground, np.array([*found, q[-1]]))
 
 
 def relaxed(ground: Ground, q: Array, until: float) -> Array:
@@ -148,10 +150,10 @@ def _length(ground: Ground, q: Array) -> float:
     return float(np.linalg.norm(ground.apart(q[:-1], q[1:]), axis=1).sum())
 
 
-def _without_repeats(ground: Ground, q: Array) -> Array:
-    moved = np.abs(ground.apart(q[:-1], q[1:])).max(axis=1) > 1e-9
-    moved[-1:] |= not moved.any()
-    keep = np.append(True, moved)
-    if not moved[-1]:  # the last knot stays as it is
-        keep[np.flatnonzero(keep)[-1]], keep[-1] = len(np.flatnonzero(keep)) == 1, True
-    return q[keep]
+def without_repeats(ground: Ground, q: Array) -> Array:
+    """Without knots at which nothing has moved; the first and the last stay as they are."""
+    kept = [0]
+    for k in range(1, len(q) - 1):
+        if ground.far(q[kept[-1]], q[k]) > STILL and ground.far(q[k], q[-1]) > STILL:
+            kept.append(k)
+    return q[[*kept, len(q) - 1]]

@@ -55,7 +55,7 @@ class Rig:
         program: of one part.
         part: that one.
         relations: of each block, for those that are functions.
-        table, options, gains, before, ahead, more, edges, held: as `kernels/tracking/step.py` takes them.
+        table, options, gains, before, ahead, more, edges, rooms, held: as `kernels/tracking/step.py` takes them.
         columns: (columns,) for each column that is no slack, the number of v that it moves; nv and more for closing
             joints.
         has_functions: whether some rows are written in Python.
@@ -71,6 +71,7 @@ class Rig:
     ahead: Array
     more: Array
     edges: Array
+    rooms: tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]
     held: np.ndarray[tuple[int], np.dtype[np.int64]]
     columns: np.ndarray[tuple[int], np.dtype[np.int64]]
     has_functions: bool
@@ -148,7 +149,7 @@ def build_rig(
     rig = Rig(
         program, part, relations, table, options, np.full(height, 1.0 / dt), np.zeros(height),
         np.zeros((packed.sizes["stages"], n + 1)), np.zeros((height + further, n)), np.zeros((height + further, 2)),
-        np.zeros(n, dtype=np.int64), columns, has_functions,
+        _rooms(n, height, further), np.zeros(n, dtype=np.int64), columns, has_functions,
     )  # fmt: skip
     for number, gain in enumerate(gains):
         rig.gains[rig.rows_of(number)] = gain
@@ -163,6 +164,18 @@ def closing_values(mechanism: Mechanism, q: Array) -> Array:
     twin.q = q
     closures = [closure for closure in twin.closures.values() if _needs_nodes(closure)]
     return np.array([value for closure in closures for value in _values_in_order(closure)], dtype=np.float64)
+
+
+def _rooms(
+    columns: int, rows: int, further: int
+) -> tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
+    """What the kernel works in."""
+    longest = columns + rows + further + 3
+    return (
+        np.zeros((layout.MATRICES, longest, max(columns, rows, 3))),
+        np.zeros((layout.VECTORS, longest)),
+        np.zeros((layout.INTEGERS, longest), dtype=np.int64),
+    )
 
 
 def _nothing(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:

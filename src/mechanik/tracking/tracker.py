@@ -26,10 +26,11 @@ from mechanik.tracking.start import check_shut, check_start
 from mechanik.tracking.state import BY_CODE, TrackerState
 from mechanik.tracking.task import Task, as_gain, as_tasks
 
-stepping = kernels.Lazy("tracking.step", "step", "look")
+stepping = kernels.Lazy("tracking.step", "step")
 
 OPEN = 1e-8
 """How far (m and rad) a loop may stand open at the start."""
+LOOK_ONLY = -1
 NEAR = 0.1
 """m beyond the clearance from which on something that comes near is looked at."""
 
@@ -123,7 +124,8 @@ class Tracker:
         self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._places)
         packed = rig.part.packed
         self._kernel_arguments = (
-            packed.ints, packed.floats, rig.table, rig.options, rig.gains, rig.before, rig.ahead, rig.more, rig.edges,
+            packed.ints, packed.floats, rig.table, rig.options, *rig.rooms, rig.gains, rig.before, rig.ahead, rig.more,
+            rig.edges,
         )  # fmt: skip
         self._v = np.zeros(mechanism.nv)
         self.reset(start)
@@ -219,10 +221,10 @@ class Tracker:
         if targets is not None:
             self._aiming.aim(targets, self._q)
             self._looks = True
-        given, ends = 0, not rig.has_functions
-        if not ends or self._collider is not None or self._is_new:
+        given = 0
+        if rig.has_functions or self._collider is not None or self._is_new:
             given = self._look()
-        code = int(stepping.step(*self._kernel_arguments, given, rig.held, self._looks, ends))
+        code = int(stepping.step(*self._kernel_arguments, given, rig.held, self._looks))
         self._looks = False
         self._steps += 1
         self._v[self._places] = rig.table[layout.RATE, self._mine] * self._unit
@@ -236,7 +238,7 @@ class Tracker:
         if rig.has_functions:
             call_functions(mechanism, rig.part, rig.relations, mechanism.nq)
         if self._is_new:  # nothing has moved yet, so targets have not either
-            stepping.look(rig.part.packed.ints, rig.part.packed.floats, rig.before)
+            stepping.step(*self._kernel_arguments, LOOK_ONLY, rig.held, True)
             self._is_new = False
         if self._collider is None:
             return 0

@@ -103,15 +103,16 @@ def test_a_clearance_that_is_typed_in_millimetres_is_kept(studio):
     open_tab(studio, "solve")
     field = studio.page.locator(named("clearance"))
     assert field.input_value() == "10"
-    field.fill("40")
+    field.fill("17.5")
     field.press("Tab")
-    studio.wait("m.store.collisions.clearance === 0.04")
+    studio.wait("m.store.collisions.clearance === 0.0175")
     drag_down(studio, 150)
-    assert watch.distance(q_of(studio, watch.mechanism)) > 0.04 - TOUCHING
+    assert watch.distance(q_of(studio, watch.mechanism)) < 0.05, "it has come to the table"
+    assert watch.distance(q_of(studio, watch.mechanism)) > 0.0175 - TOUCHING
     field.fill("-3")
     field.press("Tab")
     assert field.get_attribute("aria-invalid") == "true"
-    assert studio.eval("m.store.collisions.clearance") == 0.04
+    assert studio.eval("m.store.collisions.clearance") == 0.0175
 
 
 def test_the_boxes_that_hit_the_walls_are_red_with_the_walls(studio):
@@ -123,7 +124,7 @@ def test_the_boxes_that_hit_the_walls_are_red_with_the_walls(studio):
     studio.page.select_option(named("control-pose"), "hits the walls")
     studio.wait(SETTLED.format("> 0"))
     assert studio.eval("m.store.clashes.links.map((k) => m.store.model.links[k].name)") == ["link6", "link7", "link9"]
-    assert red_share(studio) > 5 * MANY
+    assert red_share(studio) > MANY
 
 
 def test_obstacles_of_a_program_are_drawn_whatever_their_kind(browser, open_studio):

@@ -19,7 +19,8 @@ APART = 1e-2
 """Share of the size by which cores are parted to settle their normal, and above which a walk is good enough."""
 NEAREST = 1e-7
 """Cores that are parted by less than this share of the size have no better normal than before."""
-SETTLED = 1e-14
+SETTLED, TURNED = 1e-14, 1e-20
+"""By what share of the size a round must make them shallower; the square of how much it may turn the normal."""
 ROUNDS, LEAPS = 30, 20
 
 
@@ -41,14 +42,16 @@ def core_gap(a, U, b, V, T, W):
         depth = depth_along(a, U, b, V, T, nx, ny, nz)
     else:
         nx, ny, nz, depth, size = shortest_way_out(a, U, b, V, T)
-    found = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for _ in range(2):
-        found = settled(a, U, b, V, T, W, nx, ny, nz, depth, size)
-        # one cylinder in another, nearly along it: all ways out but two opposite ones are nearly as good as each other
-        nx, ny, nz = -found[1], -found[2], -found[3]
-        depth = math.inf if apart else depth_along(a, U, b, V, T, nx, ny, nz)
-        if not depth < -found[0]:
-            break
+    found = settled(a, U, b, V, T, W, nx, ny, nz, depth, size)
+    if apart:
+        return found
+    # one cylinder in another, nearly along it: all ways out across them are nearly as good as each other, and the best
+    # is opposite, or along the way from axis to axis
+    for k in range(2):
+        nx, ny, nz = (-found[1], -found[2], -found[3]) if k == 0 else unit(T[9], T[10], 0.0)
+        depth = depth_along(a, U, b, V, T, nx, ny, nz)
+        if depth < -found[0]:
+            found = settled(a, U, b, V, T, W, nx, ny, nz, depth, size)
     return found
 
 
@@ -68,7 +71,7 @@ def settled(a, U, b, V, T, W, nx, ny, nz, depth, size):
     each goes on in its direction as long as that helps.
     """
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    margin = APART
+    margin, is_last = APART, False
     for _ in range(ROUNDS):
         s = depth + margin * size
         sx, sy, sz = s * nx, s * ny, s * nz
@@ -91,9 +94,12 @@ def settled(a, U, b, V, T, W, nx, ny, nz, depth, size):
             if more <= less:
                 break
             x, y, z, less, far = ux, uy, uz, more, 4.0 * far
+        turned = (x - nx) ** 2 + (y - ny) ** 2 + (z - nz) ** 2
         nx, ny, nz, depth = x, y, z, depth - less
         if less <= SETTLED * size:
-            break
+            if is_last or turned < TURNED:
+                break
+            is_last = True  # the points are those of the normal before
     x, y, z = 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
     h = 0.5 * depth
     return -depth, nx, ny, nz, x + h * nx, y + h * ny, z + h * nz, x - h * nx, y - h * ny, z - h * nz

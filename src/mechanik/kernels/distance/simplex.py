@@ -128,7 +128,7 @@ def most_certain_part(W, n):
     for a in range(n):
         bound = nearest_corner(W, n, a, a, a, 0.0, 0.0)
         if bound > most:
-            most, left, k = bound, 1, a
+            most, left, k, u, v = bound, 1, a, 0.0, 0.0
         for b in range(a):
             share, far = on_segment(W, b, a)
             if far < math.inf:

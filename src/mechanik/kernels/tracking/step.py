@@ -149,9 +149,9 @@ def shut(I, F, O, W, V, U, m, count, x, out, rates, n):
 
 @kernel(
     "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1],"
-    "f8[:,::1], f8[:,::1], i8, i8[::1], b1, b1)"
+    "f8[:,::1], f8[:,::1], i8, i8[::1], b1)"
 )
-def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, looks, ends):
+def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, looks):
     """Move x, the table `trial`, by one step of time; returns what it came to.
 
     Args:
@@ -164,7 +164,6 @@ def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, 
             room for those in bands. If `given` is negative nothing moves: rows are looked at.
         active: (columns,) written: what holds each column back.
         looks: whether rows have to be evaluated first, since targets are new.
-        ends: whether rows are evaluated at the end, which functions written in Python cannot be.
     """
     n, x, out, done = T.shape[1], I[AT_TRIAL], I[AT_X], STOPPED
     if looks and given >= 0:
@@ -209,8 +208,7 @@ def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, 
         held_by(T, O, n, active)
         if done == BRAKED and is_gentle(T, O, n):
             done = MOVED
-    if ends:
-        evaluate(I, F, x, 1, I[N_BLOCKS])
-        for r in range(I[N_ROWS]):
-            before[r] = F[I[AT_ROWS] + I[N_ROWS] + r]
+    evaluate(I, F, x, 1, I[N_BLOCKS])
+    for r in range(I[N_ROWS]):
+        before[r] = F[I[AT_ROWS] + I[N_ROWS] + r]
     return done

@@ -107,6 +107,7 @@ class CcdArm(Moving):
     def _put(self, goal: Array) -> None:
         hinges, limits = self.is_on("hinges"), self.is_on("limits")
         self.table(make_arm(hinges, limits))
+        self.session.keep_off(allow=[("third", "fifth")])  # which overlap as they were drawn
         self.goal = self.want("hinge" if self.is_on("direction") else "point", "effector", goal, name=GOAL)
         if limits and not hinges:
             links = ["base", *(link for _, link, *_ in ZALO_JOINTS)]

@@ -26,9 +26,7 @@ ROUND = 0.28
 MILLIMETRES = 1e-3
 
 
-ROCK = ConvexMesh(
-    [(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)]
-)
+ROCK = ConvexMesh([(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)])
 
 
 def things(post: float) -> list[Obstacle]:

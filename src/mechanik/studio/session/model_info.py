@@ -169,6 +169,12 @@ def view_from(mechanism: Mechanism, q: Array) -> Vector:
     return x, y, z
 
 
+def is_flat_linkage(mechanism: Mechanism, q: Array) -> bool:
+    """Whether it has loops and moves in one plane: its bars lie one above the other there, and are drawn as if they
+    could pass through each other."""
+    return bool(mechanism.closures) and view_from(mechanism, q) is not FROM_ASIDE
+
+
 def _is_in_plane(axis: Array, axes: Array | None, linear: Array) -> bool:
     """Whether turns (3, n) are about the axis, and slides (3, n) across it."""
     about = axes is None or np.abs(axes - axis[:, None] * (axis @ axes)).max(initial=0.0) <= PARALLEL

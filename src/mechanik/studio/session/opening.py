@@ -12,8 +12,9 @@ from mechanik import gallery
 from mechanik.errors import UnknownName
 from mechanik.mechanism import Mechanism
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.studio.session.collisions import Collisions
 from mechanik.studio.session.first_goals import Handle, first_goals
-from mechanik.studio.session.model_info import ball_around
+from mechanik.studio.session.model_info import ball_around, is_flat_linkage
 from mechanik.studio.session.setup import Setup, read_bounds, read_rests
 from mechanik.studio.session.stage import Stage
 from mechanik.studio.session.table import Source, Table
@@ -119,6 +120,8 @@ class Opening:
         session = cast("Session", self)
         before, freedoms = session.stage, table.anatomy.freedoms
         fresh = Setup(bounds=read_bounds(table.mechanism, freedoms), rests=read_rests(table.mechanism, freedoms))
+        if is_flat_linkage(table.mechanism, q):
+            fresh = replace(fresh, collisions=Collisions(mode="off"))
         X = table.anatomy.poses(q)
         session.radius = ball_around(table.mechanism, X)[1]
         made = tuple(session.new_goal(fresh, table, X, h.kind, h.link, at=h.at, pinned=h.pinned) for h in handles)

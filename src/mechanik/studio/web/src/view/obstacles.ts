@@ -82,7 +82,8 @@ export class Obstacles {
     for (const { mesh } of this.drawn) {
       const box = new Box3().setFromObject(mesh);
       if (this.model === null || box.getSize(new Vector3()).length() > LARGE * this.model.radius) continue;
-      found.push(box.min, box.max);
+      const ends = [box.min, box.max] as const;
+      for (const x of ends) for (const y of ends) for (const z of ends) found.push(new Vector3(x.x, y.y, z.z));
     }
     return found;
   }
