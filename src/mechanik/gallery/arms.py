@@ -32,6 +32,7 @@ def panda(hand: bool = True) -> Mechanism:
 
     Lengths and limits as in Franka's control interface documentation, "Robot and interface specifications" (the
     table there is a modified DH table, and the frames are the same); limits of joints 2, 4 and 6 as in franka_ros.
+    Velocities are among its extras, as they are of a URDF.
 
     Args:
         hand: whether it carries one, and so an eighth number in q.
@@ -69,6 +70,7 @@ def panda(hand: bool = True) -> Mechanism:
         robot.link("panda_hand", visuals=[block((0.0, 0.0, 0.033), (0.05, 0.2, 0.066), WHITE)])
         home.append(0.02)
     arm = bump_with(dress(robot.build(), 0.06, 0.045, WHITE, DARK), PANDA)
+    arm.extras["limits"] = {f"panda_joint{k}": {"velocity": 2.175 if k < 5 else 2.61} for k in range(1, 8)}
     arm.unchecked = {pair: why for pair, why in PANDA_UNCHECKED.items() if all(name in arm.links for name in pair)}
     return stand(arm, home)
 
@@ -84,6 +86,7 @@ def ur5() -> Mechanism:
         forearm=0.39225,
         wrists=(0.093, 0.09465, 0.0823),
         radius=0.05,
+        velocities=(180, 180),
         capsules=UR5,
         unchecked=UR5_UNCHECKED,
     )
@@ -100,6 +103,7 @@ def ur10() -> Mechanism:
         forearm=0.5723,
         wrists=(0.1149, 0.1157, 0.0922),
         radius=0.065,
+        velocities=(120, 180),
         capsules=UR10,
         unchecked=UR10_UNCHECKED,
     )
@@ -166,10 +170,16 @@ def _universal_robot(
     forearm: float,
     wrists: Vector,
     radius: float,
+    velocities: tuple[float, float],
     capsules: Mapping[str, list[Bone]],
     unchecked: Mapping[tuple[str, str], str],
 ) -> Mechanism:
-    """The arm that all of the family are: lengths along the arm, and how far each joint stands out sideways (y)."""
+    """The arm that all of the family are.
+
+    Args:
+        column, ..., wrists: lengths along the arm, and how far each joint stands out sideways (y), m.
+        velocities: of the two joints of the shoulder and of the others, degrees a second.
+    """
     half, full = math.pi, 2 * math.pi
     robot = _serial(
         name,
@@ -186,6 +196,8 @@ def _universal_robot(
     robot.fixed("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", at=_place((0.0, wrists[2], 0.0), (-1, 0, 0)))
     home = [0.0, -1.2, 1.4, -1.75, -math.pi / 2, 0.0]
     arm = bump_with(dress(robot.build(), radius, 0.7 * radius, GREY, BLUE), capsules)
+    rates = {joint: velocities[k > 1] for k, joint in enumerate(name for name, one in arm.joints.items() if one.dof)}
+    arm.extras["limits"] = {joint: {"velocity": math.radians(rate)} for joint, rate in rates.items()}
     arm.unchecked = unchecked
     return stand(arm, home)
 

@@ -82,10 +82,10 @@ def follow(
         raise ShapeError(f"q0 is one configuration ({mechanism.nq},), not of shape {near.shape}")
     first = _first(course, near, q0 is not None)
     last = len(course.s) - 1
-    made = build(course, [0, last], [first, first[:0]])
+    made = build(course, [0, last], [first, first[:0]], q0 is not None)
     found = _best(made, near, q0 is not None)
     if found is None or _unevenness(course, found) > EVEN:
-        made = _whole(course, first, near)
+        made = _whole(course, first, near, q0 is not None)
         better = _best(made, near, q0 is not None)
         if better is not None and (found is None or _unevenness(course, better) < _unevenness(course, found)):
             found = better
@@ -126,7 +126,7 @@ def _first(course: Course, near: Array, is_given: bool) -> Array:
     return every
 
 
-def _whole(course: Course, first: Array, near: Array) -> Roadmap:
+def _whole(course: Course, first: Array, near: Array, is_fixed: bool) -> Roadmap:
     """A roadmap with stations all along the path."""
     last = len(course.s) - 1
     count = min(max(STATIONS if course.is_quick else 5, 3), last + 1)
@@ -134,7 +134,7 @@ def _whole(course: Course, first: Array, near: Array) -> Roadmap:
     seeds = [first]
     for k in stations[1:]:
         seeds.append(course.all_at(float(course.s[k]), near, FEWER, TRIES))
-    return build(course, stations, seeds)
+    return build(course, stations, seeds, is_fixed)
 
 
 def _best(made: Roadmap, near: Array, is_fixed: bool) -> Array | None:

@@ -52,6 +52,7 @@ class Roadmap:
         stations: (M,) numbers of knots, the first and the last among them.
         nodes: for each station, configurations.
         curves: for each piece between two stations.
+        begin: how many nodes of the first station a path may begin with; None if with any.
         forward, backward: for each station, tracks from its nodes that end before the next, or the previous, station.
     """
 
@@ -59,6 +60,7 @@ class Roadmap:
     stations: list[int]
     nodes: list[list[Array]]
     curves: list[list[Curve]]
+    begin: int | None = None
     forward: list[dict[int, Track]] = field(default_factory=list[dict[int, Track]])
     backward: list[dict[int, Track]] = field(default_factory=list[dict[int, Track]])
 
@@ -71,13 +73,15 @@ class Roadmap:
         return self.course.s[self.stations[i] : self.stations[i + 1] + 1]
 
 
-def build(course: Course, stations: list[int], seeds: list[Array]) -> Roadmap:
+def build(course: Course, stations: list[int], seeds: list[Array], is_fixed: bool = False) -> Roadmap:
     """
     Args:
         seeds: for each station, configurations (n, nq) at which all holds there; may be none.
+        is_fixed: whether a path has to begin with one of the first seeds, if there are any.
     """
     pieces = len(stations) - 1
     made = Roadmap(course, stations, [list(one) for one in seeds], [[] for _ in range(pieces)])
+    made.begin = len(seeds[0]) if is_fixed and len(seeds[0]) else None
     made.forward = [{} for _ in stations]
     made.backward = [{} for _ in stations]
     for i in range(pieces):

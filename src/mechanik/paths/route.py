@@ -65,7 +65,7 @@ def routes(made: Roadmap, near: Array) -> Reached:
     course = made.course
     wide = np.flatnonzero(course.wide)
     measured = [[_measure(course, made, i, curve, wide) for curve in some] for i, some in enumerate(made.curves)]
-    first = _starts(course, made.nodes[0], wide, near)
+    first = _starts(course, made.nodes[0][: made.begin], wide, near)
     reached = _sweep(made, measured, first, wide, np.inf)
     if reached[-1]:
         best = min(step.largest for step in reached[-1].values())

@@ -228,3 +228,36 @@ def test_the_browser_is_opened_with_an_address_that_lets_it_in_and_does_not_hold
         (address,) = opened
         assert studio._server.access.token not in address
         assert fetch(address).status_code == 303
+
+
+# ---- what is in the way -----------------------------------------------------------------------
+
+POST = mk.Obstacle(mk.Cylinder(0.1, 1.0), (1.0, 0.8, 0.0), name="post")
+
+
+def test_obstacles_of_the_program_are_kept_off(page):
+    with Studio(mk.gallery.planar_3r(), avoid=["self", POST], clearance=0.02, open_browser=False, page=page) as studio:
+        hand = studio.handle("tool", kind="point")
+        watch = mk.Collider(studio.mechanism, ["self", POST])
+        hand.move((1.0, 0.8, 0.0))  # inside of it
+        state = studio.settle(PATIENCE)
+        assert not state.solution.success
+        assert watch.distance(studio.q) > 0.02 - 1e-6
+        studio.move_obstacle("post", (-1.0, -0.8, 0.0))
+        studio.settle(PATIENCE)
+        assert np.allclose(tool(studio), (1.0, 0.8, 0.0), atol=1e-5)
+        studio.move_obstacle("post", (1.0, 0.8, 0.0))
+        studio.avoid(None)
+        studio.settle(PATIENCE)
+        assert studio.session.on_stage.setup.collisions.obstacles == ()
+        assert np.allclose(tool(studio), (1.0, 0.8, 0.0), atol=1e-5)
+
+
+def test_a_studio_that_cannot_avoid_what_it_is_given_does_not_open(page):
+    before = threading.active_count()
+    with pytest.raises(UnknownName, match="self"):
+        Studio(mk.gallery.planar_3r(), avoid=["slef"], open_browser=False, page=page)
+    end = time.monotonic() + PATIENCE
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() <= before

@@ -1,4 +1,4 @@
-"""What bumps is told and painted, and avoided if that is asked for; obstacles are shown, and all of it can be undone."""
+"""What bumps is told, and avoided if that is asked for; obstacles are shown, and all of it can be undone."""
 
 from __future__ import annotations
 
@@ -355,7 +355,7 @@ def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path
 
 
 def test_the_scene_of_boxes_is_the_recorded_arm_between_the_recorded_walls():
-    assert (LENGTHS, AXES, WIDTH) == (CASES["lengths"], CASES["axes"], 1.2)
+    assert (CASES["lengths"], CASES["axes"], 1.2) == (LENGTHS, AXES, WIDTH)
     assert CASES["obstacles"] == [{"center": [*place], "half": [edge / 2 for edge in WALL]} for place in PLACES]
 
 
