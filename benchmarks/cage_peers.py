@@ -19,7 +19,7 @@ import numpy as np
 
 STEPS, RESTARTS, TOLERANCE = 60, 30, 1e-6
 NEAREST_PAIRS, DT, GAIN, MARGIN = 60, 0.05, 10.0, 1e-3
-"""Of pink's barrier: how many pairs it looks at (of 5 to 370 the fastest here), its time step, how much of a gap may be
+"""Of pink's barrier: how many pairs it looks at (about as fast as with 20), its time step, how much of a gap may be
 used up in a second; and how far (m) both keep bodies apart."""
 
 

@@ -54,6 +54,7 @@ MOTIONS = {
     "dh_arm": ("motion", "circle"),
     "arm_2d": ("motion", "circle"),
     "list_arm": ("circle", True),
+    "boxes": ("pose", "hits the walls"),
 }
 LONG = 1500
 """ms that a scene plays before its picture."""

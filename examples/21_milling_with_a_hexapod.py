@@ -49,5 +49,6 @@ print(f"the ground is true to {1e9 * off:.0f} nm")
 assert spare > 0.0
 assert off < 1e-6
 
-# a bowl that is too wide: where it ends, and by what
-print(mk.follow(hexapod, "platform", workpiece(rim=0.012), 100, q0=hexapod.q).message)
+# the rim of a wider bowl is out of reach, and it says by which struts
+wide = mk.Solver(hexapod, mk.PoseGoal("platform", workpiece(rim=0.02)(0.0))).solve(None, hexapod.q)
+print(wide.status.name, "with the limits of", *wide.active_limits)

@@ -140,4 +140,27 @@ def test_the_stamp_is_of_all_kernel_sources():
     names = {path.stem for path in (PACKAGE / "kernels").glob("*.py")}
     assert {"forward", "trigonometry", "layout", "compiler"} <= names
     assert kernels.source_stamp() in str(kernels.cache_folder())
-    assert set(kernels.KERNEL_MODULES) <= names
+    assert {name for name in kernels.KERNEL_MODULES if "." not in name} <= names
+
+
+def test_rooms_of_kernels_have_stamps_of_their_own():
+    rooms = {name.partition(".")[0] for name in kernels.KERNEL_MODULES if "." in name}
+    stamps = {kernels.source_stamp(), *(kernels.source_stamp(room) for room in rooms)}
+    assert rooms == {"distance", "tracking"}
+    assert len(stamps) == 3
+    for name in kernels.KERNEL_MODULES:
+        assert (PACKAGE / "kernels" / f"{name.replace('.', '/')}.py").is_file()
+
+
+@pytest.mark.parametrize("changed", ["distance/shape_layout.py", "tracking/layout.py", "vector.py"])
+def test_a_change_in_one_room_leaves_the_others_as_they_are(tmp_path, changed):
+    copy = tmp_path / "src" / "mechanik"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))
+    code = "from mechanik.kernels import source_stamp; print(*map(source_stamp, ('', 'distance', 'tracking')))"
+    before = run(code, tmp_path, copy).stdout.split()
+    source = copy / "kernels" / changed
+    source.write_text(source.read_text() + "# changed\n")
+    after = run(code, tmp_path, copy).stdout.split()
+    room = changed.partition("/")[0]
+    differ = [room in ("vector.py", name) for name in ("", "distance", "tracking")]
+    assert [one != other for one, other in zip(before, after, strict=True)] == differ

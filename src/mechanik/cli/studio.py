@@ -17,7 +17,8 @@ from mechanik.kernels import KERNEL_MODULES, load
 if TYPE_CHECKING:
     from mechanik.studio.server.serve import Start
 
-FOR_BATCHES = "lanes"
+NOT_HERE = ("lanes", "distance.nearest_starts", "tracking.step")
+"""Kernels that the studio has no use for."""
 OPEN_TO_OTHERS = "Everybody who can reach {} and has the link can use this studio, and what is sent is not encrypted."
 
 
@@ -57,7 +58,7 @@ def studio(
     server = serve(_start(file), host=host, port=port, page=page)
     try:
         for name in KERNEL_MODULES:
-            if name != FOR_BATCHES:
+            if name not in NOT_HERE:
                 load(name)  # the first time on a machine this takes a while, which is said; better now than at a drag
         if not is_loopback(host):
             aside(OPEN_TO_OTHERS.format(server.address))

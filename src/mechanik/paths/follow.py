@@ -11,7 +11,7 @@ from mechanik.errors import ShapeError, StructureError, WrongKind
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.paths.between import first_bump
-from mechanik.paths.course import FINE, Course
+from mechanik.paths.course import CLASH, FINE, Course
 from mechanik.paths.even import even_out
 from mechanik.paths.following import Following
 from mechanik.paths.path import Path
@@ -30,6 +30,8 @@ SAMPLES, FEWER = 32, 16
 """Of the configurations at the first knot and at the other stations, where the goals leave a freedom."""
 TRIES = 256
 """Starts for all solutions at a knot, where there is no formula."""
+THERE = 1e-3
+"""rad or m: a mechanism that is no farther from where the goals at the first knot are met stands there."""
 EVEN = 3.0
 """A path whose largest step is at most this many times the median is not searched for a better one."""
 
@@ -61,6 +63,7 @@ def follow(
         s: the knots: how many, evenly from 0 to 1, or their values (N,), ascending. If not given: 200, or as many as
             there are targets in the list.
         q0: (nq,) where it stands: the path begins with what is reached from there. If not given, the best of all.
+            If the first goals are met there and something touches, there is no path.
         avoid, clearance, allow, forbid: what it keeps off, at every knot and at every 0.02 rad or m between, as for a
             `Collider`, which may be given too.
         max_step: rad or m; a path with a longer step between two knots is none.
@@ -80,6 +83,8 @@ def follow(
     near = np.array(mechanism.q if q0 is None else mechanism.space.check_q(q0))
     if near.shape != (mechanism.nq,):
         raise ShapeError(f"q0 is one configuration ({mechanism.nq},), not of shape {near.shape}")
+    if q0 is not None and (touches := _touching_at_once(course, near)):
+        return Following(mechanism, None, False, float(course.s[0]), f"in collision where it stands: {touches}")
     first = _first(course, near, q0 is not None)
     last = len(course.s) - 1
     made = build(course, [0, last], [first, first[:0]], q0 is not None)
@@ -111,6 +116,13 @@ def _cut(path: Path, s: float, q: Array, why: str) -> Following:
 
 def _whole_of(path: Path) -> tuple[tuple[float, float], ...]:
     return ((float(path.s[0]), float(path.s[-1])),)
+
+
+def _touching_at_once(course: Course, q: Array) -> str:
+    """What is too near at q (nq,), if the goals are met there already; empty if nothing is, or if it has yet to go."""
+    found, codes = course.settle(course.s[:1], q[None])
+    is_there = float(np.abs(course.apart(q, found)).max(initial=0.0)) < THERE
+    return str(course.clashes(found[0])[0]) if codes[0] == CLASH and is_there else ""
 
 
 def _first(course: Course, near: Array, is_given: bool) -> Array:

@@ -16,6 +16,8 @@ from mechanik.studio.messages.events import Clashes, Event
 from mechanik.studio.session.collisions import Collisions, check_watchable, moved
 from mechanik.studio.session.table import Table
 
+PAUSE = 0.1
+"""s before another mechanism is looked at: its solver begins first, and one that is typed may be another by then."""
 NOTHING = Clashes(-1, [], [], "")
 STRANGE = "what bumps cannot be looked for here"
 
@@ -94,6 +96,9 @@ class Lookout:
                 if self._is_closed or sight is None:
                     return
                 self._is_busy = True
+                if self._watch is None or self._watch[0] is not sight.table:
+                    self._news.wait_for(lambda: self._is_closed, PAUSE)
+                    sight, self._next = self._next or sight, None
             self._look_at(sight)
 
     def _look_at(self, sight: Sight) -> None:

@@ -20,6 +20,8 @@ class Table:
     Args:
         files, may_read: see `Meshes`.
         address: under which the server finds its meshes, with the number behind.
+    Attributes:
+        bumps: whether any link has a shape that could bump into something.
     """
 
     def __init__(
@@ -36,11 +38,7 @@ class Table:
         self.may_read, self.address = may_read, address
         self.meshes = Meshes(mechanism, self.files, may_read, address)
         self.anatomy = Anatomy(mechanism)
-
-    @property
-    def bumps(self) -> bool:
-        """Whether any link has a shape that could bump into something."""
-        return any(link.collisions for link in self.mechanism.links.values())
+        self.bumps = any(link.collisions for link in mechanism.links.values())
 
     @property
     def file_bytes(self) -> int:
