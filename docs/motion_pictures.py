@@ -27,7 +27,15 @@ LIGHT = np.array([0.4, -0.5, 0.77])
 STONE, ORANGE, LINE = (0.55, 0.58, 0.63), (0.95, 0.49, 0.12), (0.80, 0.1, 0.1)
 SCENES = {
     # picture: example, places along the way, link and point whose way is drawn, view (up, around), middle, half a width
-    "window": ("19_through_a_window", (0.0, 0.5, 1.0), "panda_hand_tcp", (0, 0, 0), (22, -140), (0.3, -0.1, 0.5), 0.62),
+    "window": (
+        "19_through_a_window",
+        (0.0, 0.5, 1.0),
+        "panda_hand_tcp",
+        (0, 0, 0),
+        (24, -115),
+        (0.35, -0.05, 0.5),
+        0.6,
+    ),
     "two_arms": ("20_two_arms_one_box", (0.0, 0.5, 1.0), "box", (0, 0, 0), (24, -60), (0.0, 0.0, 0.4), 0.6),
     "rover": ("22_rover_past_a_rock", (0.2, 0.5, 0.8), "body", (0, 0, 0), (40, -70), (0.0, 0.7, 0.3), 3.4),
     "table": ("23_reaching_around_a_table", (0.0, 0.5, 1.0), "right_hand", (0, 0, -0.18), (8, -70), (0.3, 0, 0.8), 0.8),
@@ -54,7 +62,9 @@ def solid(shape: mk.Box | mk.HeightField) -> Array | None:
     while np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max() > 0.25:
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         ab, bc, ca = (a + b) / 2, (b + c) / 2, (c + a) / 2
-        corners = np.concatenate([np.stack(one, axis=1) for one in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))])
+        corners = np.concatenate(
+            [np.stack(one, axis=1) for one in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))]
+        )
     return corners
 
 
@@ -84,10 +94,15 @@ def draw(name: str) -> None:
                     rgba = visual.material.rgba if visual.material and visual.material.rgba else (*ORANGE, 1.0)
                     colour = (1 - pale) * np.array(rgba[:3]) + pale * 0.96
                     parts.append(painted(corners, X @ visual.pose.matrix, colour, 1.0))
-    figure = plt.figure(figsize=(5, 4), dpi=100)
+    figure = plt.figure(figsize=(5, 4), dpi=110)
     axes = figure.add_axes((-0.15, -0.2, 1.3, 1.4), projection="3d")
     axes.add_collection3d(
-        Poly3DCollection(np.concatenate([a for a, _ in parts]), facecolors=np.concatenate([b for _, b in parts]))
+        Poly3DCollection(
+            np.concatenate([a for a, _ in parts]),
+            facecolors=np.concatenate([b for _, b in parts]),
+            edgecolors="none",
+            antialiased=False,
+        )
     )
     way = mk.spatial.apply(path.mechanism.pose(link, path.at(np.linspace(path.s[0], path.s[-1], 200))), point)
     axes.plot(*way.T, color=LINE, linewidth=2, zorder=10)

@@ -1,4 +1,4 @@
-"""Two arms lift a box over a post that stands between them: the loop that they form stays shut. Needs mechanik[plan]."""
+"""Two arms lift a box over a post that stands between them, and their loop stays shut. Needs mechanik[plan]."""
 
 import numpy as np
 
@@ -32,7 +32,9 @@ print("kept off the post:", stopped.message)
 path = mk.plan(arms, front, behind, avoid=collider, clearance=0.005, max_seconds=120)
 fine = path.finer(0.01)
 top = arms.pose("box", fine.q)[:, 2, 3].max()
-print(f"around the post: the box rises to {top:.2f} m, the smallest gap is {1e3 * collider.distance(fine.q).min():.1f} mm")
+print(
+    f"around the post: the box rises to {top:.2f} m, the smallest gap is {1e3 * collider.distance(fine.q).min():.1f} mm"
+)
 print(f"the loop stands open by at most {fine.closure_error():.0e} in {len(fine)} places")
 assert fine.closure_error() < 1e-6
 assert np.all(collider.is_free(fine.q, 0.005))

@@ -8,9 +8,10 @@ import mechanik as mk
 
 person = mk.gallery.humanoid()
 top = mk.Obstacle(mk.Box((0.7, 1.4, 0.04)), (0.65, 0.0, 0.75), name="table top")
+leg = mk.Obstacle(mk.Box((0.08, 0.08, 0.73)), (0.8, 0.0, 0.365), name="table leg")
 floor = mk.Obstacle(mk.HalfSpace(), name="floor")
 soles = ["left_foot", "right_foot"]
-collider = mk.Collider(person, ["self", top, floor], allow=[(foot, "floor") for foot in soles])
+collider = mk.Collider(person, ["self", top, leg, floor], allow=[(foot, "floor") for foot in soles])
 print(collider)
 
 # both soles stay, and the centre of mass 2 cm inside the ground that they cover
@@ -36,7 +37,7 @@ def around(s):
 
 
 hand = mk.Point("right_hand", (0.0, 0.0, 0.0), fingertip, name="hand")
-path = mk.follow(person, [*stand, hand], around, 60, avoid=collider, clearance=0.01).require()
+path = mk.follow(person, [*stand, hand], around, 60, q0=person.q, avoid=collider, clearance=0.01).require()
 print(f"{len(path)} knots, largest step {path.largest_step:.3f} rad or m, median {path.median_step:.3f}")
 
 gaps = collider.distance(path.q)

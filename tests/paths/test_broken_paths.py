@@ -112,6 +112,17 @@ def test_a_single_knot_that_is_in_reach_again_is_no_part():
     assert len(found.parts) == 1
 
 
+def test_where_it_stands_is_not_left_by_a_jump_to_a_branch_that_leads_farther():
+    """Elbow right the first link comes to its limit; elbow left it would not, but there it does not stand."""
+    q0 = np.array([-angles(1.2), np.arccos((1.44 - 1.64) / 1.6)])
+    found = reach(
+        lambda s: 1.2 * np.array([np.cos(2.0 * s), -np.sin(2.0 * s), 0.0]), q0=q0, limits={"joint1": (-1.8, 2.0)}
+    )
+    assert found.broken_at == pytest.approx((1.8 - angles(1.2)) / 2.0, abs=1e-6)
+    assert found.why.startswith("no single branch")
+    np.testing.assert_allclose(found.path.q[0], q0, atol=1e-6)
+
+
 def test_a_broken_path_can_be_required_no_more():
     found = reach(lambda s: np.array([1.0 + 2.0 * s, 0.0, 0.0]))
     with pytest.raises(NotFollowed, match=r"beyond s = 0\.4: out of reach") as caught:

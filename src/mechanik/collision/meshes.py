@@ -62,6 +62,7 @@ def kernel_shapes(placed: PlacedShape, link: str, how: How = "auto") -> list[Pla
     mesh = placed.shape
     if not isinstance(mesh, Mesh):
         return [placed]
+    read_body(mesh, link)  # what is wrong with the file is no matter of hulls
     if how != "fitted":
         try:
             return [replace(placed, shape=hull_of(mesh, link))]
@@ -103,6 +104,8 @@ def read_body(mesh: Mesh, link: str) -> Body:
         body = _read(str(path), mesh.scale, state.st_mtime_ns)
     except (FormatError, Refused) as error:
         raise MeshError(f"{where}: {error}") from None
+    except MissingExtra:
+        raise MissingExtra(f"{where} ends with {path.suffix!r}, and reading that", "collision") from None
     if isinstance(body, str):
         raise MeshError(f"{where} {body}")
     if not body.is_closed:
@@ -140,8 +143,7 @@ def _by_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
     try:
         import trimesh
     except ImportError:
-        ending = Path(path).suffix
-        raise MissingExtra(f"reading a mesh that ends with {ending!r}", "collision") from None
+        raise MissingExtra("reading such a mesh", "collision") from None
     loader: Any = trimesh
     try:
         loaded = loader.load(path, force="mesh")

@@ -6,6 +6,7 @@ May import `mechanism` and what stands below it, nothing else.
 
 from mechanik.objectives.axis import Axis
 from mechanik.objectives.centre_of_mass import CentreOfMass
+from mechanik.objectives.clearance import Clearance
 from mechanik.objectives.custom import Custom
 from mechanik.objectives.distance import Distance
 from mechanik.objectives.from_points import from_points
@@ -36,6 +37,7 @@ __all__ = [
     "Aligned",
     "Axis",
     "CentreOfMass",
+    "Clearance",
     "Custom",
     "Distance",
     "Error",

@@ -121,8 +121,12 @@ def _several(goal: Goal) -> list[object]:
         return list(goal.q)
     if isinstance(goal, np.ndarray):
         return [goal] if goal.ndim < 2 else [*goal]
-    if isinstance(goal, str) or not isinstance(goal, Iterable):
-        raise WrongKind(f"a goal is a configuration, several, a solution, or objectives, not {goal!r}")
+    if isinstance(goal, str | Mapping) or not isinstance(goal, Iterable):
+        raise WrongKind(
+            f"a goal is a configuration, several, a solution, or objectives, not {goal!r}; values by joint become a "
+            "configuration by mechanism.configuration({...}), a named one is mechanism.configurations[name], and a "
+            "pose of a link is PoseGoal(link, pose)"
+        )
     given: list[object] = list(goal)
     if given and all(np.ndim(cast("Any", one)) == 0 and not isinstance(one, Objective | Solution) for one in given):
         return [given]

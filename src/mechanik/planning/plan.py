@@ -20,8 +20,9 @@ from mechanik.planning.ground import Ground
 from mechanik.planning.planned_path import PlannedPath
 from mechanik.planning.shortcuts import relaxed, rounded, shortcut, without_repeats
 from mechanik.planning.timeable import timeable
-from mechanik.planning.tree_search import find_by_trees
+from mechanik.planning.tree_search import check_planner, find_by_trees
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
+from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -79,12 +80,15 @@ def plan(
         raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
     until = begun + seconds
     wide = as_number(clearance, "clearance")
-    collider = _collider(mechanism, avoid, tuple(allow), tuple(forbid))
+    rules = tuple(allow or ()), tuple(forbid or ())
+    check_alone(mechanism, avoid, wide, *rules)
+    collider = _collider(mechanism, avoid, *rules)
     lower, upper = as_bounds(mechanism, limits)
     free = np.ones(mechanism.nv, dtype=np.bool_) if lock is None else ~as_mask(mechanism, lock, False)
     generator = np.random.default_rng(0) if rng is None else as_generator(rng)
     with loops_of(mechanism, {}) as loops:
         ground = Ground(mechanism, loops, collider, wide, lower, upper, free)
+        check_planner(ground, planner)
         first = as_start(ground, start)
         goals = as_goals(ground, goal, first, {"lock": lock, "limits": limits}, generator, until)
         ground.clearance = wide + _margin(ground, [first, *goals])
@@ -166,4 +170,10 @@ def _collider(
     given = avoid if isinstance(avoid, str) else tuple(avoid) if isinstance(avoid, Iterable) else avoid
     if given == ():
         return None
+    if not any(link.collisions for link in mechanism.links.values()):
+        name = mechanism.name or "the mechanism"
+        raise StructureError(
+            f"no link of {name!r} has a shape to bump with, so nothing can be avoided; give links collisions, such as "
+            "Link(collisions=[PlacedShape(Capsule(0.05, 0.3))]), or plan with avoid=None"
+        )
     return Collider(mechanism, given, allow=allow, forbid=forbid)

@@ -33,6 +33,13 @@ CREEPING = 0.3
 ON_LOOPS = ("RRTConnect", "RRT")
 
 
+def check_planner(ground: Ground, planner: str) -> None:
+    """Refuse a name that none of those which can plan on this ground carries."""
+    known = ("auto", *(PLANNERS if ground.is_flat else ON_LOOPS))
+    if planner not in known:
+        raise UnknownName("planner for this mechanism", planner, known)
+
+
 def find_by_trees(
     ground: Ground, start: Array, goals: Array, planner: str, until: float, rng: np.random.Generator
 ) -> Array | None:
@@ -42,9 +49,6 @@ def find_by_trees(
         until: by `time.perf_counter`.
         rng: seeds OMPL's generators, which are global: where several threads plan at once, they share them.
     """
-    known = PLANNERS if ground.is_flat else ON_LOOPS
-    if planner not in known:
-        raise UnknownName("planner for this mechanism", planner, ("auto", *known))
     base, geometric, util = _ompl()
     moving = _moving(ground)
     with _quietly(util):

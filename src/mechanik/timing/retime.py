@@ -15,6 +15,8 @@ from mechanik.timing.within_limits import fast_within, fast_within_jerk
 
 DEVIATION = 5e-3
 """Rad or m."""
+LONG = 1000.0
+"""s: of longer trajectories there are as many samples as of this one, if nobody asks for more."""
 
 
 def retime(
@@ -34,19 +36,21 @@ def retime(
 
     Args:
         velocity: rad/s or m/s: one number for all freedoms, nv numbers, or by joint or freedom. Where nothing is given,
-            what the mechanism's URDF or SDF says (`mechanism.extras["limits"]`). Of a ball, for each of its own axes.
+            what the mechanism's URDF or SDF says (`mechanism.extras["limits"]`). Of a ball, for each of its own axes. A
+            follower binds its leader by its ratio.
         acceleration: likewise, by s squared; must be given.
         jerk: likewise, by s cubed; None: it may be anything.
         deviation: how far the curve may leave the straight ways between knots, rad or m. At a sharp corner, the less,
             the slower.
-        samples: how many there are in the trajectory, evenly in time; about 100 a second if not given.
+        samples: how many there are in the trajectory, evenly in time; about 100 a second if not given, and
+            about 100,000 in all at most.
     """
     if not isinstance(path, Path):
         raise WrongKind(f"what is retimed is a path, as mk.plan and mk.follow make it, not {path!r}")
     tight = as_number(deviation, "deviation")
     if not tight > 0.0:
         raise ShapeError(f"deviation must be above 0 (rad or m), not {tight:g}: no corner is passed without stopping")
-    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 2):
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2):
         raise ShapeError(f"samples must be a whole number of 2 or more, not {samples!r}")
     curve = curve_through(path, tight)
     moves = np.abs(curve.at(curve.s)[1]).max(axis=0)
@@ -61,5 +65,5 @@ def retime(
             profile = along_a_line(curve, fast, gain, sharp)
         else:
             profile = fast_within_jerk(curve, fast, gain, sharp)
-    count = max(2, round(100 * profile.duration) + 1) if samples is None else samples
+    count = max(2, round(100 * min(profile.duration, LONG)) + 1) if samples is None else samples
     return made_of(path.mechanism, curve, profile, np.linspace(0.0, profile.duration, count))

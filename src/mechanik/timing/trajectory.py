@@ -17,6 +17,8 @@ from mechanik.timing.curve import Curve
 from mechanik.timing.profile import Profile
 from mechanik.timing.within_limits import rates_at
 
+MOST_SAMPLES = 10_000_000
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trajectory:
@@ -62,12 +64,7 @@ class Trajectory:
 
     def state(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """q (..., nq), v and a (..., nv) at times t (...), s."""
-        try:
-            wanted = np.asarray(t, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ShapeError(f"times must be numbers, not {t!r}") from None
-        if not np.isfinite(wanted).all():
-            raise NotFinite(f"times must be finite, but there is {t!r}")
+        wanted = _as_times(t)
         flat = wanted.reshape(-1)
         q, v, a, _ = rates_at(self.curve, self.profile, np.clip(flat, 0.0, self.duration))
         stands = (flat < 0.0) | (flat > self.duration)
@@ -77,7 +74,7 @@ class Trajectory:
 
     def jerk(self, t: ArrayLike) -> Array:
         """(..., nv) at times t (...), rad or m by s cubed; where it jumps, what comes after."""
-        wanted = np.asarray(t, dtype=np.float64)
+        wanted = _as_times(t)
         found = rates_at(self.curve, self.profile, wanted.reshape(-1))[3]
         return found.reshape(*wanted.shape, found.shape[1])
 
@@ -86,6 +83,11 @@ class Trajectory:
         step = as_number(dt, "dt")
         if not step > 0.0:
             raise ShapeError(f"dt must be above 0 seconds, not {step:g}")
+        if self.duration / step > MOST_SAMPLES:
+            raise ShapeError(
+                f"samples every {step:g} s of {self.duration:.4g} s are {self.duration / step:.3g}, and at most "
+                f"{MOST_SAMPLES:,} are made; `at` and `state` take any times"
+            )
         count = math.ceil(self.duration / step - 1e-9)
         return made_of(self.mechanism, self.curve, self.profile, np.append(step * np.arange(count), self.duration))
 
@@ -99,6 +101,16 @@ class Trajectory:
         if "shut" not in self._kept:
             self._kept["shut"] = Solver(self.mechanism)
         return np.array([self._kept["shut"].solve(q0=one).require().q for one in q]).reshape(q.shape)
+
+
+def _as_times(t: ArrayLike) -> Array:
+    try:
+        wanted = np.asarray(t, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"times must be numbers, not {t!r}") from None
+    if not np.isfinite(wanted).all():
+        raise NotFinite(f"times must be finite, but there is {t!r}")
+    return wanted
 
 
 def made_of(mechanism: Mechanism, curve: Curve, profile: Profile, times: Array) -> Trajectory:

@@ -16,11 +16,12 @@ from mechanik.mechanism.door import as_number, read_only
 from mechanik.objectives import Objective
 from mechanik.objectives.objective import Error
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
+from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.running import call_functions
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tracking.aiming import Aiming
-from mechanik.tracking.rates import Rates, as_rates, own_velocities
+from mechanik.tracking.rates import Rates, as_rates
 from mechanik.tracking.rig import build_rig, closing_values, held
 from mechanik.tracking.start import check_shut, check_start
 from mechanik.tracking.state import BY_CODE, TrackerState
@@ -52,8 +53,8 @@ class Tracker:
         tasks: objectives, or tasks with a gain each.
         dt: s, from one step to the next.
         q0: (nq,) where it stands at first, at rest; where the mechanism stands if not given.
-        velocity: the largest, one number for all freedoms or by the names of joints, m/s and rad/s. None: what the file
-            of the mechanism says, if it does.
+        velocity: the largest, one number for all freedoms, nv numbers, or by the names of joints, m/s and rad/s. Joints
+            that are not named, or all if it is None, have what the file of the mechanism says, if it does.
         acceleration: the same, m/s^2 and rad/s^2. None: as large as may be.
         gain: 1/s, of tasks that have none of their own: at which rate errors shrink. None: all in one step, as far as
             limits allow it.
@@ -95,7 +96,7 @@ class Tracker:
         self._gains = [min(usual if one.gain is None else one.gain, 1.0 / self.dt) for one in self.tasks]
         given = [task.objective for task in self.tasks]
         self._bounds = as_bounds(mechanism, limits)
-        velocities = own_velocities(mechanism) if velocity is None else as_rates(mechanism, velocity, "velocity")
+        velocities = as_rates(mechanism, velocity, "velocity", from_file=True)
         self._rates = velocities, as_rates(mechanism, acceleration, "acceleration")
         damps = as_number(damping, "damping")
         if damps < 0.0:
@@ -104,6 +105,7 @@ class Tracker:
         if lock is not None:
             active &= ~as_mask(mechanism, lock, False)
         self._clearance = as_number(clearance, "clearance")
+        check_alone(mechanism, avoid, self._clearance)
         self._collider = self._as_collider(avoid)
         start = mechanism.q if q0 is None else mechanism._one(q0)
         self._start = np.array(start)
@@ -173,11 +175,11 @@ class Tracker:
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
         """Stand at q (nq,) from now on, moving by v (nv,) per second; where it was made, and at rest, if not given.
 
-        Loops have to be shut at q, and what moves has to be able to stop before its limits.
+        Loops have to be shut at q, and what moves has to be able to stop before its limits; else nothing changes.
         """
         self._check_current()
         mechanism, rig = self.mechanism, self._rig
-        here = self._start if q is None else np.array(mechanism._one(q))
+        here = self._start.copy() if q is None else np.array(mechanism._one(q))
         rates = np.zeros(mechanism.nv) if v is None else mechanism.space.check_v(v).copy()
         for k in mechanism.space.balls_q:
             here[k : k + 4] /= np.linalg.norm(here[k : k + 4])
@@ -186,6 +188,7 @@ class Tracker:
         still[self._places] = False
         if rates[still].any():
             raise LimitsError(f"{mechanism.space.v_names[int(np.flatnonzero(rates * still)[0])]!r} is locked")
+        check_shut(mechanism, here, OPEN)
         extra = closing_values(mechanism, here)
         self._trial[:] = 0.0
         self._q[:] = here
@@ -196,7 +199,6 @@ class Tracker:
         rig.ahead[:] = 0.0
         self._steps, self._looks, self._is_new = 0, True, True
         self._start = here.copy()
-        check_shut(mechanism, here, OPEN)
 
     # ---- moving -----------------------------------------------------------------------------
 
@@ -256,6 +258,8 @@ class Tracker:
         self._edits = Frame.edits
 
     def _as_collider(self, avoid: Collider | Iterable[str | Obstacle] | None) -> Collider | None:
+        if isinstance(avoid, Collider) and avoid.mechanism is not self.mechanism:
+            raise StructureError("avoid is a collider of another mechanism; make one of this tracker's")
         if avoid is None or isinstance(avoid, Collider):
             return avoid
         return Collider(self.mechanism, avoid)

@@ -12,6 +12,7 @@ from mechanik.collision.avoiding import SELF, Avoid, read_avoid
 from mechanik.errors import Refused
 from mechanik.mechanism import Mechanism, Mesh
 from mechanik.studio.messages.requests import CollisionMode
+from mechanik.studio.session.refusals import said_to_people
 from mechanik.studio.session.table import Table
 
 MOST_BODIES = 200
@@ -88,3 +89,24 @@ def check_own_shapes(table: Table) -> None:
                 f"link {name!r} bumps with a mesh that came with the page: what it hits is shown, but can be avoided "
                 "only from a program, or with boxes and capsules in its place"
             )
+
+
+class Keeper:
+    """Makes the collider of what a solver has to keep off, and keeps it as long as only obstacles move."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._kept: tuple[Collisions, Collider] | None = None
+
+    def of(self, wanted: Collisions) -> Collider | None:
+        """Who knows how near everything is that is to be avoided; None if nothing is."""
+        if wanted.mode != "avoid":
+            return None
+        if self._kept is not None and self._kept[0].is_like(wanted) and moved(self._kept[1], wanted.obstacles):
+            self._kept = wanted, self._kept[1]
+        else:
+            check_watchable(self._table, wanted)
+            check_own_shapes(self._table)
+            with said_to_people():
+                self._kept = wanted, wanted.collider(self._table.mechanism)
+        return self._kept[1]

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.collision import Collider
 from mechanik.errors import MechanikError
 from mechanik.live import Live, LiveState
 from mechanik.mechanism.door import read_only
 from mechanik.solvers.options import NAMES, Options
 from mechanik.spatial.array import Array
-from mechanik.studio.session.collisions import Collisions, check_own_shapes, check_watchable, moved
+from mechanik.studio.session.collisions import Keeper
 from mechanik.studio.session.fitting import fitted
 from mechanik.studio.session.lookout import Sight
 from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, held_at, plan
@@ -62,9 +61,8 @@ class Stage:
         self._sequence = count(1)
         self._placed: Array | None = read_only(np.array(q))
         self._is_closed = self._is_muted = False
-        self._collider: Collider | None = None
-        self._kept_off: Collisions | None = None
-        self._asked = plan(setup, table.anatomy.freedoms, None, self._keeper(setup))
+        self._keeper = Keeper(table)
+        self._asked = plan(setup, table.anatomy.freedoms, None, self._keeper.of(setup.collisions))
         self._shifted: dict[str, Any] = {}  # targets that are newer than those of `_asked`
         self._fit, self.said = (fit := fitted(self._asked)), fit.said
         with said_to_people():
@@ -179,7 +177,7 @@ class Stage:
 
     def apply(self, setup: Setup, held: Held | None = None) -> None:
         """Another setup, or another thing in the hand; what cannot be followed is refused, and then all stays."""
-        before, asked = self.setup, plan(setup, self.table.anatomy.freedoms, held, self._keeper(setup))
+        before, asked = self.setup, plan(setup, self.table.anatomy.freedoms, held, self._keeper.of(setup.collisions))
         if not changes_the_plan(held, self.held) and asks_the_same(setup, before) and has_same_bounds(setup, before):
             self.setup, self.held, self._asked, self._shifted = setup, held, asked, {}
             return
@@ -189,7 +187,7 @@ class Stage:
             else:
                 self._edit(setup, asked)
         except MechanikError:
-            self._keeper(before)  # obstacles stand where they stood
+            self._keeper.of(before.collisions)  # obstacles stand where they stood
             raise
         order = None if are_alike(setup.goals, before.goals) else self._announce(setup)
         self.setup, self.held, self._asked, self._shifted = setup, held, asked, {}
@@ -295,20 +293,6 @@ class Stage:
         """Of the newest thing that was asked for: the tag of the newest hand, and a number of our own behind it, by
         which a state is known to answer what came without a hand."""
         return self.tag << TICKETS | self._ticket
-
-    def _keeper(self, setup: Setup) -> Collider | None:
-        """Who knows how near everything is that a setup keeps off; None if it keeps off nothing."""
-        wanted = setup.collisions
-        if wanted.mode != "avoid":
-            return None
-        made, collider = self._kept_off, self._collider
-        if collider is None or made is None or not made.is_like(wanted) or not moved(collider, wanted.obstacles):
-            check_watchable(self.table, wanted)
-            check_own_shapes(self.table)
-            with said_to_people():
-                self._collider = wanted.collider(self.table.mechanism)
-        self._kept_off = wanted
-        return self._collider
 
     def _ask(self, asked: Plan) -> None:
         # a background solver keeps what every method takes: what is not given any more is as usual again
