@@ -68,12 +68,13 @@ def solid(shape: mk.Box | mk.HeightField) -> Array | None:
     return corners
 
 
-def painted(corners: Array, X: Array, colour: Array, opacity: float) -> tuple[Array, Array]:
-    """Triangles where they stand in the world, and their colours (T, 4)."""
+def painted(corners: Array, X: Array, colour: Array, toward: Array) -> tuple[Array, Array]:
+    """Triangles where they stand in the world, those that face the viewer, and their colours (T, 3)."""
     placed = corners @ X[:3, :3].T + X[:3, 3]
     across = np.cross(placed[:, 1] - placed[:, 0], placed[:, 2] - placed[:, 0])
-    bright = 0.65 + 0.35 * (across @ LIGHT) / np.maximum(np.linalg.norm(across, axis=1), 1e-12)
-    return placed, np.column_stack([np.clip(bright[:, None] * colour, 0, 1), np.full(len(placed), opacity)])
+    seen = across @ toward > 0.0
+    bright = 0.65 + 0.35 * (across[seen] @ LIGHT) / np.linalg.norm(across[seen], axis=1)
+    return placed[seen], np.clip(bright[:, None] * colour, 0, 1)
 
 
 def draw(name: str) -> None:
@@ -81,10 +82,12 @@ def draw(name: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         left = runpy.run_path(str(HERE.parent / "examples" / f"{example}.py"))
     path, collider = left["path"], left["collider"]
+    up, around = np.radians(view)
+    toward = np.array([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])
     parts = []
     for obstacle in collider.obstacles:
         if not isinstance(obstacle.shape, mk.HalfSpace) and (corners := solid(obstacle.shape)) is not None:
-            parts.append(painted(corners, obstacle.pose.matrix, np.array(STONE), 0.55))
+            parts.append(painted(corners, obstacle.pose.matrix, np.array(STONE), toward))
     for k, s in enumerate(places):
         pale = 0.75 * (1 - k / (len(places) - 1))
         poses = path.mechanism.poses(path.at(s))
@@ -93,23 +96,19 @@ def draw(name: str) -> None:
                 if (corners := solid(visual.shape)) is not None:
                     rgba = visual.material.rgba if visual.material and visual.material.rgba else (*ORANGE, 1.0)
                     colour = (1 - pale) * np.array(rgba[:3]) + pale * 0.96
-                    parts.append(painted(corners, X @ visual.pose.matrix, colour, 1.0))
+                    parts.append(painted(corners, X @ visual.pose.matrix, colour, toward))
     figure = plt.figure(figsize=(5, 4), dpi=110)
     axes = figure.add_axes((-0.15, -0.2, 1.3, 1.4), projection="3d")
-    axes.add_collection3d(
-        Poly3DCollection(
-            np.concatenate([a for a, _ in parts]),
-            facecolors=np.concatenate([b for _, b in parts]),
-            edgecolors="none",
-            antialiased=False,
-        )
-    )
+    colours = np.concatenate([b for _, b in parts])
+    solids = Poly3DCollection(np.concatenate([a for a, _ in parts]), facecolors=colours, edgecolors=colours, lw=0.3)
+    axes.add_collection3d(solids)
     way = mk.spatial.apply(path.mechanism.pose(link, path.at(np.linspace(path.s[0], path.s[-1], 200))), point)
     axes.plot(*way.T, color=LINE, linewidth=2, zorder=10)
     axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
     axes.set_zlim(middle[2] - half, middle[2] + half)
     axes.set_box_aspect((1, 1, 1))
     axes.view_init(*view)
+    axes.set_proj_type("ortho")
     axes.set_axis_off()
     axes.computed_zorder = False
     (HERE / "motion").mkdir(exist_ok=True)

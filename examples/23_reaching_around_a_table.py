@@ -7,6 +7,7 @@ import numpy as np
 import mechanik as mk
 
 person = mk.gallery.humanoid()
+person.joint("left_shoulder").set_values((0.0, 0.6, 0.4))  # the left arm held away from the body
 top = mk.Obstacle(mk.Box((0.7, 1.4, 0.04)), (0.65, 0.0, 0.75), name="table top")
 leg = mk.Obstacle(mk.Box((0.08, 0.08, 0.73)), (0.8, 0.0, 0.365), name="table leg")
 floor = mk.Obstacle(mk.HalfSpace(), name="floor")
@@ -36,8 +37,9 @@ def around(s):
     return {"hand": (0.3 + 0.25 * math.cos(angle), -0.3, 0.75 + 0.25 * math.sin(angle))}
 
 
+left = ["left_shoulder", "left_elbow", "left_wrist"]
 hand = mk.Point("right_hand", (0.0, 0.0, 0.0), fingertip, name="hand")
-path = mk.follow(person, [*stand, hand], around, 60, q0=person.q, avoid=collider, clearance=0.01).require()
+path = mk.follow(person, [*stand, hand], around, 60, q0=person.q, lock=left, avoid=collider, clearance=0.01).require()
 print(f"{len(path)} knots, largest step {path.largest_step:.3f} rad or m, median {path.median_step:.3f}")
 
 gaps = collider.distance(path.q)

@@ -20,12 +20,14 @@ class TrackerStatus(Enum):
     MOVED = "within all limits"
     BRAKED = "no velocity was within all limits with loops shut and nothing touching; accelerations gave way"
     STOPPED = "nothing but standing still at once was left"
+    TOO_NEAR = "within all limits, but something was nearer than the clearance as the step began; it is left again"
 
     def __repr__(self) -> str:
         return self.name
 
 
-BY_CODE = (TrackerStatus.MOVED, TrackerStatus.BRAKED, TrackerStatus.STOPPED)
+BY_CODE = (TrackerStatus.MOVED, TrackerStatus.BRAKED, TrackerStatus.STOPPED, TrackerStatus.TOO_NEAR)
+WAS_TOO_NEAR = BY_CODE.index(TrackerStatus.TOO_NEAR)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

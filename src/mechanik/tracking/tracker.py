@@ -21,10 +21,11 @@ from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.running import call_functions
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tracking.aiming import Aiming
+from mechanik.tracking.coming_off import least_rates
 from mechanik.tracking.rates import Rates, as_rates
 from mechanik.tracking.rig import build_rig, closing_values, held
 from mechanik.tracking.start import check_shut, check_start
-from mechanik.tracking.state import BY_CODE, TrackerState
+from mechanik.tracking.state import BY_CODE, WAS_TOO_NEAR, TrackerState
 from mechanik.tracking.task import Task, as_gain, as_tasks
 
 stepping = kernels.Lazy("tracking.step", "step")
@@ -34,6 +35,8 @@ OPEN = 1e-8
 LOOK_ONLY = -1
 NEAR = 0.1
 """m beyond the clearance from which on something that comes near is looked at."""
+TOO_NEAR = 1e-4
+"""m below the clearance, which bends of the way may cost; what is nearer is said."""
 
 
 class Tracker:
@@ -61,7 +64,8 @@ class Tracker:
         damping: of velocities at singularities; it fades out with the distance to them.
         lock: joints that stay where they are.
         limits: by joint (lower, upper) in place of the mechanism's own.
-        avoid: a `Collider`, or what one is made of: "self", obstacles.
+        avoid: a `Collider`, or what one is made of: "self", obstacles. What is too near, at the start or because it was
+            moved there, is left again, the nearest first.
         clearance: m, to be kept from what is avoided.
         follow: whether targets that move from step to step are followed with their velocity, without lag. A target that
             moves as the mechanism could not is approached instead, slowing down in time.
@@ -129,7 +133,9 @@ class Tracker:
             packed.ints, packed.floats, rig.table, rig.options, *rig.rooms, rig.gains, rig.before, rig.ahead, rig.more,
             rig.edges,
         )  # fmt: skip
+        self._most = np.minimum(self._rates[0], self._rates[1] * self.dt)[self._places]
         self._v = np.zeros(mechanism.nv)
+        self._is_too_near = False
         self.reset(start)
 
     def __repr__(self) -> str:
@@ -216,7 +222,7 @@ class Tracker:
         )  # fmt: skip
 
     def advance(self, targets: Targets | None = None) -> int:
-        """As `step`, for those who read `q` and `v` themselves: returns 0 if all limits were kept, 1 or 2 if not."""
+        """As `step`, for those who read `q` and `v` themselves: returns 0 if all limits were kept, 1, 2 or 3 if not."""
         if Frame.edits != self._edits:
             self._check_current()
         rig = self._rig
@@ -230,7 +236,7 @@ class Tracker:
         self._looks = False
         self._steps += 1
         self._v[self._places] = rig.table[layout.RATE, self._mine] * self._unit
-        return code
+        return WAS_TOO_NEAR if self._is_too_near and code == 0 else code
 
     # ---- inside -----------------------------------------------------------------------------
 
@@ -247,8 +253,10 @@ class Tracker:
         nearing = min(rig.options[layout.NEARING], 0.2 / self.dt)
         gaps, slopes = self._collider.rows(self._q, reach=self._clearance + NEAR)
         rig.more[: len(gaps)] = 0.0
-        rig.more[: len(gaps), self._mine] = slopes[:, self._places] * self._unit
-        rig.edges[: len(gaps), 0] = -nearing * (gaps - self._clearance)
+        v, here = self._v[self._places], slopes[:, self._places]
+        rig.edges[: len(gaps), 0] = least_rates(gaps, here, v, self._most, self._clearance, nearing)
+        self._is_too_near = bool(len(gaps)) and float(gaps.min()) < self._clearance - TOO_NEAR
+        rig.more[: len(gaps), self._mine] = here * self._unit
         rig.edges[: len(gaps), 1] = np.inf
         return len(gaps)
 
