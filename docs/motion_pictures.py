@@ -32,9 +32,9 @@ SCENES = {
         (0.0, 0.5, 1.0),
         "panda_hand_tcp",
         (0, 0, 0),
-        (24, -115),
-        (0.35, -0.05, 0.5),
-        0.6,
+        (22, -140),
+        (0.3, -0.1, 0.5),
+        0.55,
     ),
     "two_arms": ("20_two_arms_one_box", (0.0, 0.5, 1.0), "box", (0, 0, 0), (24, -60), (0.0, 0.0, 0.4), 0.6),
     "rover": ("22_rover_past_a_rock", (0.2, 0.5, 0.8), "body", (0, 0, 0), (40, -70), (0.0, 0.7, 0.3), 3.4),
@@ -90,8 +90,10 @@ def draw(name: str) -> None:
             parts.append(painted(corners, obstacle.pose.matrix, np.array(STONE), toward))
     for k, s in enumerate(places):
         pale = 0.75 * (1 - k / (len(places) - 1))
-        poses = path.mechanism.poses(path.at(s))
-        for X, one in zip(poses, path.mechanism.links.values(), strict=True):
+        poses = path.mechanism.poses(path.at([s, places[-1]]))
+        for X, X_last, one in zip(*poses, path.mechanism.links.values(), strict=True):
+            if s != places[-1] and np.allclose(X, X_last):
+                continue
             for visual in one.visuals:
                 if (corners := solid(visual.shape)) is not None:
                     rgba = visual.material.rgba if visual.material and visual.material.rgba else (*ORANGE, 1.0)

@@ -11,6 +11,8 @@ import numpy as np
 from mechanik.errors import LimitsError, PlanningError, ShapeError, WrongKind
 from mechanik.ik import Solver
 from mechanik.objectives import Objective
+from mechanik.objectives.aimed import Aimed
+from mechanik.objectives.evaluate import evaluate
 from mechanik.planning.ground import Ground
 from mechanik.search.solution_set import SolutionSet
 from mechanik.solvers.solution import Solution
@@ -175,4 +177,24 @@ def _by_solver(
     held = [one for one in found if not _held(ground, start, one)]
     if not held:
         raise LimitsError(f"what meets the goal moves what is locked: {_held(ground, start, found[0])}")
-    return held
+    return [_without_idling(ground, objectives, start, one) for one in held]
+
+
+def _without_idling(ground: Ground, objectives: list[Objective], start: Array, q: Array) -> Array:
+    """q (nq,) with the freedoms that no objective asks for, as of a gripper, where they are at the start, if that can
+    be."""
+    space = ground.mechanism.space
+    if ground.has_loops or any(isinstance(one, Aimed) for one in objectives):
+        return q
+    relations = [relation for one in objectives for relation in one.relations(ground.mechanism)]
+    asked = np.zeros(space.nv, dtype=np.bool_)
+    for relation in relations:
+        asked |= evaluate(ground.mechanism, relation, q)[1].any(axis=0)
+    idle = ~asked[space.scalars_v]
+    still = q.copy()
+    still[space.scalars_q[idle]] = start[space.scalars_q[idle]]
+    for relation in relations:
+        before, after = (evaluate(ground.mechanism, relation, one)[0] for one in (q, still))
+        if np.abs(after - before).max(initial=0.0) > 1e-12:
+            return q
+    return q if whats_wrong(ground, still) else still

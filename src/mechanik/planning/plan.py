@@ -16,7 +16,7 @@ from mechanik.mechanism.door import as_number, counted
 from mechanik.objectives.door import as_generator
 from mechanik.planning.certificate import look_closely
 from mechanik.planning.goals import Goal, as_goals, as_start
-from mechanik.planning.ground import Ground
+from mechanik.planning.ground import COARSE, Ground
 from mechanik.planning.planned_path import PlannedPath
 from mechanik.planning.shortcuts import relaxed, rounded, shortcut, without_repeats
 from mechanik.planning.timeable import timeable
@@ -124,7 +124,8 @@ def _search(
         if q is None:
             break
         q, searched = without_repeats(ground, q), ground.step
-        for candidate in _better(ground, q, rng, until):
+        ways = (one for better in _better(ground, q, rng, until) for one in (*_stilled(ground, better), better))
+        for candidate in ways:
             verdict = look_closely(ground, candidate, clearance, until)
             if verdict.is_free:
                 return candidate, by, (verdict.gap, verdict.is_certain)
@@ -146,6 +147,15 @@ def _better(ground: Ground, q: Array, rng: np.random.Generator, until: float) ->
         yield without_repeats(ground, better)
         ground.step *= 0.5
     yield q
+
+
+def _stilled(ground: Ground, q: Array) -> list[Array]:
+    """The same way without the small moves of freedoms that end where they began, if there are such; trees stir all."""
+    if not ground.is_flat:
+        return []
+    leaves = np.abs(ground.apart(q[0], q)).max(axis=0)
+    idle = (q[0] == q[-1]) & (leaves > 0.0) & (leaves < COARSE)
+    return [np.where(idle, q[0], q)] if idle.any() else []
 
 
 def _margin(ground: Ground, ends: list[Array]) -> float:
