@@ -16,6 +16,7 @@ from mechanik.collision.clash import Clash
 from mechanik.collision.meshes import How, kernel_shapes
 from mechanik.collision.obstacle import Obstacle
 from mechanik.errors import MissingExtra
+from mechanik.mechanism.door import as_number
 from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.shapes import (
     Box,
@@ -94,14 +95,15 @@ class ExactCollider:
 
     def is_free(self, q: ArrayLike, clearance: float = 0.0) -> bool | npt.NDArray[np.bool_]:
         """Whether no pair is nearer than `clearance`; (N,) for (N, nq)."""
-        many = np.asarray(q, dtype=np.float64)
+        many, wide = np.asarray(q, dtype=np.float64), as_number(clearance, "clearance")
         if many.ndim == 2:
-            return np.array([self.is_free(one, clearance) for one in many], dtype=np.bool_)
-        return not any(clash.gap < clearance for clash in self._looks(many, clearance))
+            return np.array([self.is_free(one, wide) for one in many], dtype=np.bool_)
+        return not any(clash.gap < wide for clash in self._looks(many, wide))
 
     def clashes(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Clash, ...]:
         """Every pair of bodies that is nearer than `clearance`, the deepest first."""
-        found = (one for one in self._looks(np.asarray(q, dtype=np.float64), clearance) if one.gap < clearance)
+        wide = as_number(clearance, "clearance")
+        found = (one for one in self._looks(np.asarray(q, dtype=np.float64), wide) if one.gap < wide)
         return tuple(sorted(found, key=lambda one: one.gap))
 
     def _looks(self, q: Array, within: float | None) -> Iterable[Clash]:

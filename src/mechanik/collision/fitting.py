@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mechanik.collision.cover import Round, small_capsule, smallest_ball
 from mechanik.collision.cutting import cut
 from mechanik.collision.meshes import KEPT, Body, outer_points, read_body
-from mechanik.errors import ObjectiveError, UnknownName
+from mechanik.errors import ObjectiveError, UnknownName, WrongKind
 from mechanik.mechanism.mechanism import Mechanism
 from mechanik.mechanism.shapes import Capsule, Mesh, PlacedShape, Sphere
 from mechanik.spatial import Pose, make, rotation
@@ -50,6 +50,8 @@ def fit_shapes(
     Raises:
         MeshError: a mesh is not there, cannot be read, or holds no volume.
     """
+    if not isinstance(mechanism, Mechanism):
+        raise WrongKind(f"shapes are fitted to the links of a mechanism, not to {mechanism!r}")
     _check(kind, count)
     fitted = mechanism.copy()
     names = list(fitted.links) if links is None else list(links)

@@ -83,6 +83,8 @@ def refuse_flat(shape: Shape, owner: str) -> None:
             raise ShapeError(f"{owner}: {shape!r} has no volume; give it a radius and a length above zero")
         case Box(size) if 0 in size:
             raise ShapeError(f"{owner}: {shape!r} has no volume; give every edge a length above zero")
+        case HeightField() if float(shape.heights.max()) <= shape.bottom:
+            raise ShapeError(f"{owner}: {shape!r} has no volume; give it a bottom below its heights")
         case _:
             pass
 

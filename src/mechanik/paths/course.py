@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from mechanik.paths.targets import Wanted, placed
 from mechanik.search.question import asked
 from mechanik.solvers.freedoms import as_bounds
 from mechanik.solvers.solution import Solution
-from mechanik.solvers.starts import halton_starts
 from mechanik.spatial.array import Array, ArrayLike
 
 if TYPE_CHECKING:
@@ -38,8 +36,6 @@ FINER = 1e-3
 """Of what objectives tolerate: to this a path is polished."""
 HAIR = 1e-3
 """rad or m: polishing moves nothing farther."""
-APART = 0.1
-"""Samples are at least so far from each other, rad and m."""
 KEPT = 64
 """Solvers for single s that are kept, where objectives are made anew for each s."""
 
@@ -55,6 +51,7 @@ class Course:
         lower, upper: (nq,) the limits that count in the end.
         wide: (nq,) joints whose limits leave a full turn or more, and nothing counts their turns.
         spare: how many freedoms the goals leave, where the path begins.
+        has_all: whether all branches at an s are found in no time, as by a formula.
     """
 
     def __init__(
@@ -103,6 +100,7 @@ class Course:
             self.spare = c.n - rank
             self.moving = c.moving
             size = c.size
+            self.has_all = question.form is not None or c._pose is not None
         self._angles = np.zeros(self.space.nq, dtype=np.bool_)
         self._angles[turning] = True
         wide = np.zeros(self.space.nq, dtype=np.bool_)
@@ -147,16 +145,20 @@ class Course:
             found, met, _ = chain.descend(X, q)
             return found, np.asarray(met, dtype=np.bool_)
         found, met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
+        asked_for: dict[float, tuple[Solver, Any]] = {}
         for k, (at, start) in enumerate(zip(s.tolist(), q, strict=True)):
-            solution = self._solution(at, start, solver)
+            if at not in asked_for:
+                asked_for[at] = self._asked_at(at, solver)
+            solution = self._solution(at, start, *asked_for[at])
             found[k], met[k] = solution.q, solution.success
         return found, met
 
-    def _solution(self, s: float, q: Array, solver: Solver | None) -> Solution:
+    def _asked_at(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
         if solver is None or not self.wanted.has_targets:
-            solver, target = self.solver_at(s)
-        else:
-            target = self.wanted.target(s)
+            return self.solver_at(s)
+        return solver, self.wanted.target(s)
+
+    def _solution(self, s: float, q: Array, solver: Solver, target: Any) -> Solution:
         try:
             return solver.solve(target, q0=q) if solver._chain is None else solver.solve(target, q0=q, restarts=0)
         except (NotFinite, NotARotation, ShapeError) as error:
@@ -189,43 +191,6 @@ class Course:
         found, met = self._settle(self.s, q, self._polisher)
         fine = met & (np.abs(self.space.difference(q, found)).max(axis=1, initial=0.0) < HAIR) & self.are_free(found)
         return np.where(fine[:, None], found, q)
-
-    def all_at(self, s: float, near: Array, samples: int, tries: int, whatever: bool = False) -> Array:
-        """(n, nq) configurations at which all holds at s, as many as there are, or some of many.
-
-        Args:
-            whatever: also those that come too near to something.
-        """
-        if self.spare:
-            return self._samples_at(s, near, samples, tries, whatever)
-        solver, target = self.solver_at(s)
-        found = solver.solve_all(target, q0=near, tries=tries).q
-        if not len(found) or whatever:
-            return found
-        q, codes = self.settle(np.full(len(found), s), found)
-        return q[codes == FINE]
-
-    def _samples_at(self, s: float, near: Array, samples: int, tries: int, whatever: bool) -> Array:
-        """(n, nq) of those that descents from everywhere lead to, the nearest and some that are far from each other."""
-        space = replace(self.space, lower=self.lower, upper=self.upper)
-        starts = halton_starts(space, tries if self.is_quick else max(tries // 8, 2))
-        still = np.ones(self.space.nq, dtype=np.bool_)
-        still[self.space.scalars_q] = ~self.matters[self.space.scalars_v]
-        for k, v in zip(self.space.balls_q.tolist(), self.space.balls_v.tolist(), strict=True):
-            still[k : k + 4] = not self.matters[v]
-        starts = np.concatenate([near[None], np.where(still, near, starts)])
-        q, codes = self.settle(np.full(len(starts), s), starts)
-        found = q[(codes == FINE) | ((codes == CLASH) if whatever else False)]
-        if not len(found):
-            return found
-        chosen = [int(np.argmin(np.linalg.norm(self.apart(near, found), axis=1)))]
-        away = np.full(len(found), np.inf)
-        while len(chosen) < samples:
-            away = np.minimum(away, np.linalg.norm(self.apart(found[chosen[-1]], found), axis=1))
-            if away.max() < APART:
-                break
-            chosen.append(int(np.argmax(away)))
-        return found[chosen]
 
     # ---- places -----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from mechanik.errors import ShapeError, StructureError, WrongKind
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import as_number
 from mechanik.paths.between import first_bump
+from mechanik.paths.branches import branches_at
 from mechanik.paths.course import CLASH, FINE, Course
 from mechanik.paths.even import even_out
 from mechanik.paths.following import Following
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 STATIONS = 17
 """Knots at which all branches are looked for, if those from the first knot do not do; fewer on short paths."""
 SAMPLES, FEWER = 32, 16
-"""Of the configurations at the first knot and at the other stations, where the goals leave a freedom."""
-TRIES = 256
-"""Starts for all solutions at a knot, where there is no formula."""
+"""Of the configurations at the first knot and at the other stations, where there are many."""
 THERE = 1e-3
 """rad or m: a mechanism that is no farther from where the goals at the first knot are met stands there."""
 EVEN = 3.0
@@ -87,9 +86,11 @@ def follow(
         return Following(mechanism, None, False, float(course.s[0]), f"in collision where it stands: {touches}")
     first = _first(course, near, q0 is not None)
     last = len(course.s) - 1
-    made = build(course, [0, last], [first, first[:0]], q0 is not None)
+    made = build(course, [0, last], first, is_fixed=q0 is not None)
     found = _best(made, near, q0 is not None)
-    if found is None or _unevenness(course, found) > EVEN:
+    # from one place one branch leads on: no other is better
+    is_only = q0 is not None and not course.spare
+    if found is None or (_unevenness(course, found) > EVEN and not is_only):
         made = _whole(course, first, near, q0 is not None)
         better = _best(made, near, q0 is not None)
         if better is not None and (found is None or _unevenness(course, better) < _unevenness(course, found)):
@@ -132,7 +133,7 @@ def _first(course: Course, near: Array, is_given: bool) -> Array:
         found, codes = course.settle(np.array([s]), near[None])
         if codes[0] == FINE:
             return found
-    every = course.all_at(s, near, SAMPLES, TRIES)
+    every = branches_at(course, s, near, SAMPLES)
     if is_given and len(every):
         return every[[int(np.argmin(np.linalg.norm(course.apart(near, every), axis=1)))]]
     return every
@@ -143,10 +144,7 @@ def _whole(course: Course, first: Array, near: Array, is_fixed: bool) -> Roadmap
     last = len(course.s) - 1
     count = min(max(STATIONS if course.is_quick else 5, 3), last + 1)
     stations = np.unique(np.round(np.linspace(0, last, count)).astype(int)).tolist()
-    seeds = [first]
-    for k in stations[1:]:
-        seeds.append(course.all_at(float(course.s[k]), near, FEWER, TRIES))
-    return build(course, stations, seeds, is_fixed)
+    return build(course, stations, first, lambda s: branches_at(course, s, near, FEWER), is_fixed=is_fixed)
 
 
 def _best(made: Roadmap, near: Array, is_fixed: bool) -> Array | None:

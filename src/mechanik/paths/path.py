@@ -11,8 +11,7 @@ from mechanik.errors import NotFinite, ShapeError, WrongKind
 from mechanik.ik import Solver
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import as_number, counted, read_only
-from mechanik.objectives.closures import closure_relations
-from mechanik.objectives.evaluate import evaluate
+from mechanik.paths.loop_gaps import loop_gaps
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -120,13 +119,7 @@ class Path:
 
     def closure_error(self) -> float:
         """The farthest that a loop stands open at a knot, m or rad; 0 where there are no loops."""
-        relations = [
-            relation
-            for closure in self.mechanism.closures.values()
-            for relation in closure_relations(self.mechanism, closure)
-        ]
-        gaps = [float(np.abs(evaluate(self.mechanism, one, q)[0]).max()) for q in self.q for one in relations]
-        return max(gaps, default=0.0)
+        return float(loop_gaps(self.mechanism, self.q).max())
 
     def is_free(self, collider: Collider, clearance: float = 0.0, step: float = FINE) -> bool:
         """Whether nothing comes nearer than `clearance` (m), at the knots and at every `step` (rad, m) between."""

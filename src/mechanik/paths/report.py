@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mechanik.paths.branches import branches_at
 from mechanik.paths.course import CLASH, TURN, Course
 from mechanik.paths.following import Following
 from mechanik.paths.path import Path
@@ -19,7 +20,6 @@ BEYOND = 1e-4
 """Of the whole path: so far behind a break is looked what there is."""
 FARTHER = 1e-3
 """Of the whole path: a part that leads on by less is none."""
-TRIES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,17 +159,17 @@ def _why(course: Course, end: Break) -> str:
             beyond_limit = [name for name, is_out in zip(course.space.q_names, out, strict=True) if is_out]
             names = [name for name in names if name in beyond_limit] or names
             return f"at a limit of joint {', '.join(names)}"
-    if len(course.all_at(beyond, end.q, 2, TRIES)):
+    if len(branches_at(course, beyond, end.q, 2)):
         return "singular: the branch ends there, as two branches meet and turn back"
     return _nowhere(course, beyond, end.q)
 
 
 def _nowhere(course: Course, s: float, near: Array) -> str:
     """Why there is no configuration at all at s."""
-    if course.has_collider and len(course.all_at(s, near, 4, TRIES, whatever=True)):
+    if course.has_collider and len(branches_at(course, s, near, 4, whatever=True)):
         return "in collision: every configuration that meets the goals there touches something"
     free = course.free_of_limits()
-    found = free.all_at(s, near, 2, TRIES, whatever=True)
+    found = branches_at(free, s, near, 2, whatever=True)
     if not len(found):
         return "out of reach"
     inside = found[int(np.argmin(np.linalg.norm(free.apart(near, found), axis=1)))]

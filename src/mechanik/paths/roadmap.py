@@ -7,6 +7,7 @@ blends from one continuation to the next.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +31,9 @@ FAR = 1.5
 UNEVEN = 6.0
 """A blend whose largest step is more than this many times its mean step, and longer than SHORT, is a jump."""
 SHORT = 0.02
+
+Seeds = Callable[[float], Array]
+"""From s to configurations (n, nq) at which all holds there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,35 +77,39 @@ class Roadmap:
         return self.course.s[self.stations[i] : self.stations[i + 1] + 1]
 
 
-def build(course: Course, stations: list[int], seeds: list[Array], is_fixed: bool = False) -> Roadmap:
+def build(
+    course: Course, stations: list[int], first: Array, seeds: Seeds | None = None, *, is_fixed: bool = False
+) -> Roadmap:
     """
     Args:
-        seeds: for each station, configurations (n, nq) at which all holds there; may be none.
-        is_fixed: whether a path has to begin with one of the first seeds, if there are any.
+        first: (n, nq) configurations at which all holds at the first station; may be none.
+        seeds: finds such configurations at the other stations. Not asked where the branches that arrive are many.
+        is_fixed: whether a path has to begin with one of the first, if there are any.
     """
     pieces = len(stations) - 1
-    made = Roadmap(course, stations, [list(one) for one in seeds], [[] for _ in range(pieces)])
-    made.begin = len(seeds[0]) if is_fixed and len(seeds[0]) else None
+    made = Roadmap(course, stations, [list(first), *([] for _ in range(pieces))], [[] for _ in range(pieces)])
+    made.begin = len(first) if is_fixed and len(first) else None
     made.forward = [{} for _ in stations]
     made.backward = [{} for _ in stations]
     for i in range(pieces):
-        _forward(made, i)
+        _forward(made, i, seeds)
     for i in range(pieces, 0, -1):
         _backward(made, i)
     return made
 
 
-def _forward(made: Roadmap, i: int) -> None:
-    here = made.nodes[i]
-    if not here:
-        return
-    tracks = go(made.course, np.array(here), made.piece(i))
+def _forward(made: Roadmap, i: int, seeds: Seeds | None) -> None:
+    course, here = made.course, made.nodes[i]
+    tracks = go(course, np.array(here), made.piece(i)) if here else []
     whole: list[tuple[int, Array]] = []
     for k, track in enumerate(tracks):
         if track.code == FINE:
             whole.append((k, track.q))
         else:
             made.forward[i][k] = track
+    are_enough = len(whole) >= made.most and not (course.has_all or course.spare)
+    if seeds is not None and not are_enough:
+        made.nodes[i + 1] = list(seeds(float(course.s[made.stations[i + 1]])))
     _arrive(made, i, whole)
 
 

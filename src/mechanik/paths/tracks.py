@@ -60,27 +60,28 @@ def go(course: Course, q: Array, s: Array) -> list[Track]:
         if not len(going):
             break
         here, ds = ways[m - 1, going], float(s[m] - s[m - 1])
-        there, there_speed, found = _step(course, here, speed[going], np.full(len(going), s[m]), ds)
-        for i in np.flatnonzero(found != FINE).tolist():
-            k = int(going[i])
-            there[i], there_speed[i], found[i], at = _carefully(course, here[i], speed[k], float(s[m - 1]), float(s[m]))
-            if found[i] != FINE:
-                reached[k], end[k], last[k], codes[k] = m, at, there[i], found[i]
+        there, there_speed, found = _step(course, here, speed[going], np.full(len(going), s[m]), np.full(len(going), ds))
+        hard = np.flatnonzero(found != FINE)
+        there[hard], there_speed[hard], found[hard], at = _carefully(
+            course, here[hard], speed[going[hard]], float(s[m - 1]), float(s[m])
+        )
         fine = found == FINE
+        k = going[~fine]
+        reached[k], end[k], last[k], codes[k] = m, at[found[hard] != FINE], there[~fine], found[~fine]
         ways[m, going], speed[going] = there, there_speed
         going = going[fine]
     last[going] = ways[M - 1, going]
     return [Track(ways[: reached[k], k].copy(), float(end[k]), last[k], int(codes[k])) for k in range(count)]
 
 
-def _step(course: Course, q: Array, speed: Array, s: Array, ds: float) -> tuple[Array, Array, Codes]:
+def _step(course: Course, q: Array, speed: Array, s: Array, ds: Array) -> tuple[Array, Array, Codes]:
     """One step each: where it ends (K, nq), the speed there, and what became of it; UNMET if it may be a jump.
 
     CLASH also if something is in the way there.
     """
     space = course.space
     known = np.isfinite(speed[:, :1])
-    ahead = np.where(known, speed, 0.0) * ds
+    ahead = np.where(known, speed, 0.0) * ds[:, None]
     if course.spare:  # what is free would go on for ever
         ahead = np.zeros_like(ahead)
     guess = space.integrate(q, ahead) if not course.spare else q
@@ -88,7 +89,7 @@ def _step(course: Course, q: Array, speed: Array, s: Array, ds: float) -> tuple[
     step = space.difference(q, there)
     size = np.abs(step).max(axis=1, initial=0.0)
     if course.spare:
-        before = np.abs(np.where(known, speed, 0.0)).max(axis=1, initial=0.0) * abs(ds)
+        before = np.abs(np.where(known, speed, 0.0)).max(axis=1, initial=0.0) * np.abs(ds)
         is_small = size <= np.where(known[:, 0], 2.0 * before + SMALL, FIRST)
     else:
         aside = np.abs(step - ahead).max(axis=1, initial=0.0)
@@ -98,7 +99,7 @@ def _step(course: Course, q: Array, speed: Array, s: Array, ds: float) -> tuple[
     codes = np.where((codes == FINE) & ~is_small, UNMET, codes)
     fine = np.flatnonzero(codes == FINE)
     codes[fine[~ways_free(course, q[fine], there[fine])]] = CLASH
-    return there, step / ds, codes
+    return there, step / ds[:, None], codes
 
 
 def end_of(course: Course, track: Track, b: float) -> Track:
@@ -107,31 +108,36 @@ def end_of(course: Course, track: Track, b: float) -> Track:
     Args:
         b: the s of the knot that it did not come to.
     """
-    unknown = np.full(course.space.nv, np.nan)
-    last, _, code, end = _carefully(course, track.last, unknown, track.end, b, FINEST)
-    return Track(track.q, end, last, track.code if code == FINE else code)
+    unknown = np.full((1, course.space.nv), np.nan)
+    last, _, codes, end = _carefully(course, track.last[None], unknown, track.end, b, FINEST)
+    return Track(track.q, float(end[0]), last[0], track.code if codes[0] == FINE else int(codes[0]))
 
 
 def _carefully(
     course: Course, q: Array, speed: Array, a: float, b: float, halvings: int = HALVINGS
-) -> tuple[Array, Array, int, float]:
-    """One configuration (nq,) from s = a to b in steps as short as need be.
+) -> tuple[Array, Array, Codes, Array]:
+    """Configurations (K, nq) from s = a to b, each in steps as short as need be.
 
     Returns:
-        where it ends, the speed there, what stopped it if anything did, and the s it came to.
+        where each ends, the speed there, what stopped it if anything did, and the s it came to.
     """
-    at, h, before = a, 0.5 * (b - a), 0
+    q, speed, count = q.copy(), speed.copy(), len(q)
+    at, h, good = np.full(count, a), np.full(count, 0.5 * (b - a)), np.zeros(count, dtype=np.int64)
     smallest = abs(b - a) * 2.0**-halvings
-    code = UNMET
-    while abs(b - at) > 0.25 * smallest:
-        h = np.sign(b - a) * min(abs(h), abs(b - at))
-        there, new_speed, codes = _step(course, q[None], speed[None], np.array([at + h]), float(h))
-        if codes[0] == FINE:
-            before += 1  # only after two good steps a longer one is worth trying
-            q, speed, at, h = there[0], new_speed[0], at + float(h), float(h) * (2.0 if before > 1 else 1.0)
-            continue
-        code, before = int(codes[0]), 0
-        h *= 0.5
-        if abs(h) < smallest:
-            return q, speed, code, at
-    return q, speed, FINE, b
+    codes, going = np.full(count, FINE), np.arange(count if a != b else 0)
+    while len(going):
+        h[going] = np.sign(b - a) * np.minimum(np.abs(h[going]), np.abs(b - at[going]))
+        there, new_speed, found = _step(course, q[going], speed[going], at[going] + h[going], h[going])
+        fine = found == FINE
+        k, stuck = going[fine], going[~fine]
+        q[k], speed[k], at[k] = there[fine], new_speed[fine], at[k] + h[k]
+        good[k] += 1
+        good[stuck] = 0
+        h[k] *= np.where(good[k] > 1, 2.0, 1.0)  # only after two good steps a longer one is worth trying
+        h[stuck] *= 0.5
+        stopped = ~fine & (np.abs(h[going]) < smallest)
+        codes[going[stopped]] = found[stopped]
+        arrived = fine & (np.abs(b - at[going]) <= 0.25 * smallest)
+        at[going[arrived]] = b
+        going = going[~stopped & ~arrived]
+    return q, speed, codes, at

@@ -10,6 +10,7 @@ import numpy as np
 
 from mechanik.errors import LimitsError, PlanningError, ShapeError, WrongKind
 from mechanik.ik import Solver
+from mechanik.mechanism.door import counted
 from mechanik.objectives import Objective
 from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.evaluate import evaluate
@@ -90,7 +91,8 @@ def whats_wrong(ground: Ground, q: Array) -> str:
     if ground.collider is not None:
         clashes = ground.collider.clashes(q, ground.clearance)
         if clashes:
-            more = "" if len(clashes) == 1 else f", and {len(clashes) - 1} other pairs are too near"
+            others = len(clashes) - 1
+            more = f", and {counted(others, 'other pair')} {'is' if others == 1 else 'are'} too near" if others else ""
             asked = f"; the clearance is {ground.clearance:g} m" if clashes[0].gap >= 0.0 else ""
             return f"{clashes[0]}{more}{asked}"
     return ""

@@ -8,6 +8,7 @@ from enum import Enum
 
 import numpy as np
 
+from mechanik.collision.clash import Clash
 from mechanik.kernels.tracking.layout import BY_ACCELERATION, BY_POSITION, BY_VELOCITY
 from mechanik.spatial.array import Array
 
@@ -38,12 +39,14 @@ class TrackerState:
         v: (nv,) the velocity by which q was reached in the last step, per second; read-only.
         time: s, since the start or the last reset.
         status: whether all limits were kept.
+        clashes: what is nearer than the clearance, the nearest first, if something was as the step began.
     """
 
     q: Array
     v: Array
     time: float
     status: TrackerStatus
+    clashes: tuple[Clash, ...]
     _names: tuple[str, ...] = field(repr=False)
     _held: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mechanik import kernels
 from mechanik.collision import Collider
+from mechanik.collision.clash import Clash
 from mechanik.collision.obstacle import Obstacle
 from mechanik.errors import LimitsError, ObjectiveError, StructureError, WrongKind
 from mechanik.kernels.tracking import layout
@@ -216,8 +217,11 @@ class Tracker:
                 none keeps the one that it has. It is where the target is at the end of the step.
         """
         code = self.advance(targets)
+        near: tuple[Clash, ...] = ()
+        if self._is_too_near and self._collider is not None:
+            near = self._collider.clashes(self._q, self._clearance)
         return TrackerState(
-            read_only(self._q.copy()), read_only(self._v.copy()), self._steps * self.dt, BY_CODE[code],
+            read_only(self._q.copy()), read_only(self._v.copy()), self._steps * self.dt, BY_CODE[code], near,
             self._names, self._rig.held[self._mine],
         )  # fmt: skip
 

@@ -1,0 +1,147 @@
+"""A tracker in trouble: what is refused changes nothing, and what is too near is left again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.errors import LimitsError, MechanikError, NotFinite, ObjectiveError, ShapeError, StructureError
+from mechanik.mechanism import Mechanism
+
+HAND = "panda_link8"
+
+
+@pytest.fixture(name="arm")
+def _arm() -> Mechanism:
+    return mk.gallery.panda()
+
+
+def test_a_collider_of_another_mechanism_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(StructureError, match="another mechanism"):
+        mk.Tracker(arm, mk.RestPose(), avoid=mk.Collider(mk.gallery.panda()))
+
+
+def test_limits_come_as_numbers_of_v_and_joints_that_are_not_named_keep_those_of_the_file(arm: Mechanism) -> None:
+    """One velocity by name once lifted the limits that the file has for all others."""
+    each = np.linspace(0.5, 1.2, 8)
+    np.testing.assert_array_equal(mk.Tracker(arm, mk.RestPose(), velocity=each).velocity, each)
+    for wrong, error in ((-each, LimitsError), (each * math.nan, NotFinite), (each[:3], ShapeError)):
+        with pytest.raises(error, match="velocity"):
+            mk.Tracker(arm, mk.RestPose(), velocity=wrong)
+    arm.extras["limits"] = {"panda_joint1": {"velocity": 2.0}, "panda_joint2": {"velocity": 3.0}}
+    found = mk.Tracker(arm, mk.RestPose(), velocity={"panda_joint1": 5.0}).velocity
+    assert found.tolist() == [5.0, 3.0, *[math.inf] * 6]
+
+
+def test_a_reset_that_is_refused_changes_nothing() -> None:
+    """It stood where the loop is open, and could not be reset either."""
+    robot = mk.gallery.four_bar()
+    last = list(robot.links)[-1]
+    tracker = mk.Tracker(robot, mk.Point(last, robot.pose(last)[:3, 3]))
+    q, v = tracker.q, tracker.v
+    with pytest.raises(StructureError, match="stands open"):
+        tracker.reset(q + 0.1)
+    np.testing.assert_array_equal(tracker.q, q)
+    np.testing.assert_array_equal(tracker.v, v)
+    tracker.reset()
+    assert tracker.step().status is mk.TrackerStatus.MOVED
+
+
+@pytest.mark.parametrize("wrong", [math.nan, [0.0, 0.0], "far"])
+def test_a_task_that_fails_in_the_middle_of_a_run_moves_nothing_and_it_goes_on_afterwards(
+    arm: Mechanism, wrong: Any
+) -> None:
+    answers: dict[str, Any] = {}
+    task = mk.Custom(lambda _, q: answers.get("wrong", q[0] - 0.1), rows=1)
+    tracker = mk.Tracker(arm, task, velocity=1.0, acceleration=5.0)
+    for _ in range(20):
+        tracker.step()
+    q, v, now = tracker.q, tracker.v, tracker.time
+    answers["wrong"] = wrong
+    with pytest.raises(ObjectiveError, match="returned"):
+        tracker.step()
+    assert np.array_equal(tracker.q, q)
+    assert np.array_equal(tracker.v, v)
+    assert tracker.time == now
+    answers.clear()
+    for _ in range(1000):
+        tracker.step()
+    assert tracker.q[0] == pytest.approx(0.1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("hand", "joint", "error"),
+    [
+        (math.nan, 0.8, NotFinite),
+        (1.0, math.nan, NotFinite),
+        (2.0, 0.8, MechanikError),
+        (1.0, "up", MechanikError),
+    ],
+)
+def test_of_several_targets_none_is_taken_if_one_is_wrong(
+    arm: Mechanism, hand: float, joint: Any, error: type[Exception]
+) -> None:
+    X = arm.pose(HAND)
+    tasks = [mk.PoseGoal(HAND, X, name="hand"), mk.JointValues({"panda_joint7": arm.q[6]}, level=2, name="wrist")]
+    tracker = mk.Tracker(arm, tasks, velocity=1.0)
+    X[0, 3] += 0.1
+    with pytest.raises(error):
+        tracker.step({"hand": X * hand, "wrist": {"panda_joint7": joint}})
+    assert np.abs(tracker.step().v).max() < 1e-9
+
+
+@pytest.mark.parametrize("beside", [(0.1, 0.05, -0.05), (0.0, -0.12, 0.05), (0.11, 0.0, 0.02)])
+def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
+    arm: Mechanism, beside: tuple[float, float, float]
+) -> None:
+    """It stood inside for ever, and said that all limits were kept."""
+    X, v = arm.pose(HAND), np.zeros(8)
+    around = mk.Collider(arm, ["self", mk.Obstacle(mk.Sphere(0.08), X[:3, 3] + beside, name="ball")])
+    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0, avoid=around, clearance=0.005)
+    state, gap = tracker.step(), float(around.distance(arm.q))
+    assert gap < 0.0
+    assert state.status is mk.TrackerStatus.TOO_NEAR
+    assert state.clashes[0].b == "ball"
+    for k in range(3000):
+        state = tracker.step()
+        assert np.abs(state.v - v).max() <= 5e-3 * (1 + 1e-9)
+        assert np.abs(state.v).max() <= 1.0
+        v = state.v
+        if k % 100 == 0:
+            now = float(around.distance(state.q))
+            assert now >= gap - 1e-6
+            gap = now
+    assert state.status is mk.TrackerStatus.MOVED
+    assert state.clashes == () or state.clashes[0].gap > 0.0049
+    assert gap == pytest.approx(0.005, abs=1e-4)
+
+
+@pytest.mark.parametrize("beside", [(0.0, 0.17, 0.0), (0.0, -0.16, 0.02)])
+def test_two_arms_that_hold_one_box_leave_what_is_too_near_together(beside: tuple[float, float, float]) -> None:
+    arms = mk.gallery.two_arms()
+    X = arms.pose("box")
+    around = mk.Collider(arms, ["self", mk.Obstacle(mk.Sphere(0.1), X[:3, 3] + beside, name="ball")])
+    assert not around.is_free(arms.q, -0.03)
+    goal = mk.PoseGoal("box", X)
+    tracker = mk.Tracker(arms, goal, 0.002, velocity=1.0, acceleration=5.0, avoid=around, clearance=0.005)
+    for _ in range(1500):
+        tracker.advance()
+        assert mk.Path(arms, [tracker.q]).closure_error() < 1e-9
+    assert around.distance(tracker.q) == pytest.approx(0.005, abs=1e-4)
+
+
+def test_an_obstacle_that_is_put_into_the_way_stops_it_and_is_left(arm: Mechanism) -> None:
+    X = arm.pose(HAND)
+    around = mk.Collider(arm, [mk.Obstacle(mk.Sphere(0.08), (3.0, 0.0, 0.0), name="ball")])
+    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0, avoid=around)
+    tracker.step()
+    around.move("ball", mk.Pose(X[:3, 3] + [0.1, 0.05, -0.05]))
+    assert not around.is_free(tracker.q)
+    assert tracker.step().status is mk.TrackerStatus.TOO_NEAR
+    for _ in range(2000):
+        tracker.advance()
+    assert around.is_free(tracker.q, -1e-4)
