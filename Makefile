@@ -13,7 +13,7 @@ WORKERS ?= auto
 
 WEB := src/mechanik/studio/web
 
-.PHONY: demo studio page dev test lint types layers unit browser benchmark bench loops clean
+.PHONY: demo studio page dev test lint types layers unit browser benchmark motion bench loops clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mechanik demo
@@ -56,6 +56,15 @@ benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/chains.py
 	$(BIN)/python benchmarks/big_loops.py
 	$(BIN)/python benchmarks/rough_hands.py
+
+# collision, paths and time, beside coal, MuJoCo, and OMPL with Pinocchio (about half an hour); cage.py and tracker.py
+# take a Python with Pink, Mink and placo as well, see there
+motion: $(VENV)/.test-installed
+	$(BIN)/python benchmarks/distances.py
+	$(BIN)/python benchmarks/cage.py
+	$(BIN)/python benchmarks/follow.py
+	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/tracker.py
 
 # against other libraries, each in an environment of its own below .bench (about 3 GB)
 bench: $(VENV)/.test-installed
