@@ -48,3 +48,41 @@ def test_clearance_breaks_a_path_earlier():
     collider = Collider(PANDA, [ball])
     near, far = (follow(PANDA, HAND, LINE, 100, avoid=collider, clearance=room).broken_at for room in (0.0, 0.05))
     assert far < near
+
+
+@pytest.mark.parametrize("depth", [0.01, 0.03, 0.06])
+def test_an_elbow_that_comes_to_a_wall_slides_along_it(depth):
+    """Once it stopped there, though it was free to go elsewhere: so did the spare arm of a person at a table."""
+    arm, q0 = mk.gallery.planar_3r(), np.array([0.9, -0.8, -0.6])
+    tip = arm.pose("tool", q0)[:3, 3]
+    goals = [mk.Point("tool", tip, name="tip"), mk.Point("link0", (0.0, 0.0, 0.0), name="foot")]
+
+    def way(s: float) -> dict[str, np.ndarray]:
+        return {"tip": tip + s * np.array([-0.8, -0.3, 0.0])}
+
+    free = follow(arm, goals, way, 40, q0=q0).require()
+    highest = arm.poses(free.q, ["link2", "link3"])[..., 1, 3].max()
+    wall = Obstacle(mk.Box((6.0, 0.1, 1.0)), (0.0, highest - depth + 0.08, 0.0), name="wall")
+    collider = Collider(arm, [wall])
+    assert collider.is_free(q0, 0.005)
+    assert not free.is_free(collider, 0.005)
+    found = follow(arm, goals, way, 40, q0=q0, avoid=collider, clearance=0.005).require()
+    assert found.is_free(collider, 0.005)
+    np.testing.assert_allclose(found.q[0], q0, atol=1e-6)
+    wanted = np.array([way(s)["tip"] for s in found.s])
+    np.testing.assert_allclose(arm.pose("tool", found.q)[:, :3, 3], wanted, atol=1e-6)
+    assert found.largest_step <= 3.0 * found.median_step
+
+
+def test_what_cannot_go_aside_is_still_said_to_collide():
+    """The ball stands on the way of the tip itself."""
+    arm, q0 = mk.gallery.planar_3r(), np.array([0.9, -0.8, -0.6])
+    tip = arm.pose("tool", q0)[:3, 3]
+    goals = [mk.Point("tool", tip, name="tip"), mk.Point("link0", (0.0, 0.0, 0.0), name="foot")]
+    step = np.array([-0.8, -0.3, 0.0])
+    ball = Obstacle(mk.Sphere(0.05), tip + 0.5 * step, name="ball")
+    found = follow(arm, goals, lambda s: {"tip": tip + s * step}, 40, q0=q0, avoid=[ball])
+    assert not found.success
+    assert "in collision" in found.why
+    assert "'ball'" in found.why
+    assert 0.3 < found.broken_at < 0.5

@@ -36,6 +36,8 @@ FINER = 1e-3
 """Of what objectives tolerate: to this a path is polished."""
 HAIR = 1e-3
 """rad or m: polishing moves nothing farther."""
+ROOM = 1e-3
+"""m: so much farther off is slid along things, since between two knots the way is straight."""
 KEPT = 64
 """Solvers for single s that are kept, where objectives are made anew for each s."""
 
@@ -71,6 +73,7 @@ class Course:
         self._limits = dict(limits or {})
         self._others: dict[float, Solver] = {}
         self._polisher: Solver | None = None
+        self._slider: Solver | None = None
         plain = Solver(mechanism, wanted.objectives, limits=self._limits or None, **settings)
         self.wide, self.matters, self.unit = self._look(plain)
         names = [name for name, is_wide in zip(self.space.q_names, self.wide, strict=True) if is_wide]
@@ -179,6 +182,31 @@ class Course:
                 raise
         return self._others[s], None
 
+    def slide(self, s: Array, q: Array) -> tuple[Array, Mask]:
+        """As `settle`, along what is in the way, where the goals leave a freedom to do so; q (K, nq) are free.
+
+        Returns:
+            (K, nq), and (K,) whether all holds there and nothing is too near.
+        """
+        found, met = q.copy(), np.zeros(len(q), dtype=np.bool_)
+        if not self.can_slide:
+            return found, met
+        if self._slider is None:
+            self._slider = Solver(
+                self.mechanism, self.wanted.objectives, limits=self._limits or None, avoid=self._collider,
+                clearance=self._clearance + ROOM, **self._settings,
+            )  # fmt: skip
+        for k, (at, start) in enumerate(zip(s.tolist(), q, strict=True)):
+            solution = self._slider.solve(self.wanted.target(at), q0=start, restarts=0)
+            found[k], met[k] = solution.q, solution.success
+        met[met] = self.are_free(found[met])
+        return found, met
+
+    @property
+    def can_slide(self) -> bool:
+        """Whether what comes too near may go aside at once. Those that are quick go another way from the start."""
+        return self._collider is not None and bool(self.spare) and not self.is_quick and self.wanted.has_targets
+
     def ignoring(self, s: Array, q: Array) -> Array:
         """As `settle`, whatever is too near."""
         return self._settle(s, q)[0]
@@ -228,8 +256,8 @@ class Course:
 
     def beyond_limits(self, q: Array) -> list[str]:
         """Names of freedoms that stand beyond a limit at q (nq,), whatever full turns they are taken by."""
-        turns = np.where(self._angles, TURN * np.round((q - 0.5 * (self.lower + self.upper)) / TURN), 0.0)
-        value = q - np.where(np.isfinite(turns), turns, 0.0)
+        value, k = q.copy(), np.flatnonzero(self._angles & np.isfinite(self.lower) & np.isfinite(self.upper))
+        value[k] -= TURN * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / TURN)
         out = ((value < self.lower - AT_LIMIT) | (value > self.upper + AT_LIMIT)) & self._counts()
         return [self.space.q_names[k] for k in np.flatnonzero(out & ~self.wide).tolist()]
 

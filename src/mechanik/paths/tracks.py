@@ -24,6 +24,8 @@ SMALL = 2e-4
 """rad or m: steps as small as this may lie aside as they like."""
 FIRST = 0.02
 """rad or m: the longest step of which no direction is known yet."""
+PUSHED = 0.05
+"""rad or m: so far is gone aside at once where something is in the way."""
 LONGEST = 0.35
 """rad or m: longer steps are halved whatever they look like."""
 
@@ -60,7 +62,9 @@ def go(course: Course, q: Array, s: Array) -> list[Track]:
         if not len(going):
             break
         here, ds = ways[m - 1, going], float(s[m] - s[m - 1])
-        there, there_speed, found = _step(course, here, speed[going], np.full(len(going), s[m]), np.full(len(going), ds))
+        there, there_speed, found = _step(
+            course, here, speed[going], np.full(len(going), s[m]), np.full(len(going), ds)
+        )
         hard = np.flatnonzero(found != FINE)
         there[hard], there_speed[hard], found[hard], at = _carefully(
             course, here[hard], speed[going[hard]], float(s[m - 1]), float(s[m])
@@ -86,20 +90,25 @@ def _step(course: Course, q: Array, speed: Array, s: Array, ds: Array) -> tuple[
         ahead = np.zeros_like(ahead)
     guess = space.integrate(q, ahead) if not course.spare else q
     there, codes = course.settle(s, guess)
+    slid = codes == CLASH
+    if course.can_slide and slid.any():
+        there[slid], is_off = course.slide(s[slid], q[slid])
+        codes[slid] = np.where(is_off, FINE, CLASH)
     step = space.difference(q, there)
     size = np.abs(step).max(axis=1, initial=0.0)
     if course.spare:
         before = np.abs(np.where(known, speed, 0.0)).max(axis=1, initial=0.0) * np.abs(ds)
         is_small = size <= np.where(known[:, 0], 2.0 * before + SMALL, FIRST)
+        is_small |= slid & (size <= PUSHED)  # it is pushed aside at once, however short the step
     else:
         aside = np.abs(step - ahead).max(axis=1, initial=0.0)
         is_small = aside <= ASIDE * size + SMALL
         is_small = (known[:, 0] & is_small) | (~known[:, 0] & (size <= FIRST))
     is_small = is_small & (size <= LONGEST)
-    codes = np.where((codes == FINE) & ~is_small, UNMET, codes)
+    codes = np.where((codes == FINE) & ~is_small, np.where(slid, CLASH, UNMET), codes)
     fine = np.flatnonzero(codes == FINE)
     codes[fine[~ways_free(course, q[fine], there[fine])]] = CLASH
-    return there, step / ds[:, None], codes
+    return there, np.where(slid[:, None], speed, step / ds[:, None]), codes
 
 
 def end_of(course: Course, track: Track, b: float) -> Track:
