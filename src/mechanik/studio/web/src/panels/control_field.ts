@@ -65,9 +65,12 @@ function sliderField(
   const number = el("output", { class: "slider-number" });
   let wanted = Number(control.value);
   let isSent = true;
-  const send = paced(() => {
+  const tell = (): void => {
     isSent = true;
     set(wanted, slider.isHeld);
+  };
+  const send = paced(() => {
+    if (!isSent) tell();
   }, 33);
   const slider = new Slider(traits, {
     hold: (value) => {
@@ -76,7 +79,7 @@ function sliderField(
       number.textContent = decimals(value, places);
       send();
     },
-    letGo: () => send(), // once more, now that it is not held
+    letGo: tell, // once more, now that it is not held; at once, so that a key that is pressed next comes after it
   });
   slider.range(control.low, control.high, control.step);
   const show = (value: Value): void => {
