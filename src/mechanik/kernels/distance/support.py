@@ -12,6 +12,7 @@ import math
 
 from mechanik.kernels.compiler import helper, part
 from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, CYLINDER, HULL, KIND, SIZE, SPHERE
+from mechanik.kernels.relative_pose import under, under_matrix
 
 
 @helper
@@ -72,13 +73,4 @@ def farthest_difference(a, U, b, V, T, x, y, z):
 @helper
 def seen_from(A, B):
     """The pose B seen from A, both given in the world."""
-    x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
-    return (
-        A[0] * B[0] + A[3] * B[3] + A[6] * B[6], A[0] * B[1] + A[3] * B[4] + A[6] * B[7],
-        A[0] * B[2] + A[3] * B[5] + A[6] * B[8],
-        A[1] * B[0] + A[4] * B[3] + A[7] * B[6], A[1] * B[1] + A[4] * B[4] + A[7] * B[7],
-        A[1] * B[2] + A[4] * B[5] + A[7] * B[8],
-        A[2] * B[0] + A[5] * B[3] + A[8] * B[6], A[2] * B[1] + A[5] * B[4] + A[8] * B[7],
-        A[2] * B[2] + A[5] * B[5] + A[8] * B[8],
-        A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z,
-    )  # fmt: skip
+    return under_matrix(A, B) + under(A, B[9] - A[9], B[10] - A[10], B[11] - A[11])
