@@ -1,4 +1,4 @@
-"""Answers that bump into nothing: python benchmarks/cage.py [--quick] [--peers PYTHON]
+"""Answers that bump into nothing: python benchmarks/cage.py [--quick] [--seed N] [--peers PYTHON]
 
 A Panda, bumping with capsules that are fitted to its maker's meshes, among 50 boxes, balls and capsules that stand so
 close that few of its configurations are free. Targets are poses of its hand at free configurations, drawn inside the
@@ -188,10 +188,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer targets, for a test that it runs")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python with pin-pink and placo")
+    parser.add_argument("--seed", type=int, default=0, help="of another cage and its targets; 0 is the one tuned on")
     given = parser.parse_args()
     arm = mk.gallery.panda(hand=False)
-    collider = Collider(arm, ["self", *cage()])
-    q, share = free_configurations(collider, 500 if given.quick else TARGETS)
+    collider = Collider(arm, ["self", *cage(given.seed)])
+    q, share = free_configurations(collider, 500 if given.quick else TARGETS, given.seed + 1)
     print(f"{collider}; {share:.1%} of its configurations are free")
     X = arm.pose(HAND, q)
     fine, rate = run(arm, collider, X, 100 if given.quick else SINGLES)
