@@ -147,6 +147,16 @@ def named(name: str) -> str:
     return f"[data-test='{name}']"
 
 
+def check_number(studio, field: str, number: float, within: float) -> None:
+    """What a field shows, as soon as it does: panels are painted at a rate that eyes can read."""
+    studio.wait("Math.abs(Number(document.querySelector(a[0]).value) - a[1]) <= a[2]", [field, number, within])
+
+
+def check_words(studio, place: str, words: str) -> None:
+    """That the page says them there, as soon as it does."""
+    studio.wait("document.querySelector(a[0]).innerText.includes(a[1])", [place, words])
+
+
 def open_tab(studio, name: str) -> None:
     if studio.eval("m.panels.side.current") != name:
         studio.page.click(named(f"tab-{name}"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser_checks import check_quiet, choose_goal, named, open_tab, pixels, value_of
+from browser_checks import check_number, check_quiet, check_words, choose_goal, named, open_tab, pixels, value_of
 
 import mechanik as mk
 from mechanik.studio.scenes.table import things
@@ -64,7 +64,7 @@ def test_a_hand_that_is_dragged_into_the_table_is_red_and_away_from_it_is_not(st
     assert "table" in studio.eval("m.store.clashes.obstacles")
     assert red_share(studio) > MANY
     studio.wait("m.store.words.text.startsWith('In collision: ')")
-    assert studio.page.inner_text(named("status")) == "In collision"
+    check_words(studio, named("status"), "In collision")
     drag_down(studio, -150)
     studio.wait(SETTLED.format("=== 0"))
     assert red_share(studio) < FEW, "and it is as before"
@@ -95,14 +95,14 @@ def test_off_paints_nothing_and_undo_paints_it_again(studio):
     studio.page.keyboard.press("Control+z")
     studio.wait(SETTLED.format("> 0"))
     assert red_share(studio) > MANY
-    assert studio.page.input_value(named("collisions")) == "show"
+    studio.wait("document.querySelector(a).value === 'show'", named("collisions"))
 
 
 def test_a_clearance_that_is_typed_in_millimetres_is_kept(studio):
     watch = collider()
     open_tab(studio, "solve")
     field = studio.page.locator(named("clearance"))
-    assert field.input_value() == "10"
+    check_number(studio, named("clearance"), 10, 0)
     field.fill("17.5")
     field.press("Tab")
     studio.wait("m.store.collisions.clearance === 0.0175")

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from browser_checks import changed_share, check_quiet, is_blank, named, open_tab
+from browser_checks import changed_share, check_number, check_quiet, is_blank, named, open_tab
 from studio_driving import PATIENCE
 
 from mechanik.studio.scenes import SCENES
@@ -52,7 +52,7 @@ def test_a_slider_of_a_scene_that_is_dragged_is_one_step_of_undo(studio):
     studio.wait(f"m.store.history.redo && {tilt} === 0")
     assert studio.at_rest()["values"] == before["values"]
     assert studio.eval("m.store.history.undo") == undo, "and no second step is left"
-    assert float(studio.page.input_value(named("control-tilt_x"))) == 0.0
+    check_number(studio, named("control-tilt_x"), 0.0, 0.0)
     studio.page.keyboard.press("Control+Shift+Z")
     studio.wait(f"!m.store.history.redo && {tilt} > 2")
 

@@ -7,6 +7,7 @@ import { Slider } from "./slider";
 import type { Units } from "./units";
 import type { FreedomInfo, Model } from "../messages";
 import type { Store } from "../store";
+import type { Frame } from "../wire/frame";
 
 const AXES = ["EX", "EY", "EZ"] as const;
 
@@ -24,6 +25,7 @@ export class BallRow implements Row {
   private readonly lock: HTMLButtonElement;
   private readonly turn: Turn = [0, 0, 0]; // as it was shown last, or as a hand has it
   private asked: Turn | null = null; // what is on its way
+  private letGoAt = -1; // tag of the last hand: frames that have not seen it would pull the thumb back
   private readonly isClosing: boolean; // it has no numbers of its own
   private readonly isAlone: boolean; // one that slides as well can be locked only as a whole
 
@@ -78,9 +80,9 @@ export class BallRow implements Row {
     this.write();
   }
 
-  show(values: Float64Array): void {
-    if (this.lines.some(({ slider }) => slider.isHeld)) return;
-    if (this.read(values)) this.write();
+  show(frame: Frame): void {
+    if (frame.tag < this.letGoAt || this.lines.some(({ slider }) => slider.isHeld)) return;
+    if (this.read(frame.values)) this.write();
   }
 
   select(isSelected: boolean): void {
@@ -108,6 +110,7 @@ export class BallRow implements Row {
         },
         letGo: () => {
           store.wire.flush();
+          this.letGoAt = store.wire.lastTag;
           void store.ask({ do: "Release" });
         },
       },

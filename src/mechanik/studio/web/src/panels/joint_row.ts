@@ -6,6 +6,7 @@ import { Slider } from "./slider";
 import type { Units } from "./units";
 import type { FreedomInfo, Model } from "../messages";
 import type { Store } from "../store";
+import type { Frame } from "../wire/frame";
 
 const WITHOUT_LIMITS = { turn: Math.PI, slide: 1, ball: Math.PI } as const;
 
@@ -14,7 +15,7 @@ export interface Row {
   readonly root: HTMLElement;
   readonly name: string;
   change(info: FreedomInfo): void;
-  show(values: Float64Array): void;
+  show(frame: Frame): void;
   select(isSelected: boolean): void;
 }
 
@@ -46,6 +47,7 @@ export class JointRow implements Row {
   private readonly unit = el("span", { class: "unit" });
   private info: FreedomInfo;
   private last = Number.NaN;
+  private letGoAt = -1; // tag of the last hand: frames that have not seen it would pull the thumb back
 
   constructor(
     private readonly store: Store,
@@ -77,6 +79,7 @@ export class JointRow implements Row {
         },
         letGo: () => {
           store.wire.flush();
+          this.letGoAt = store.wire.lastTag;
           void store.ask({ do: "Release" });
         },
       },
@@ -148,9 +151,9 @@ export class JointRow implements Row {
     this.last = Number.NaN;
   }
 
-  show(values: Float64Array): void {
-    const value = values[this.info.value] ?? 0;
-    if (value === this.last || this.slider.isHeld) return;
+  show(frame: Frame): void {
+    const value = frame.values[this.info.value] ?? 0;
+    if (value === this.last || this.slider.isHeld || frame.tag < this.letGoAt) return;
     this.last = value;
     this.slider.show(value);
     this.value.show(value);
@@ -163,7 +166,7 @@ export class JointRow implements Row {
   private async put(request: Parameters<Store["ask"]>[0]): Promise<void> {
     if (await this.store.ask(request)) return;
     this.change(this.info); // what was refused is taken back
-    if (this.store.frame) this.show(this.store.frame.values);
+    if (this.store.frame) this.show(this.store.frame);
   }
 }
 

@@ -97,7 +97,7 @@ export class JointsPanel implements Panel {
 
   private paint(): void {
     const frame = this.store.frame;
-    if (frame && !this.root.hidden) for (const row of this.rows) row.show(frame.values);
+    if (frame && !this.root.hidden) for (const row of this.rows) row.show(frame);
   }
 
   private sift(): void {
