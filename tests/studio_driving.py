@@ -260,8 +260,15 @@ class Studio:
         keys: Sequence[str] = (),
         steps: int = 8,
         pause: int = 0,
+        follows: bool = False,
     ) -> None:
-        """A real drag with the mouse, by way of each of the ends; keys are held down all the while."""
+        """A real drag with the mouse, by way of each of the ends; keys are held down all the while.
+
+        Args:
+            pause: ms after each step.
+            follows: let go only when what is held has come to where it is held. What has not come there after a
+                quarter of a second stays where it is: a link that is pulled, on a machine that is busy.
+        """
         mouse = self.page.mouse
         mouse.move(*start)
         self.drawn()  # what is under the pointer is looked up when a frame is drawn
@@ -277,6 +284,11 @@ class Studio:
                 if pause:
                     self.page.wait_for_timeout(pause)
             here = end
+        if follows:
+            self.drawn()
+            self.wait(
+                "m.store.wire.newest === null && m.store.frame.isAtRest && m.store.frame.tag >= m.store.wire.lastTag"
+            )
         mouse.up(button=button)
         for key in keys:
             self.page.keyboard.up(key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,22 +39,29 @@ POLICY = "default-src 'none'; script-src data:; style-src 'unsafe-inline'; img-s
 
 
 def to_html(
-    motion: Motion, player_js: str, model: Mapping[str, Any], files: Mapping[str, bytes] | None = None
+    motion: Motion,
+    player_js: str,
+    model: Mapping[str, Any],
+    files: Mapping[str, bytes] | None = None,
+    events: Iterable[tuple[float, Mapping[str, Any]]] = (),
 ) -> bytes:
     """
     Args:
         player_js: a classic script that finds the data in the element `motion` and plays it.
         model: plain data: how the studio describes the mechanism to its page (its `Model` message).
         files: meshes, by the addresses that the model gives them.
+        events: what else happened, one after the other: when, s, as the motion counts them, and the studio's message.
     Returns:
-        the page. Its data are `{"name", "model", "times", "poses", "files"}`: seconds from 0; for each time the
-        position and wxyz of all links in a row, in the order of the model's links; files in base64.
+        the page. Its data are `{"name", "model", "times", "poses", "files", "events"}`: seconds from 0; for each time
+        the position and wxyz of all links in a row, in the order of the model's links; files in base64.
     """
+    begun = float(motion.times[0])
     data = {
         "name": motion.name,
         "model": model,
-        "times": [round(time - float(motion.times[0]), DECIMALS) for time in motion.times.tolist()],
+        "times": [round(time - begun, DECIMALS) for time in motion.times.tolist()],
         "files": {address: base64.b64encode(content).decode() for address, content in (files or {}).items()},
+        "events": [[round(max(0.0, when - begun), DECIMALS), event] for when, event in events],
     }
     page = PAGE.format(
         policy=POLICY,

@@ -41,7 +41,8 @@ def is_blank(picture: bytes) -> bool:
 
 
 def choose_goal(studio, number: int | None = None) -> int:
-    """The first goal that is not pinned, selected, with its handle drawn."""
+    """The first goal that is not pinned, selected, with its handle drawn; of what was opened last, once it has come."""
+    studio.wait("m.store.frame?.order === m.store.order")
     if number is None:
         number = studio.eval("m.store.goals.find((goal) => !goal.pinned).number")
     studio.eval("(m.store.select({ kind: 'goal', goal: a }), true)", number)

@@ -83,10 +83,10 @@ def test_a_file_that_cannot_be_read_says_why_and_the_old_mechanism_stays(studio,
     assert "Traceback" not in words
     assert studio.eval("m.store.model.name") == "panda"
     assert studio.frame()["values"] == before["values"]
+    check_drag(studio)
     refusals = [line for line in studio.complaints if "422" in line]  # Chromium itself writes a line for the refusal
     assert len(refusals) <= 1
     studio.complaints[:] = [line for line in studio.complaints if line not in refusals]
-    check_drag(studio)
 
 
 def test_several_files_at_once_are_asked_for_as_a_zip(studio):

@@ -22,9 +22,11 @@ EDGE = 0.97
      ("gallery", "klann_leg")],
 )  # fmt: skip
 def test_all_that_belongs_to_it_is_in_the_picture(open_studio, kind, name):
-    studio = open_studio(width=1280, height=800)
+    studio = open_studio("gallery", "planar_2r", width=1280, height=800)
+    studio.ask({"do": "SetRunning", "running": False})  # or what moves by itself has moved on by the time we look
     studio.show(kind, name)
     studio.drawn()  # a panel that opened beside it has taken its part of the window by now
+    assert not studio.eval("m.store.solving.running")
     assert studio.eval(OUTSIDE, EDGE) == []
 
 

@@ -80,7 +80,7 @@ def test_a_dragged_link_turns_its_joint_and_the_taken_point_stays_under_the_poin
     before = studio.at_rest()
     x, y = pixel_of(studio, link)
     at = local(studio, x, y)
-    studio.drag((x, y), (x + 20, y + 20))
+    studio.drag((x, y), (x + 20, y + 20), follows=True)
     after = studio.at_rest()
     moved = np.abs(np.subtract(after["values"], before["values"]))
     assert abs(value_of(studio, joint, after) - value_of(studio, joint, before)) > 0.02
@@ -112,7 +112,7 @@ def test_the_point_of_a_link_that_was_taken_stays_under_the_pointer_where_it_can
     at = local(studio, x, y)
     end = turned_by(studio, name, link, joint, by, at)
     assert np.hypot(end[0] - x, end[1] - y) > 8, "a drag that can be seen"
-    studio.drag((x, y), end)
+    studio.drag((x, y), end, follows=True)
     after = studio.at_rest()
     there = seen(studio, link, at)
     assert np.hypot(there[0] - end[0], there[1] - end[1]) < 2
@@ -125,7 +125,7 @@ def test_a_pinned_hand_holds_while_a_joint_is_moved(studio):
     studio.ask({"do": "ChangeGoal", "goal": number, "pinned": True})
     before = studio.at_rest()
     x, y = pixel_of(studio, "panda_link1")
-    studio.drag((x, y), (x + 12, y))
+    studio.drag((x, y), (x + 12, y), follows=True)
     after = studio.at_rest()
     moved = np.abs(np.subtract(after["values"], before["values"]))
     assert np.count_nonzero(moved > 1e-4) > 1, "the others follow"
@@ -144,7 +144,7 @@ def test_loops_stay_shut_while_a_crank_is_turned_by_hand(studio, name, link):
         )
     before = studio.at_rest()
     x, y = pixel_of(studio, link, away=45)
-    studio.drag((x, y), (x + 12, y - 14))
+    studio.drag((x, y), (x + 12, y - 14), follows=True)
     after = studio.at_rest()
     assert np.abs(np.subtract(after["values"], before["values"])).max() > 0.01
     check_shut(after)
@@ -154,7 +154,7 @@ def test_shift_pulls_a_link_at_the_point_that_was_taken(studio):
     before, goals = studio.at_rest(), studio.eval("m.store.goals.length")
     x, y = pixel_of(studio, "panda_link5")
     at = local(studio, x, y)
-    studio.drag((x, y), (x - 25, y + 20), keys=["Shift"])
+    studio.drag((x, y), (x - 25, y + 20), keys=["Shift"], follows=True)
     after = studio.at_rest()
     moved = np.abs(np.subtract(after["values"], before["values"]))
     assert np.count_nonzero(moved > 1e-4) > 1, "several joints give way"

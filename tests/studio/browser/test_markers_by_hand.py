@@ -43,7 +43,7 @@ def test_a_marker_is_dragged_also_that_of_a_joint_that_closes_a_loop(studio, nam
     is_closing = studio.eval("m.store.model.closures.some((one) => one.name === a)", joint)
     assert is_closing == (name != "panda")
     x, y = marker(studio, joint)
-    studio.drag((x, y), (x + by[0], y + by[1]))
+    studio.drag((x, y), (x + by[0], y + by[1]), follows=True)
     after = studio.at_rest()
     assert abs(value_of(studio, joint, after) - value_of(studio, joint, before)) > 0.02, "the joint has moved"
     check_shut(after)
@@ -94,7 +94,7 @@ def test_shift_pulls_the_link_on_which_a_marker_stands(studio):
         "(({ link, point }) => m.view.linkObject(link).worldToLocal(point).toArray())(m.view.pick(...a, 'link'))",
         [x, y],
     )
-    studio.drag((x, y), (x + 6, y + 12), keys=["Shift"])
+    studio.drag((x, y), (x + 6, y + 12), keys=["Shift"], follows=True)
     after = studio.at_rest()
     moved = np.abs(np.subtract(after["values"], before["values"]))
     assert np.count_nonzero(moved > 1e-4) > 3, "knees and hips give way"
@@ -111,6 +111,7 @@ def test_the_menu_of_a_marker_offers_what_its_link_offers(studio):
     count = studio.eval("m.store.goals.length")
     x, y = marker_on(studio, "pelvis")
     studio.page.mouse.click(x, y, button="right")
+    studio.page.wait_for_selector(named("menu"))
     for entry in ("lock", "rest", "pin", "goal-point", "goal-look_at", "hide"):
         assert studio.page.locator(named(f"menu-{entry}")).count() == 1, entry
     studio.page.click(named("menu-pin"))

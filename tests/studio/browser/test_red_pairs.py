@@ -61,7 +61,7 @@ def test_a_hand_that_is_dragged_into_the_table_is_red_and_away_from_it_is_not(st
     assert red_share(studio) < FEW, "far away nothing is red"
     drag_down(studio, 150)
     studio.wait(SETTLED.format("> 0"))
-    assert "table" in studio.eval("m.store.clashes.obstacles")
+    studio.wait("m.store.clashes.obstacles.includes('table')")
     assert red_share(studio) > MANY
     studio.wait("m.store.words.text.startsWith('In collision: ')")
     check_words(studio, named("status"), "In collision")
@@ -146,6 +146,7 @@ def test_obstacles_of_a_program_are_drawn_whatever_their_kind(browser, open_stud
     with ProgramStudio(mk.gallery.ur5(), avoid=["self", *round_about.values(), floor], open_browser=False) as program:
         page = Studio.open(browser, program.link)
         page.wait("m.store.obstacles.length === 7 && m.view.stage.obstacles.drawn.length === 7")
+        page.drawn()  # which puts them into their places
         boxes = page.eval(
             "m.view.stage.obstacles.drawn.map(({ info, mesh }) => (mesh.geometry.computeBoundingBox(),"
             " [info.name, mesh.matrixWorld.elements.slice(12, 15), mesh.geometry.boundingBox.min.toArray(),"

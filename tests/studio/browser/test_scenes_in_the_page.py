@@ -46,8 +46,8 @@ def test_a_slider_of_a_scene_that_is_dragged_is_one_step_of_undo(studio):
     studio.drag(middle, (middle[0] + 20, middle[1]), (middle[0] + 35, middle[1]), steps=6)
     tilt = "m.store.scene.controls.find((one) => one.name === 'tilt_x').value"
     studio.wait(f"m.store.history.undo !== a && {tilt} > 2", undo)
-    after = studio.at_rest()
-    assert after["values"] != before["values"]
+    studio.wait("m.store.frame.values.some((value, k) => Math.abs(value - a[k]) > 1e-6)", before["values"])
+    studio.at_rest()
     studio.page.keyboard.press("Control+z")
     studio.wait(f"m.store.history.redo && {tilt} === 0")
     assert studio.at_rest()["values"] == before["values"]

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from playing import Played
+from playing import PATIENCE, Played
 
 from mechanik.errors import Refused, StructureError
 from mechanik.studio.messages import events
@@ -15,7 +15,7 @@ from mechanik.studio.scenes.moving import Moving
 
 def wait(played):
     """Until nothing moves any more; without a word to the solver, which would begin anew."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while not played.session.on_stage.is_at_rest:
         assert time.monotonic() < until, "it does not come to rest"
         time.sleep(1e-3)

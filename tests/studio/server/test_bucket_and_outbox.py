@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from own_loop import run
 from wire_client import PATIENCE
 
-from mechanik.studio.messages.frames import HEADER, StateHeader, read_state, write_state
+from mechanik.studio.messages.frames import HEADER, StateHeader, write_state
 from mechanik.studio.server.bucket import Bucket
 from mechanik.studio.server.outbox import Outbox
 
@@ -41,20 +41,36 @@ def frame(layer: int, sequence: int) -> bytes:
     return write_state(header, np.zeros((0, 7)), np.zeros(0), np.zeros((0, 9)), np.zeros((0, 2)))
 
 
-def test_of_frames_the_newest_of_each_layer_is_sent_and_of_events_all_in_order():
+def test_of_frames_the_newest_of_each_layer_is_sent_and_of_events_all_in_the_order_in_which_they_came():
     async def main():
         outbox = Outbox(most=10)
         for k in range(5):
             outbox.put_frame(frame(0, k))
             outbox.put_frame(frame(2, 10 * k))
             outbox.put_event(str(k))
+        outbox.put_frame(frame(2, 50))
         outbox.greeted()
-        items = await outbox.take()
-        assert items[:5] == ["0", "1", "2", "3", "4"]
-        assert [(read_state(item).header.layer, read_state(item).header.sequence) for item in items[5:]] == [
-            (0, 4),
-            (2, 40),
-        ]
+        assert await outbox.take() == ["0", "1", "2", "3", "4", frame(0, 4), frame(2, 50)], "it is greeted first"
+        for k in range(5):
+            outbox.put_frame(frame(0, k))
+            outbox.put_frame(frame(2, 10 * k))
+            outbox.put_event(str(k))
+        outbox.put_frame(frame(2, 50))
+        assert await outbox.take() == ["0", "1", "2", "3", frame(0, 4), "4", frame(2, 50)]
+
+    run(main)
+
+
+def test_who_is_told_that_something_is_done_was_shown_what_came_of_it():
+    """Events went first once: a page that heard of an undo saw for a moment what stood there before it."""
+
+    async def main():
+        outbox = Outbox(most=10)
+        outbox.greeted()
+        await outbox.take()
+        outbox.put_frame(frame(0, 1))
+        outbox.put_event("done")
+        assert await outbox.take() == [frame(0, 1), "done"]
 
     run(main)
 

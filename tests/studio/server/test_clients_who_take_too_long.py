@@ -19,7 +19,7 @@ from mechanik.studio.server.serve import serve
 @pytest.fixture
 def impatient(page):
     """A server that waits for nobody who has nothing to say."""
-    limits = Limits(head_seconds=0.3, ping_seconds=0.3, connections=30)
+    limits = Limits(head_seconds=1.0, ping_seconds=0.3, connections=30)
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     yield server
     server.close()

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from wire_client import PATIENCE
 
 import mechanik as mk
 from mechanik.errors import Refused, UnknownName
@@ -27,7 +28,7 @@ def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind()
 
     def slowly(tell, show, key):
         begun.set()
-        may_go_on.wait(20)
+        may_go_on.wait(PATIENCE)
         made.append(make(tell, show, key))
         return made[0]
 
@@ -41,14 +42,14 @@ def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind()
 
     coming = threading.Thread(target=come)
     coming.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     rooms.close()
     may_go_on.set()
-    coming.join(20)
+    coming.join(PATIENCE)
     assert refused
     assert len(rooms) == 0
     (session,) = made
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while not (session.is_closed and not session.live.running):  # its thread does that
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -91,5 +92,5 @@ def test_the_solvers_are_read_once_however_many_ask(monkeypatch):
     for thread in asking:
         thread.start()
     for thread in asking:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert sorted(read) == sorted(mk.METHODS)

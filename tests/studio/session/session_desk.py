@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mechanik.studio.messages.events import Event, Goals, Model
-from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, Hand, StateFrame, read_state
+from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, HAND_OBSTACLE, Hand, StateFrame, read_state
 from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, OpenGallery, Release, Request
 from mechanik.studio.session import Session
 
@@ -81,6 +81,11 @@ class Desk:
     def hold_freedom(self, number: int, *numbers: float) -> None:
         self.tag += 1
         self.session.hand(Hand(HAND_FREEDOM, self.tag, number, (*numbers, *[0.0] * (7 - len(numbers)))))
+
+    def hold_obstacle(self, place: int, pose: Any) -> None:
+        """place: among all when it was taken."""
+        self.tag += 1
+        self.session.hand(Hand(HAND_OBSTACLE, self.tag, place, tuple(float(one) for one in pose)))
 
     def answered(self) -> StateFrame:
         """Wait until the newest hand is answered and nothing moves."""

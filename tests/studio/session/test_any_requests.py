@@ -129,6 +129,28 @@ class AnyRequests(RuleBasedStateMachine):
         if lets_go:
             self.try_to(ask.Release())
 
+    @rule(kind=st.sampled_from(get_args(ask.ObstacleKind)), mode=st.sampled_from(get_args(ask.CollisionMode)))
+    def add_obstacle(self, kind: Any, mode: Any) -> None:
+        self.try_to(ask.AddObstacle(kind))
+        self.try_to(ask.SetCollisions(mode))
+
+    @rule(which=indices, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
+    def drag_obstacle(self, which: int, shifts: list[Any], lets_go: bool) -> None:
+        obstacles = self.desk.session.on_stage.setup.collisions.obstacles
+        if not obstacles:
+            return
+        place = which % len(obstacles)
+        self.try_to(ask.GrabObstacle(obstacles[place].name))
+        for shift in shifts:
+            self.desk.hold_obstacle(place, [*(obstacles[place].pose.position + shift), *obstacles[place].pose.wxyz])
+        if lets_go:
+            self.try_to(ask.Release())
+
+    @rule(which=indices)
+    def remove_obstacle(self, which: int) -> None:
+        obstacles = self.desk.session.on_stage.setup.collisions.obstacles
+        self.try_to(ask.RemoveObstacle(obstacles[which % len(obstacles)].name if obstacles else "nothing"))
+
     @rule(which=indices, value=st.floats(-2, 2))
     def set_freedom(self, which: int, value: float) -> None:
         self.try_to(ask.SetFreedom(which, value))
@@ -198,7 +220,7 @@ class AnyRequests(RuleBasedStateMachine):
     @precondition(lambda self: self.desk.last(History).redo)
     @rule()
     def redo(self) -> None:
-        self.desk.ask(ask.Redo())
+        self.try_to(ask.Redo())  # what a hand lets go of before is a step, after which there is nothing to redo
 
     @rule(seconds=st.floats(0.01, 0.3))
     def time_goes_on(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ from session_desk import Desk
 
 import mechanik as mk
 from mechanik.errors import DuplicateName, MechanikError, Refused, StructureError, UnknownName, WrongKind
-from mechanik.studio.messages.events import Clashes, Collisions, Model, Obstacles, Words
+from mechanik.studio.messages.events import Clashes, Collisions, Model, ObstacleMoved, Obstacles, Words
 from mechanik.studio.messages.frames import STATUSES
 from mechanik.studio.messages.requests import (
     EditModel,
@@ -298,7 +298,7 @@ def test_an_obstacle_is_moved_and_what_it_touches_is_found(desk):
     assert looked(desk).obstacles == ["wall"]
     desk.session.move_obstacle("wall", (3.0, 0.0, 0.0))
     assert looked(desk).obstacles == []
-    assert desk.last(Obstacles).obstacles[0].shape.pose[0] == 3.0
+    assert desk.last(ObstacleMoved).obstacle.shape.pose[0] == 3.0
 
 
 def test_an_arm_gives_way_to_an_obstacle_that_is_moved_into_it(desk):

@@ -271,9 +271,12 @@ class Comparison(Event):
 
 @dataclass(frozen=True, slots=True)
 class ObstacleInfo:
-    """Something that stands in the world; the pose of its shape is there."""
+    """Something that stands in the world. pose: of its frame there, which a hand moves; that of its shape is there too,
+    and differs where what is drawn is a part of it, as of a half-space. kind: what it truly is."""
 
     name: str
+    kind: Literal["box", "sphere", "cylinder", "capsule", "half-space", "height field", "mesh"]
+    pose: PoseNumbers
     shape: ShapeInfo
 
 
@@ -282,6 +285,13 @@ class Obstacles(Event):
     """All of them."""
 
     obstacles: list[ObstacleInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class ObstacleMoved(Event):
+    """One of them stands elsewhere; nothing else of it has changed, nor of the others."""
+
+    obstacle: ObstacleInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +429,6 @@ class Notice(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Obstacles, Collisions, Clashes,
-    Scene, Controls, Recording, Download, History, Done, Refused, Notice,
+    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Obstacles, ObstacleMoved, Collisions,
+    Clashes, Scene, Controls, Recording, Download, History, Done, Refused, Notice,
 )  # fmt: skip

@@ -26,6 +26,7 @@ from mechanik.studio.messages.checks import FARTHEST
 STATE = 1.0
 HAND_GOAL = 2
 HAND_FREEDOM = 3
+HAND_OBSTACLE = 4
 PULL = 0
 """The number of the goal that pulls a link; goals are numbered from 1."""
 MAIN_LAYER = 0
@@ -77,10 +78,10 @@ class Hand:
     """Where a hand holds something.
 
     Attributes:
-        kind: HAND_GOAL or HAND_FREEDOM.
+        kind: HAND_GOAL, HAND_FREEDOM or HAND_OBSTACLE.
         tag: grows with each frame of this page; the state that answers carries it.
-        number: of the goal (PULL for a pulled link), or of the freedom.
-        numbers: pose of the goal (position, wxyz), or the value first (three of a ball) and the rest unused.
+        number: of the goal (PULL for a pulled link), or of the freedom; of an obstacle its place when it was taken.
+        numbers: pose of the goal or obstacle (position, wxyz), or the value first (three of a ball), the rest unused.
     """
 
     kind: int
@@ -97,14 +98,14 @@ def read_hand(data: bytes) -> Hand:
     if len(data) != HAND.size:
         raise Refused(f"a frame of a hand has {HAND.size} bytes, not {len(data)}")
     kind, tag, number, *numbers = HAND.unpack(data)
-    if kind not in (HAND_GOAL, HAND_FREEDOM):
+    if kind not in (HAND_GOAL, HAND_FREEDOM, HAND_OBSTACLE):
         raise Refused(f"no binary frame is of kind {kind!r}")
     for what, value in (("tag", tag), ("number", number)):
         if not (0 <= value <= 2**52 and value == int(value)):
             raise Refused(f"the {what} of a frame is a whole number, not {value!r}")
     if not all(math.isfinite(value) and abs(value) <= FARTHEST for value in numbers):
         raise Refused(f"every number of a frame is finite and within {FARTHEST:g}")
-    if kind == HAND_GOAL and not 0.5 < math.hypot(*numbers[3:]) < 2:
+    if kind != HAND_FREEDOM and not 0.5 < math.hypot(*numbers[3:]) < 2:
         raise Refused("the turn of a frame is a unit quaternion")
     return Hand(int(kind), int(tag), int(number), tuple(numbers))
 

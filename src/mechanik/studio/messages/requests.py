@@ -45,6 +45,7 @@ Direction = Literal["X", "Y", "Z", "EX", "EY", "EZ"]
 FileKind = Literal["json", "csv", "npz", "bvh", "glb", "html", "mechanism", "urdf"]
 EditKind = Literal["dh", "arm_2d", "arm_3d", "json", "urdf"]
 CollisionMode = Literal["off", "show", "avoid"]
+ObstacleKind = Literal["box", "sphere", "capsule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,43 @@ class SetCollisions(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class AddObstacle(Request):
+    """Something to bump into. pose: in the world; None: beside the mechanism, where there is room."""
+
+    kind: ObstacleKind
+    pose: PoseNumbers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MoveObstacle(Request):
+    """By numbers; one step of undo. Dragging is GrabObstacle, binary frames, Release."""
+
+    obstacle: Name
+    pose: PoseNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeObstacle(Request):
+    """Of a box, sphere, cylinder or capsule. sizes: as `ShapeInfo` has them, m."""
+
+    obstacle: Name
+    sizes: Annotated[list[Positive], Size(1, 3)]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveObstacle(Request):
+    obstacle: Name
+
+
+@dataclass(frozen=True, slots=True)
+class GrabObstacle(Request):
+    """An obstacle is taken by hand: all its binary frames until Release are one step of undo. They call it by its place
+    among the `Obstacles` that were told last."""
+
+    obstacle: Name
+
+
+@dataclass(frozen=True, slots=True)
 class ShowGhosts(Request):
     """Draw other solutions of the present goals, at most so many; 0: none."""
 
@@ -321,6 +359,7 @@ REQUESTS: dict[str, type[Request]] = {
         GrabFreedom, SetFreedom, SetTurn, SetLimits, SetLocked, SetRest, GoTo,
         AddGoal, ChangeGoal, MoveGoal, RemoveGoal, GrabGoal, PullLink, Release,
         SetSolver, SetRunning, OneStep, SetCollisions, ShowGhosts, Compare,
+        AddObstacle, MoveObstacle, ResizeObstacle, RemoveObstacle, GrabObstacle,
         RecordMotion, Play, Seek, Export,
         SetControl, Undo, Redo,
     )

@@ -76,6 +76,7 @@ def _frames() -> str:
         "STATE": int(frames.STATE),
         "HAND_GOAL": frames.HAND_GOAL,
         "HAND_FREEDOM": frames.HAND_FREEDOM,
+        "HAND_OBSTACLE": frames.HAND_OBSTACLE,
         "PULL": frames.PULL,
         "HEADER": frames.HEADER,
         "HAND_NUMBERS": frames.HAND.size // 8,

@@ -12,7 +12,12 @@ from mechanik.studio.messages.events import Event
 
 def write_event(event: Event) -> str:
     """`{"is": "Model", ...}`; numbers that are not finite become null, as JSON has none."""
-    return json.dumps({"is": type(event).__name__, **plain(event)}, allow_nan=False, separators=(",", ":"))
+    return json.dumps(as_message(event), allow_nan=False, separators=(",", ":"))
+
+
+def as_message(event: Event) -> dict[str, Any]:
+    """As plain data."""
+    return {"is": type(event).__name__, **plain(event)}
 
 
 def plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from mechanik.mechanism import Box, Mechanism
 from mechanik.spatial import translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.requests import CollisionMode
 from mechanik.studio.scenes.controls import choice, slider, switch
 from mechanik.studio.scenes.moving import Moving
 
@@ -21,6 +22,7 @@ WIDTH = 1.2
 """Of the boxes, m."""
 WALL, PLACES = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
 """Edges of the walls and where their middles are, m: one stands on the ground, one hangs above it."""
+WALLS = ("wall 1", "wall 2")
 POSES = {
     "free": (0.785, -0.411, 1.069, 0.007, 1.756, 0.649, 0.009, -1.27, -1.803, -0.774),
     "hits itself": (0.2887, -0.7049, 1.0032, -0.2547, 2.1797, 0.9333, -0.2795, -1.4061, -2.0061, -0.3146),
@@ -42,7 +44,7 @@ def boxed_arm() -> Mechanism:
 
 
 def walls() -> list[Obstacle]:
-    return [Obstacle(Box(WALL), place, name=f"wall {k + 1}") for k, place in enumerate(PLACES)]
+    return [Obstacle(Box(WALL), place, name=name) for name, place in zip(WALLS, PLACES, strict=True)]
 
 
 class Boxes(Moving):
@@ -50,8 +52,8 @@ class Boxes(Moving):
     title = "Boxes and walls"
     about = (
         "Each link of this arm is a box, and what it hits turns red: another box, or one of the two walls. Drag the "
-        "target, turn joints by hand, or choose a pose that hits something. Switch on that it avoids them, and it "
-        "comes as close as it can without touching."
+        "target, turn joints by hand, click a wall and drag it by its handle, or choose a pose that hits something. "
+        "Switch on that it avoids them, and it comes as close as it can without touching."
     )
     starter, still = "circle", False
 
@@ -72,15 +74,17 @@ class Boxes(Moving):
         self.table(arm)
         self.centre = arm.pose("tool")[:3, 3]
         self.goal = self.want("point", "tool", translation(self.centre), name="target")
-        self._keep_off()
+        self.session.keep_off(["self", *walls()], mode=self._mode())
 
     def changed(self, name: str) -> None:
         match name:
             case "pose":
                 self.session.come_along(np.array(POSES[self.word("pose")]))
                 self.phase, self.centre = 0.0, self.pose_of(self.goal)[:3, 3]
-            case "avoids" | "walls":
-                self._keep_off()
+            case "avoids":
+                self.session.keep_off(mode=self._mode())
+            case "walls":
+                self._build_walls()
             case "circle":
                 self.phase, self.centre = 0.0, self._sliders()
             case "x" | "y" | "z":
@@ -95,15 +99,24 @@ class Boxes(Moving):
     def follow(self) -> None:
         for name, place in zip(SLIDERS, self.pose_of(self.goal)[:3, 3].tolist(), strict=True):
             self.put_within(name, place)
-        self.put("avoids", self.session.on_stage.setup.collisions.mode == "avoid")
+        now = self.session.on_stage.setup.collisions
+        self.put("avoids", now.mode == "avoid")
+        self.put("walls", any(one.name in WALLS for one in now.obstacles))
 
     def lines(self) -> list[str]:
         bumping = self.session.lookout.words
         return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
 
-    def _keep_off(self) -> None:
-        things = walls() if self.is_on("walls") else []
-        self.session.keep_off(["self", *things], mode="avoid" if self.is_on("avoids") else "show")
+    def _mode(self) -> CollisionMode:
+        return "avoid" if self.is_on("avoids") else "show"
+
+    def _build_walls(self) -> None:
+        """Both where they were at first, or none; what people have put there besides stays."""
+        standing = [one.name for one in self.session.on_stage.setup.collisions.obstacles if one.name in WALLS]
+        if self.is_on("walls"):
+            self.session.add_obstacle(*(one for one in walls() if one.name not in standing))
+        else:
+            self.session.remove_obstacle(*standing)
 
     def _sliders(self) -> Array:
         """(3,), m."""

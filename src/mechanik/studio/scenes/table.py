@@ -12,6 +12,7 @@ from mechanik.mechanism import Box, Capsule, ConvexMesh, Cylinder, Sphere
 from mechanik.spatial import make
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.requests import CollisionMode
 from mechanik.studio.scenes.controls import slider, switch
 from mechanik.studio.scenes.moving import Moving
 
@@ -45,7 +46,8 @@ class AroundATable(Moving):
     title = "Around a table"
     about = (
         "Drag the hand into the table, a post or the ball: it slides along what is in the way and touches nothing. "
-        "Switch that off, and what is hit turns red. The slider moves a post, and the arm gives way."
+        "Switch that off, and what is hit turns red. Click one of these things and drag it by its handle, or move the "
+        "post with the slider: the arm gives way."
     )
     starter, still = "circle", False
 
@@ -64,13 +66,21 @@ class AroundATable(Moving):
         self.table(arm)
         self.centre = np.array(PLACE)
         self.goal = self.want("pose", HAND, make(DOWN, self.centre), name="hand")
-        self._keep_off()
+        clearance = MILLIMETRES * self.number("clearance")
+        self.session.keep_off(["self", *things(self.number("post"))], mode=self._mode(), clearance=clearance)
 
     def changed(self, name: str) -> None:
-        if name in ("avoids", "clearance", "post"):
-            self._keep_off()
-        elif name == "circle":
-            self.phase, self.centre = 0.0, self.pose_of(self.goal)[:3, 3]
+        match name:
+            case "avoids":
+                self.session.keep_off(mode=self._mode())
+            case "clearance":
+                self.session.keep_off(clearance=MILLIMETRES * self.number("clearance"))
+            case "post":
+                self._move_post()
+            case "circle":
+                self.phase, self.centre = 0.0, self.pose_of(self.goal)[:3, 3]
+            case _:
+                pass
 
     def go(self) -> None:
         turn = self.pose_of(self.goal)[:3, :3]
@@ -80,15 +90,25 @@ class AroundATable(Moving):
         now = self.session.on_stage.setup.collisions
         self.put("avoids", now.mode == "avoid")
         self.put_within("clearance", now.clearance / MILLIMETRES)
+        for one in now.obstacles:
+            if one.name == "post":
+                self.put_within("post", float(one.pose.position[1]))
 
     def lines(self) -> list[str]:
         bumping = self.session.lookout.words
         return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
 
-    def _keep_off(self) -> None:
-        mode = "avoid" if self.is_on("avoids") else "show"
-        clearance = MILLIMETRES * self.number("clearance")
-        self.session.keep_off(["self", *things(self.number("post"))], mode=mode, clearance=clearance)
+    def _mode(self) -> CollisionMode:
+        return "avoid" if self.is_on("avoids") else "show"
+
+    def _move_post(self) -> None:
+        """Along y, from wherever people have put it; one that they have removed comes back."""
+        standing = {one.name: one for one in self.session.on_stage.setup.collisions.obstacles}
+        if "post" not in standing:
+            self.session.add_obstacle(*(one for one in things(self.number("post")) if one.name == "post"))
+            return
+        x, _, z = standing["post"].pose.position.tolist()
+        self.session.move_obstacle("post", (x, self.number("post"), z))
 
     def _around(self) -> Array:
         """How far the goal is on its circle from where that begins, (3,), m."""

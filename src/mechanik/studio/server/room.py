@@ -17,7 +17,7 @@ from mechanik.errors import MechanikError
 from mechanik.studio.messages.events import Done, Event, Goals, Refused
 from mechanik.studio.messages.frames import Hand
 from mechanik.studio.messages.read import read_request
-from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, PullLink, Release
+from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, GrabObstacle, PullLink, Release
 from mechanik.studio.messages.write import write_event
 from mechanik.studio.server.outbox import Outbox
 from mechanik.studio.session.session import Session
@@ -208,7 +208,7 @@ class Room:
         def carry_out() -> None:
             number, request = read_request(text)
             self.session.ask(request)
-            if isinstance(request, GrabGoal | GrabFreedom | PullLink):
+            if isinstance(request, GrabGoal | GrabFreedom | GrabObstacle | PullLink):
                 self._holder = page
             elif isinstance(request, Release):
                 self._holder = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from mechanik.collision import Collider, Obstacle
 from mechanik.collision.avoiding import SELF, Avoid, read_avoid
-from mechanik.errors import Refused
+from mechanik.errors import Refused, UnknownName
 from mechanik.mechanism import Mechanism, Mesh
 from mechanik.studio.messages.requests import CollisionMode
 from mechanik.studio.session.refusals import said_to_people
@@ -51,6 +51,23 @@ class Collisions:
         """The same with other things to keep off; unnamed obstacles get names that no link has."""
         read = read_avoid(avoid, mechanism.links)
         return replace(self, itself=read.itself, obstacles=read.obstacles)
+
+    def obstacle(self, name: str) -> Obstacle:
+        for one in self.obstacles:
+            if one.name == name:
+                return one
+        raise UnknownName("obstacle", name, [one.name for one in self.obstacles])
+
+    def with_obstacle(self, changed: Obstacle) -> Collisions:
+        """The same with the obstacle of that name replaced."""
+        return replace(self, obstacles=tuple(changed if one.name == changed.name else one for one in self.obstacles))
+
+    def without(self, *names: str) -> Collisions:
+        """The same without obstacles of these names, and without the pairs that named them."""
+        gone = {self.obstacle(name).name for name in names}
+        left = tuple(one for one in self.obstacles if one.name not in gone)
+        allow, forbid = (tuple(pair for pair in pairs if not gone & {*pair}) for pairs in (self.allow, self.forbid))
+        return replace(self, obstacles=left, allow=allow, forbid=forbid)
 
     def collider(self, mechanism: Mechanism) -> Collider:
         return Collider(mechanism, self.avoid, allow=self.allow, forbid=self.forbid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -12,12 +13,14 @@ from mechanik import motion
 from mechanik.errors import Refused, UnknownName
 from mechanik.formats import write_json, write_urdf
 from mechanik.spatial.array import Array
-from mechanik.studio.messages.events import Download, Model
+from mechanik.studio.messages.events import Download, Event, Model
 from mechanik.studio.messages.requests import FileKind
-from mechanik.studio.messages.write import plain
+from mechanik.studio.messages.write import as_message, plain
 from mechanik.studio.session.recorder import Recorder
 from mechanik.studio.session.table import Table
 
+Events = Sequence[tuple[float, Event]]
+"""When, s, and what pages were told then."""
 KEPT, KEPT_BYTES = 8, 64_000_000
 """Files that wait to be fetched, and how large they are together; older ones are dropped, the newest never."""
 LARGEST_MESHES = 64_000_000
@@ -59,10 +62,10 @@ def make_file(kind: FileKind, table: Table, q: Array, recorder: Recorder, model:
     if kind in LARGE and len(times) * len(table.anatomy.names) > LARGEST:
         raise Refused(f"this recording is too long for a .{kind} file; record a shorter one, or take csv, json or npz")
     recorded = motion.Motion(table.mechanism, times, states, table.mechanism.name)
-    return MadeFile(_written(kind, recorded, table, model), media, name + ending)
+    return MadeFile(_written(kind, recorded, table, model, recorder.events()), media, name + ending)
 
 
-def _written(kind: FileKind, recorded: motion.Motion, table: Table, model: Model) -> bytes:
+def _written(kind: FileKind, recorded: motion.Motion, table: Table, model: Model, events: Events) -> bytes:
     match kind:
         case "json":
             return motion.to_json(recorded)
@@ -76,9 +79,10 @@ def _written(kind: FileKind, recorded: motion.Motion, table: Table, model: Model
             return motion.to_gltf(recorded, table.meshes.find)
         case _:
             script, meshes = player_script(), table.meshes.all()
+            told = [(when, as_message(event)) for when, event in events]
             if sum(map(len, meshes.values())) > LARGEST_MESHES:
                 raise Refused("the meshes are too large for a page that plays by itself; take glb or json")
-            return motion.to_html(recorded, script, plain(model), meshes)
+            return motion.to_html(recorded, script, plain(model), meshes, told)
 
 
 def player_script() -> str:

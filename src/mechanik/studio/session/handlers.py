@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mechanik.errors import Refused
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.requests import Request
-from mechanik.studio.session import on_goals, on_joints, on_model, on_recorder, on_scene, on_solving
+from mechanik.studio.session import on_goals, on_joints, on_model, on_obstacles, on_recorder, on_scene, on_solving
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -39,6 +39,11 @@ HANDLERS: dict[type[Request], Callable[[Any, Any], None]] = {
     requests.SetRunning: on_solving.set_running,
     requests.OneStep: on_solving.one_step,
     requests.SetCollisions: on_solving.set_collisions,
+    requests.AddObstacle: on_obstacles.add_obstacle,
+    requests.MoveObstacle: on_obstacles.move_obstacle,
+    requests.ResizeObstacle: on_obstacles.resize_obstacle,
+    requests.RemoveObstacle: on_obstacles.remove_obstacle,
+    requests.GrabObstacle: on_obstacles.grab_obstacle,
     requests.ShowGhosts: on_solving.show_ghosts,
     requests.Compare: on_solving.compare,
     requests.RecordMotion: on_recorder.record_motion,

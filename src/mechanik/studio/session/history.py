@@ -44,11 +44,18 @@ class Snapshot:
     curves: Sequence[events.CurveInfo]
 
     def differs(self, now: Snapshot) -> bool:
-        """Whether the mechanism or a goal stands elsewhere."""
+        """Whether the mechanism, a goal or an obstacle stands elsewhere."""
         if self.q.shape != now.q.shape or (self.q != now.q).any():
+            return True
+        if places(self.setup) != places(now.setup):
             return True
         one, other = self.setup.goals, now.setup.goals
         return len(one) != len(other) or any(a.pose != b.pose for a, b in zip(one, other, strict=True))
+
+
+def places(setup: Setup) -> dict[str, bytes]:
+    """Of obstacles, to the bit, by their names."""
+    return {one.name: one.pose.matrix.tobytes() for one in setup.collisions.obstacles}
 
 
 class History:

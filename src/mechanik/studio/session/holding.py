@@ -6,13 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from mechanik.errors import Refused
-from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, PULL, Hand
+from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, HAND_OBSTACLE, PULL, Hand
 from mechanik.studio.session.history import Snapshot
 from mechanik.studio.session.plan import Held
 from mechanik.studio.session.setup import Setup
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
+
+
+KINDS = {HAND_GOAL: "goal", HAND_FREEDOM: "freedom", HAND_OBSTACLE: "obstacle"}
+NUMBERS = {kind: number for number, kind in KINDS.items()}
 
 
 class HeldSince(NamedTuple):
@@ -38,16 +42,18 @@ class Holding:
             if session.is_closed:
                 return
             stage, held = session.on_stage, session.on_stage.held
-            kind = "goal" if hand.kind == HAND_GOAL else "freedom"
+            kind = KINDS[hand.kind]
             is_late = held is None and session.last_held == (hand.kind, hand.number)
             is_gone = session.was_put_back or all(goal.number != hand.number for goal in stage.setup.goals)
-            if is_late and (kind == "freedom" or is_gone):
+            if is_late and (kind != "goal" or is_gone):
                 return  # it was on its way when the hand let go, and there is nothing left to move
             if not is_late and (held is None or (held.kind, held.number) != (kind, hand.number)):
                 raise Refused(f"{kind} {hand.number} is not in the hand; take it first")
             stage.tag = max(stage.tag, hand.tag)
             if kind == "freedom":
                 stage.drive(hand.numbers)
+            elif kind == "obstacle":
+                session.hold_obstacle(hand.numbers)
             else:
                 goal = stage.setup.goal(hand.number)
                 session.shift_goals({goal.number: goal.moved_by_hand(hand.numbers)})
@@ -74,7 +80,7 @@ class Holding:
             with stage.still(wakes=False):
                 stage.apply(stage.setup)
             session.restore(since.before)
-        elif held.kind == "goal" and held.number != PULL:
+        elif held.kind == "obstacle" or (held.kind == "goal" and held.number != PULL):
             stage.apply(stage.setup)
         else:
             stage.settle()
@@ -83,7 +89,7 @@ class Holding:
             session.comparing.ask(stage.asked)
             session.ghosts.drop()
         session.was_put_back = puts_back
-        session.last_held = (HAND_GOAL if held.kind == "goal" else HAND_FREEDOM), held.number
+        session.last_held = NUMBERS[held.kind], held.number
         if since is not None and not puts_back and (since.counts or since.before.differs(session.snapshot())):
             session.push(since.words, since.before)
         session.tell_goals()

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 STRIDE = 0.2
 """Rad, and radii of the mechanism: a joint that is set by number goes there by steps no longer, so that loops keep to
 the way in which they are put together."""
-MOST_STRIDES, STRIDE_SECONDS, LONGEST_WAY = 64, 0.2, 3.0
-"""Steps on the way, seconds for each, and for all of them."""
+MOST_STRIDES, LONGEST_WAY = 64, 3.0
+"""Steps on the way, and seconds for all of them."""
 SHUT = 1e-6
 """m and rad: a loop that stands open by more is open."""
 RANDOM_TRIES = 8
@@ -111,12 +111,13 @@ def _driven_to(session: Session, number: int, one: Freedom, numbers: tuple[float
     strides = min(max(1, math.ceil(_way(one, start, numbers) / stride)), MOST_STRIDES) if needs_way else 1
     until = time.monotonic() + LONGEST_WAY
     for k in range(1, strides + 1):
-        if time.monotonic() > until:
+        left = until - time.monotonic()
+        if left <= 0.0:
             raise Refused(
                 f"the way of {one.name} to {_in_units(one, *numbers)} takes too long here; go there by smaller steps"
             )
         wanted = hand_objective(freedoms, number, _between(one, start, numbers, k / strides))
-        q = solver.solve(asked.targets({HAND: hand_target(wanted)}), q, max_seconds=STRIDE_SECONDS).q
+        q = solver.solve(asked.targets({HAND: hand_target(wanted)}), q, max_seconds=left).q
     if _is_open(session, q):
         raise Refused(f"with {one.name} at {_in_units(one, *numbers)} the loops cannot be shut")
     return q

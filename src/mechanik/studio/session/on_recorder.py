@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def record_motion(session: Session, request: requests.RecordMotion) -> None:
     recorder, stage = session.recorder, session.on_stage
     if request.on:
-        recorder.begin(stage.table, stage.q)
+        recorder.begin(stage.table, stage.q, (session.obstacles(), session.lookout.info()))
     else:
         recorder.end(stage.q)
     session.tell(recorder.info())

@@ -31,15 +31,17 @@ class Held:
     """What a hand has taken.
 
     Attributes:
-        number: of the goal (PULL for a pulled link), or of the freedom.
+        number: of the goal (PULL for a pulled link), or of the freedom; of an obstacle its place when it was taken.
         riding: of the goals that come along, where their links were, (4, 4), by number.
         numbers: where the hand has the freedom: m or rad; of a ball the three of a rotation vector, rad.
+        name: of the obstacle.
     """
 
-    kind: Literal["goal", "freedom"]
+    kind: Literal["goal", "freedom", "obstacle"]
     number: int
     riding: Mapping[int, Array] = field(default_factory=dict[int, Array])
     numbers: tuple[float, ...] = (0.0,)
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,11 +44,12 @@ def matrix_of(numbers: Sequence[float]) -> Array:
     return read_only(from_position_wxyz(np.array(numbers[:3], dtype=np.float64), wxyz))
 
 
-def as_matrix(place: Place, turn: Array | None = None) -> Array:
+def as_matrix(place: Place, turn: Array | None = None, what: str = "pose of a goal") -> Array:
     """The door for poses that programs give, (4, 4), read-only.
 
     Args:
         turn: (3, 3) that a bare point takes; none if not given.
+        what: it is, in words.
     """
     if not isinstance(place, Pose):
         shape = np.shape(place)
@@ -59,7 +60,7 @@ def as_matrix(place: Place, turn: Array | None = None) -> Array:
             X[:3, :3] = np.eye(3) if turn is None else turn
             X[:3, 3] = np.asarray(place, dtype=np.float64)
             place = X
-    X = as_pose_matrix(place, "pose of a goal")
+    X = as_pose_matrix(place, what)
     if X.shape != (4, 4):
         raise ShapeError(f"one pose is needed, not an array of shape {X.shape}")
     if np.abs(X).max() > FARTHEST:

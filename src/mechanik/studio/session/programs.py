@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from mechanik.collision.avoiding import Avoid
 from mechanik.errors import Refused, UnknownName
 from mechanik.live import LiveState
-from mechanik.mechanism.door import as_number
 from mechanik.objectives import Objective, Terrain
-from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.checks import Value, Vector
 from mechanik.studio.messages.events import CurveInfo, Notice
-from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind
+from mechanik.studio.messages.requests import Direction, GoalKind
 from mechanik.studio.session.goal import Goal
 from mechanik.studio.session.goal_kinds import objective_of, usual_sizes
 from mechanik.studio.session.poses import Place, as_matrix
@@ -243,46 +240,6 @@ class Programs:
         with session.lock:
             session.curves = list(curves)
             session.tell_scene()
-
-    def keep_off(
-        self,
-        avoid: Avoid | None = None,
-        *,
-        mode: CollisionMode | None = None,
-        clearance: float | None = None,
-        allow: Iterable[tuple[str, str]] | None = None,
-        forbid: Iterable[tuple[str, str]] | None = None,
-    ) -> None:
-        """What must not bump: "self" and obstacles, which are drawn; and what is done about it. None: as it was.
-
-        Args:
-            clearance: m.
-            allow, forbid: see `Collider`.
-        """
-        session = cast("Session", self)
-        with session.lock:
-            setup = session.on_stage.setup
-            now = setup.collisions if avoid is None else setup.collisions.among(session.mechanism, avoid)
-            given: dict[str, Any] = {
-                "mode": mode,
-                "clearance": None if clearance is None else as_number(clearance, "clearance"),
-                "allow": None if allow is None else tuple(allow),
-                "forbid": None if forbid is None else tuple(forbid),
-            }
-            changes = {name: value for name, value in given.items() if value is not None}
-            session.change(replace(setup, collisions=replace(now, **changes)))
-
-    def move_obstacle(self, name: str, pose: Place) -> None:
-        """Put an obstacle elsewhere; a bare point (3,) keeps its turn."""
-        session = cast("Session", self)
-        with session.lock:
-            setup = session.on_stage.setup
-            known = {one.name: one for one in setup.collisions.obstacles}
-            if name not in known:
-                raise UnknownName("obstacle", name, known)
-            known[name] = known[name].moved_to(Pose.from_matrix(as_matrix(pose, known[name].pose.matrix[:3, :3])))
-            moved = replace(setup.collisions, obstacles=tuple(known.values()))
-            session.change(replace(setup, collisions=moved))
 
     def set_terrain(self, terrain: Terrain | None) -> None:
         """The ground that is drawn, and that goals of the kind `on_terrain` stand on."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from mechanik.errors import Refused
 from mechanik.spatial.array import Array
-from mechanik.studio.messages.events import Recording
+from mechanik.studio.messages.events import Clashes, Event, ObstacleMoved, Obstacles, Recording
 from mechanik.studio.session.table import Table
 
 LONGEST, MOST, MOST_NUMBERS = 600.0, 60_000, 5_000_000
@@ -33,6 +33,7 @@ class Recorder:
         self._begun = 0.0
         self._times: list[float] = []
         self._q: list[Array] = []
+        self._events: list[tuple[float, Event]] = []
         self.table: Table | None = None
         self.is_recording = self.is_full = False
         self.is_playing = self._looped = False
@@ -42,11 +43,12 @@ class Recorder:
 
     # ---- recording --------------------------------------------------------------------------
 
-    def begin(self, table: Table, q: Array) -> None:
-        """A new recording; the first state is q."""
+    def begin(self, table: Table, q: Array, seen: Iterable[Event] = ()) -> None:
+        """A new recording; the first state is q. seen: what pages know of obstacles and of what bumps by now."""
         with self._lock:
             self.table, self._begun = table, self._clock()
             self._times, self._q = [0.0], [np.array(q)]
+            self._events = [(0.0, event) for event in seen]
             self.is_recording, self.is_full, self.is_playing, self.time = True, False, False, 0.0
 
     def add(self, q: Array) -> None:
@@ -66,6 +68,14 @@ class Recorder:
             self._times.append(now)
             self._q.append(np.array(q))
 
+    def note(self, event: Event) -> None:
+        """Pages are told something now; from any thread. Where obstacles stand and what bumps is a part of it."""
+        if not self.is_recording or not isinstance(event, Obstacles | ObstacleMoved | Clashes):
+            return
+        with self._lock:
+            if self.is_recording and len(self._events) < MOST:
+                self._events.append((self._clock() - self._begun, event))
+
     def end(self, q: Array) -> None:
         """The last state is q, so that a rest at the end is a part of it."""
         self.add(q)
@@ -74,7 +84,7 @@ class Recorder:
     def forget(self) -> None:
         """The mechanism is another one now."""
         with self._lock:
-            self._times, self._q, self.table = [], [], None
+            self._times, self._q, self._events, self.table = [], [], [], None
             self.is_recording = self.is_playing = self.is_full = False
             self.time = 0.0
 
@@ -84,6 +94,11 @@ class Recorder:
             if not self._times:
                 raise Refused("nothing is recorded; record a motion first")
             return np.array(self._times), np.array(self._q)
+
+    def events(self) -> list[tuple[float, Event]]:
+        """What was told of obstacles and of what bumps, and when, s."""
+        with self._lock:
+            return list(self._events)
 
     # ---- playing ----------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from mechanik.studio.session.goal_kinds import target_of
 from mechanik.studio.session.history import History
 from mechanik.studio.session.holding import HeldSince, Holding
 from mechanik.studio.session.lookout import Lookout
+from mechanik.studio.session.obstacles import Obstacles
 from mechanik.studio.session.on_scene import SliderHeld
 from mechanik.studio.session.opening import Opening
 from mechanik.studio.session.programs import Programs
@@ -37,7 +38,7 @@ from mechanik.studio.session.watchers import Watchers
 GoalWatcher = Callable[[int, Array], None]
 
 
-class Session(Opening, Programs, Holding, Steps, Telling):
+class Session(Opening, Programs, Obstacles, Holding, Steps, Telling):
     """One mechanism on the table, touched by pages (`ask`, `hand`) and by programs and scenes (`Programs`).
 
     Everything but states comes from one thread at a time, or takes `lock`. States come from the solver's thread, which
@@ -58,7 +59,7 @@ class Session(Opening, Programs, Holding, Steps, Telling):
         key: str = "",
     ) -> None:
         self.lock = threading.RLock()
-        self.tell, self.show_frame, self.key = tell, show, key
+        self._tell, self.show_frame, self.key = tell, show, key
         self.scenes: Mapping[str, Callable[[], SceneLike]] = {} if scenes is None else scenes
         self.stage: Stage | None = None
         self.scene: SceneLike | None = None
@@ -66,7 +67,7 @@ class Session(Opening, Programs, Holding, Steps, Telling):
         self.history, self.recorder = History(), Recorder()
         self.downloads = Downloads(key)
         self.ghosts, self.comparing = GhostSearch(), Comparing(show)
-        self.lookout = Lookout(tell)
+        self.lookout = Lookout(self.tell)
         self.clockwork = Clockwork(self)
         self.goal_watchers: list[GoalWatcher] = []
         self.watchers = Watchers()
@@ -77,6 +78,11 @@ class Session(Opening, Programs, Holding, Steps, Telling):
         self.revision = self.order = self.stages = self.opened = self.next_opened = 0
         self.radius = 1.0
         self.is_closed = self.is_scene_at_work = self.was_put_back = False
+
+    def tell(self, event: Event) -> None:
+        """Tell all pages, from any thread; what a recording holds of it is recorded."""
+        self.recorder.note(event)
+        self._tell(event)
 
     # ---- what stands here -------------------------------------------------------------------
 

@@ -12,22 +12,19 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import MechanikError
-from mechanik.live import Live, LiveState
+from mechanik.live import LiveState
 from mechanik.mechanism.door import read_only
-from mechanik.solvers.options import NAMES, Options
 from mechanik.spatial.array import Array
+from mechanik.studio.session.asking import begun, edited, told
 from mechanik.studio.session.collisions import Keeper
 from mechanik.studio.session.fitting import fitted
 from mechanik.studio.session.lookout import Sight
 from mechanik.studio.session.plan import Held, Plan, aimed, asks_the_same, changes_the_plan, held_at, plan
-from mechanik.studio.session.refusals import said_to_people
-from mechanik.studio.session.setup import Setup, are_alike, grounds, has_same_bounds, write_bounds_and_rests
-from mechanik.studio.session.state_picture import Moment, StatePicture, status_of
+from mechanik.studio.session.setup import Setup, are_alike, grounds, has_same_bounds
+from mechanik.studio.session.state_picture import Moment, StatePicture
 from mechanik.studio.session.table import Table
 from mechanik.studio.session.ways_out import WaysOut
 
-USUAL: dict[str, Any] = {name: getattr(Options(), name) for name in NAMES if name != "max_seconds"} | {"restarts": 0}
-"""Of the options that every method takes; nothing leaps while it is dragged."""
 TICKETS = 32
 """Bits of our own in the tags of the background solver."""
 SETTLE = 0.25
@@ -64,12 +61,9 @@ class Stage:
         self._keeper = Keeper(table)
         self._asked = plan(setup, table.anatomy.freedoms, None, self._keeper.of(setup.collisions))
         self._shifted: dict[str, Any] = {}  # targets that are newer than those of `_asked`
-        self._fit, self.said = (fit := fitted(self._asked)), fit.said
-        with said_to_people():
-            self.live = Live(
-                table.mechanism, fit.goals, fit.solver, q0=q, lock=fit.lock, rest=fit.rest, **fit.avoiding,
-                **fit.options,
-            )  # fmt: skip
+        self._fit = fitted(self._asked)
+        self.said = self._fit.said
+        self.live = begun(table.mechanism, self._fit, q)
         self.picture = StatePicture(revision, 0, table.anatomy, setup.goals, {}, grounds(setup))
         self.live.subscribe(self._arrived)
         self._aim(None)  # so that its first states carry the tag
@@ -198,9 +192,7 @@ class Stage:
         inside = self.table.mechanism.clamp(self.q) if setup.bounds != before.bounds else self.q
         if not np.array_equal(inside, self.q):
             self.place(inside, wakes=False)
-        self.wake()
-        if not self.live.running:
-            self.show()
+        self._go_on()
 
     def retarget(self, setup: Setup, targets: Mapping[str, Any]) -> None:
         """As `apply`, where nothing is new but targets of objectives, which are given by name."""
@@ -215,9 +207,7 @@ class Stage:
             self._repaint()
             raise
         self._shifted |= targets
-        self.wake()
-        if not new or not self.live.running:
-            self.show()
+        self._go_on(shows=not new)
 
     def drive(self, numbers: tuple[float, ...]) -> None:
         """The hand has its freedom there; see `Held`."""
@@ -226,9 +216,16 @@ class Stage:
         self._asked, target = held_at(self.asked, self.table.anatomy.freedoms, self.held)
         self._fit = self._asked
         self._aim(self._fit.targets(target))
-        self.wake()
-        if not self.live.running:
-            self.show()
+        self._go_on()
+
+    def rearrange(self, setup: Setup) -> None:
+        """As `apply`, where nothing is new but where obstacles stand: the solver looks again, as it is."""
+        collider = self._keeper.of(setup.collisions)
+        self._asked = replace(self.asked, collisions=setup.collisions, collider=collider)
+        self._fit = replace(self._fit, collisions=setup.collisions, collider=collider)
+        self.setup = setup
+        self._aim(None)
+        self._go_on()
 
     def reorder(self, order: int, shows: bool = False) -> None:
         """From now on frames belong to the `Goals` of that order; one comes at once if it `shows` and is at rest."""
@@ -245,23 +242,14 @@ class Stage:
 
     def show(self, q: Array | None = None) -> None:
         """A frame of it as it stands, or as it would stand at q."""
-        state = self.latest
-        status = "PAUSED" if not self.running else "IDLE" if state is None else status_of(state)
-        moment = Moment(status, self.tag, is_at_rest=True)
-        if state is not None:
-            moment = replace(moment, iterations=state.iterations, seconds=state.seconds)
         with self._showing:
             if not self._is_closed:
-                here = self.q if q is None else q
-                self._show(self.picture.pack(here, next(self._sequence), moment))
-                self._seen(here)
+                self._draw(self.picture, self.q if q is None else q, Moment.still(self.latest, self.tag, self.running))
 
     def show_riding(self, q: Array, riding: Mapping[int, Array]) -> None:
         """A frame of how it would stand at q, with goals that come along; see `Held.riding`."""
         with self._showing:
-            picture = replace(self.picture, riding=riding)
-            self._show(picture.pack(q, next(self._sequence), Moment("IDLE", self.tag, is_at_rest=False)))
-            self._seen(q)
+            self._draw(replace(self.picture, riding=riding), q, Moment("IDLE", self.tag, is_at_rest=False))
 
     def _arrived(self, state: LiveState) -> None:
         """In the solver's thread."""
@@ -269,20 +257,25 @@ class Stage:
             if self._is_closed or len(state.q) != self.picture.anatomy.nq:
                 return
             status = None if self._asked.goals or state.problem else "IDLE"
-            moment = Moment.of(state, state.tag >> TICKETS, status=status)
-            self._show(self.picture.pack(state.q, next(self._sequence), moment))
+            self._draw(self.picture, state.q, Moment.of(state, state.tag >> TICKETS, status=status))
             self.latest, self._placed = state, None
-            self._seen(state.q)
         self._heard(state)
 
-    def _seen(self, q: Array) -> None:
-        self._look(Sight(self.table, self.setup.collisions, q, self.picture.revision))
+    def _draw(self, picture: StatePicture, q: Array, moment: Moment) -> None:
+        self._show(picture.pack(q, next(self._sequence), moment))
+        self._look(Sight(self.table, self.setup.collisions, q, picture.revision))
 
     def _repaint(self, order: int | None = None) -> None:
         riding: Mapping[int, Array] = {} if self.held is None else self.held.riding
         self.picture = self.picture.of_setup(self.setup, riding, self.table.anatomy, order)
 
     # ---- inside -----------------------------------------------------------------------------
+
+    def _go_on(self, shows: bool = False) -> None:
+        """Solve; a frame comes of that, but while it is paused, or if it `shows` that nothing is new to the solver."""
+        self.wake()
+        if shows or not self.live.running:
+            self.show()
 
     def _aim(self, targets: Any) -> None:
         self._ticket = (self._ticket + 1) % (1 << TICKETS)
@@ -295,25 +288,13 @@ class Stage:
         return self.tag << TICKETS | self._ticket
 
     def _ask(self, asked: Plan) -> None:
-        # a background solver keeps what every method takes: what is not given any more is as usual again
-        fit, before = fitted(asked), self._fit
-        usual = {name: USUAL[name] for name in before.options if name in USUAL and name not in fit.options}
-        with said_to_people():
-            self.live.set(
-                goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **fit.avoiding, **usual, **fit.options
-            )
-        self._fit = fit
+        self._fit = told(self.live, asked, self._fit)
 
     def _edit(self, setup: Setup, asked: Plan) -> None:
         """Other limits or rests: the mechanism itself changes, or, if that is refused, does not."""
-        table, before = self.table, self.setup
         try:
-            with self.live.edit() as mechanism:
-                write_bounds_and_rests(mechanism, table.anatomy.freedoms, setup)
-                self._ask(asked)
+            self._fit = edited(self.live, self.table, setup, asked, self._fit)
         except MechanikError:
-            with self.live.edit() as mechanism:
-                write_bounds_and_rests(mechanism, table.anatomy.freedoms, before)
-                self._ask(self.asked)
+            self._fit = edited(self.live, self.table, self.setup, self.asked, self._fit)
             raise
-        table.refresh()
+        self.table.refresh()

@@ -45,6 +45,14 @@ class Moment:
             state.ticks_per_second,
         )
 
+    @staticmethod
+    def still(state: LiveState | None, tag: int, running: bool) -> Moment:
+        """Where nothing moves; `state`: the newest of its solver, if there is one."""
+        status = "PAUSED" if not running else "IDLE" if state is None else status_of(state)
+        if state is None:
+            return Moment(status, tag)
+        return Moment(status, tag, iterations=state.iterations, seconds=state.seconds)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatePicture:

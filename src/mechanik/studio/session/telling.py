@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from mechanik.collision import Obstacle
-from mechanik.mechanism import PlacedShape
+from mechanik.mechanism import HalfSpace, HeightField, PlacedShape
 from mechanik.objectives import Terrain
 from mechanik.studio.messages import events
 from mechanik.studio.messages.checks import Value
@@ -16,6 +16,7 @@ from mechanik.studio.messages.events import ObstacleInfo, TerrainInfo
 from mechanik.studio.session.collisions import Collisions
 from mechanik.studio.session.freedoms import freedom_infos
 from mechanik.studio.session.model_info import ball_around, model_info
+from mechanik.studio.session.poses import numbers_of
 from mechanik.studio.session.scene_like import SceneLike
 from mechanik.studio.session.setup import Setup
 from mechanik.studio.session.shapes import Meshes
@@ -101,9 +102,14 @@ class Telling:
         now = stage.setup.collisions
         if before is None or now.obstacles is not before.obstacles:
             stage.table.meshes.include(one.shape for one in now.obstacles)
-            session.tell(events.Obstacles([obstacle_info(one, stage.table.meshes) for one in now.obstacles]))
+            session.tell(self.obstacles())
         if before is None or (now.mode, now.clearance) != (before.mode, before.clearance):
             session.tell(events.Collisions(now.mode, now.clearance))
+
+    def obstacles(self) -> events.Obstacles:
+        """As pages are told."""
+        stage = cast("Session", self).on_stage
+        return events.Obstacles([obstacle_info(one, stage.table.meshes) for one in stage.setup.collisions.obstacles])
 
     def tell_scene(self) -> None:
         session = cast("Session", self)
@@ -145,7 +151,15 @@ def values_of(scene: SceneLike) -> dict[str, Value]:
 
 def obstacle_info(obstacle: Obstacle, meshes: Meshes) -> ObstacleInfo:
     """As a page is told."""
-    return ObstacleInfo(obstacle.name, meshes.info(PlacedShape(obstacle.shape, obstacle.pose)))
+    drawn = meshes.info(PlacedShape(obstacle.shape, obstacle.pose))
+    match obstacle.shape:
+        case HalfSpace():
+            kind = "half-space"
+        case HeightField():
+            kind = "height field"
+        case _:
+            kind = drawn.kind
+    return ObstacleInfo(obstacle.name, kind, numbers_of(obstacle.pose.matrix), drawn)
 
 
 def terrain_info(terrain: Terrain | None) -> TerrainInfo | None:

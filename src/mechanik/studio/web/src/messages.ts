@@ -144,6 +144,34 @@ export interface Compare {
   solvers: string[];
 }
 
+export interface AddObstacle {
+  do: "AddObstacle";
+  kind: "box" | "sphere" | "capsule";
+  pose?: [number, number, number, number, number, number, number] | null;
+}
+
+export interface MoveObstacle {
+  do: "MoveObstacle";
+  obstacle: string;
+  pose: [number, number, number, number, number, number, number];
+}
+
+export interface ResizeObstacle {
+  do: "ResizeObstacle";
+  obstacle: string;
+  sizes: number[];
+}
+
+export interface RemoveObstacle {
+  do: "RemoveObstacle";
+  obstacle: string;
+}
+
+export interface GrabObstacle {
+  do: "GrabObstacle";
+  obstacle: string;
+}
+
 export interface RecordMotion {
   do: "RecordMotion";
   on: boolean;
@@ -356,12 +384,19 @@ export interface Comparison {
 
 export interface ObstacleInfo {
   name: string;
+  kind: "box" | "sphere" | "cylinder" | "capsule" | "half-space" | "height field" | "mesh";
+  pose: [number, number, number, number, number, number, number];
   shape: ShapeInfo;
 }
 
 export interface Obstacles {
   is: "Obstacles";
   obstacles: ObstacleInfo[];
+}
+
+export interface ObstacleMoved {
+  is: "ObstacleMoved";
+  obstacle: ObstacleInfo;
 }
 
 export interface Collisions {
@@ -484,6 +519,11 @@ export type Asked =
   | SetCollisions
   | ShowGhosts
   | Compare
+  | AddObstacle
+  | MoveObstacle
+  | ResizeObstacle
+  | RemoveObstacle
+  | GrabObstacle
   | RecordMotion
   | Play
   | Seek
@@ -502,6 +542,7 @@ export type Told =
   | Ghosts
   | Comparison
   | Obstacles
+  | ObstacleMoved
   | Collisions
   | Clashes
   | Scene
@@ -518,6 +559,7 @@ export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "
 export const STATE = 1;
 export const HAND_GOAL = 2;
 export const HAND_FREEDOM = 3;
+export const HAND_OBSTACLE = 4;
 export const PULL = 0;
 export const HEADER = 16;
 export const HAND_NUMBERS = 10;

@@ -1,20 +1,10 @@
 // A recorded motion, played without a server: built into one classic script that the recorded page carries.
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import type { CurveInfo, Model } from "./messages";
+import { carriedModel, surroundings, type Motion, type Surroundings } from "./carried";
+import type { Model } from "./messages";
 import { Store } from "./store";
 import { View } from "./view/view";
 import type { Frame } from "./wire/frame";
-
-/** What the page carries: seconds from 0; for each time seven numbers a link; meshes in base64 by their addresses. */
-interface Motion {
-  name?: string;
-  model: Model;
-  times: number[];
-  poses?: number[][];
-  links?: number[][];
-  files?: Record<string, string>;
-  curves?: CurveInfo[];
-}
 
 const SHEET = `
   body { margin: 0; overflow: hidden; font: 13px/1.4 system-ui, sans-serif; }
@@ -42,6 +32,8 @@ export class Player {
   private readonly clock = document.createElement("output");
   private readonly poses: number[][];
   private readonly frame: Frame;
+  private readonly around: Surroundings[];
+  private shown: Surroundings | undefined;
   private time = 0;
   private speed = 1;
   private last: number | null = null; // when it was drawn last while it plays, ms
@@ -72,8 +64,9 @@ export class Player {
     host.className = "play-view";
     document.body.append(host);
     this.view = new View(host, this.store);
+    this.around = surroundings(motion);
     this.frame = emptyFrame(motion.model, this.poses[0]!.length);
-    this.store.told(carried(motion));
+    this.store.told(carriedModel(motion));
     if (motion.curves)
       this.store.told({
         is: "Scene",
@@ -124,10 +117,22 @@ export class Player {
       span > 0 ? (this.time - times[before]!) / span : 0,
       this.frame.links,
     );
+    this.surround();
     this.frame.sequence++;
     this.store.moved(this.frame);
     this.scrub.value = String(this.time);
     this.clock.textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
+  }
+
+  /** Obstacles where they stood then, and what bumped in red. */
+  private surround(): void {
+    const later = this.around.findIndex(({ time }) => time > this.time);
+    const now = this.around.at(later < 0 ? -1 : later - 1);
+    const before = this.shown;
+    if (now === undefined || now === before || later === 0) return;
+    this.shown = now;
+    if (now.obstacles.obstacles !== before?.obstacles.obstacles) this.store.told(now.obstacles);
+    if (now.clashes !== before?.clashes) this.store.told(now.clashes);
   }
 
   private camera(): void {
@@ -172,26 +177,6 @@ export class Player {
       this.setPlaying(this.last === null);
     });
   }
-}
-
-/** The model with its meshes as addresses within the page itself. */
-function carried({ model, files = {} }: Motion): Model {
-  const inside = (address: string) => {
-    const content = files[address];
-    return content === undefined ? null : `data:application/octet-stream;base64,${content}`;
-  };
-  const links = model.links.map((link) => ({
-    ...link,
-    visuals: link.visuals.map((shape) => {
-      const beside = Object.entries(shape.beside).map(([name, address]) => [name, inside(address)] as const);
-      return {
-        ...shape,
-        mesh: shape.mesh === null ? null : inside(shape.mesh),
-        beside: Object.fromEntries(beside.filter((one): one is [string, string] => one[1] !== null)),
-      };
-    }),
-  }));
-  return { ...model, is: "Model", links, resets_view: true }; // a file carries the fields alone
 }
 
 function emptyFrame(model: Model, numbers: number): Frame {

@@ -1,7 +1,7 @@
 // What the page knows: the last of every event, the last frame, what is selected, how things are drawn.
 import type {
-  Clashes, Collisions, Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Model, ObstacleInfo, Obstacles,
-  Recording, Scene, Shown, Solving, Told, Welcome, Words,
+  Clashes, Collisions, Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Model, ObstacleInfo, Recording,
+  Scene, Shown, Solving, Told, Welcome, Words,
 } from "./messages";
 import type { Frame } from "./wire/frame";
 import { Wire, type Listener } from "./wire/wire";
@@ -10,7 +10,8 @@ export type Selection =
   | { kind: "none" }
   | { kind: "link"; link: number }
   | { kind: "goal"; goal: number } // GoalInfo.number
-  | { kind: "freedom"; freedom: number };
+  | { kind: "freedom"; freedom: number }
+  | { kind: "obstacle"; obstacle: string }; // ObstacleInfo.name
 
 export interface Display {
   theme: "light" | "dark";
@@ -37,7 +38,7 @@ export interface Changes {
   words: Words;
   ghosts: Ghosts;
   comparison: Comparison;
-  obstacles: Obstacles;
+  obstacles: ObstacleInfo[]; // others, or one of them elsewhere
   collisions: Collisions;
   clashes: Clashes | null; // null: of another model, and nothing is known of this one
   scene: Scene;
@@ -125,6 +126,10 @@ export class Store implements Listener {
     return this.goals.find((goal) => goal.number === number);
   }
 
+  obstacle(name: string): ObstacleInfo | undefined {
+    return this.obstacles.find((one) => one.name === name);
+  }
+
   moved(frame: Frame): void {
     if (frame.revision !== this.model?.revision) return;
     if (frame.layer !== 0) {
@@ -181,9 +186,17 @@ export class Store implements Listener {
       case "Comparison":
         this.comparison = event;
         return this.emit("comparison", event);
-      case "Obstacles":
+      case "Obstacles": {
         this.obstacles = event.obstacles;
-        return this.emit("obstacles", event);
+        const chosen = this.selection;
+        if (chosen.kind === "obstacle" && !this.obstacle(chosen.obstacle)) this.select({ kind: "none" });
+        return this.emit("obstacles", this.obstacles);
+      }
+      case "ObstacleMoved": {
+        const { obstacle } = event;
+        this.obstacles = this.obstacles.map((one) => (one.name === obstacle.name ? obstacle : one));
+        return this.emit("obstacles", this.obstacles);
+      }
       case "Collisions":
         this.collisions = event;
         return this.emit("collisions", event);

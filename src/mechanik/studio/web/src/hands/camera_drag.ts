@@ -15,7 +15,6 @@ export function cameraMotion(button: number, alt: boolean): CameraMotion | null 
 }
 
 export class CameraDrag implements Gesture {
-  readonly goal = -1;
 
   constructor(
     private readonly camera: Camera,
@@ -23,6 +22,10 @@ export class CameraDrag implements Gesture {
     private x: number,
     private y: number,
   ) {}
+
+  isThere(): boolean {
+    return true;
+  }
 
   move(x: number, y: number): void {
     const dx = x - this.x;

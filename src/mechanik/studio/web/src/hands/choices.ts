@@ -1,7 +1,8 @@
-// What the menus offer: for a link, a goal, a freedom, and beside everything.
+// What the menus offer: for a link, a goal, a freedom, an obstacle, and beside everything.
 import type { Vector3 } from "three";
 import type { GoalInfo, Model } from "../messages";
 import { KINDS, goalTitle, whyNot, type GoalKind } from "../panels/goal_words";
+import { addObstacle, OBSTACLES } from "../panels/obstacle_words";
 import type { Store } from "../store";
 import type { Hit, View } from "../view/view";
 import { childOf } from "./joint_drag";
@@ -17,21 +18,34 @@ export interface Choices {
 export function choicesFor(hit: Hit | null, behind: Hit | null, store: Store, view: View): Choices | null {
   const model = store.model;
   if (model === null) return null;
-  if (hit === null) return { title: "View", groups: [{ title: "", entries: forNothing(model, store, view) }] };
+  if (hit === null) return { title: "View", groups: forNothing(model, store, view) };
+  if (hit.kind === "obstacle") return forObstacle(hit.obstacle, store, view);
   if (hit.kind === "goal") return forGoal(hit.goal, store);
   if (hit.kind === "freedom") return forFreedom(hit.freedom, behind, model, store);
   return forLink(hit.link, hit.point, moversOf(model, hit.link), model, store);
 }
 
-function forNothing(model: Model, store: Store, view: View): Entry[] {
+function forNothing(model: Model, store: Store, view: View): Group[] {
   const hidden = model.links.filter((link) => !link.visible).map((link) => link.name);
-  return [
+  const own: Entry[] = [
     { name: "frame-all", text: "Frame all", choose: () => view.frameAll() },
     {
       name: "show-all", text: "Show all links", isOff: hidden.length === 0,
       choose: () => void store.ask({ do: "ShowLinks", links: hidden, visible: true }),
     },
   ];
+  const obstacles: Entry[] = OBSTACLES.map(([kind, text]) => ({
+    name: `add-${kind}`, text, choose: () => void addObstacle(store, kind),
+  }));
+  return [{ title: "", entries: own }, { title: "Add an obstacle", isGrid: true, entries: obstacles }];
+}
+
+function forObstacle(name: string, store: Store, view: View): Choices {
+  const entries: Entry[] = [
+    { name: "frame", text: "Frame it", choose: () => view.frameSelection() },
+    { name: "delete", text: "Remove", choose: () => void store.ask({ do: "RemoveObstacle", obstacle: name }) },
+  ];
+  return { title: name, groups: [{ title: "", entries }] };
 }
 
 /** point: of the world, where it was taken; movers: the freedoms that can be locked there. */

@@ -1,11 +1,11 @@
-// The handle at the selected goal: three's arrows, squares and rings on a stand-in that leads while it is dragged.
+// The handle at the selected goal or obstacle: three's arrows, squares and rings on a stand-in that leads while it is dragged.
 import { Object3D } from "three";
 import { TransformControls } from "three/addons/controls/TransformControls.js";
 import type { Store } from "../store";
 import type { View } from "../view/view";
 import { GizmoDrag, Moving, Rotating, pointer } from "./gizmo_drag";
 import type { Gesture } from "./grip";
-import { goalPose } from "./poses";
+import { handled, type Handled } from "./handled";
 import type { Pointing } from "./pointing";
 import { snapLength } from "./snap";
 
@@ -19,7 +19,7 @@ export class Gizmo {
   private readonly proxy = new Object3D();
   private readonly arrows: TransformControls;
   private readonly rings: TransformControls;
-  private goal: number | null = null;
+  private at: Handled | null = null;
   private drag: GizmoDrag | null = null;
   private awaited = { tag: 0, until: 0 };
   private mode: Mode = "move";
@@ -46,6 +46,7 @@ export class Gizmo {
     });
     store.on("selection", () => this.follow());
     store.on("goals", () => this.follow());
+    store.on("obstacles", () => this.follow());
     store.on("frame", () => this.follow());
   }
 
@@ -64,12 +65,12 @@ export class Gizmo {
 
   /** Light up what the pointer is on; whether it is on any part. */
   hover(x: number, y: number): boolean {
-    if (this.drag !== null || this.goal === null) return this.drag !== null;
+    if (this.drag !== null || this.at === null) return this.drag !== null;
     for (const controls of [this.arrows, this.rings]) controls.getHelper().updateMatrixWorld();
-    const at = pointer(this.pointing.screen(x, y));
-    if (this.mode !== "rotate") this.arrows.pointerHover(at);
+    const place = pointer(this.pointing.screen(x, y));
+    if (this.mode !== "rotate") this.arrows.pointerHover(place);
     if (this.mode === "move" || this.arrows.axis !== null) this.rings.axis = null;
-    else this.rings.pointerHover(at);
+    else this.rings.pointerHover(place);
     return this.part() !== null;
   }
 
@@ -81,14 +82,14 @@ export class Gizmo {
 
   /** Take the part at a pixel, if there is one; nothing is asked of the session before it moves. */
   begin(x: number, y: number): Gesture | null {
-    if (!this.hover(x, y) || this.goal === null) return null;
+    if (!this.hover(x, y) || this.at === null) return null;
     const controls = this.part();
     if (controls === null) return null;
     const step = snapLength(this.store.model?.radius ?? 1);
     const motion = controls === this.arrows
       ? new Moving(this.arrows, this.pointing, step, x, y)
       : new Rotating(this.rings, this.pointing, this.proxy, x, y);
-    this.drag = new GizmoDrag(this.store, this.goal, this.proxy, motion, () => this.settle());
+    this.drag = new GizmoDrag(this.store, this.at, this.proxy, motion, () => this.settle());
     return this.drag;
   }
 
@@ -103,14 +104,13 @@ export class Gizmo {
     this.follow();
   }
 
-  /** While nobody drags it, the stand-in is where the goal is. */
+  /** While nobody drags it, the stand-in is where that is. */
   private follow(): void {
-    const chosen = this.store.selection;
-    const goal = chosen.kind === "goal" ? chosen.goal : null;
-    if (this.drag !== null && goal === this.drag.goal) return;
-    const isAnother = goal !== this.goal;
-    if (isAnother) this.goal = goal;
-    const pose = goal === null ? null : goalPose(this.store, goal);
+    const at = handled(this.store, this.store.selection);
+    if (this.drag !== null && at?.name === this.drag.held.name) return;
+    const isAnother = at?.name !== this.at?.name;
+    if (isAnother) this.at = at;
+    const pose = this.at?.pose() ?? null;
     const isLate = (this.store.frame?.tag ?? 0) < this.awaited.tag && performance.now() < this.awaited.until;
     if (pose !== null && (isAnother || !isLate)) {
       this.proxy.position.copy(pose.position);
@@ -120,7 +120,7 @@ export class Gizmo {
   }
 
   private attach(): void {
-    const isShown = this.goal !== null && goalPose(this.store, this.goal) !== null;
+    const isShown = (this.at?.pose() ?? null) !== null;
     for (const controls of [this.arrows, this.rings]) {
       const other: Mode = controls === this.arrows ? "rotate" : "move";
       if (isShown && this.mode !== other) controls.attach(this.proxy);

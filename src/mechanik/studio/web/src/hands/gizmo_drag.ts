@@ -3,6 +3,7 @@ import { type Object3D, Quaternion, Vector3 } from "three";
 import type { TransformControls } from "three/addons/controls/TransformControls.js";
 import type { Store } from "../store";
 import { Grip, type Gesture } from "./grip";
+import type { Handled } from "./handled";
 import { Pose } from "./poses";
 import type { Pointing } from "./pointing";
 import { SNAP_ANGLE, snapped } from "./snap";
@@ -83,16 +84,20 @@ export class GizmoDrag implements Gesture {
 
   constructor(
     private readonly store: Store,
-    readonly goal: number,
+    readonly held: Handled,
     private readonly proxy: Object3D,
     private readonly motion: Motion,
     private readonly over: () => void,
   ) {}
 
+  isThere(): boolean {
+    return this.held.pose() !== null;
+  }
+
   move(x: number, y: number, snaps: boolean): void {
-    this.grip ??= new Grip(this.store, { do: "GrabGoal", goal: this.goal });
+    this.grip ??= new Grip(this.store, this.held.grab());
     this.motion.to(x, y, snaps);
-    this.grip.holdGoal(this.goal, new Pose(this.proxy.position, this.proxy.quaternion).numbers());
+    this.held.hold(this.grip, new Pose(this.proxy.position, this.proxy.quaternion));
   }
 
   end(): void {

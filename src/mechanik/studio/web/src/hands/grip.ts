@@ -4,8 +4,8 @@ import type { Store } from "../store";
 
 /** One drag, from the first movement to the end. Pixels are client pixels. */
 export interface Gesture {
-  /** The number of the goal that it holds; -1: something else. */
-  readonly goal: number;
+  /** Whether what it holds is there still. */
+  isThere(): boolean;
   move(x: number, y: number, snaps: boolean): void;
   /** The hand lets go. */
   end(): void;
@@ -31,6 +31,10 @@ export class Grip {
 
   holdFreedom(freedom: number, value: number): void {
     if (!this.isLost) this.store.wire.holdFreedom(freedom, value);
+  }
+
+  holdObstacle(place: number, pose: readonly number[]): void {
+    if (!this.isLost) this.store.wire.holdObstacle(place, pose);
   }
 
   drop(): void {

@@ -1,5 +1,6 @@
 // Everything a person does in the view: the handle, the camera, joints by hand, the menu, keys.
 import type { Store } from "../store";
+import { thing } from "../view/hit";
 import type { Hit, View } from "../view/view";
 import { Camera } from "./camera";
 import { choicesFor } from "./choices";
@@ -118,9 +119,7 @@ export class Hands {
   private openMenu(x: number, y: number, hit: Hit | null, behind: Hit | null = null): void {
     const choices = choicesFor(hit, behind, this.store, this.view);
     if (choices === null) return;
-    if (hit?.kind === "link") this.store.select({ kind: "link", link: hit.link });
-    if (hit?.kind === "goal") this.store.select({ kind: "goal", goal: hit.goal });
-    if (hit?.kind === "freedom") this.store.select({ kind: "freedom", freedom: hit.freedom });
+    if (hit !== null) this.store.select(thing(hit));
     this.menu.open(x, y, choices.title, choices.groups);
   }
 
@@ -148,8 +147,9 @@ export class Hands {
       this.camera.radius = model.radius;
       this.isNew = model.resets_view;
     });
+    store.on("obstacles", () => this.pointers.dropWhatIsGone());
     store.on("goals", ({ goals }) => {
-      this.pointers.dropGoalUnless((goal) => store.goal(goal) !== undefined);
+      this.pointers.dropWhatIsGone();
       if (!this.isNew) return;
       this.isNew = false; // a new mechanism comes with a handle in the hand
       const first = goals.find((goal) => goal.enabled && !goal.pinned && !goal.is_pull);

@@ -10,7 +10,6 @@ import { SNAP_ANGLE, snapLength, snapped } from "./snap";
 import { Turning } from "./turning";
 
 export class JointDrag implements Gesture {
-  readonly goal = -1;
   private readonly grip: Grip;
 
   private constructor(
@@ -39,6 +38,10 @@ export class JointDrag implements Gesture {
     }
     const sliding = new Sliding(pointing, place.axis, grabbed, x, y);
     return new JointDrag(store, freedom, start, (px, py) => sliding.distance(px, py), snapLength(model.radius));
+  }
+
+  isThere(): boolean {
+    return true;
   }
 
   move(x: number, y: number, snaps: boolean): void {

@@ -103,9 +103,10 @@ function history(key: string, shift: boolean, store: Store): boolean {
 
 function removeSelected(store: Store, wishes: KeyWishes): boolean {
   const chosen = store.selection;
-  if (chosen.kind !== "goal" || wishes.isDragging()) return false;
-  void store.ask({ do: "RemoveGoal", goal: chosen.goal });
-  return true;
+  if (wishes.isDragging()) return false;
+  if (chosen.kind === "goal") void store.ask({ do: "RemoveGoal", goal: chosen.goal });
+  if (chosen.kind === "obstacle") void store.ask({ do: "RemoveObstacle", obstacle: chosen.obstacle });
+  return chosen.kind === "goal" || chosen.kind === "obstacle";
 }
 
 function runOrPause(target: EventTarget | null, store: Store): boolean {

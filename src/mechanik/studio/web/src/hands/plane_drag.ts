@@ -14,7 +14,8 @@ export class PlaneDrag implements Gesture {
   private constructor(
     private readonly grip: Grip,
     private readonly pointing: Pointing,
-    readonly goal: number,
+    private readonly store: Store,
+    private readonly goal: number,
     private readonly pose: Pose,
     private readonly step: number,
     x: number,
@@ -34,14 +35,18 @@ export class PlaneDrag implements Gesture {
     const at = pose.toLocal(grabbed);
     const grip = new Grip(store, { do: "PullLink", link: info.name, at: [at.x, at.y, at.z] });
     const held = new Pose(grabbed.clone(), pose.turn.clone());
-    return new PlaneDrag(grip, pointing, PULL, held, snapLength(store.model.radius), x, y);
+    return new PlaneDrag(grip, pointing, store, PULL, held, snapLength(store.model.radius), x, y);
   }
 
   static moveGoal(store: Store, pointing: Pointing, goal: number, x: number, y: number): PlaneDrag | null {
     const pose = goalPose(store, goal);
     if (pose === null || !store.model) return null;
     const grip = new Grip(store, { do: "GrabGoal", goal });
-    return new PlaneDrag(grip, pointing, goal, pose, snapLength(store.model.radius), x, y);
+    return new PlaneDrag(grip, pointing, store, goal, pose, snapLength(store.model.radius), x, y);
+  }
+
+  isThere(): boolean {
+    return this.goal === PULL || this.store.goal(this.goal) !== undefined;
   }
 
   move(x: number, y: number, snaps: boolean): void {

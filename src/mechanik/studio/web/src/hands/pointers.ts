@@ -1,7 +1,8 @@
 // Which hand does what: pointers come in, one gesture at a time goes out. A press becomes a drag when it moves.
 import type { Vector3 } from "three";
-import { PULL, type Model } from "../messages";
+import type { Model } from "../messages";
 import type { Store } from "../store";
+import { thing } from "../view/hit";
 import type { Hit, View } from "../view/view";
 import type { Camera } from "./camera";
 import { CameraDrag, cameraMotion, Pinch } from "./camera_drag";
@@ -93,9 +94,9 @@ export class Pointers {
     this.finish((gesture) => gesture.drop());
   }
 
-  /** Drop what is held if it is a goal that is not there any more. */
-  dropGoalUnless(isThere: (goal: number) => boolean): void {
-    if (this.gesture !== null && this.gesture.goal > PULL && !isThere(this.gesture.goal)) this.drop();
+  /** Drop what is held if it is not there any more. */
+  dropWhatIsGone(): void {
+    if (this.gesture?.isThere() === false) this.drop();
   }
 
   /** A key that changes the steps was pressed or let go while nothing moved. */
@@ -141,8 +142,9 @@ export class Pointers {
     return { id, button, x, y, hit, slack: CLICK, begin: () => this.take(hit, shift, x, y) };
   }
 
-  /** A link that cannot move: there the hand means the camera. */
+  /** A link that cannot move, or an obstacle, which its handle moves: there the hand means the camera. */
   private isFixed(hit: Hit): boolean {
+    if (hit.kind === "obstacle") return true;
     return hit.kind === "link" && this.store.model !== null && stands(this.store.model, hit.link);
   }
 
@@ -164,7 +166,7 @@ export class Pointers {
       const child = childOf(model, freedom);
       return child < 0 ? null : PlaneDrag.pull(store, pointing, child, hit.point, x, y);
     }
-    return this.takeLink(model, hit.link, hit.point, shift, x, y);
+    return hit.kind === "link" ? this.takeLink(model, hit.link, hit.point, shift, x, y) : null;
   }
 
   private takeLink(model: Model, link: number, at: Vector3, shift: boolean, x: number, y: number): Gesture | null {
@@ -256,10 +258,7 @@ export class Pointers {
   }
 
   private select(hit: Hit | null): void {
-    if (hit === null) this.store.select({ kind: "none" });
-    else if (hit.kind === "link") this.store.select({ kind: "link", link: hit.link });
-    else if (hit.kind === "goal") this.store.select({ kind: "goal", goal: hit.goal });
-    else this.store.select({ kind: "freedom", freedom: hit.freedom });
+    this.store.select(hit === null ? { kind: "none" } : thing(hit));
   }
 
   private twice(event: MouseEvent): void {

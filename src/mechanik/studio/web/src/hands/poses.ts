@@ -51,6 +51,11 @@ export function goalPose(store: Store, number: number): Pose | null {
   return Pose.read(goal.pose);
 }
 
+export function obstaclePose(store: Store, name: string): Pose | null {
+  const info = store.obstacle(name);
+  return info === undefined ? null : Pose.read(info.pose);
+}
+
 /** The axis of a freedom in the world now, and a point on it. */
 export function freedomAxis(model: Model, frame: Frame, freedom: number): { origin: Vector3; axis: Vector3 } | null {
   const info = model.freedoms[freedom];

@@ -1,7 +1,7 @@
 // One goal in the list; when it is selected, all that can be set of it.
 import { choice, el, fill, iconButton, line, press, write } from "./element";
 import { capital, missing } from "./format";
-import { GoalNumbers, type Pose } from "./goal_numbers";
+import { PoseNumbers, type Pose } from "./pose_numbers";
 import {
   DIRECTED,
   DIRECTIONS,
@@ -28,7 +28,7 @@ export class GoalCard {
   private readonly enabled: HTMLButtonElement;
   private readonly pin: HTMLButtonElement;
   private readonly body = el("div", { class: "goal-body" });
-  private numbers: GoalNumbers | null = null;
+  private numbers: PoseNumbers | null = null;
   private signature = "";
 
   constructor(
@@ -116,7 +116,7 @@ export class GoalCard {
     ]);
     if (signature === this.signature) return;
     this.signature = signature;
-    this.numbers = new GoalNumbers(
+    this.numbers = new PoseNumbers(
       this.units,
       !WITHOUT_TURN.has(goal.kind),
       (pose) => void store.ask({ do: "MoveGoal", goal: this.number, pose }),

@@ -5,12 +5,12 @@ const SHEETS: [headline: string, rows: [keys: string, does: string][]][] = [
   [
     "Touch the mechanism",
     [
-      ["Drag a handle", "its goal moves, the mechanism follows"],
+      ["Drag a handle", "its goal moves, the mechanism follows; an obstacle moves, and it gives way"],
       ["Drag a link", "its joint by hand; pins and loops hold"],
       ["Shift + drag a link", "pull it at that point"],
-      ["Click", "select a link, a goal or a joint"],
+      ["Click", "select a link, a goal, a joint or an obstacle"],
       ["Right click", "pin it, give it a goal, lock its joint, hide it"],
-      ["Delete", "remove the selected goal"],
+      ["Delete", "remove the selected goal or obstacle"],
     ],
   ],
   [

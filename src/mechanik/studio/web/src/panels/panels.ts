@@ -43,7 +43,7 @@ export class Panels {
     this.toasts = new Toasts(store);
     this.top = new TopBar(view, hands, store, { openStart: () => this.turnStart(), openHelp: () => this.openHelp() });
     this.side.add("scene", "Scene", "scene", new ScenePanel(store));
-    this.side.add("solve", "Solve", "solve", new SolvePanel(store));
+    this.side.add("solve", "Solve", "solve", new SolvePanel(store, units));
     this.side.add("joints", "Joints", "joints", new JointsPanel(store, units));
     this.side.add("goals", "Goals", "goals", new GoalsPanel(store, units));
     this.side.add("model", "Model", "model", new ModelPanel(store, upload));

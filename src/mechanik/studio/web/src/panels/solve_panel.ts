@@ -4,10 +4,12 @@ import { button, choice, el, fill, section, toggle, write } from "./element";
 import { ErrorList } from "./error_list";
 import { capital } from "./format";
 import { redraw } from "./icons";
+import { ObstaclesSection } from "./obstacles_section";
 import { OptionFields } from "./option_fields";
 import { paced } from "./pace";
 import { ResidualPlot } from "./residual_plot";
 import type { Panel } from "./side";
+import type { Units } from "./units";
 import type { Store } from "../store";
 
 const GHOSTS = 16;
@@ -32,9 +34,14 @@ export class SolvePanel implements Panel {
   private readonly said = el("p", { class: "quiet", test: "solver-said" }); // what the method takes otherwise
   private readonly errors: ErrorList;
   private readonly plot: ResidualPlot;
+  private readonly obstacles: ObstaclesSection;
 
-  constructor(private readonly store: Store) {
+  constructor(
+    private readonly store: Store,
+    units: Units,
+  ) {
     this.errors = new ErrorList(store);
+    this.obstacles = new ObstaclesSection(store, units);
     this.plot = new ResidualPlot(store);
     const legend = el(
       "p",
@@ -47,6 +54,7 @@ export class SolvePanel implements Panel {
       section("", el("div", { class: "buttons" }, this.run, this.step), this.method, this.said),
       section("Errors", this.plot.root, legend, this.errors.root),
       new CollisionsSection(store).root,
+      this.obstacles.root,
       section("Other solutions", this.ghosts.root, this.ghostWords),
       section("Options", this.options.root),
     );
@@ -72,6 +80,7 @@ export class SolvePanel implements Panel {
   shown(): void {
     this.errors.paint();
     this.plot.draw();
+    this.obstacles.shown();
   }
 
   private build(): void {

@@ -5,7 +5,7 @@ import type { Selection } from "../store";
 import type { Stage } from "./stage";
 
 const AROUND = 3; // radii: what is farther off than this is somewhere else, and would make all else small
-const MOMENT = 1500; // ms in which what belongs to a model comes after it
+const [TURN, TURNS] = [100, 15]; // ms, and how many of them: in which what belongs to a model comes after it
 
 /** Places of goals, obstacles and curves that a look at this ball should hold too. */
 export function besides(ball: Sphere, { goals, obstacles }: Stage, curves: CurveInfo[]): Vector3[] {
@@ -23,19 +23,22 @@ export function around(chosen: Selection, stage: Stage, radius: number): Sphere 
   if (chosen.kind === "link") ball = stage.bodies.bounds(chosen.link);
   if (chosen.kind === "goal") ball = small(stage.goals.object(chosen.goal)?.position);
   if (chosen.kind === "freedom") ball = small(stage.placeOf(chosen.freedom));
+  if (chosen.kind === "obstacle") ball = stage.obstacles.ball(chosen.obstacle);
   if (ball !== null) ball.radius = Math.max(1.6 * ball.radius, 0.1 * radius);
   return ball;
 }
 
 /** The first look at a model. Goals and curves come after it one by one; they are brought into the picture, but for a
- * moment only, and not once a hand has touched anything: nothing should jump then. */
+ * moment only, and not once a hand has touched anything: nothing should jump then. A page that is busy with its first
+ * picture for seconds hears nothing meanwhile, so the moment is counted in turns of a timer and not by the clock. */
 export class FirstLook {
-  private until = 0;
+  private left = 0; // turns
+  private timer = 0;
   private isOut = false; // something came that the camera may not see
 
   constructor() {
     const end = () => {
-      this.until = 0;
+      this.left = 0;
       this.isOut = false;
     };
     for (const touch of ["pointerdown", "wheel", "keydown"])
@@ -43,13 +46,17 @@ export class FirstLook {
   }
 
   begin(): void {
-    this.until = performance.now() + MOMENT;
+    this.left = TURNS;
     this.isOut = false;
+    window.clearInterval(this.timer);
+    this.timer = window.setInterval(() => {
+      if (--this.left <= 0) window.clearInterval(this.timer);
+    }, TURN);
   }
 
   /** Something has come. */
   add(): void {
-    this.isOut ||= performance.now() < this.until;
+    this.isOut ||= this.left > 0;
   }
 
   /** Whether to look anew; then not again until more has come. */

@@ -1,13 +1,16 @@
 // What a pointer can take.
 import type { Vector3 } from "three";
+import type { Selection } from "../store";
 
-export type Hit =
-  | { kind: "link"; link: number; point: Vector3 }
-  | { kind: "goal"; goal: number; point: Vector3 } // GoalInfo.number
-  | { kind: "freedom"; freedom: number; point: Vector3 };
+/** Something that can be selected, and where it was met. */
+export type Hit = Exclude<Selection, { kind: "none" }> & { point: Vector3 };
+
+/** What was hit, wherever. */
+export function thing({ point: _, ...what }: Hit): Selection {
+  return what;
+}
 
 /** The same for two hits on the same thing. */
 export function nameOf(hit: Hit | null): string {
-  if (hit === null) return "";
-  return `${hit.kind} ${hit.kind === "link" ? hit.link : hit.kind === "goal" ? hit.goal : hit.freedom}`;
+  return hit === null ? "" : JSON.stringify(thing(hit));
 }

@@ -92,6 +92,8 @@ export class Materials {
   readonly clash = this.lit({ wash: 0.85 });
   readonly clashGlass = this.lit({ isGlass: true, wash: 0.85 });
   readonly obstacle = this.lit({ isGlass: true, opacity: 0.72 });
+  readonly obstacleHovered = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.22 });
+  readonly obstacleSelected = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.32 });
   readonly obstacleClash = this.lit({ isGlass: true, opacity: 0.72, wash: 0.8 });
   readonly ghost = this.lit({ isGlass: true, opacity: 0.26, wash: 0.75 });
   /** It fades into the background at its edges. */
@@ -166,7 +168,8 @@ export class Materials {
     // of ghosts only what is in front is seen, and the mechanism itself before all of them
     this.ghost.depthWrite = true;
     this.colliderClash.opacity = 0.4;
-    for (const obstacle of [this.obstacle, this.obstacleClash]) obstacle.depthWrite = true; // they hide one another
+    for (const obstacle of [this.obstacle, this.obstacleHovered, this.obstacleSelected, this.obstacleClash])
+      obstacle.depthWrite = true; // they hide one another
     this.ghost.polygonOffset = true;
     this.ghost.polygonOffsetFactor = this.ghost.polygonOffsetUnits = 4;
   }
@@ -179,6 +182,8 @@ export class Materials {
     for (const [material, colour] of [
       [this.hovered, theme.hovered],
       [this.selected, theme.selected],
+      [this.obstacleHovered, theme.hovered],
+      [this.obstacleSelected, theme.selected],
     ] as const) {
       (material.uniforms.glow!.value as Color).setHex(colour);
     }

@@ -40,5 +40,9 @@ export function nameThings(
       words.put(`joint ${k}`, "joint", text, place.setFromMatrixPosition(first), camera, area);
     }
   }
+  for (const { name, pose } of store.obstacles) {
+    const isHovered = hovered?.kind === "obstacle" && hovered.obstacle === name;
+    if (display.labels || isHovered) words.put(`obstacle ${name}`, "link", name, place.fromArray(pose), camera, area);
+  }
   words.end();
 }

@@ -1,5 +1,5 @@
 // What stands in the world and may be bumped into: drawn in one colour, red while something bumps into it.
-import { Box3, Color, Group, Mesh, Vector3, type BufferGeometry } from "three";
+import { Box3, Color, Group, Mesh, Sphere, Vector3, type BufferGeometry, type Raycaster } from "three";
 import type { Model, ObstacleInfo } from "../messages";
 import type { Materials } from "./materials";
 import { fetchShape } from "./meshes";
@@ -13,6 +13,8 @@ const LARGE = 8; // radii of the model: what is wider, such as a floor, is not l
 interface Drawn {
   info: ObstacleInfo;
   mesh: Mesh;
+  shadow: Mesh;
+  rim: Mesh | null;
 }
 
 export class Obstacles {
@@ -22,6 +24,7 @@ export class Obstacles {
   private model: Model | null = null;
   private theme: Theme;
   private clashing: ReadonlySet<string> = new Set();
+  private marked: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
   private hasShadows = true;
 
   /** changed: called when a mesh has come; failed: with a sentence for the person. */
@@ -67,7 +70,7 @@ export class Obstacles {
 
   castShadows(on: boolean): void {
     this.hasShadows = on;
-    for (const { mesh } of this.drawn) for (const shadow of mesh.children) shadow.visible = on;
+    for (const { shadow } of this.drawn) shadow.visible = on;
   }
 
   /** Names of those that something bumps into now. */
@@ -76,16 +79,39 @@ export class Obstacles {
     for (const one of this.drawn) this.dress(one);
   }
 
+  mark(selected: string | null, hovered: string | null): void {
+    if (selected === this.marked.selected && hovered === this.marked.hovered) return;
+    this.marked = { selected, hovered };
+    for (const one of this.drawn) this.dress(one);
+  }
+
+  /** The nearest that the ray meets; not one that is too wide: who points there mostly points beside everything. */
+  pick(raycaster: Raycaster): { obstacle: string; point: Vector3 } | null {
+    const meshes = this.drawn.filter((one) => !this.isLarge(boxAround(one))).map(({ mesh }) => mesh);
+    const hit = raycaster.intersectObjects(meshes, false)[0];
+    return hit === undefined ? null : { obstacle: hit.object.name, point: hit.point };
+  }
+
+  /** Around one of them; null if it is not drawn. */
+  ball(name: string): Sphere | null {
+    const one = this.drawn.find(({ info }) => info.name === name);
+    return one ? boxAround(one).getBoundingSphere(new Sphere()) : null;
+  }
+
   /** Corners of the boxes around them, but for those that are too wide to be seen as a whole. */
   places(): Vector3[] {
     const found: Vector3[] = [];
-    for (const { mesh } of this.drawn) {
-      const box = new Box3().setFromObject(mesh);
-      if (this.model === null || box.getSize(new Vector3()).length() > LARGE * this.model.radius) continue;
+    for (const one of this.drawn) {
+      const box = boxAround(one);
+      if (this.isLarge(box)) continue;
       const ends = [box.min, box.max] as const;
       for (const x of ends) for (const y of ends) for (const z of ends) found.push(new Vector3(x.x, y.y, z.z));
     }
     return found;
+  }
+
+  private isLarge(box: Box3): boolean {
+    return this.model === null || box.getSize(new Vector3()).length() > LARGE * this.model.radius;
   }
 
   private async fetch(info: ObstacleInfo): Promise<void> {
@@ -108,6 +134,7 @@ export class Obstacles {
     const colour = rgba ? new Color(rgba[0], rgba[1], rgba[2]) : new Color(this.theme.obstacle);
     const mesh = new Mesh(merged(parts.map((part) => paint(part, colour, 1))), this.materials.obstacle);
     mesh.matrixAutoUpdate = false;
+    mesh.name = info.name;
     const shadow = new Mesh(mesh.geometry, this.materials.shadow);
     shadow.matrixAutoUpdate = false;
     shadow.frustumCulled = false; // it does not lie where the body is
@@ -115,14 +142,20 @@ export class Obstacles {
     shadow.visible = this.hasShadows;
     mesh.add(shadow);
     this.group.add(mesh);
-    const one = { info, mesh };
+    const one: Drawn = { info, mesh, shadow, rim: null };
     this.drawn.push(one);
     place(one);
     this.dress(one);
   }
 
-  private dress({ info, mesh }: Drawn): void {
-    mesh.material = this.clashing.has(info.name) ? this.materials.obstacleClash : this.materials.obstacle;
+  private dress(one: Drawn): void {
+    const { obstacle, obstacleHovered, obstacleSelected, obstacleClash, rim } = this.materials;
+    const isSelected = one.info.name === this.marked.selected;
+    const marked = isSelected ? obstacleSelected : one.info.name === this.marked.hovered ? obstacleHovered : obstacle;
+    one.mesh.material = this.clashing.has(one.info.name) ? obstacleClash : marked; // a rim still says what is selected
+    one.rim?.removeFromParent();
+    one.rim = null;
+    if (isSelected) one.mesh.add((one.rim = new Mesh(one.mesh.geometry, rim)));
   }
 }
 
@@ -132,8 +165,14 @@ function place({ info, mesh }: Drawn): void {
   mesh.matrixWorldNeedsUpdate = true;
 }
 
+function boxAround({ mesh }: Drawn): Box3 {
+  mesh.updateWorldMatrix(true, false);
+  mesh.geometry.boundingBox ?? mesh.geometry.computeBoundingBox();
+  return new Box3().copy(mesh.geometry.boundingBox!).applyMatrix4(mesh.matrixWorld);
+}
+
 /** Whether nothing but places may differ. */
 function sameShapes(one: ObstacleInfo[], other: ObstacleInfo[]): boolean {
-  const bare = (infos: ObstacleInfo[]) => JSON.stringify(infos.map(({ name, shape }) => [name, { ...shape, pose: 0 }]));
-  return bare(one) === bare(other);
+  const bare = ({ name, shape }: ObstacleInfo) => JSON.stringify([name, { ...shape, pose: 0 }]);
+  return one.length === other.length && one.every((info, k) => info === other[k] || bare(info) === bare(other[k]!));
 }

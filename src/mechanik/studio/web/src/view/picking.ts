@@ -39,23 +39,33 @@ class Nearest<T> {
 const raycaster = new Raycaster();
 raycaster.layers.enable(PICKED);
 
-/** Goals come first, then markers of freedoms, then links. pointer: -1 to 1 each way; area: of the picture, px;
- * what: "link" looks past markers where they stand before or in a body. */
+/** Goals come first, then markers of freedoms, then links and obstacles. pointer: -1 to 1 each way; area: of the
+ * picture, px; what: "link" looks past markers where they stand before or in a body, and past obstacles. */
 export function pick(
   store: Store, stage: Stage, camera: Camera, pointer: Vector2, area: DOMRect, what: "any" | "link" = "any",
 ): Hit | null {
   raycaster.setFromCamera(pointer, camera);
-  const body = stage.bodies.pick(raycaster);
+  const body = pickBody(stage, what);
   const near = body === null ? NEAR.marker : NEAR.markerOnBody;
   const isPast = what === "link" && body !== null;
   const small =
     pickGoal(stage, new Nearest(NEAR.goal, camera, pointer, area)) ??
     (isPast ? null : pickFreedom(store, stage, new Nearest(near, camera, pointer, area)));
-  if (small === null) return body === null ? null : { kind: "link", ...body };
+  if (small === null) return body;
   const eye = raycaster.ray.origin;
   const isHidden =
     body !== null && !store.display.drawThrough && body.point.distanceTo(eye) < small.point.distanceTo(eye);
-  return isHidden ? { kind: "link", ...body } : small;
+  return isHidden ? body : small;
+}
+
+/** The nearest link or obstacle. */
+function pickBody({ bodies, obstacles }: Stage, what: "any" | "link"): Hit | null {
+  const eye = raycaster.ray.origin;
+  const link = bodies.pick(raycaster);
+  const obstacle = what === "any" ? obstacles.pick(raycaster) : null;
+  const isBefore = obstacle && (!link || obstacle.point.distanceTo(eye) < link.point.distanceTo(eye));
+  if (isBefore) return { kind: "obstacle", ...obstacle };
+  return link && { kind: "link", ...link };
 }
 
 function pickGoal(stage: Stage, nearest: Nearest<number>): Hit | null {

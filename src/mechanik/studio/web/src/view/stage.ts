@@ -145,6 +145,10 @@ export class Stage {
       chosen.kind === "freedom" ? chosen.freedom : -1,
       hovered?.kind === "freedom" ? hovered.freedom : -1,
     );
+    this.obstacles.mark(
+      chosen.kind === "obstacle" ? chosen.obstacle : null,
+      hovered?.kind === "obstacle" ? hovered.obstacle : null,
+    );
   }
 
   /** Put everything where this frame says. pixel: metres that a pixel covers at a place. */

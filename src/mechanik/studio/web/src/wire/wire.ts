@@ -1,5 +1,5 @@
 // The connection to the session: requests with answers, events, state frames, and hands of which one is on its way.
-import { HAND_FREEDOM, HAND_GOAL, HAND_NUMBERS, type Asked, type Told } from "../messages";
+import { HAND_FREEDOM, HAND_GOAL, HAND_NUMBERS, HAND_OBSTACLE, type Asked, type Told } from "../messages";
 import { readFrame, type Frame } from "./frame";
 import { keepKey, keptKey } from "./kept_key";
 
@@ -58,6 +58,11 @@ export class Wire {
   /** Where the hand holds a freedom: m or rad, or the three numbers of a ball's rotation vector. */
   holdFreedom(freedom: number, ...numbers: readonly number[]): void {
     this.hold(HAND_FREEDOM, freedom, numbers);
+  }
+
+  /** Where the hand holds an obstacle; place: among all when it was taken. */
+  holdObstacle(place: number, pose: readonly number[]): void {
+    this.hold(HAND_OBSTACLE, place, pose);
   }
 
   /** Tag of the last hand that was sent; a state whose tag is as high has seen it. */

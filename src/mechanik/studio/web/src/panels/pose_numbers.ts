@@ -1,4 +1,4 @@
-// Where a goal is: its place and its turn as numbers, following the hand while it is dragged.
+// Where a goal or an obstacle is: its place and its turn as numbers, following the hand while it is dragged.
 import { choice, el } from "./element";
 import { NumberField } from "./number_field";
 import { fromAngles, toAngles, unit, type Angles, type Quaternion } from "./turn";
@@ -10,7 +10,7 @@ type TurnStyle = "degrees" | "wxyz";
 
 const KEPT = "mechanik.turns";
 
-export class GoalNumbers {
+export class PoseNumbers {
   readonly root = el("div", { class: "goal-numbers" });
   private readonly place: NumberField[];
   private readonly angles: NumberField[];
@@ -23,6 +23,7 @@ export class GoalNumbers {
     units: Units,
     hasTurn: boolean,
     private readonly moved: (pose: Pose) => void,
+    test = "goal", // what names for tests begin with
   ) {
     const set =
       (k: number) =>
@@ -34,13 +35,13 @@ export class GoalNumbers {
         this.move([pose[0], pose[1], pose[2], ...turn]);
       };
     this.place = ["x", "y", "z"].map(
-      (name, k) => new NumberField(units, { quantity: "length", label: name, test: `goal-${name}` }, set(k)),
+      (name, k) => new NumberField(units, { quantity: "length", label: name, test: `${test}-${name}` }, set(k)),
     );
     this.angles = ["x", "y", "z"].map(
       (name, k) =>
         new NumberField(
           units,
-          { quantity: "angle", label: `turn about ${name}`, test: `goal-turn-${name}` },
+          { quantity: "angle", label: `turn about ${name}`, test: `${test}-turn-${name}` },
           (value) => {
             if (value === null) return;
             const angles: Angles = toAngles(this.pose.slice(3) as Quaternion);
@@ -53,7 +54,7 @@ export class GoalNumbers {
       (name, k) =>
         new NumberField(
           units,
-          { quantity: "plain", label: `quaternion ${name}`, places: 4, test: `goal-q${name}` },
+          { quantity: "plain", label: `quaternion ${name}`, places: 4, test: `${test}-q${name}` },
           set(3 + k),
         ),
     );

@@ -1,0 +1,449 @@
+"""Obstacles that people put there, drag, type and remove: each is one step of undo, and the arm sees it at once."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from session_desk import Desk
+
+import mechanik as mk
+from mechanik.errors import MechanikError, NotARotation, Refused, UnknownName
+from mechanik.spatial import quaternion
+from mechanik.studio.messages.events import Collisions, Controls, History, ObstacleMoved, Obstacles
+from mechanik.studio.messages.requests import (
+    AddObstacle,
+    GrabGoal,
+    GrabObstacle,
+    MoveObstacle,
+    ObstacleKind,
+    OpenGallery,
+    OpenScene,
+    Redo,
+    Release,
+    RemoveObstacle,
+    ResizeObstacle,
+    SetCollisions,
+    SetControl,
+    SetRunning,
+    Undo,
+)
+from mechanik.studio.scenes import SCENES
+from mechanik.studio.scenes.boxes import PLACES
+from mechanik.studio.session.model_info import ball_around
+from mechanik.studio.session.on_obstacles import usual_shape
+from mechanik.studio.session.room_beside import room_beside
+from mechanik.studio.session.table import Table
+
+PATIENCE = 300.0
+"""Seconds for a look; the first of all compiles."""
+CLEARANCE, TOUCHING = 0.01, 1e-6
+STRAIGHT = (1.0, 0.0, 0.0, 0.0)
+OFF = (0.9, 0.0, 0.5, *STRAIGHT)
+"""A pose in front of a Panda that touches nothing."""
+INTO = np.array([0.05, 0.0, 0.0])
+"""From the hand of a Panda to the middle of a box of 0.1 m that its fingers are in, m."""
+
+
+def poses(desk: Desk) -> dict[str, np.ndarray]:
+    return {one.name: one.pose.matrix for one in desk.session.on_stage.setup.collisions.obstacles}
+
+
+def hold(desk: Desk, name: str, pose) -> None:
+    desk.hold_obstacle(list(poses(desk)).index(name), pose)
+
+
+def drag(desk: Desk, name: str, end, steps: int = 6) -> None:
+    """Take an obstacle, move it on a straight way to the pose `end` (its turn at once), let go."""
+    start = poses(desk)[name][:3, 3]
+    desk.ask(GrabObstacle(name))
+    for k in range(1, steps + 1):
+        hold(desk, name, [*(start + (np.array(end[:3]) - start) * k / steps), *end[3:]])
+        desk.answered()
+    desk.ask(Release())
+
+
+def looked(desk: Desk) -> set[str]:
+    """Obstacles that are hit where all has come to rest."""
+    desk.rest()
+    assert desk.session.lookout.wait(PATIENCE)
+    return {*desk.session.lookout.info().obstacles}
+
+
+def collider(desk: Desk) -> mk.Collider:
+    return mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+
+
+def bodies(desk: Desk) -> int:
+    """How many there are that could bump."""
+    return sum(bool(link.collisions) for link in desk.session.mechanism.links.values()) + len(poses(desk))
+
+
+def hand_of(desk: Desk) -> np.ndarray:
+    return desk.session.mechanism.pose("panda_hand_tcp", desk.session.q)[:3, 3]
+
+
+@pytest.fixture
+def desk():
+    """A Panda with a box in front of it that it does not touch."""
+    with Desk("panda") as desk:
+        desk.ask(AddObstacle("box", OFF))
+        yield desk
+
+
+# ---- dragged ----------------------------------------------------------------------------------
+
+
+def test_a_box_that_is_dragged_into_an_arm_is_hit_and_away_from_it_is_not(desk):
+    assert looked(desk) == set()
+    q = desk.session.q.copy()
+    drag(desk, "box 1", (*hand_of(desk), *STRAIGHT))
+    assert looked(desk) == {"box 1"}
+    np.testing.assert_array_equal(desk.session.q, q, "what is only shown moves nothing")
+    drag(desk, "box 1", OFF)
+    assert looked(desk) == set()
+
+
+def test_an_arm_that_avoids_goes_out_of_the_way_of_what_is_dragged(desk):
+    desk.ask(SetCollisions("avoid", CLEARANCE))
+    desk.rest()
+    before = desk.session.q.copy()
+    start, end = np.array(OFF[:3]), hand_of(desk) + INTO
+    desk.ask(GrabObstacle("box 1"))
+    for k in range(1, 16):
+        hold(desk, "box 1", [*(start + (end - start) * k / 15), *STRAIGHT])
+        desk.answered()
+        assert collider(desk).distance(desk.session.q) > CLEARANCE - TOUCHING, k
+    desk.ask(Release())
+    assert np.abs(desk.session.q - before).max() > 1e-3, "it has moved"
+    drag(desk, "box 1", OFF)
+    assert desk.rest().goals[0, 7] < 1e-4, "and comes back when the way is free"
+
+
+def test_without_avoiding_the_same_drag_goes_into_the_arm(desk):
+    """A negative control of the test above."""
+    drag(desk, "box 1", (*(hand_of(desk) + INTO), *STRAIGHT), steps=15)
+    assert collider(desk).distance(desk.session.q) < -1e-3
+
+
+def test_each_hand_is_told_and_answered_while_nothing_else_moves(desk):
+    desk.rest()
+    desk.events.clear()
+    desk.ask(GrabObstacle("box 1"))
+    turn = quaternion.exp(np.array([0.0, 0.0, 0.5]))
+    for x in (1.0, 1.1, 1.2):
+        hold(desk, "box 1", (x, 0.2, 0.4, *turn))
+        assert desk.answered().header.tag == desk.tag
+    told = [one.obstacle for one in desk.all(ObstacleMoved)]
+    assert [one.pose[0] for one in told] == [1.0, 1.1, 1.2]
+    np.testing.assert_allclose(told[-1].pose[3:], turn, atol=1e-15)
+    assert not desk.all(Obstacles), "all of them are told only when there are others"
+
+
+def test_while_it_is_paused_an_obstacle_is_dragged_too(desk):
+    desk.ask(SetCollisions("avoid"))
+    desk.rest()
+    desk.ask(SetRunning(False))
+    q = desk.session.q.copy()
+    desk.ask(GrabObstacle("box 1"))
+    hold(desk, "box 1", (*hand_of(desk), *STRAIGHT))
+    assert desk.frame.header.tag == desk.tag
+    desk.ask(Release())
+    assert desk.session.lookout.wait(PATIENCE)
+    assert desk.session.lookout.info().obstacles == ["box 1"]
+    np.testing.assert_array_equal(desk.session.q, q)
+
+
+# ---- steps of undo ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["show", "avoid"])
+def test_one_drag_is_one_step_back_and_one_forth(desk, mode):
+    desk.ask(SetCollisions(mode, CLEARANCE))
+    desk.rest()
+    q, steps = desk.session.q.copy(), len(desk.session.history)
+    drag(desk, "box 1", (*(hand_of(desk) + INTO), *STRAIGHT))
+    after, moved = desk.rest(), desk.session.q.copy()
+    assert len(desk.session.history) == steps + 1
+    assert desk.last(History).undo == "move box 1"
+    desk.ask(Undo())
+    np.testing.assert_array_equal(poses(desk)["box 1"][:3, 3], OFF[:3])
+    assert desk.last(Obstacles).obstacles[0].pose == OFF
+    np.testing.assert_array_equal(desk.session.q, q)
+    desk.ask(Redo())
+    np.testing.assert_array_equal(desk.session.q, moved)
+    np.testing.assert_array_equal(desk.rest().links, after.links)
+    assert (collider(desk).distance(desk.session.q) > 0) == (mode == "avoid")
+
+
+def test_a_drag_that_is_put_back_has_never_been(desk):
+    desk.rest()
+    steps, q = len(desk.session.history), desk.session.q.copy()
+    desk.ask(SetCollisions("avoid"))
+    desk.ask(GrabObstacle("box 1"))
+    hold(desk, "box 1", (*hand_of(desk), *STRAIGHT))
+    desk.answered()
+    desk.ask(Release(puts_back=True))
+    desk.rest()
+    np.testing.assert_array_equal(desk.session.q, q)
+    np.testing.assert_array_equal(poses(desk)["box 1"][:3, 3], OFF[:3])
+    assert len(desk.session.history) == steps + 1, "that of the mode"
+
+
+def test_to_take_one_and_let_go_of_it_is_no_step(desk):
+    steps = len(desk.session.history)
+    desk.ask(GrabObstacle("box 1"))
+    desk.ask(Release())
+    assert len(desk.session.history) == steps
+
+
+def test_one_that_is_added_typed_and_removed_comes_and_goes_with_undo(desk):
+    desk.ask(AddObstacle("sphere", (1.0, 0.3, 0.2, *STRAIGHT)))
+    desk.ask(MoveObstacle("sphere 1", (1.0, -0.3, 0.2, *STRAIGHT)))
+    desk.ask(RemoveObstacle("box 1"))
+    assert list(poses(desk)) == ["sphere 1"]
+    words = []
+    for _ in range(3):
+        words.append(desk.last(History).undo)
+        desk.ask(Undo())
+    assert words == ["remove box 1", "move sphere 1", "add sphere 1"]
+    assert list(poses(desk)) == ["box 1"] == [one.name for one in desk.last(Obstacles).obstacles]
+    for _ in range(2):
+        desk.ask(Redo())
+    assert poses(desk)["sphere 1"][1, 3] == -0.3
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"), [("box", [0.1, 0.2, 0.3]), ("sphere", [0.4]), ("capsule", [0.05, 0.3]), ("cylinder", [0.1, 0.2])]
+)
+def test_sizes_that_are_typed_are_told_and_bumped_into_and_undone(desk, kind, sizes):
+    if kind == "cylinder":
+        desk.session.add_obstacle(mk.Obstacle(mk.Cylinder(0.01, 0.02), OFF[:3], name="cylinder 1"))
+    elif kind != "box":
+        desk.ask(AddObstacle(kind, OFF))
+    desk.ask(SetCollisions("avoid"))
+    name, before = f"{kind} 1", desk.session.on_stage.setup.collisions.obstacle(f"{kind} 1").shape
+    desk.ask(ResizeObstacle(name, sizes))
+    told = {one.name: one for one in desk.last(Obstacles).obstacles}
+    assert (told[name].kind, told[name].shape.kind, told[name].shape.sizes) == (kind, kind, sizes)
+    assert desk.last(History).undo == f"resize {name}"
+    steps = len(desk.session.history)
+    desk.ask(ResizeObstacle(name, sizes))
+    assert len(desk.session.history) == steps, "the same again is no step"
+    desk.ask(Undo())
+    assert desk.session.on_stage.setup.collisions.obstacle(name).shape == before
+
+
+def test_a_sphere_that_grows_into_an_arm_is_hit(desk):
+    desk.ask(AddObstacle("sphere", OFF))
+    desk.ask(ResizeObstacle("sphere 1", [0.7]))
+    assert "sphere 1" in looked(desk)
+
+
+# ---- added ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", mk.gallery.names())
+def test_beside_every_mechanism_of_the_gallery_there_is_room(name):
+    mechanism = mk.gallery.make(name)
+    q = np.array(mechanism.configurations.get("home", mechanism.q))
+    table = Table(mechanism)
+    assert table.bumps, "it has shapes to bump with"
+    centre, radius = ball_around(mechanism, table.anatomy.poses(q))
+    place = room_beside(table, q, ())
+    assert np.linalg.norm(np.subtract(place, centre)) < radius, "near enough to be met"
+    for kind in get_args(ObstacleKind):
+        alone = mk.Collider(mechanism, [mk.Obstacle(usual_shape(kind, radius), place, name="new")])
+        assert alone.is_free(q), alone.clashes(q)
+
+
+def test_several_that_are_added_do_not_stand_in_one_another():
+    with Desk("panda") as desk:
+        for _ in range(4):
+            desk.ask(AddObstacle("box"))
+        assert list(poses(desk)) == ["box 1", "box 2", "box 3", "box 4"]
+        places = np.array([X[:3, 3] for X in poses(desk).values()])
+        gaps = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(4)
+        edge = desk.session.on_stage.setup.collisions.obstacles[0].shape.size[0]
+        assert gaps.min() > np.sqrt(3) * edge
+        assert looked(desk) == set()
+
+
+def test_a_name_that_is_free_again_is_taken_again(desk):
+    desk.ask(AddObstacle("box", OFF))
+    desk.ask(RemoveObstacle("box 1"))
+    desk.ask(AddObstacle("box", OFF))
+    assert list(poses(desk)) == ["box 2", "box 1"]
+
+
+def test_with_the_first_obstacle_of_a_flat_linkage_what_it_hits_is_shown_and_its_own_bars_are_not():
+    with Desk("four_bar") as desk:
+        assert desk.last(Collisions).mode == "off"
+        desk.ask(AddObstacle("sphere"))
+        assert desk.last(Collisions).mode == "show"
+        assert looked(desk) == set()
+        assert desk.session.lookout.info().links == []
+        X = desk.session.mechanism.poses(desk.session.q)
+        drag(desk, "sphere 1", (*X[-1, :3, 3], *STRAIGHT))
+        assert looked(desk) == {"sphere 1"}
+        desk.ask(Undo())
+        desk.ask(Undo())
+        assert desk.last(Collisions).mode == "off"
+
+
+def test_another_mechanism_stands_there_alone(desk):
+    desk.ask(OpenGallery("ur5"))
+    assert desk.last(Obstacles).obstacles == []
+    desk.ask(AddObstacle("capsule"))
+    assert list(poses(desk)) == ["capsule 1"]
+    desk.ask(Undo())
+    desk.ask(Undo())
+    assert list(poses(desk)) == ["box 1"]
+
+
+# ---- what is refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (GrabObstacle("bux"), UnknownName),
+        (MoveObstacle("bux", OFF), UnknownName),
+        (RemoveObstacle("panda_hand"), UnknownName),
+        (MoveObstacle("box 1", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)), NotARotation),
+        (ResizeObstacle("bux", [1.0]), UnknownName),
+        (ResizeObstacle("box 1", [1.0]), Refused),
+        (ResizeObstacle("box 1", [1.0, 0.0, 1.0]), MechanikError),
+        (AddObstacle("box", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)), NotARotation),
+    ],
+)
+def test_what_is_not_there_or_is_no_pose_is_refused_and_changes_nothing(desk, request_, error):
+    before, steps = desk.session.on_stage.setup, len(desk.session.history)
+    with pytest.raises(error):
+        desk.ask(request_)
+    assert desk.session.on_stage.setup is before
+    assert len(desk.session.history) == steps
+
+
+def test_a_hand_that_has_not_taken_it_is_refused_and_one_that_is_late_is_passed_over(desk):
+    with pytest.raises(Refused, match="not in the hand"):
+        hold(desk, "box 1", OFF)
+    drag(desk, "box 1", (1.0, 0.0, 0.5, *STRAIGHT))
+    hold(desk, "box 1", OFF)
+    assert poses(desk)["box 1"][0, 3] == 1.0
+    desk.ask(GrabGoal(desk.session.goals[0].number))
+    with pytest.raises(Refused, match="not in the hand"):
+        desk.hold_obstacle(5, OFF)
+
+
+def test_there_are_not_more_than_can_be_looked_after(desk):
+    crowd = [mk.Obstacle(mk.Sphere(0.01), (5.0, 0.1 * k, 0.0), name=f"far {k}") for k in range(185)]
+    desk.session.keep_off(crowd, mode="show")
+    while bodies(desk) < 200:
+        desk.ask(AddObstacle("sphere", OFF))
+    with pytest.raises(Refused, match="at most 200"):
+        desk.ask(AddObstacle("sphere", OFF))
+
+
+def test_pairs_that_named_one_that_is_removed_go_with_it(desk):
+    desk.session.keep_off(mode="avoid", allow=[("panda_hand", "box 1")])
+    desk.ask(RemoveObstacle("box 1"))
+    assert desk.session.on_stage.setup.collisions.allow == ()
+    desk.ask(Undo())
+    assert desk.session.on_stage.setup.collisions.allow == (("panda_hand", "box 1"),)
+
+
+# ---- scenes -----------------------------------------------------------------------------------
+
+
+def test_what_people_have_moved_at_the_table_stays_when_something_else_is_set():
+    with Desk(scenes=SCENES) as desk:
+        desk.ask(OpenScene("table"))
+        drag(desk, "ball", (0.9, 0.4, 0.3, *STRAIGHT), steps=2)
+        drag(desk, "post", (0.5, 0.45, 0.5, *STRAIGHT), steps=2)
+        desk.tick(1.0)
+        assert desk.last(Controls).values["post"] == pytest.approx(0.45)
+        desk.ask(AddObstacle("box", (0.0, 0.8, 0.2, *STRAIGHT)))
+        for name, value in (("clearance", 20.0), ("avoids", False), ("post", 0.3)):
+            desk.ask(SetControl(name, value))
+        now = poses(desk)
+        np.testing.assert_allclose(now["ball"][:3, 3], (0.9, 0.4, 0.3))
+        np.testing.assert_allclose(now["post"][:3, 3], (0.5, 0.3, 0.5))
+        assert "box 1" in now
+        desk.ask(RemoveObstacle("post"))
+        desk.ask(SetControl("post", 0.1))
+        assert poses(desk)["post"][1, 3] == 0.1
+
+
+def test_walls_that_are_taken_away_come_back_where_they_were_and_a_box_of_ours_stays():
+    with Desk(scenes=SCENES) as desk:
+        desk.ask(OpenScene("boxes"))
+        desk.ask(AddObstacle("box", (9.0, 9.0, 9.0, *STRAIGHT)))
+        drag(desk, "wall 1", (0.0, 8.0, 2.0, *STRAIGHT), steps=2)
+        desk.ask(SetControl("walls", False))
+        assert list(poses(desk)) == ["box 1"]
+        desk.ask(SetControl("walls", True))
+        np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], PLACES[0])
+        assert {*poses(desk)} == {"box 1", "wall 1", "wall 2"}
+        for name in ("wall 1", "wall 2"):
+            desk.ask(RemoveObstacle(name))
+        desk.tick(1.0)
+        assert desk.last(Controls).values["walls"] is False
+
+
+def test_a_wall_that_a_switch_takes_out_of_the_hand_moves_no_more():
+    with Desk(scenes=SCENES) as desk:
+        desk.ask(OpenScene("boxes"))
+        desk.ask(GrabObstacle("wall 1"))
+        hold(desk, "wall 1", (0.0, 8.0, 2.0, *STRAIGHT))
+        desk.ask(SetControl("walls", False))
+        desk.hold_obstacle(0, (0.0, 9.0, 2.0, *STRAIGHT))
+        desk.ask(Release())
+        assert poses(desk) == {}
+        desk.ask(Undo())
+        np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], PLACES[0])
+
+
+# ---- in any order -----------------------------------------------------------------------------
+
+KINDS, NAMES = st.sampled_from(["box", "sphere", "capsule"]), st.sampled_from(["box 1", "sphere 1", "capsule 1"])
+POSES = st.tuples(*[st.floats(-1.0, 1.0)] * 7)
+ANY = st.one_of(
+    st.builds(AddObstacle, KINDS, st.none() | POSES),
+    st.builds(MoveObstacle, NAMES, POSES),
+    st.builds(RemoveObstacle, NAMES),
+    st.builds(ResizeObstacle, NAMES, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3)),
+    st.builds(GrabObstacle, NAMES),
+    st.builds(Release, st.booleans()),
+    st.builds(Undo),
+    st.builds(Redo),
+    POSES,
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(ANY, max_size=12))
+def test_whatever_is_asked_pages_know_the_obstacles_that_are_there(asked):
+    with Desk("planar_3r") as desk:
+        for one in asked:
+            try:
+                if isinstance(one, tuple):
+                    desk.hold_obstacle(0, one)
+                else:
+                    desk.ask(one)
+            except MechanikError:
+                pass
+            told: dict[str, tuple[float, ...]] = {}
+            for event in desk.events:
+                if isinstance(event, Obstacles):
+                    told = {info.name: info.pose for info in event.obstacles}
+                if isinstance(event, ObstacleMoved):
+                    assert event.obstacle.name in told
+                    told[event.obstacle.name] = event.obstacle.pose
+            there = desk.session.on_stage.setup.collisions.obstacles
+            assert list(told) == [obstacle.name for obstacle in there]
+            for obstacle in there:
+                np.testing.assert_allclose(told[obstacle.name][:3], obstacle.pose.position, atol=0)
