@@ -62,7 +62,7 @@ def assert_rows(found: BatchResult, whole: BatchResult) -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_done_before_a_signal_is_right_and_the_rest_can_be_done_after_it(how, threads, tmp_path):
     targets, folder = write_targets(tmp_path / "X.npy", N), tmp_path / "out"
-    process = start(folder, targets, 0.01, threads)
+    process = start(folder, targets, 0.03, threads)  # so slow that it is not done before the signal comes
     try:
         wait_until_some_are_done(folder, process)
         process.send_signal(how)

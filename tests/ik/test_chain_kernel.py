@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from counted_clock import count_looks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -365,13 +366,14 @@ def test_the_nearest_is_the_nearest_that_is_feasible():
     np.testing.assert_allclose(solution.q, wanted, atol=1e-6)
 
 
-def test_a_time_limit_holds_with_a_million_restarts():
+def test_a_time_limit_holds_with_a_million_restarts(monkeypatch):
+    count_looks(monkeypatch)
     arm = mk.gallery.ur5()
     X = arm.pose("tool0")
     X[:3, 3] = (0.05, 0.0, 0.1)  # inside the arm's own column
     solver = mk.Solver(arm, mk.PoseGoal("tool0", X), restarts=10**6, max_seconds=0.02)
     few, many = solver.solve(X, arm.q), solver.solve(X, arm.q, max_seconds=0.2)
     assert not few.success
-    assert many.attempts > few.attempts > 300
-    assert 20 * few.seconds > 0.2
-    assert many.seconds > 0.1
+    assert 10**6 > many.attempts > few.attempts > 300
+    assert 0.01 < few.seconds < 0.04
+    assert 0.1 < many.seconds < 0.3

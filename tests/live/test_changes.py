@@ -37,9 +37,11 @@ def test_a_lock_holds_from_the_next_state_on_and_can_be_lifted():
         seen: list[LiveState] = []
         live.subscribe(seen.append)
         live.solve((0.6, 0.0, 0.4)).result(SOON)
+        live.stop()  # callbacks hear of a state after futures do
         assert seen
         assert all(state.q[1] == held for state in seen)
         live.set(lock=())
+        live.start()
         assert live.solve((0.2, 0.0, 0.5)).result(SOON).q[1] != held
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counted_clock import count_looks
 from graph_arms import four_bar, hang, planar_arm, point_goal, spatial_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -191,7 +192,8 @@ def test_options_may_be_given_to_one_call_and_are_forgotten_after_it():
     assert solver.solve().success
 
 
-def test_when_the_time_is_up_it_ends_where_it_stands_and_says_so():
+def test_when_the_time_is_up_it_ends_where_it_stands_and_says_so(monkeypatch):
+    count_looks(monkeypatch)
     root, _, tip = planar_arm()
     point_goal(tip, position=(9, 9, 9))
     solution = mk.Solver(root, restarts=100_000, max_seconds=0.02).solve()

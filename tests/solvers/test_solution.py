@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from counted_clock import count_looks
 
 import mechanik as mk
 from mechanik.errors import MechanikError, NotSolved, UnknownName
@@ -162,24 +163,22 @@ def test_the_history_falls_and_ends_with_the_last_error():
     np.testing.assert_allclose(plain.q, solution.q, atol=1e-9)  # to look on changes nothing
 
 
-def test_the_time_allowed_is_kept_and_what_was_found_is_returned():
+def test_the_time_allowed_is_kept_and_what_was_found_is_returned(monkeypatch):
     """A hard problem that would take seconds: a pose out of reach with thousands of restarts."""
     mechanism = mk.gallery.panda()
     far = np.eye(4)
     far[:3, 3] = (2.0, 0, 0)
     solver = mk.Solver(mechanism, mk.PoseGoal(list(mechanism.links)[-1], far), restarts=100_000)
-    solver.solve(q0=mechanism.neutral(), max_seconds=1e-3)
-    spent = []
-    for _ in range(7):
-        begun = time.perf_counter()
-        solution = solver.solve(q0=mechanism.neutral(), max_seconds=0.02)
-        spent.append(time.perf_counter() - begun)
+    count_looks(monkeypatch)
+    ends = []
+    for allowed in (0.02, 0.08):
+        solution = solver.solve(q0=mechanism.neutral(), max_seconds=allowed)
         assert not solution.success
-        assert solution.attempts > 1
+        assert 1 < solution.attempts < 100_000
         assert mechanism.space.within_limits(solution.q)
-    # busy machines make it wait, so that only the quickest of seven says something of the solver
-    assert 0.01 < min(spent) < 0.04
-    assert solution.seconds == pytest.approx(spent[-1], abs=0.01)
+        assert allowed <= solution.seconds <= allowed + 0.015, "and a few looks on the way out"
+        ends.append(solution)
+    assert ends[1].attempts > 2 * ends[0].attempts, "what there is of it is used"
 
 
 def test_no_time_at_all_still_gives_an_answer():
