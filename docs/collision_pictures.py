@@ -64,7 +64,7 @@ def shapes(mechanism: Mechanism, name: str) -> list[np.ndarray]:
     found: list[np.ndarray] = []
     for placed in mechanism.links[name].collisions:
         if isinstance(placed.shape, Mesh):
-            body = read_body(placed.shape, name)
+            body = read_body(placed.shape, f"link {name!r}")
             found.append(placed.pose.apply(body.points)[body.corners])
         elif (solid := triangles(placed.shape)) is not None:
             found.append(placed.pose.apply(solid.points)[solid.corners])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from mechanik.cli.avoiding import Avoiding
 from mechanik.cli.fk import as_numbers, configuration
 from mechanik.cli.usage import UsageError
 from mechanik.errors import LimitsError, MechanikError, StructureError, UnknownName
@@ -87,7 +88,13 @@ def locked_joints(mechanism: Mechanism, lock: list[str] | None) -> list[str] | N
     return names
 
 
-def make_solver(mechanism: Mechanism, goal: Objective, lock: list[str] | None, restarts: int | None) -> Solver:
+def make_solver(
+    mechanism: Mechanism,
+    goal: Objective,
+    lock: list[str] | None,
+    restarts: int | None,
+    avoiding: Avoiding,
+) -> Solver:
     """
     Args:
         restarts: None: what is usual.
@@ -96,7 +103,7 @@ def make_solver(mechanism: Mechanism, goal: Objective, lock: list[str] | None, r
 
     options: dict[str, Any] = {} if restarts is None else {"restarts": restarts}
     try:
-        return Solver(mechanism, goal, lock=lock, **options)
+        return Solver(mechanism, goal, lock=lock, avoid=avoiding.collider, clearance=avoiding.clearance, **options)
     except LimitsError as error:
         raise UsageError(str(error)) from error
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from mechanik.cli import FINE, INTERRUPTED
 from mechanik.cli.asking import chosen_link, locked_joints, make_solver
+from mechanik.cli.avoiding import what_to_avoid
 from mechanik.cli.bar import Bar
 from mechanik.cli.opening import open_mechanism
 from mechanik.cli.output import aside, say, say_with
@@ -42,6 +43,10 @@ def batch(
     tolerance: float = 1e-6,
     angle_tolerance: float = 1e-6,
     lock: Words = None,
+    avoid: Words = None,
+    obstacle: Words = None,
+    clearance: float = 0.0,
+    allow: Words = None,
     restarts: int | None = None,
     threads: int | None = None,
     resume: bool = False,
@@ -82,6 +87,16 @@ def batch(
         Radians that count as there; 1e-6 if not given.
     lock
         Joints that may not move.
+    avoid
+        `self`: what is found must keep the links off each other, by the shapes they have for collisions.
+    obstacle
+        Things that must not be bumped into: NAME=KIND:SIZES@X,Y,Z or @X,Y,Z,ROLL,PITCH,YAW, in m and rad, where the
+        name and the turn may be missing. There are box:X,Y,Z, sphere:R, capsule:R,LENGTH and cylinder:R,LENGTH (along
+        z), mesh:FILE, and floor, which is solid below.
+    clearance
+        Metres that everything keeps off everything else; 0 if not given.
+    allow
+        Pairs of links or obstacles that may touch, such as `hand,table`.
     restarts
         How many further starts are tried for a target; what is usual if not given.
     threads
@@ -99,6 +114,7 @@ def batch(
         raise UsageError(f"{out} is what is read; write the result to another file")
     mechanism = open_mechanism(file)
     end, locked = chosen_link(mechanism, link), locked_joints(mechanism, lock)
+    avoiding = what_to_avoid(mechanism, avoid, obstacle, clearance, allow)
     work = WorkFolder(target)
     work.open(
         {
@@ -109,6 +125,7 @@ def batch(
             "angle_tolerance": angle_tolerance,
             "lock": locked,
             "restarts": restarts,
+            **_said(avoid=avoid, obstacle=obstacle, clearance=clearance or None, allow=allow),
         },
         resume,
     )
@@ -118,7 +135,7 @@ def batch(
             wanted = read_targets(source, work.targets, bar)
             starts = None if first is None else read_starts(first, mechanism, len(wanted), work.starts, bar)
             bar.begin("preparing")
-            solver = make_solver(mechanism, _goal(end, wanted, tolerance, angle_tolerance), locked, restarts)
+            solver = make_solver(mechanism, _goal(end, wanted, tolerance, angle_tolerance), locked, restarts, avoiding)
             bar.begin("solving", len(wanted))
             result = solver.solve_batch(wanted, starts, threads=threads, progress=bar, out=work.result)
             bar.begin(f"writing {target.name}", len(wanted))
@@ -136,6 +153,11 @@ def batch(
     _summary(out, end, result)
     work.remove()
     return FINE
+
+
+def _said(**options: object) -> dict[str, object]:
+    """Those that are there."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _leave(work: WorkFolder) -> None:

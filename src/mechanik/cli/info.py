@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from mechanik.cli.bumping import Bumping, bumping_of
 from mechanik.cli.info_data import as_data, axis_of, mass_of, parent_of, size_of
 from mechanik.cli.joint_types import law_of, places_in_q, type_of
 from mechanik.cli.opening import open_mechanism
@@ -13,8 +14,8 @@ from mechanik.mechanism import Joint, Mechanism, mobility, structure
 from mechanik.mechanism.explain import structure_sentences
 
 
-def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
-    """Show links, joints, limits, loops and mobility.
+def info(file: str, /, *, all: bool = False, pairs: bool = False, json: bool = False) -> None:
+    """Show links, joints, limits, loops, mobility, and how many shapes and pairs of links can bump.
 
     A joint's freedoms are X Y Z, slides along its axes in m, and EX EY EZ, turns about them in rad, which move
     its child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q says which number of q a freedom is; the three
@@ -25,6 +26,7 @@ def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
 
         mechanik info robot.urdf
         mechanik info gallery:stewart_platform
+        mechanik info robot.urdf --pairs
         mechanik info robot.json --json
 
     Parameters
@@ -33,20 +35,25 @@ def info(file: str, /, *, all: bool = False, json: bool = False) -> None:
         A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
     all
         List fixed joints, too.
+    pairs
+        List the pairs of links that are left out when a mechanism is kept off itself, and why; where the file does not
+        say, those that always touch are found by looking at some configurations.
     json
         Print JSON for programs.
     """
     mechanism = open_mechanism(file)
     if json:
-        say_json(as_data(mechanism))
+        say_json(as_data(mechanism, pairs))
     else:
-        print_info(mechanism, all)
+        print_info(mechanism, all, pairs)
 
 
-def print_info(mechanism: Mechanism, lists_fixed: bool) -> None:
+def print_info(mechanism: Mechanism, lists_fixed: bool, lists_pairs: bool = False) -> None:
     moves = mobility(mechanism)
     say(mechanism.name or "(no name)", style="bold")
     say(f"{size_of(mechanism)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
+    bumps = bumping_of(mechanism, lists_pairs)
+    say(str(bumps))
     true = "unknown while a loop stands open" if moves.dof is None else str(moves.dof)
     more = f", {moves.redundant} of {moves.constraints} constraints redundant" if moves.redundant else ""
     say(f"mobility {true} (Grübler's count {moves.gruebler}{more})")
@@ -55,7 +62,8 @@ def print_info(mechanism: Mechanism, lists_fixed: bool) -> None:
             say(sentence)
     say()
     joints, links = _joint_table(mechanism, lists_fixed), _link_table(mechanism)
-    for filled in (joints, links, _loop_table(mechanism), _law_table(mechanism), _goal_table(mechanism)):
+    pairs = _pair_table(bumps if lists_pairs else None)
+    for filled in (joints, links, _loop_table(mechanism), _law_table(mechanism), _goal_table(mechanism), pairs):
         if filled.row_count:
             show(filled)
             say()
@@ -131,6 +139,13 @@ def _goal_table(mechanism: Mechanism) -> Table:
     for name, goal in mechanism.goals.items():
         dof = " ".join(one.name for one in goal.goal_dof)
         row(made, [name, dof, mechanism.name_of(goal.child) if goal.child else "none"])
+    return made
+
+
+def _pair_table(bumps: Bumping | None) -> Table:
+    made = table(["left out", "with", "because"])
+    for (a, b), why in () if bumps is None else bumps.left_out.items():
+        row(made, [a, b, why])
     return made
 
 

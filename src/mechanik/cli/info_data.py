@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from mechanik.cli import bumping
 from mechanik.cli.joint_types import places_in_q, type_of
 from mechanik.cli.output import count
 from mechanik.mechanism import DoF, Frame, Joint, Mechanism, Structure, mobility, structure
 from mechanik.spatial import quaternion
 
 
-def as_data(mechanism: Mechanism) -> dict[str, Any]:
-    """The same for programs; null stands for no limit."""
+def as_data(mechanism: Mechanism, finds_pairs: bool = False) -> dict[str, Any]:
+    """The same for programs; null stands for no limit.
+
+    Args:
+        finds_pairs: whether to look which pairs of links always touch.
+    """
     moves = mobility(mechanism)
     return {
         "name": mechanism.name,
@@ -77,6 +82,7 @@ def as_data(mechanism: Mechanism) -> dict[str, Any]:
             }
             for name, goal in mechanism.goals.items()
         ],
+        "collision": bumping.as_data(bumping.bumping_of(mechanism, finds_pairs)),
         "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
         "warnings": list(mechanism.warnings),
     }

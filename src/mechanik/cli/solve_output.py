@@ -14,12 +14,17 @@ from mechanik.spatial import to_position_wxyz
 from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
+    from mechanik.collision import Clash
     from mechanik.search.solution_set import SolutionSet
     from mechanik.solvers import Solution
 
 
-def as_data(link: str, solution: Solution) -> dict[str, Any]:
-    """For programs; the pose is that of the link at q, whether it is the one asked for or not."""
+def as_data(link: str, solution: Solution, nearest: Clash | None) -> dict[str, Any]:
+    """For programs; the pose is that of the link at q, whether it is the one asked for or not.
+
+    Args:
+        nearest: the two bodies that are nearest to each other at q, if some are to be kept apart.
+    """
     (error,) = solution.errors.values()
     return {
         "success": solution.success,
@@ -31,6 +36,8 @@ def as_data(link: str, solution: Solution) -> dict[str, Any]:
         "pose": _pose(solution.mechanism, link, solution.q),
         "errors": {"position": _finite(error.position), "rotation": _finite(error.rotation)},
         "at_limit": dict(solution.active_limits),
+        "clashes": [_clash(one) for one in solution.clashes],
+        "nearest": None if nearest is None else _clash(nearest),
         "iterations": solution.iterations,
         "attempts": solution.attempts,
         "seconds": solution.seconds,
@@ -52,11 +59,12 @@ def set_as_data(mechanism: Mechanism, link: str, found: SolutionSet) -> dict[str
     }
 
 
-def print_solution(link: str, solution: Solution, why: str = "") -> None:
+def print_solution(link: str, solution: Solution, why: str = "", nearest: Clash | None = None) -> None:
     """The values, how it ended, and where the link is.
 
     Args:
         why: what a search for all solutions had to say, if there was one.
+        nearest: the two bodies that are nearest to each other, if some are to be kept apart.
     """
     made = _value_table(solution, digits=6)
     show(made if fits(made) else _value_table(solution, digits=4))
@@ -67,10 +75,15 @@ def print_solution(link: str, solution: Solution, why: str = "") -> None:
         say_with(f"not solved ({solution.status.name}):", solution.message, 2, style="red")
         if why:
             say_with("all solutions:", why, 2)
-        pose = _pose(solution.mechanism, link, solution.q)
-        place, turn = (" ".join(number(x) for x in pose[name]) for name in ("position", "wxyz"))
-        say_with("closest:", f"{link} at {place}, wxyz {turn}", 2)
+        if solution.status.name != "IN_COLLISION":  # which is where it shall be
+            pose = _pose(solution.mechanism, link, solution.q)
+            place, turn = (" ".join(number(x) for x in pose[name]) for name in ("position", "wxyz"))
+            say_with("closest:", f"{link} at {place}, wxyz {turn}", 2)
+        for clash in solution.clashes[1:]:  # the message names the worst
+            say_with("and:", str(clash), 2, style="red")
     say(f"off by {_off(solution)}")
+    if nearest is not None and not solution.clashes:
+        say_with("nearest:", str(nearest), 2)
     spent = f"{count(solution.iterations, 'iteration')}, {count(solution.attempts, 'attempt')}"
     say(f"{spent}, {duration(solution.seconds)}")
 
@@ -157,6 +170,10 @@ def _values(mechanism: Mechanism, q: Array) -> dict[str, Any]:
 def _pose(mechanism: Mechanism, link: str, q: Array) -> dict[str, list[float]]:
     position, wxyz = to_position_wxyz(mechanism.pose(link, q))
     return {"position": position.tolist(), "wxyz": wxyz.tolist()}
+
+
+def _clash(clash: Clash) -> dict[str, Any]:
+    return {"a": clash.a, "b": clash.b, "gap": clash.gap}
 
 
 def _finite(x: float) -> float | None:

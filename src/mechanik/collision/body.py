@@ -41,7 +41,7 @@ def link_bodies(mechanism: Mechanism, meshes: Meshes) -> list[Body]:
     for (name, link), end in zip(mechanism.links.items(), kinematics.ends, strict=True):
         if link.collisions:
             node = int(end[PARENT])
-            solids = _solids(link.collisions, f"link {name!r}", name, meshes)
+            solids = _solids(link.collisions, f"link {name!r}", meshes)
             if node >= 0 and any(solid.kind == HALF_SPACE for solid, _ in solids):
                 raise ShapeError(f"link {name!r} moves and has a half-space, which only what stands still can be")
             found.append(Body(name, node, make(end[:9].reshape(3, 3), end[9:12]), solids))
@@ -56,25 +56,23 @@ def link_bodies(mechanism: Mechanism, meshes: Meshes) -> list[Body]:
 def obstacle_bodies(obstacles: Iterable[Obstacle], meshes: Meshes) -> list[Body]:
     """The shape of an obstacle as a body that stands still; unnamed ones have got their names before."""
     return [
-        Body(
-            one.name, -1, one.pose.matrix, _solids([PlacedShape(one.shape)], f"obstacle {one.name!r}", one.name, meshes)
-        )
+        Body(one.name, -1, one.pose.matrix, _solids([PlacedShape(one.shape)], f"obstacle {one.name!r}", meshes))
         for one in obstacles
     ]
 
 
-def _solids(shapes: Iterable[PlacedShape], owner: str, name: str, meshes: Meshes) -> tuple[tuple[Solid, Array], ...]:
+def _solids(shapes: Iterable[PlacedShape], owner: str, meshes: Meshes) -> tuple[tuple[Solid, Array], ...]:
     found: list[tuple[Solid, Array]] = []
     for placed in shapes:
-        for simple in _without_meshes(placed, name, meshes):
+        for simple in _without_meshes(placed, owner, meshes):
             refuse_flat(simple.shape, owner)
             found.append((as_solid(simple.shape), simple.pose.matrix))
     return tuple(found)
 
 
-def _without_meshes(placed: PlacedShape, name: str, meshes: Meshes) -> list[PlacedShape]:
+def _without_meshes(placed: PlacedShape, owner: str, meshes: Meshes) -> list[PlacedShape]:
     if not isinstance(placed.shape, Mesh):
         return [placed]
     from mechanik.collision.meshes import kernel_shapes  # late: it needs packages that may not be there
 
-    return kernel_shapes(placed, name, meshes)
+    return kernel_shapes(placed, owner, meshes)

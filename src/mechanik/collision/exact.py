@@ -74,9 +74,10 @@ class ExactCollider:
         self._fixed: dict[str, Array] = {}
         for name, link in self.mechanism.links.items():
             if name in named:
-                self._parts[name] = self._made(link.collisions, name, meshes)
+                self._parts[name] = self._made(link.collisions, f"link {name!r}", meshes)
         for obstacle in collider.obstacles:
-            self._parts[obstacle.name] = self._made([PlacedShape(obstacle.shape)], obstacle.name, meshes)
+            owner = f"obstacle {obstacle.name!r}"
+            self._parts[obstacle.name] = self._made([PlacedShape(obstacle.shape)], owner, meshes)
             self._fixed[obstacle.name] = obstacle.pose.matrix
         request = self._coal.DistanceRequest(True, True)
         request.gjk_tolerance = request.epa_tolerance = TOLERANCE

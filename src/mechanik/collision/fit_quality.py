@@ -91,7 +91,7 @@ def _triangles(link: Link, name: str) -> Array:
     found = [np.zeros((0, 3, 3))]
     for placed in link.collisions or link.visuals:
         if isinstance(placed.shape, Mesh):
-            body = read_body(placed.shape, name)
+            body = read_body(placed.shape, f"link {name!r}")
             found.append(placed.pose.apply(body.points)[body.corners])
     return np.concatenate(found)
 

@@ -54,7 +54,7 @@ def fit_shapes(
         raise WrongKind(f"shapes are fitted to the links of a mechanism, not to {mechanism!r}")
     _check(kind, count)
     fitted = mechanism.copy()
-    names = list(fitted.links) if links is None else list(links)
+    names = list(fitted.links) if links is None else [links] if isinstance(links, str) else list(links)
     for name in names:
         if name not in fitted.links:
             raise UnknownName("link", name, known=fitted.links)
@@ -64,14 +64,14 @@ def fit_shapes(
     return fitted
 
 
-def fit_mesh(mesh: Mesh, link: str, kind: Kind = "capsules", count: int | None = None) -> tuple[PlacedShape, ...]:
+def fit_mesh(mesh: Mesh, owner: str, kind: Kind = "capsules", count: int | None = None) -> tuple[PlacedShape, ...]:
     """The shapes that cover a mesh, in its frame.
 
     Args:
-        link: whose mesh it is, for messages.
+        owner: whose mesh it is, for messages: "link 'arm'".
     """
     _check(kind, count)
-    return _fit(read_body(mesh, link), kind, MOST[kind] if count is None else count)
+    return _fit(read_body(mesh, owner), kind, MOST[kind] if count is None else count)
 
 
 def cover(triangles: Array, kind: Kind, count: int) -> list[Round]:
@@ -92,7 +92,7 @@ def _check(kind: Kind, count: int | None) -> None:
 def _fitted(placed: PlacedShape, link: str, kind: Kind, count: int | None) -> Sequence[PlacedShape]:
     if not isinstance(placed.shape, Mesh):
         return [placed]
-    made = fit_mesh(placed.shape, link, kind, count)
+    made = fit_mesh(placed.shape, f"link {link!r}", kind, count)
     return [replace(placed, shape=one.shape, pose=placed.pose @ one.pose) for one in made]
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mechanik.errors import FormatError, MeshError, MissingExtra, Refused
 from mechanik.mechanism.shapes import ConvexMesh, Mesh, PlacedShape, is_flat
+from mechanik.meshes.nowhere import refuse_nowhere
 from mechanik.meshes.surface import READ, read_surfaces
 from mechanik.spatial.array import Array
 
@@ -48,11 +49,11 @@ class Body:
         return len(np.unique(forth)) == len(forth) and np.array_equal(np.sort(forth), np.sort(back))
 
 
-def kernel_shapes(placed: PlacedShape, link: str, how: How = "auto") -> list[PlacedShape]:
+def kernel_shapes(placed: PlacedShape, owner: str, how: How = "auto") -> list[PlacedShape]:
     """What stands for a shape where gaps are measured; all but meshes stand for themselves.
 
     Args:
-        link: whose it is, for messages.
+        owner: whose it is, for messages: "link 'arm'".
         how: with meshes. "exact": as their convex hulls, which needs the extra `collision`; "fitted": as a few capsules
             that cover them; "auto": as hulls where they can be found, else as capsules, which a message says.
     Raises:
@@ -62,36 +63,38 @@ def kernel_shapes(placed: PlacedShape, link: str, how: How = "auto") -> list[Pla
     mesh = placed.shape
     if not isinstance(mesh, Mesh):
         return [placed]
-    read_body(mesh, link)  # what is wrong with the file is no matter of hulls
+    read_body(mesh, owner)  # what is wrong with the file is no matter of hulls
     if how != "fitted":
         try:
-            return [replace(placed, shape=hull_of(mesh, link))]
+            return [replace(placed, shape=hull_of(mesh, owner))]
         except MissingExtra:
             if how == "exact":
                 raise
             _say_fitted()
     from mechanik.collision.fitting import fit_mesh
 
-    return [replace(placed, shape=one.shape, pose=placed.pose @ one.pose) for one in fit_mesh(mesh, link)]
+    return [replace(placed, shape=one.shape, pose=placed.pose @ one.pose) for one in fit_mesh(mesh, owner)]
 
 
-def hull_of(mesh: Mesh, link: str) -> ConvexMesh:
+def hull_of(mesh: Mesh, owner: str) -> ConvexMesh:
     """The corners of the convex hull, and no points inside it."""
-    body = read_body(mesh, link)
+    body = read_body(mesh, owner)
     return ConvexMesh(_hull(body))
 
 
-def read_body(mesh: Mesh, link: str) -> Body:
-    """The triangles of a link's mesh; each file is read once.
+def read_body(mesh: Mesh, owner: str) -> Body:
+    """The triangles of a mesh; each file is read once.
 
+    Args:
+        owner: whose it is, for messages: "link 'arm'", "obstacle 'cup'".
     Raises:
         MeshError: the file is not there, cannot be read, or holds no volume.
     """
-    where = f"link {link!r}: the mesh {mesh.uri!r}"
+    where = f"{owner}: the mesh {mesh.uri!r}"
     if mesh.path is None:
         raise MeshError(
-            f"{where} was not found when the model was read; load it with packages={{name: folder}}, or give the link "
-            "shapes of its own"
+            f"{where} has no file that was found; load the model with packages={{name: folder}}, say where the mesh "
+            "is by Mesh(uri, path=...), or put other shapes in its place"
         )
     path = Path(mesh.path)
     try:
@@ -109,7 +112,7 @@ def read_body(mesh: Mesh, link: str) -> Body:
     if isinstance(body, str):
         raise MeshError(f"{where} {body}")
     if not body.is_closed:
-        _say_open(link, mesh.uri)
+        _say_open(owner, mesh.uri)
     return body
 
 
@@ -119,7 +122,7 @@ def _read(path: str, scale: tuple[float, float, float], changed: int) -> Body | 
     if not np.isfinite(scale).all() or not np.all(scale):
         return f"has the scale {scale}, which leaves nothing of it"
     if path.lower().rpartition(".")[2] in READ:
-        surfaces = read_surfaces(path, Path(path).read_bytes())
+        surfaces = read_surfaces(path, Path(path).read_bytes(), whole=True)
         firsts = np.cumsum([0, *(len(one.points) for one in surfaces)])
         points = np.concatenate([np.zeros((0, 3)), *(one.points for one in surfaces)])
         numbered = [one.corners + np.uint32(first) for one, first in zip(surfaces, firsts, strict=False)]
@@ -133,7 +136,7 @@ def _read(path: str, scale: tuple[float, float, float], changed: int) -> Body | 
         return "has no triangles"
     points = points * np.array(scale, dtype=np.float64)
     if is_flat(points):
-        return "is flat and holds no volume; give the link a thin box in its place"
+        return "is flat and holds no volume; put a thin box in its place"
     points.setflags(write=False)
     corners.setflags(write=False)
     return Body(points, corners)
@@ -146,13 +149,16 @@ def _by_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
         raise MissingExtra("reading such a mesh", "collision") from None
     loader: Any = trimesh
     try:
-        loaded = loader.load(path, force="mesh")
+        loaded = loader.load(path, force="mesh", process=False)  # which would drop what is not finite, and say nothing
         points = np.array(loaded.vertices, dtype=np.float64).reshape(-1, 3)
-        return points, np.array(loaded.faces, dtype=np.uint32).reshape(-1, 3)
+        corners = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
     except ImportError as error:
         raise FormatError(f"it needs a package that is not there ({error}); write it as STL") from None
     except Exception as error:  # whatever its many readers raise on broken files
         raise FormatError(f"it cannot be read ({type(error).__name__}: {error}); write it as STL") from None
+    refuse_nowhere(Path(path).name, points[corners])
+    points, same = np.unique(points + 0.0, axis=0, return_inverse=True)
+    return points, same.reshape(-1).astype(np.uint32)[corners]
 
 
 @lru_cache(KEPT)
@@ -189,5 +195,5 @@ def _say_fitted() -> None:
 
 
 @lru_cache(KEPT)
-def _say_open(link: str, uri: str) -> None:
-    log.info("link %r: the mesh %r is not closed; its convex hull is taken all the same", link, uri)
+def _say_open(owner: str, uri: str) -> None:
+    log.info("%s: the mesh %r is not closed; its convex hull is taken all the same", owner, uri)

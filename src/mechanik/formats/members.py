@@ -62,6 +62,10 @@ class Members:
         found = self.find(uri)
         return None if found is None else self.source(found)
 
+    def content(self, uri: str) -> bytes | None:
+        found = self.find(uri)
+        return None if found is None else self.files[found]
+
     def source(self, name: str) -> Source:
         """A member as a description. All that are read together may not be larger than `MOST_TEXT`."""
         data = self.files[name]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mechanik.errors import ShapeError
+from mechanik.formats.ellipsoid import ellipsoid_shape
 from mechanik.formats.mjcf_model import Model
 from mechanik.mechanism.shapes import (
     Box,
@@ -77,6 +79,8 @@ class GeomReader:
             return Cylinder(a, 2 * b)
         if kind == kinds.mjGEOM_CAPSULE:
             return Capsule(a, 2 * b)
+        if kind == kinds.mjGEOM_ELLIPSOID:
+            return self._ellipsoid((a, b, c))
         if kind == kinds.mjGEOM_MESH:
             return self._mesh(int(raw.geom_dataid[geom]))
         if kind == kinds.mjGEOM_PLANE:  # endless for what touches it, whatever size is drawn
@@ -93,6 +97,13 @@ class GeomReader:
         rows, columns, first = (int(one[field]) for one in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr))
         heights = np.array(raw.hfield_data[first : first + rows * columns], dtype=np.float64).reshape(rows, columns)
         return HeightField(top * heights, (2 * x, 2 * y), -down)
+
+    def _ellipsoid(self, radii: tuple[float, float, float]) -> Shape | None:
+        try:
+            return ellipsoid_shape(radii)
+        except ShapeError:
+            self._count("ellipsoid without a volume")
+            return None
 
     def _mesh(self, mesh: int) -> Mesh | None:
         file = self.model.file_of("mesh", mesh)

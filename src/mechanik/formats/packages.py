@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mechanik.errors import FormatError
-from mechanik.formats.source import FilesAround, Source, open_source
+from mechanik.formats.source import LARGEST, FilesAround, Source, open_source
 
 HIGHEST = 8
 """Folders above the model in which the end of a path is searched for."""
@@ -54,6 +54,13 @@ class Packages:
     def open(self, uri: str) -> Source | None:
         found = self.find(uri)
         return None if found is None else open_source(found)
+
+    def content(self, uri: str) -> bytes | None:
+        found = self.find(uri)
+        try:
+            return None if found is None or found.stat().st_size > LARGEST else found.read_bytes()
+        except OSError:
+            return None
 
     def count(self, parts: int, where: str) -> None:
         """Who reads a file of their own may wait for it."""

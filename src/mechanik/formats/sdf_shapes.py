@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mechanik.errors import ShapeError
+from mechanik.formats.ellipsoid import ellipsoid_shape
 from mechanik.formats.sdf_frames import Frames
+from mechanik.formats.sdf_heightmap import heightmap_place, read_heightmap
 from mechanik.formats.sdf_model import LinkSpec
 from mechanik.formats.sdf_values import number_in, numbers_of, pose_frame, pose_in, text_in
 from mechanik.formats.source import FilesAround
@@ -15,6 +18,7 @@ from mechanik.mechanism.shapes import (
     Capsule,
     Cylinder,
     HalfSpace,
+    HeightField,
     Inertial,
     Material,
     Mesh,
@@ -42,6 +46,8 @@ class SdfShapes:
                 X_link_shape = self._on_link(link, node)
                 if isinstance(shape, HalfSpace):
                     X_link_shape = X_link_shape @ _upright(node)
+                elif isinstance(shape, HeightField):
+                    X_link_shape = X_link_shape @ heightmap_place(node)
                 pose = Pose.from_matrix(X_link_shape)
                 shapes.append(PlacedShape(shape, pose, _material(node), node.attributes.get("name", "")))
         return shapes
@@ -74,11 +80,14 @@ class SdfShapes:
 
     def _shape(self, node: Node) -> Shape | None:
         geometry = node.first("geometry")
-        solid = None if geometry is None else next((child for child in geometry.children if child.tag != "empty"), None)
-        if solid is None:
+        solids = [] if geometry is None else [child for child in geometry.children if child.tag != "empty"]
+        if not solids:
             if geometry is None:
                 node.warn("has no geometry and is left out")
             return None
+        solid = solids[0]
+        for other in solids[1:]:
+            other.warn("is a second shape in one <geometry>; only the first counts")
         if solid.tag == "box":
             x, y, z = _sizes(solid, "size", 3)
             return Box((x, y, z))
@@ -89,6 +98,10 @@ class SdfShapes:
             return Cylinder(*sizes) if solid.tag == "cylinder" else Capsule(*sizes)
         if solid.tag == "mesh":
             return self._mesh(solid)
+        if solid.tag == "ellipsoid":
+            return _ellipsoid(solid)
+        if solid.tag == "heightmap":
+            return read_heightmap(solid, self.files)
         if solid.tag == "plane":  # endless for what touches it, whatever size is drawn
             return HalfSpace()
         solid.warn("is no shape that is known here; it is left out")
@@ -108,6 +121,14 @@ class SdfShapes:
             self._missing.add(uri)
             node.warn(f"names {uri!r}, and there is no such file{self.files.advice(uri)}")
         return Mesh(uri, (sx, sy, sz), path)
+
+
+def _ellipsoid(node: Node) -> Shape:
+    x, y, z = _sizes(node, "radii", 3)
+    try:
+        return ellipsoid_shape((x, y, z))
+    except ShapeError:
+        raise node.fault(f"has the radii {x:g}, {y:g} and {z:g} m, so that it holds no volume") from None
 
 
 def _upright(node: Node) -> Array:

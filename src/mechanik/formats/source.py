@@ -34,6 +34,10 @@ class FilesAround(Protocol):
         """A description that another one includes."""
         ...
 
+    def content(self, uri: str) -> bytes | None:
+        """The bytes of a file that is no description; None if there is none, or it cannot be opened."""
+        ...
+
     def count(self, parts: int, where: str) -> None:
         """Take note of so many more links and joints; more than are read in all is an error."""
         ...

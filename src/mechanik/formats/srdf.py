@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from mechanik.spatial.array import Array
 Pair = tuple[str, str]
 BY_SRDF = "by SRDF"
 """The reason of a pair for which the file has none."""
+TAGS = ("disable_collisions", "enable_collisions", "disable_default_collisions", "group_state")
+"""What is read of an SRDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ def look_into(
         raise UnknownName("way to take missing links", missing, ("error", "ignore"))
     root = parse_xml(open_source(source), SrdfError)
     _check_root(root)
+    _say_misspelt(root)
     found = Srdf(warnings=root.document.warnings)
     found.unchecked.update(_pairs(root, mechanism, missing == "ignore"))
     found.configurations.update(_states(root, mechanism))
@@ -74,6 +78,14 @@ def _check_root(root: Node) -> None:
         raise SrdfError(f"{root.where}: the root element is <{root.tag}>; that of an SRDF is <robot>")
     if root.all("joint") and not root.all("group"):
         raise SrdfError(f"{root.where}: this seems to be a URDF; an SRDF has <disable_collisions> and groups in it")
+
+
+def _say_misspelt(root: Node) -> None:
+    """Other programs have elements of their own; those that are nearly ours are meant as ours."""
+    for node in root.children:
+        near = difflib.get_close_matches(node.tag, TAGS, n=1, cutoff=0.8)
+        if near and node.tag not in TAGS:
+            node.warn(f"is passed over; did you mean <{near[0]}>?")
 
 
 def _pairs(root: Node, mechanism: Mechanism, may_miss: bool) -> dict[Pair, str]:

@@ -8,13 +8,14 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
+from mechanik.formats.urdf_capsules import without_capsules
 from mechanik.formats.urdf_text import origin_attributes, row, text_of
 from mechanik.mechanism.link import Link
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Material, Mesh, PlacedShape, Shape, Sphere
 from mechanik.spatial.array import Array
 
 Written = Box | Sphere | Cylinder | Capsule | Mesh
-"""Shapes that a URDF can hold; `<capsule>` is known to most that read one."""
+"""Shapes that a URDF can hold."""
 
 
 def is_written(shape: Shape) -> bool:
@@ -42,7 +43,8 @@ def link_element(name: str, link: Link, materials: Mapping[str, Material]) -> El
         for key, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), link.inertial.inertia, strict=True):
             moments.set(key, text_of(value))
     for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-        element.extend(_shape(tag, shape, materials) for shape in shapes if is_written(shape.shape))
+        known = without_capsules((shape for shape in shapes if is_written(shape.shape)), f"{name}.{tag}")
+        element.extend(_shape(tag, shape, materials) for shape in known)
     return element
 
 
@@ -55,9 +57,8 @@ def _shape(tag: str, placed: PlacedShape, materials: Mapping[str, Material]) -> 
         SubElement(geometry, "box", size=row(shape.size))
     elif isinstance(shape, Sphere):
         SubElement(geometry, "sphere", radius=text_of(shape.radius))
-    elif isinstance(shape, Cylinder | Capsule):
-        solid = "cylinder" if isinstance(shape, Cylinder) else "capsule"
-        SubElement(geometry, solid, radius=text_of(shape.radius), length=text_of(shape.length))
+    elif isinstance(shape, Cylinder):
+        SubElement(geometry, "cylinder", radius=text_of(shape.radius), length=text_of(shape.length))
     elif isinstance(shape, Mesh):
         geometry.append(_mesh(shape))
     material = placed.material

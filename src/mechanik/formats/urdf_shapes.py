@@ -8,6 +8,7 @@ import numpy as np
 
 from mechanik.errors import UrdfError
 from mechanik.formats.source import FilesAround
+from mechanik.formats.urdf_capsules import with_capsules
 from mechanik.formats.xml_text import Node
 from mechanik.mechanism.shapes import Box, Capsule, Cylinder, Inertial, Material, Mesh, PlacedShape, Shape, Sphere
 from mechanik.spatial import Pose, euler, quaternion
@@ -105,7 +106,7 @@ class ShapeReader:
             if shape is not None:
                 pose, name = Pose(*read_origin(node)), node.attributes.get("name", "")
                 shapes.append(PlacedShape(shape, pose, self._material(node), name))
-        return shapes
+        return with_capsules(shapes, f"{link.attributes.get('name', '')}.{tag}")
 
     def report(self) -> None:
         """Warn of what is better said once for the whole robot."""
@@ -120,6 +121,8 @@ class ShapeReader:
             node.warn("has no geometry and is left out")
             return None
         solid = geometry.children[0]
+        for other in geometry.children[1:]:
+            other.warn("is a second shape in one <geometry>; only the first counts")
         if solid.tag == "box":
             sx, sy, sz = _sizes(solid, "size", 3)
             return Box((sx, sy, sz))

@@ -7,6 +7,7 @@
 - Roots that do not stand at the origin of the world, or more than one, hang on a link `world`.
 - Closures, laws, a free base, and values other than those that reading gives anyway go into the block <mechanik>, which
   other tools ignore.
+- A capsule becomes a cylinder and two spheres, see `urdf_capsules`.
 - An rpy that would not give back the orientation to the last bit is accompanied by its quaternion `wxyz`.
 
 `urdf_losses` says what has no place in a URDF: goals, targets, rest poses and some more.

@@ -77,8 +77,8 @@ class Builder(Bonds):
         link = self._links.get(name)
         if link is None:
             link = self._links[name] = Link(name)
-        link.visuals = tuple(visuals) or link.visuals
-        link.collisions = tuple(visuals if collisions is None else collisions) or link.collisions
+        link.visuals = visuals or link.visuals
+        link.collisions = (visuals if collisions is None else collisions) or link.collisions
         link.inertial = inertial or link.inertial
         if at is not None:
             link.matrix = as_place(at, name)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mechanik.mechanism.frame import Frame
-from mechanik.mechanism.shapes import Inertial, PlacedShape
+from mechanik.mechanism.shapes import Inertial, PlacedShape, placed_shapes
 from mechanik.spatial.array import ArrayLike
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Link(Frame):
     """
 
     kind = "link"
-    plain = ("visuals", "collisions", "inertial")
+    plain = ("inertial",)
 
     def __init__(
         self,
@@ -35,10 +35,28 @@ class Link(Frame):
         inertial: Inertial | None = None,
     ) -> None:
         super().__init__(name, position=position, wxyz=wxyz)
-        self.visuals = tuple(visuals)
-        self.collisions = tuple(collisions)
+        self.visuals = visuals
+        self.collisions = collisions
         self.inertial = inertial
         self._closures: list[Closure] = []
+
+    @property
+    def visuals(self) -> tuple[PlacedShape, ...]:
+        """What it looks like."""
+        return self._visuals
+
+    @visuals.setter
+    def visuals(self, shapes: Iterable[PlacedShape]) -> None:
+        self._visuals = placed_shapes(shapes, f"link {self.name!r}: visuals")
+
+    @property
+    def collisions(self) -> tuple[PlacedShape, ...]:
+        """What it bumps with."""
+        return self._collisions
+
+    @collisions.setter
+    def collisions(self, shapes: Iterable[PlacedShape]) -> None:
+        self._collisions = placed_shapes(shapes, f"link {self.name!r}: collisions")
 
     @property
     def closures(self) -> tuple[Closure, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from mechanik.errors import NotFinite, ShapeError
+from mechanik.errors import NotFinite, ShapeError, WrongKind
 from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 
@@ -89,6 +91,16 @@ class Mesh:
     uri: str
     scale: Vector3 = (1.0, 1.0, 1.0)
     path: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.uri, str) or not isinstance(self.path, str | os.PathLike | None):
+            raise WrongKind(f"Mesh: the uri and the path are texts, not {self.uri!r} and {self.path!r}")
+        numbers = np.shape(self.scale) == (3,) and np.asarray(self.scale).dtype.kind in "iuf"
+        if not numbers:  # what is absurd among them `check` says
+            raise ShapeError(f"Mesh: scale is three factors, along x, y and z, not {self.scale!r}")
+        x, y, z = self.scale
+        object.__setattr__(self, "scale", (float(x), float(y), float(z)))  # a list or an array would not do as a value
+        object.__setattr__(self, "path", None if self.path is None else os.fspath(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +212,27 @@ class PlacedShape:
     pose: Pose = field(default_factory=Pose.identity)
     material: Material | None = None
     name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, Shape):
+            raise WrongKind(f"PlacedShape: a shape is needed, such as Box((1, 1, 1)), not {self.shape!r}")
+        if not isinstance(self.pose, Pose):
+            raise WrongKind(f"PlacedShape: the pose is a Pose, such as Pose((0, 0, 1)), not {self.pose!r}")
+
+
+def placed_shapes(given: Iterable[PlacedShape], owner: str) -> tuple[PlacedShape, ...]:
+    """What a link is given to look like or to bump with; refused if it is anything but placed shapes.
+
+    Args:
+        owner: for messages, such as `link 'hand': collisions`.
+    """
+    if isinstance(given, str | Shape | PlacedShape) or not isinstance(given, Iterable):
+        raise WrongKind(f"{owner} are a list, such as [PlacedShape(Box((1, 1, 1)))], not {given!r}")
+    found = tuple(given)
+    for one in found:
+        if not isinstance(one, PlacedShape):
+            raise WrongKind(f"{owner} are placed shapes, such as PlacedShape(Box((1, 1, 1))), not {one!r}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from mechanik.errors import FormatError, Refused
+from mechanik.meshes.nowhere import is_somewhere, nowhere
 from mechanik.spatial.array import Array
 
 MOST_TEXT = 32 * 2**20
@@ -15,13 +16,15 @@ MOST_CORNERS = 1000
 """Of one face."""
 
 
-def read_obj(name: str, data: bytes, most: int) -> dict[str, Array]:
+def read_obj(name: str, data: bytes, most: int, whole: bool = False) -> dict[str, Array]:
     """
+    Args:
+        whole: whether a triangle that is nowhere is an error.
     Returns:
         Name of a material ("" before any is named), to (T, 3, 3), places of the corners of its triangles. They may
-        be anything that a file can hold, NaN as well. Faces of more corners are fans of triangles.
+        be anything that a file can hold, NaN as well, unless `whole`. Faces of more corners are fans of triangles.
     Raises:
-        FormatError: a line cannot be read.
+        FormatError: a line cannot be read, or `whole` is asked for, and a triangle is nowhere.
         Refused: it is too large, or has more than `most` triangles.
     """
     if len(data) > MOST_TEXT:
@@ -29,6 +32,7 @@ def read_obj(name: str, data: bytes, most: int) -> dict[str, Array]:
     places: list[tuple[float, float, float]] = []
     faces: dict[str, list[int]] = {"": []}
     corners, count = faces[""], 0
+    astray: set[int] = set()
     for number, line in enumerate(data.splitlines(), start=1):
         words = line.split(None, MOST_CORNERS + 1)
         try:
@@ -36,13 +40,20 @@ def read_obj(name: str, data: bytes, most: int) -> dict[str, Array]:
                 continue
             if words[0] == b"v":
                 places.append((float(words[1]), float(words[2]), float(words[3])))
+                if whole and not is_somewhere(places[-1]):
+                    astray.add(len(places) - 1)
             elif words[0] == b"f":
                 face = [_number(word, len(places)) for word in words[1:]]
+                if astray and len(face) > 2 and not astray.isdisjoint(face):
+                    first = next(k for k, corner in enumerate(face) if corner in astray)
+                    raise nowhere(f"{name}, line {number}", count + max(1, first - 1), places[face[first]])
                 count += max(0, len(face) - 2)
                 for one, other in pairwise(face[1:]):
                     corners += (face[0], one, other)
             elif words[0] == b"usemtl":
                 corners = faces.setdefault(_text(b" ".join(words[1:])), [])
+        except FormatError:
+            raise
         except (ValueError, IndexError):
             raise FormatError(f"{name}, line {number}: {_text(line[:60])!r} is no line of an OBJ file") from None
         if count > most:

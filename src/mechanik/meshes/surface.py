@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from mechanik.errors import FormatError
 from mechanik.meshes.beside_mesh import BesideMeshes, ending_of
+from mechanik.meshes.nowhere import FARTHEST, refuse_nowhere
 from mechanik.meshes.obj_text import read_mtl, read_obj
 from mechanik.meshes.stl_triangles import read_stl
 from mechanik.spatial.array import Array
 
 READ = ("stl", "obj")
 """Endings of files that can be read."""
-FARTHEST = 1e6
-"""m, or whatever the file counts in: triangles that reach farther are dropped, as are those that are not finite."""
+
+POINTER = b"version https://git-lfs.github.com/"
 
 Colour = tuple[float, float, float, float]
 
@@ -38,25 +39,34 @@ class Surface:
 
 
 def read_surfaces(
-    uri: str, data: bytes, find: Callable[[str], bytes | None] = lambda name: None, most: int = 2_000_000
+    uri: str,
+    data: bytes,
+    find: Callable[[str], bytes | None] = lambda name: None,
+    most: int = 2_000_000,
+    whole: bool = False,
 ) -> list[Surface]:
     """
     Args:
         uri: how the file is called; its ending says the format.
         find: the bytes of a file beside it, for the materials of an .obj; see `BesideMeshes`.
         most: triangles.
+        whole: whether a triangle that is nowhere is an error, as it leaves a hole; else it is dropped. See `FARTHEST`.
     Returns:
         One surface a colour; none if there is nothing in it.
     Raises:
-        FormatError: it is of another format, or broken.
+        FormatError: it is of another format, or broken; or `whole` is asked for, and a triangle is nowhere.
         Refused: it is too large, or has more than `most` triangles.
     """
     ending, name = ending_of(uri), uri.replace("\\", "/").split("/")[-1][:80]
+    if data.startswith(POINTER):
+        raise FormatError(f"{name}: this is a pointer of Git LFS in place of the file; fetch that with `git lfs pull`")
     if ending == "stl":
         parts: dict[str, Array] = {"": read_stl(name, data, most)}
+        if whole:
+            refuse_nowhere(name, parts[""])
         colours: dict[str, Colour] = {}
     elif ending == "obj":
-        parts = read_obj(name, data, most)
+        parts = read_obj(name, data, most, whole)
         beside = BesideMeshes(find).of(uri, data)
         colours = {}
         for said, place in beside.items():
@@ -64,8 +74,8 @@ def read_surfaces(
                 colours |= read_mtl(find(place) or b"")
     else:
         raise FormatError(f"{name}: meshes that end with '{ending}' are not read; {' and '.join(READ)} are")
-    whole = [_surface(corners, colours.get(material)) for material, corners in parts.items()]
-    return [surface for surface in whole if surface is not None]
+    found = [_surface(corners, colours.get(material)) for material, corners in parts.items()]
+    return [surface for surface in found if surface is not None]
 
 
 def _surface(triangles: Array, rgba: Colour | None) -> Surface | None:

@@ -1,0 +1,85 @@
+"""Ellipsoids of MJCF and SDF as hulls that hold them, and are hardly larger."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mechanik as mk
+from mechanik.errors import SdfError, ShapeError
+from mechanik.formats.ellipsoid import EXCESS, ellipsoid_shape
+from mechanik.mechanism.shapes import ConvexMesh, Sphere
+
+radii = st.floats(1e-3, 10.0)
+
+
+def sdf(radii: str) -> str:
+    return (
+        '<sdf version="1.9"><model name="m"><link name="stone"><collision name="c"><pose>1 0 0 0 0 0</pose><geometry>'
+        f"<ellipsoid><radii>{radii}</radii></ellipsoid></geometry></collision></link></model></sdf>"
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.tuples(radii, radii, radii).filter(lambda one: len(set(one)) > 1))
+def test_the_hull_holds_the_ellipsoid_and_reaches_hardly_farther(size: tuple[float, float, float]) -> None:
+    """Of a convex body, how far it reaches along every direction says where it is."""
+    scipy = pytest.importorskip("scipy.spatial")
+    hull = ellipsoid_shape(size)
+    assert isinstance(hull, ConvexMesh)
+    round_points = hull.points / size  # where the ellipsoid is the ball of radius 1
+    faces = scipy.ConvexHull(round_points).equations
+    assert (-faces[:, 3]).min() >= 1.0 - 1e-9
+    assert np.linalg.norm(round_points, axis=1).max() <= 1.0 + EXCESS
+    assert len(hull.points) == len(np.unique(hull.points, axis=0)) == 252
+
+
+def test_with_three_equal_radii_it_is_a_ball() -> None:
+    assert ellipsoid_shape((0.3, 0.3, 0.3)) == Sphere(0.3)
+
+
+def test_an_sdf_has_radii() -> None:
+    (placed,) = mk.load(sdf("0.1 0.2 0.3")).links["stone"].collisions
+    np.testing.assert_allclose(placed.shape.points.max(axis=0), [0.1, 0.2, 0.3], rtol=EXCESS)
+    assert placed.pose.position.tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("radii", "said"),
+    [
+        ("0.1 0.2 0", "no volume"),
+        ("1 1 1e-12", "no volume"),
+        ("0.1 0.2 -1", "a size is from 0"),
+        ("0.1 0.2", "2 numbers where 3 are needed"),
+        ("0.1 0.2 nan", "not a finite number"),
+    ],
+)
+def test_one_without_a_volume_is_refused(radii: str, said: str) -> None:
+    with pytest.raises(SdfError, match=said):
+        mk.load(sdf(radii))
+
+
+def test_a_radius_that_is_nothing_beside_the_others_is_refused() -> None:
+    with pytest.raises(ShapeError, match="no volume"):
+        ellipsoid_shape((1.0, 1.0, 1e-12))
+
+
+@pytest.mark.mujoco
+def test_gaps_are_those_of_mujoco_or_smaller_by_what_the_hull_is_larger() -> None:
+    """Such a geom was left out, and everything went through it."""
+    mujoco = pytest.importorskip("mujoco")
+    text = """<mujoco><option><flag nativeccd="enable"/></option><worldbody>
+        <geom name="stone" type="ellipsoid" size="0.3 0.1 0.2" pos="0.1 0 0.2" euler="20 30 40"/>
+        <body name="ball"><freejoint/><geom name="ball" size="0.05"/></body></worldbody></mujoco>"""
+    robot, model = mk.load(text), mujoco.MjModel.from_xml_string(text)
+    assert not robot.warnings
+    data, collider, rng = mujoco.MjData(model), mk.Collider(robot, "self"), np.random.default_rng(0)
+    assert collider.pairs == (("ball", "world"),)
+    for at in rng.normal(size=(100, 3)):
+        data.qpos[:3] = (0.1, 0.0, 0.2) + 0.6 * at / np.linalg.norm(at)
+        mujoco.mj_forward(model, data)
+        exact = mujoco.mj_geomDistance(model, data, 0, 1, 9.0, np.zeros(6))
+        gap = collider.distance(data.qpos)
+        assert exact - 0.3 * EXCESS - 1e-6 <= gap <= exact + 1e-6

@@ -1,0 +1,149 @@
+"""Capsules in a URDF: back to the last bit, and the same space for programs that know no capsules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from whole_mechanisms import TURNS, VECTORS
+
+from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf_writer import write_urdf
+from mechanik.mechanism import Box, Builder, Capsule, Cylinder, HalfSpace, Inertial, Material, PlacedShape, Sphere
+from mechanik.mechanism.mechanism import Mechanism
+from mechanik.spatial import Pose
+
+RED = Material("red", (1.0, 0.0, 0.0, 1.0))
+TURNED = Pose((0.1, -0.2, 0.3), (0.9, 0.1, -0.3, 0.2))
+sizes = st.floats(0.0, 10.0)
+names = st.sampled_from(["", "palm", "thumb.side", "hand.collision7"])
+
+
+def placed(shape: st.SearchStrategy) -> st.SearchStrategy[PlacedShape]:
+    poses = st.builds(Pose, VECTORS, TURNS) | st.just(Pose())
+    return st.builds(PlacedShape, shape, poses, st.none() | st.just(RED), names)
+
+
+capsules = placed(st.builds(Capsule, sizes, sizes))
+others = placed(st.builds(Cylinder, sizes, sizes) | st.builds(Sphere, sizes) | st.just(Box((1, 2, 3))))
+
+
+def hand(collisions: list[PlacedShape], visuals: list[PlacedShape] | None = None) -> Mechanism:
+    mass = Inertial(1.0, inertia=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    robot = Builder("robot")
+    robot.link("arm", inertial=mass)
+    robot.revolute("wrist", "arm", "hand", axis="y", limits=(-1, 1))
+    robot.link("hand", collisions=collisions, visuals=visuals or [], inertial=mass)
+    return robot.build()
+
+
+def unnamed(shapes: tuple[PlacedShape, ...]) -> list[PlacedShape]:
+    """A capsule whose name is just that which one without a name gets has none when it comes back."""
+    return [
+        PlacedShape(one.shape, one.pose, one.material)
+        if isinstance(one.shape, Capsule) and one.name == "hand.collision7"
+        else one
+        for one in shapes
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(capsules | others, max_size=5))
+@example([PlacedShape(Capsule(0.1, 0.0), TURNED), PlacedShape(Capsule(0.1, 0.0))])
+@example([PlacedShape(Sphere(0.1), name="palm.lower"), PlacedShape(Capsule(0.1, 0.2), name="palm")])
+def test_capsules_come_back_to_the_last_bit_and_others_stay_what_they_are(shapes: list[PlacedShape]) -> None:
+    text = write_urdf(hand(shapes))
+    assert "<capsule" not in text
+    again = read_urdf(text)
+    assert not again.warnings
+    assert list(again.links["hand"].collisions) == unnamed(tuple(shapes))
+    assert write_urdf(again) == write_urdf(hand(unnamed(tuple(shapes))))
+
+
+def test_capsules_that_are_seen_come_back_with_their_colour() -> None:
+    seen = [PlacedShape(Capsule(0.1, 0.2), TURNED, RED), PlacedShape(Capsule(0.3, 0.2), TURNED, RED, "palm")]
+    again = read_urdf(write_urdf(hand(seen[1:], seen))).links["hand"]
+    assert (list(again.visuals), list(again.collisions)) == (seen, seen[1:])
+
+
+def test_no_name_stands_twice_in_one_file() -> None:
+    shapes = [PlacedShape(Capsule(0.1, length)) for length in (0.2, 0.0, 0.3)]
+    root = ElementTree.fromstring(write_urdf(hand(shapes, shapes)))
+    found = [one.get("name") for tag in ("visual", "collision") for one in root.iter(tag)]
+    assert None not in found
+    assert len(set(found)) == len(found) == 16
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('name="palm.upper"', 'name="palm.top"'),
+        ('xyz="0 0 0.1"', 'xyz="0 0 0.11"'),
+        ('<sphere radius="0.05" />', '<sphere radius="0.06" />'),
+        ('length="0.2"', 'length="0.3"'),
+    ],
+)
+def test_parts_that_somebody_has_changed_are_three_shapes(was: str, now: str) -> None:
+    text = write_urdf(hand([PlacedShape(Capsule(0.05, 0.2), name="palm")]))
+    assert len(read_urdf(text).links["hand"].collisions) == 1
+    assert was in text
+    kinds = [type(one.shape) for one in read_urdf(text.replace(was, now)).links["hand"].collisions]
+    assert kinds == [Cylinder, Sphere, Sphere]
+
+
+def test_a_cylinder_between_balls_of_another_program_stays_three_shapes() -> None:
+    parts = [PlacedShape(Cylinder(0.1, 0.2)), *(PlacedShape(Sphere(0.1), Pose((0, 0, z))) for z in (-0.1, 0.1))]
+    assert list(read_urdf(write_urdf(hand(parts))).links["hand"].collisions) == parts
+
+
+def test_shapes_that_are_left_out_do_not_count() -> None:
+    robot = hand([PlacedShape(HalfSpace()), PlacedShape(Capsule(0.1, 0.2))])
+    assert list(read_urdf(write_urdf(robot)).links["hand"].collisions) == [PlacedShape(Capsule(0.1, 0.2))]
+
+
+# ---- other programs ---------------------------------------------------------------------------
+
+MANY = [
+    PlacedShape(Capsule(0.05, 0.2), TURNED),
+    PlacedShape(Capsule(0.07, 0.0), TURNED, name="ball"),
+    PlacedShape(Box((0.1, 0.2, 0.3)), TURNED),
+]
+
+
+@pytest.mark.pinocchio
+def test_the_reader_of_ros_finds_every_shape_where_we_have_it(tmp_path: Path) -> None:
+    """It dropped all shapes of a link with a capsule, with no more than a line on the console."""
+    pin = pytest.importorskip("pinocchio")
+    robot = hand(MANY)
+    path = tmp_path / "hand.urdf"
+    path.write_text(write_urdf(robot))
+    model = pin.buildModelFromUrdf(str(path))
+    found = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.COLLISION).geometryObjects
+    shapes = [(type(one.geometry).__name__, np.array(one.placement.translation)) for one in found]
+    assert [kind for kind, _ in shapes] == ["Cylinder", "Sphere", "Sphere", "Sphere", "Sphere", "Box"]
+    ends = TURNED.apply([[0, 0, -0.1], [0, 0, 0.1]])
+    wanted = [TURNED.position, *ends, *[TURNED.position] * 3]
+    np.testing.assert_allclose([at for _, at in shapes], wanted, atol=1e-12)
+    assert (found[0].geometry.radius, 2 * found[0].geometry.halfLength) == pytest.approx((0.05, 0.2))
+
+
+@pytest.mark.mujoco
+def test_mujoco_reads_them_and_is_as_far_away_as_from_the_capsule() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(write_urdf(hand(MANY[:1])))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert model.ngeom == 3
+    rng = np.random.default_rng(0)
+    low, high = TURNED.apply([[0, 0, -0.1], [0, 0, 0.1]])
+    for toward in rng.normal(size=(50, 3)):  # rays from outside towards a point on the core of the capsule
+        core = low + rng.random() * (high - low)
+        start = core + 2.0 * toward / np.linalg.norm(toward)
+        length = mujoco.mj_ray(model, data, start, -toward / 2, None, 1, -1, np.zeros(1, np.int32), None)
+        hit = start - length * toward / 2
+        share = np.clip((hit - low) @ (high - low) / ((high - low) @ (high - low)), 0, 1)
+        assert abs(np.linalg.norm(hit - low - share * (high - low)) - 0.05) < 1e-9
