@@ -111,6 +111,17 @@ def test_a_target_inside_an_obstacle_names_the_pair_and_the_depth():
         found.require()
 
 
+def test_what_cannot_slide_out_and_meets_its_goals_is_in_collision_and_not_out_of_reach():
+    """It said CLOSEST, out of reach, and no objective that was not met."""
+    near = mk.Point("cart", (1.0, 0, 0), tolerance=0.05)
+    found = mk.solve(rail(), near, [1.01], avoid=wall(), limits={"slide": (0.98, 1.02)}, restarts=0)
+    assert found.status is Status.IN_COLLISION
+    assert found.unmet == ()
+    assert "all objectives are met, but 'cart' is" in found.message
+    far = mk.solve(rail(), mk.Point("cart", (1.5, 0, 0)), [1.01], avoid=wall(), limits={"slide": (0.98, 1.02)})
+    assert far.status is Status.CLOSEST
+
+
 def test_of_several_that_bump_the_least_deep_is_given():
     """The tip may come from either side, and from anywhere in between; only straight at it is the ball hardly met."""
     solver = mk.Solver(ARM, mk.Point("tip", (0.6, 0.3, 0)), avoid=BALL)

@@ -43,6 +43,15 @@ def test_what_stands_on_the_path_itself_is_named_with_the_place():
     assert found.path.is_free(collider)
 
 
+def test_what_stands_at_the_first_knot_is_named_too():
+    """It said that everything touches something, and not what."""
+    ball = Obstacle(mk.Sphere(0.1), position=(0.5, -0.3, 0.3), name="ball")
+    found = follow(PANDA, HAND, LINE, 100, avoid=[ball])
+    assert found.broken_at == 0.0
+    assert "in collision" in found.why
+    assert "inside 'ball'" in found.why
+
+
 def test_clearance_breaks_a_path_earlier():
     ball = Obstacle(mk.Sphere(0.05), position=(0.5, 0.1, 0.3), name="ball")
     collider = Collider(PANDA, [ball])

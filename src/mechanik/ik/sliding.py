@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from mechanik.ik.solver import Solver
+from mechanik.kernels.solver_state import SUCCESS
 from mechanik.objectives import Objective
 from mechanik.solvers.keeping_off import KeepingOff
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.new_targets import Targets, aimed
 from mechanik.solvers.solution import Solution
+from mechanik.solvers.status import Status
+from mechanik.spatial.array import Array
 
 PULL, TURN = 0.1, 0.3
 """m and rad: goals that are farther off pull only this hard, so that no step leads through what it has not seen."""
 JUST_ABOVE = 1e-6
 """m: what is nearer than this to where it would clash is in the way."""
+NOT_MET = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
+"""Ends of a way on which loops are shut and laws kept, and something that was asked for is not met."""
 
 
 class Sliding(Solver):
@@ -43,6 +48,15 @@ class Sliding(Solver):
         found = super()._solve(*given, **more)
         found._asked = found.objectives[:-1]
         found.clashes = self._keeping.clashes(found.q)
+        if found.clashes and found.status in NOT_MET and not found.unmet:  # the clearance alone is not met
+            found._report = tuple(_met(out) for out in found._outs)
         if not found.clashes and not found.success:
             found.in_the_way = self._keeping.clashes(found.q, JUST_ABOVE)
         return found
+
+
+def _met(out: Array) -> Array:
+    """A report that says success: what bumps is known besides."""
+    out = out.copy()
+    out[SUCCESS] = 1.0
+    return out

@@ -166,8 +166,10 @@ def _why(course: Course, end: Break) -> str:
 
 def _nowhere(course: Course, s: float, near: Array) -> str:
     """Why there is no configuration at all at s."""
-    if course.has_collider and len(branches_at(course, s, near, 4, whatever=True)):
-        return "in collision: every configuration that meets the goals there touches something"
+    clashes = [course.clashes(q) for q in branches_at(course, s, near, 4, whatever=True)] if course.has_collider else []
+    if worst := [found[0] for found in clashes if found]:
+        least = max(worst, key=lambda one: one.gap)
+        return f"in collision: of all configurations that meet the goals there, at best {least}"
     free = course.free_of_limits()
     found = branches_at(free, s, near, 2, whatever=True)
     if not len(found):
