@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import LimitsError, MechanikError, NotFinite, ObjectiveError, ShapeError, StructureError
+from mechanik.errors import LimitsError, MechanikError, NotFinite, ObjectiveError, ShapeError, StructureError, WrongKind
 from mechanik.mechanism import Mechanism
 
 HAND = "panda_link8"
@@ -99,10 +99,11 @@ def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
     arm: Mechanism, beside: tuple[float, float, float]
 ) -> None:
     """It stood inside for ever, and said that all limits were kept."""
-    X, v = arm.pose(HAND), np.zeros(8)
+    X = arm.pose(HAND)
     around = mk.Collider(arm, ["self", mk.Obstacle(mk.Sphere(0.08), X[:3, 3] + beside, name="ball")])
     tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, acceleration=5.0, avoid=around, clearance=0.005)
     state, gap = tracker.step(), float(around.distance(arm.q))
+    v = state.v
     assert gap < 0.0
     assert state.status is mk.TrackerStatus.TOO_NEAR
     assert state.clashes[0].b == "ball"
@@ -118,6 +119,61 @@ def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
     assert state.status is mk.TrackerStatus.MOVED
     assert state.clashes == () or state.clashes[0].gap > 0.0049
     assert gap == pytest.approx(0.005, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 7, 34])
+def test_it_comes_out_of_several_things_at_once_and_exceeds_no_limit(arm: Mechanism, seed: int) -> None:
+    """It stayed inside for ever where not all could be left at once, and braked up to 150 times as hard as it may."""
+    rng = np.random.default_rng(seed)
+    q, v, links = arm.random(rng), np.zeros(8), [f"panda_link{k}" for k in (4, 6, 8)]
+    shapes = (mk.Sphere(0.12), mk.Box((0.2, 0.15, 0.25)), mk.Capsule(0.06, 0.3))
+    things = [
+        mk.Obstacle(shape, arm.pose(link, q)[:3, 3] + rng.normal(0.0, 0.05, 3), name=f"on {link}")
+        for shape, link in zip(shapes, links, strict=True)
+    ]
+    around = mk.Collider(arm, things)
+    assert around.distance(q) < -0.03
+    goal = mk.PoseGoal(HAND, arm.pose(HAND, q))
+    tracker = mk.Tracker(arm, goal, 2e-3, q0=q, velocity=1.5, acceleration=10.0, avoid=around, clearance=0.005)
+    codes: set[int] = set()
+    for _ in range(2500):
+        codes.add(tracker.advance())
+        assert np.abs(tracker.v - v).max() <= 0.02 * (1 + 1e-9)
+        assert np.abs(tracker.v).max() <= 1.5
+        v = tracker.v
+    assert codes == {0, 3}
+    assert around.distance(tracker.q) == pytest.approx(0.005, abs=1e-4)
+
+
+def test_what_cannot_be_left_is_not_come_deeper_into_and_comes_to_rest(arm: Mechanism) -> None:
+    """The first link turns about its own axis, so nothing takes it out of what stands at the base."""
+    around = mk.Collider(arm, [mk.Obstacle(mk.Sphere(0.15), (0.0, 0.0, 0.3), name="ball")])
+    goal = mk.PoseGoal(HAND, arm.pose(HAND))
+    tracker = mk.Tracker(arm, goal, 2e-3, velocity=1.5, acceleration=10.0, avoid=around)
+    deep = float(around.distance(arm.q))
+    assert deep < -0.05
+    for _ in range(1000):
+        tracker.advance()
+    state = tracker.step()
+    assert state.status is mk.TrackerStatus.TOO_NEAR
+    assert state.clashes[0].a == "panda_link1"
+    assert around.distance(state.q) >= deep - 1e-6
+    assert np.abs(state.v).max() < 1e-3
+
+
+def test_pairs_may_be_allowed_and_forbidden(arm: Mechanism) -> None:
+    X = arm.pose(HAND)
+    ball = mk.Obstacle(mk.Sphere(0.08), X[:3, 3], name="ball")
+    touching = [(link, "ball") for link in arm.links]
+    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, avoid=[ball], allow=touching)
+    assert tracker.step().status is mk.TrackerStatus.MOVED
+    neighbours = [("panda_link6", "panda_link7")]
+    tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, avoid=["self"], forbid=neighbours)
+    assert {tracker.step().clashes[0].a, tracker.step().clashes[0].b} == set(neighbours[0])
+    with pytest.raises(WrongKind, match="belong to the collider"):
+        mk.Tracker(arm, mk.PoseGoal(HAND, X), avoid=mk.Collider(arm), allow=neighbours)
+    with pytest.raises(WrongKind, match="need something to keep off"):
+        mk.Tracker(arm, mk.PoseGoal(HAND, X), forbid=neighbours)
 
 
 @pytest.mark.parametrize("beside", [(0.0, 0.17, 0.0), (0.0, -0.16, 0.02)])

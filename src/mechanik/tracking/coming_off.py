@@ -1,4 +1,4 @@
-"""How fast gaps have to open, or may close: what is near may be neared slowly, and what is too near is left again."""
+"""How fast gaps shall open, or may close: what is near may be neared slowly, and what is too near is left again."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import numpy as np
 
 from mechanik.spatial.array import Array
 
-SHARE = 0.1
-"""Of what a step could do at most to open a gap if all freedoms were by themselves: what is asked of it. Where loops
-bind them it can do much less: two arms with a box did a tenth and not a fifth."""
-TOGETHER = 2e-3
-"""m: gaps that are that near to the smallest have to open with it. One after the other, a Panda in a ball came off it
-in 4 of 7 places, together in 6."""
+LEAVING = 0.01
+"""m/s at which what is too near is left at least: by a share of what is missing alone it would take for ever."""
+OF_A_STEP = 0.2
+"""The largest share of what is left of a gap, or missing, that may be taken in one step."""
+TOO_NEAR = 1e-4
+"""m below the clearance, which bends of the way may cost; what is nearer is said, and left."""
+STEPS = 2
+"""So many steps longer than full braking takes is reckoned with: what comes to be in this step is known after it."""
 
 
-def least_rates(gaps: Array, slopes: Array, v: Array, most: Array, clearance: float, nearing: float) -> Array:
-    """(m,) m/s, below which the rates of the gaps may not be.
+def time_to_stop(v: Array, acceleration: Array, dt: float) -> float:
+    """s, in which all freedoms (n,) can come to rest together, each slowing down by the same share of its velocity."""
+    return float(np.max(np.abs(v) / acceleration, initial=0.0)) + STEPS * dt
 
-    Of gaps below the clearance the smallest have to open, as far as a step can do it; others may become as small.
+
+def gap_rates(gaps: Array, clearance: float, stopping: float, leaving: float, dt: float) -> tuple[Array, Array]:
+    """Rates of gaps (m,) that are wanted, and what none shall be below even where these cannot be had, both m/s.
+
+    A gap that closes at a rate r while all slows down together for a time T shrinks by r T / 2. Four times as much is
+    kept, since rates change as things turn. Gaps below the clearance shall open. None may become too small by more than
+    the smallest is.
 
     Args:
         gaps: (m,) m.
-        slopes: (m, n) how fast each opens with the freedoms that can move.
-        v, most: (n,) how fast these move, and by how much that can change in a step.
         clearance: m.
-        nearing: 1/s, the share of what is left of a gap that may be closed.
+        stopping: s, T.
+        leaving: 1/s, the share of what is missing that is wanted.
+        dt: s.
     """
-    least = -nearing * (gaps - clearance)
-    if not (least > 0.0).any():
-        return least
-    first = gaps.min()
-    together = gaps < first + TOGETHER
-    steep = np.abs(slopes)
-    gained = np.multiply(steep, most, out=np.zeros_like(steep), where=steep > 0.0).sum(axis=1)
-    pull = slopes @ v + SHARE * gained
-    others = np.minimum(least, -nearing * (gaps - first))
-    return np.where(together, np.minimum(least, np.maximum(pull, 0.0)), others)
+    most, missing = OF_A_STEP / dt, clearance - gaps
+    nearing = min(0.5 / stopping, most) * missing
+    wanted = np.maximum(min(leaving, most) * missing, np.minimum(LEAVING, most * missing))
+    wanted = np.where(missing > 0.0, wanted, nearing)
+    smallest = min(clearance - TOO_NEAR, float(gaps.min(initial=np.inf)))
+    return wanted, most * (smallest - gaps)

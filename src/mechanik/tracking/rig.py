@@ -148,7 +148,7 @@ def build_rig(
     height = packed.sizes["rows"]
     rig = Rig(
         program, part, relations, table, options, np.full(height, 1.0 / dt), np.zeros(height),
-        np.zeros((packed.sizes["stages"], n + 1)), np.zeros((height + further, n)), np.zeros((height + further, 2)),
+        np.zeros((packed.sizes["stages"], n + 1)), np.zeros((height + further, n)), np.zeros((height + further, 4)),
         _rooms(n, height, further), np.zeros(n, dtype=np.int64), columns, has_functions,
     )  # fmt: skip
     for number, gain in enumerate(gains):

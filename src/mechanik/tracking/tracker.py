@@ -22,12 +22,14 @@ from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.running import call_functions
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.tracking.aiming import Aiming
-from mechanik.tracking.coming_off import least_rates
+from mechanik.tracking.coming_off import TOO_NEAR, gap_rates, time_to_stop
 from mechanik.tracking.rates import Rates, as_rates
 from mechanik.tracking.rig import build_rig, closing_values, held
 from mechanik.tracking.start import check_shut, check_start
 from mechanik.tracking.state import BY_CODE, WAS_TOO_NEAR, TrackerState
 from mechanik.tracking.task import Task, as_gain, as_tasks
+
+Pairs = tuple[tuple[str, str], ...]
 
 stepping = kernels.Lazy("tracking.step", "step")
 
@@ -35,9 +37,9 @@ OPEN = 1e-8
 """How far (m and rad) a loop may stand open at the start."""
 LOOK_ONLY = -1
 NEAR = 0.1
-"""m beyond the clearance from which on something that comes near is looked at."""
-TOO_NEAR = 1e-4
-"""m below the clearance, which bends of the way may cost; what is nearer is said."""
+"""m beyond the clearance from which on something that comes near is looked at, at least."""
+AHEAD = 4.0
+"""How many times the way that links go while they stop is looked ahead: two of them may go towards each other."""
 
 
 class Tracker:
@@ -68,6 +70,7 @@ class Tracker:
         avoid: a `Collider`, or what one is made of: "self", obstacles. What is too near, at the start or because it was
             moved there, is left again, the nearest first.
         clearance: m, to be kept from what is avoided.
+        allow, forbid: pairs of names that may touch, or that are checked although they would not be.
         follow: whether targets that move from step to step are followed with their velocity, without lag. A target that
             moves as the mechanism could not is approached instead, slowing down in time.
     """
@@ -87,6 +90,8 @@ class Tracker:
         limits: Mapping[str, ArrayLike] | None = None,
         avoid: Collider | Iterable[str | Obstacle] | None = None,
         clearance: float = 0.0,
+        allow: Iterable[tuple[str, str]] = (),
+        forbid: Iterable[tuple[str, str]] = (),
         follow: bool = True,
     ) -> None:
         if not isinstance(mechanism, Mechanism):
@@ -110,8 +115,9 @@ class Tracker:
         if lock is not None:
             active &= ~as_mask(mechanism, lock, False)
         self._clearance = as_number(clearance, "clearance")
-        check_alone(mechanism, avoid, self._clearance)
-        self._collider = self._as_collider(avoid)
+        rules = tuple(allow), tuple(forbid)
+        check_alone(mechanism, avoid, self._clearance, *rules)
+        self._collider = self._as_collider(avoid, *rules)
         start = mechanism.q if q0 is None else mechanism._one(q0)
         self._start = np.array(start)
         objectives = [held(mechanism, one, start, self._bounds) for one in given]
@@ -134,7 +140,6 @@ class Tracker:
             packed.ints, packed.floats, rig.table, rig.options, *rig.rooms, rig.gains, rig.before, rig.ahead, rig.more,
             rig.edges,
         )  # fmt: skip
-        self._most = np.minimum(self._rates[0], self._rates[1] * self.dt)[self._places]
         self._v = np.zeros(mechanism.nv)
         self._is_too_near = False
         self.reset(start)
@@ -204,6 +209,7 @@ class Tracker:
         rig.table[layout.RATE], rig.table[layout.CURVE] = 0.0, 0.0
         rig.table[layout.RATE, self._mine] = rates[self._places] / self._unit
         rig.ahead[:] = 0.0
+        self._last: Array | None = None
         self._steps, self._looks, self._is_new = 0, True, True
         self._start = here.copy()
 
@@ -254,24 +260,35 @@ class Tracker:
             self._is_new = False
         if self._collider is None:
             return 0
-        nearing = min(rig.options[layout.NEARING], 0.2 / self.dt)
-        gaps, slopes = self._collider.rows(self._q, reach=self._clearance + NEAR)
-        rig.more[: len(gaps)] = 0.0
-        v, here = self._v[self._places], slopes[:, self._places]
-        rig.edges[: len(gaps), 0] = least_rates(gaps, here, v, self._most, self._clearance, nearing)
-        self._is_too_near = bool(len(gaps)) and float(gaps.min()) < self._clearance - TOO_NEAR
-        rig.more[: len(gaps), self._mine] = here * self._unit
-        rig.edges[: len(gaps), 1] = np.inf
-        return len(gaps)
+        here = mechanism.poses(self._q)[:, :3, 3]
+        way = 0.0 if self._last is None else float(np.linalg.norm(here - self._last, axis=1).max())
+        self._last = here
+        stopping = time_to_stop(self._v, self._rates[1], self.dt)
+        reach = self._clearance + max(NEAR, AHEAD * stopping * way / self.dt)
+        gaps, slopes = self._collider.rows(self._q, reach=reach)
+        count, edges = len(gaps), rig.edges
+        wanted, least = gap_rates(gaps, self._clearance, stopping, float(rig.options[layout.NEARING]), self.dt)
+        edges[:count, 1], edges[:count, layout.WANTED], edges[:count, layout.LEAST] = np.inf, wanted, least
+        rig.more[:count] = 0.0
+        rig.more[:count, self._mine] = slopes[:, self._places] * self._unit
+        self._is_too_near = bool(count) and float(gaps.min()) < self._clearance - TOO_NEAR
+        rig.options[layout.TOO_NEAR] = self._is_too_near
+        return count
 
     def _check_current(self) -> None:
         if self.mechanism.revision != self._revision:
             raise StructureError("the mechanism was edited since its tracker was made; make another tracker")
         self._edits = Frame.edits
 
-    def _as_collider(self, avoid: Collider | Iterable[str | Obstacle] | None) -> Collider | None:
-        if isinstance(avoid, Collider) and avoid.mechanism is not self.mechanism:
+    def _as_collider(
+        self, avoid: Collider | Iterable[str | Obstacle] | None, allow: Pairs, forbid: Pairs
+    ) -> Collider | None:
+        if avoid is None:
+            return None
+        if not isinstance(avoid, Collider):
+            return Collider(self.mechanism, avoid, allow=allow, forbid=forbid)
+        if avoid.mechanism is not self.mechanism:
             raise StructureError("avoid is a collider of another mechanism; make one of this tracker's")
-        if avoid is None or isinstance(avoid, Collider):
-            return avoid
-        return Collider(self.mechanism, avoid)
+        if allow or forbid:
+            raise WrongKind("allow and forbid belong to the collider that is given as avoid; give them to it")
+        return avoid

@@ -12,6 +12,7 @@ from mechanik.kernels.tracking.brake import bound_rates, held_by
 from mechanik.kernels.tracking.freedom import eliminate_hard, free_basis, gather_hard, read_hard, shutting
 from mechanik.kernels.tracking.layout import *
 from mechanik.kernels.tracking.levels import bound_by, serve_levels
+from mechanik.kernels.tracking.opening import part_near
 from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
 
 LOOKS = 8
@@ -160,8 +161,9 @@ def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, 
         gains: (rows,) 1/s.
         before: (rows,) what the rows were with the last targets; written.
         ahead: (stages, columns + 1) the targets' last motion, and whether it was a leap; written.
-        more, edges: (.., columns), (.., 2) further rows with bounds of their rates, of which `given` are there, and
-            room for those in bands. If `given` is negative nothing moves: rows are looked at.
+        more, edges: (.., columns), (.., 4) further rows with bounds of their rates, of which `given` are there, and
+            room for those in bands. Of those that are there the lower bound is worked out here, from the rates that
+            are wanted. If `given` is negative nothing moves: rows are looked at.
         active: (columns,) written: what holds each column back.
         looks: whether rows have to be evaluated first, since targets are new.
     """
@@ -181,7 +183,7 @@ def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, 
             T[START, v] = T[RATE, v]
             bent[v] = T[CURVE, v] if taken[v] >= 0 else 0.0
         for attempt in range(2 * PASSES):
-            braking = attempt >= PASSES
+            braking, found = attempt >= PASSES, False
             for v in range(n):
                 rates[v] = 0.0 if braking else bent[v]
                 for j in range(d):
@@ -189,9 +191,24 @@ def step(I, F, T, O, W, V, U, gains, before, ahead, more, edges, given, active, 
             if braking:
                 found = brake(T, O, W, V, U, B, d, more, edges, k, rates, n)
             else:
-                found = serve_levels(
-                    I, F, T, O, W, V, U, gains, before, ahead, attempt > 0, B, d, count == 0, more, edges, k, rates, n
-                )
+                for again in range(2 if given > 0 else 1):
+                    opened = part_near(T, O, W, V, U, B, d, count == 0, more, edges, given, k, rates, n, again == 1)
+                    if again == 1 and not opened:
+                        break
+                    found = serve_levels(
+                        I, F, T, O, W, V, U, gains, before, ahead, attempt + again > 0, B, d, count == 0, more, edges,
+                        k, rates, n
+                    )  # fmt: skip
+                    if found or opened:
+                        break
+                    for v in range(n):
+                        rates[v] = bent[v]
+                        for j in range(d):
+                            B[v, j] = free[v, j]
+                if not found and opened:  # by rounding: bounds that leave no room
+                    found = True
+                    for v in range(n):
+                        rates[v] = V[V_OPENED, v]
             if not found:
                 continue
             for v in range(n):
