@@ -55,7 +55,7 @@ def away(arm: Mechanism, by: float = 0.3) -> mk.Path:
 @pytest.mark.parametrize("planner", ["PRM", None, 3])
 def test_a_planner_that_is_not_there_is_refused_although_there_is_no_way_to_go(arm: Mechanism, planner: Any) -> None:
     """It was looked at only where the straight way was shut; None gave a TypeError."""
-    with pytest.raises(UnknownName, match="auto, RRTConnect"):
+    with pytest.raises(UnknownName, match="auto, trees, RRTConnect"):
         mk.plan(arm, arm.q, arm.q, planner=planner)
 
 
@@ -113,7 +113,7 @@ def test_what_a_goal_does_not_ask_for_stays_where_it_is(arm: Mechanism) -> None:
     start = mk.solve(arm, mk.PoseGoal("panda_hand", X), avoid=around).require()
     X[1, 3] = 0.3
     path = mk.plan(arm, start, mk.PoseGoal("panda_hand", X), avoid=around, max_seconds=60)
-    assert path.planner == "RRTConnect"
+    assert path.planner == "trees"
     np.testing.assert_array_equal(path.q[:, 7], start.q[7])
     np.testing.assert_allclose(arm.pose("panda_hand", path.q[-1])[:3, 3], X[:3, 3], atol=1e-5)
     assert float(np.min(around.distance(path.finer(0.01).q))) >= 0.0
@@ -214,7 +214,9 @@ def test_without_its_package_each_says_what_to_install(
 ) -> None:
     wall = mk.Obstacle(mk.Box((0.5, 0.02, 0.9)), (0.6, 0.0, 0.4), name="wall")
     ways = {
-        "ompl": lambda: mk.plan(arm, arm.q - np.eye(8)[0], arm.q + np.eye(8)[0], avoid=["self", wall]),
+        "ompl": lambda: mk.plan(
+            arm, arm.q - np.eye(8)[0], arm.q + np.eye(8)[0], avoid=["self", wall], planner="RRTConnect"
+        ),
         "toppra": lambda: mk.retime(away(arm), 1.0, 1.0),
         "ruckig": lambda: mk.retime(mk.Path(arm, away(arm).q[:2]), 1.0, 1.0, 10.0),
         "scipy": lambda: mk.retime(away(arm), 1.0, 1.0),
@@ -236,5 +238,5 @@ def test_a_mesh_that_needs_trimesh_is_named_where_it_is_missing(
     placed = PlacedShape(mk.Mesh("hand.ply", path=str(tmp_path / "hand.ply")))
     without(monkeypatch, "trimesh")
     with pytest.raises(MissingExtra, match=r"link 'hand': the mesh 'hand.ply' ends with '.ply'.*mechanik\[collision\]"):
-        kernel_shapes(placed, "hand", "auto")
+        kernel_shapes(placed, "link 'hand'", "auto")
     assert not caplog.messages

@@ -146,8 +146,8 @@ def test_the_stamp_is_of_all_kernel_sources():
 def test_rooms_of_kernels_have_stamps_of_their_own():
     rooms = {name.partition(".")[0] for name in kernels.KERNEL_MODULES if "." in name}
     stamps = {kernels.source_stamp(), *(kernels.source_stamp(room) for room in rooms)}
-    assert rooms == {"distance", "tracking"}
-    assert len(stamps) == 3
+    assert rooms == {"distance", "planning", "tracking"}
+    assert len(stamps) == 4
     for name in kernels.KERNEL_MODULES:
         assert (PACKAGE / "kernels" / f"{name.replace('.', '/')}.py").is_file()
 

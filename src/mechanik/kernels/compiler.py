@@ -26,7 +26,8 @@ log = logging.getLogger("mechanik")
 
 KERNEL_MODULES = {
     "forward": 5, "descent": 65, "look": 2, "chain": 13, "lanes": 6, "put_targets": 1, "distance.watch": 40,
-    "distance.nearest_starts": 1, "tracking.step": 25,
+    "distance.nearest_starts": 1, "tracking.step": 33, "planning.trees": 3, "planning.shortening": 2,
+    "planning.corners": 2, "planning.certificate": 4, "planning.retraction": 6, "planning.curve": 3,
 }  # fmt: skip
 """Each module of compiled kernels, with the seconds that compiling it took on a 2-core cloud machine."""
 SECONDS_OF_OTHERS = 10

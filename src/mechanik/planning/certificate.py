@@ -1,127 +1,97 @@
 """Whether a way is free at every place of it, not only where it was looked at.
 
-Between two configurations a straight way takes no point of a link farther than the sum over all freedoms of how far
-each goes times how fast it moves that point at most. If that is less than the gap, nothing can have been touched. Where
-it is more, the way is halved.
+Each look measures gaps, and a bound of how fast these can fall says how far to either side nothing can be touched. So a
+wide space takes few looks. Where there are loops or balls, the way is looked at densely (`halving.py`).
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mechanik.collision import Collider
+from mechanik import kernels
+from mechanik.collision.tables import Tables
+from mechanik.errors import NotFinite
 from mechanik.kernels.distance import watch_layout as at
+from mechanik.kernels.layout import PARENT
+from mechanik.kernels.planning.certificate_layout import (
+    BALL_FLOATS,
+    COUPLE_INTS,
+    GAP,
+    IS_CERTAIN,
+    LOOKS,
+    MIDDLE,
+    NODE,
+    PAUSED,
+    RADIUS,
+    STATE_FLOATS,
+    STRIDE,
+    TOUCHED,
+    UNSOUND,
+)
 from mechanik.planning.ground import Ground
-from mechanik.spatial import inverse
+from mechanik.planning.halving import FINE, MOST, SMALLEST, Verdict, look_by_halving
 from mechanik.spatial.array import Array
 
-FINE = 0.01
-"""Rad, and half as many m: how far apart a way is looked at, at least."""
-MOST = 40_000
-"""Configurations that are looked at, at most."""
-SMALLEST = 1e-5
-"""Units: a piece of a way that is shorter and still not certain stays so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """
-    Attributes:
-        is_free: whether nothing was found nearer than the clearance.
-        is_certain: whether nothing can be.
-        gap: the smallest that was measured, m.
-    """
-
-    is_free: bool
-    is_certain: bool
-    gap: float
+kernel = kernels.Lazy("planning.certificate", "certify")
+SOME = 4_000
+"""Looks until the clock is looked at."""
+BEGIN = 0.1
+"""Units: how far the first look is expected to lead."""
 
 
 def look_closely(ground: Ground, q: Array, clearance: float, until: float) -> Verdict:
-    """Of a way with knots q (N, nq), densely; and between these places as far as it can be said.
+    """Of a way with knots q (N, nq), as far as it can be said; nothing is less than a look each 0.01 rad or 5 mm.
 
-    Along loops nothing can be said between them: they are 0.01 rad or 5 mm apart.
+    The gap is the smallest there is, to 1 cm or a quarter of it. When time is over, the rest is looked at densely.
     """
-    dense = ground.sampled(q, FINE)
-    if dense is None:
-        return Verdict(False, False, -np.inf)
-    if ground.collider is None:
-        return Verdict(True, True, np.inf)
-    ground.looks += len(dense)
-    gap = float(np.min(ground.collider.distance(dense)))
-    if gap < clearance:
-        return Verdict(False, False, gap)
-    if ground.has_loops:
-        return Verdict(True, False, gap)
-    return _between(ground, ground.collider, dense, clearance, gap, until)
+    collider = ground.collider
+    if collider is None or not ground.is_flat or len(q) < 2:
+        return look_by_halving(ground, q, clearance, until)
+    watch, scene, knots = (
+        kernels.load("distance.watch").watch,
+        _scene(collider._fresh().tables),
+        np.ascontiguousarray(q),
+    )
+    knots, state = np.array(q), np.zeros(STATE_FLOATS)
+    state[GAP], state[IS_CERTAIN], state[STRIDE] = np.inf, 1.0, BEGIN
+    while True:
+        answer = kernel.certify(watch, *scene, knots, ground.unit, clearance, FINE, SMALLEST, SOME, state)
+        if answer != PAUSED:
+            break
+        if state[LOOKS] > MOST or time.perf_counter() > until:
+            state[IS_CERTAIN] = 0.0
+    ground.looks += int(state[LOOKS])
+    if answer == UNSOUND:
+        raise NotFinite("a link is nowhere, although q is finite: a length of the mechanism is too large")
+    is_free = answer != TOUCHED
+    return Verdict(is_free, is_free and bool(state[IS_CERTAIN] == 1.0), float(state[GAP]))
 
 
-def _between(ground: Ground, collider: Collider, q: Array, clearance: float, gap: float, until: float) -> Verdict:
-    who = _Guards(collider)
-    start, half = q[:-1], 0.5 * ground.difference(q[:-1], q[1:])
-    looked = 0
-    while len(start):
-        looked += len(start)
-        if looked > MOST or time.perf_counter() > until:
-            return Verdict(True, False, gap)
-        middle = ground.integrate(start, half)
-        gone = who.farthest(middle, np.abs(half))
-        reach = clearance + float(gone.max(initial=0.0)) + 1e-6
-        gaps = collider.rows(middle, reach)[0]
-        gap = min(gap, float(gaps.min(initial=np.inf, where=gaps < reach)))
-        if gap < clearance:
-            return Verdict(False, False, gap)
-        doubt = (gaps - clearance <= gone).any(axis=1)
-        if (np.abs(half[doubt] / ground.unit).max(axis=1, initial=0.0) < SMALLEST).any():
-            return Verdict(True, False, gap)
-        half = 0.5 * half[doubt]
-        start = np.concatenate([start[doubt], middle[doubt]])
-        half = np.concatenate([half, half])
-    return Verdict(True, True, gap)
+@lru_cache(maxsize=8)
+def _scene(tables: Tables) -> tuple[Any, ...]:
+    """All that the kernel takes between `watch` and the way."""
+    guards = tables.guards.copy()
+    guards[:, at.FIRST_ROW], guards[:, at.ROWS] = np.arange(len(guards)), 1  # of each the nearest alone
+    rows, balls = tables.bodies[: tables.moving], np.empty((tables.moving, BALL_FLOATS))
+    balls[:, NODE], balls[:, RADIUS] = rows[:, at.BODY_NODE], rows[:, at.BODY_RADIUS]
+    balls[:, MIDDLE : MIDDLE + 3] = rows[:, at.BODY_BALL : at.BODY_BALL + 3]
+    parents, nodes = tables.nodes[:, PARENT].astype(np.int64).tolist(), balls[:, NODE].astype(np.int64).tolist()
+    couples = list[tuple[int, int, int, int]]()
+    for row, (body, first, count, *_) in enumerate(tables.guards.tolist()):
+        if count < 0:
+            couples.append((row, body, -1, -1))
+        for other in tables.partners[first : first + max(count, 0)].tolist():
+            couples.append((row, body, other, _above(parents, nodes[body], nodes[other])))
+    pairs = np.array(couples, np.int64).reshape(-1, COUPLE_INTS)
+    return (*tables.arrays[:7], guards, tables.partners, at.SMALLEST, at.ALL_ROWS, balls, pairs)
 
 
-class _Guards:
-    """The pairs of bodies behind the rows of a collider, as far as they move."""
-
-    def __init__(self, collider: Collider) -> None:
-        tables = collider._fresh().tables
-        self._mechanism = collider.mechanism
-        bodies = tables.members[: tables.moving]
-        self._links = [body.name for body in bodies]
-        self._balls: list[tuple[Array, float]] = []
-        for body, row in zip(bodies, tables.bodies, strict=False):
-            # the ball is seen from the node that carries the body
-            ball = np.append(row[at.BODY_BALL : at.BODY_BALL + 3], 1.0)
-            middle: Array = (inverse(body.frame) @ ball)[:3]
-            self._balls.append((middle, float(row[at.BODY_RADIUS])))
-        self._first = list[int]()
-        self._others = list[npt.NDArray[np.int64]]()
-        for guarded, first, count, _, rows in tables.guards.tolist():
-            partners = tables.partners[first : first + max(0, count)]
-            self._first += [guarded] * rows
-            self._others += [partners] * rows
-
-    def farthest(self, q: Array, steps: Array) -> Array:
-        """(N, m): for each row, how far its bodies can come nearer while the freedoms go `steps` (N, nv) from q."""
-        gone = np.stack([self._gone(k, q, steps) for k in range(len(self._links))], axis=1)
-        found = gone[:, self._first]
-        for row, others in enumerate(self._others):
-            if len(others):
-                found[:, row] += gone[:, others].max(axis=1)
-        return found
-
-    def _gone(self, k: int, q: Array, steps: Array) -> Array:
-        """(N,) how far any point of a body goes, m.
-
-        While it goes, levers become longer, by no more than twice of how far anything has gone.
-        """
-        middle, radius = self._balls[k]
-        J = self._mechanism.jacobian(self._links[k], q, middle)
-        turns = np.linalg.norm(J[:, 3:], axis=1)
-        at_first = ((np.linalg.norm(J[:, :3], axis=1) + radius * turns) * steps).sum(axis=1)
-        turned = (turns * steps).sum(axis=1)
-        return np.where(turned < 0.25, at_first / np.maximum(1.0 - 2.0 * turned, 0.5), np.inf)
+def _above(parents: list[int], a: int, b: int) -> int:
+    """The lowest node that carries two others; -1 if there is none."""
+    while a != b:
+        a, b = (parents[a], b) if a > b else (a, parents[b])
+    return a

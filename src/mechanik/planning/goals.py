@@ -16,6 +16,7 @@ from mechanik.objectives.aimed import Aimed
 from mechanik.objectives.evaluate import evaluate
 from mechanik.planning.ground import Ground
 from mechanik.search.solution_set import SolutionSet
+from mechanik.search.unwinding import unwound
 from mechanik.solvers.solution import Solution
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
@@ -179,7 +180,7 @@ def _by_solver(
     held = [one for one in found if not _held(ground, start, one)]
     if not held:
         raise LimitsError(f"what meets the goal moves what is locked: {_held(ground, start, found[0])}")
-    return [_without_idling(ground, objectives, start, one) for one in held]
+    return [_unwound(ground, objectives, start, _without_idling(ground, objectives, start, one)) for one in held]
 
 
 def _without_idling(ground: Ground, objectives: list[Objective], start: Array, q: Array) -> Array:
@@ -188,15 +189,34 @@ def _without_idling(ground: Ground, objectives: list[Objective], start: Array, q
     space = ground.mechanism.space
     if ground.has_loops or any(isinstance(one, Aimed) for one in objectives):
         return q
-    relations = [relation for one in objectives for relation in one.relations(ground.mechanism)]
     asked = np.zeros(space.nv, dtype=np.bool_)
-    for relation in relations:
-        asked |= evaluate(ground.mechanism, relation, q)[1].any(axis=0)
+    for one in objectives:
+        for relation in one.relations(ground.mechanism):
+            asked |= evaluate(ground.mechanism, relation, q)[1].any(axis=0)
     idle = ~asked[space.scalars_v]
     still = q.copy()
     still[space.scalars_q[idle]] = start[space.scalars_q[idle]]
-    for relation in relations:
-        before, after = (evaluate(ground.mechanism, relation, one)[0] for one in (q, still))
-        if np.abs(after - before).max(initial=0.0) > 1e-12:
-            return q
-    return q if whats_wrong(ground, still) else still
+    return still if _is_as_good(ground, objectives, q, still) else q
+
+
+def _unwound(ground: Ground, objectives: list[Objective], start: Array, q: Array) -> Array:
+    """q (nq,) with whole turns taken out of the way from the start, if that can be: joints go the short way round."""
+    space = ground.mechanism.space
+    if not ground.is_flat or any(isinstance(one, Aimed) for one in objectives):
+        return q
+    turning = space.scalars_q[space.rotates[space.scalars_v] & ground.free[space.scalars_v]]
+    nearer = q.copy()
+    nearer[turning] = unwound(q[None, turning], start[turning], ground.lower[turning], ground.upper[turning])[0][0]
+    return nearer if _is_as_good(ground, objectives, q, nearer) else q
+
+
+def _is_as_good(ground: Ground, objectives: list[Objective], q: Array, other: Array) -> bool:
+    """Whether another configuration (nq,) meets the objectives as q does, and can be as well."""
+    if np.array_equal(q, other):
+        return False
+    for one in objectives:
+        for relation in one.relations(ground.mechanism):
+            before, after = (evaluate(ground.mechanism, relation, place)[0] for place in (q, other))
+            if np.abs(after - before).max(initial=0.0) > 1e-12:
+                return False
+    return not whats_wrong(ground, other)

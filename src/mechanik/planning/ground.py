@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mechanik.assembly.loops import Loops
 from mechanik.collision import Collider
 from mechanik.mechanism import Mechanism
 from mechanik.mechanism.door import read_only
-from mechanik.planning.retraction import Flags, Retraction
+from mechanik.planning.retraction import CREEPING, STRAY, Flags, Retraction
+from mechanik.planning.scene import scene_of
 from mechanik.spatial.array import Array
+
+Indices = npt.NDArray[np.int64]
 
 COARSE = 0.06
 """Rad, and half as many m: how far apart places are looked at while a path is searched for. What is found is looked at
 more closely."""
-STRAY = 2.0
-"""A step along loops may become that many times longer by shutting them; else it has gone elsewhere."""
 FIRST = 8
 """Places of a way that are looked at before all others."""
 
@@ -34,6 +38,7 @@ class Ground:
     Attributes:
         lower, upper: (nq,) limits.
         free: (nv,) which freedoms may move.
+        moving: the numbers of q that may change.
         clearance: m, with a margin for what happens between two looks.
         unit: (nv,) what counts as 1: a radian, or half a metre.
         is_flat: whether any q inside the limits can be: there are no loops, laws, balls or cones.
@@ -53,6 +58,10 @@ class Ground:
         self.has_loops = bool(loops.relations)
         self.is_flat = not (self.has_loops or loops.bands or self._has_balls)
         self.looks, self.step = 0, COARSE
+        single = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if free[v]]
+        balls = [int(q) + k for q, v in zip(space.balls_q, space.balls_v, strict=True) if free[v] for k in range(4)]
+        self.moving: Indices = np.array(sorted(single + balls), dtype=np.int64)
+        self._scene: tuple[Any, ...] | None = None
         self._retract = Retraction(loops, free)
 
     # ---- places -----------------------------------------------------------------------------
@@ -72,20 +81,48 @@ class Ground:
 
     def shut(self, q: Array) -> Array | None:
         """The nearest place to q (nq,), about, where loops are shut; None where there is none inside the limits."""
+        there, done = self.shut_all(q[None])
+        return there[0] if done[0] else None
+
+    def shut_all(self, q: Array) -> tuple[Array, Flags]:
+        """The same for q (N, nq): (N, nq), and (N,) where there is such a place."""
         if self.is_flat:
-            return q
-        q = q.copy()
+            return q, np.ones(len(q), dtype=np.bool_)
+        q, done = q.copy(), np.ones(len(q), dtype=np.bool_)
         for k in self.mechanism.space.balls_q:
-            size = float(np.linalg.norm(q[k : k + 4]))
-            if size < 1e-3:
-                return None
-            q[k : k + 4] /= size
+            sizes = np.linalg.norm(q[:, k : k + 4], axis=1)
+            done &= sizes >= 1e-3
+            q[:, k : k + 4] /= np.maximum(sizes, 1e-3)[:, None]
         if self.has_loops:
-            there = self._retract(q)
-            if there is None:
-                return None
-            q = there
-        return q if self.is_inside(q) else None
+            q, there = self._retract.all_of(q)
+            done &= there
+        done &= ((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all(axis=1)
+        if self.loops.bands:
+            done &= [bool(fine) and self.is_inside(one) for one, fine in zip(q, done, strict=True)]
+        return q, done
+
+    def bounds(self, ends: Array) -> tuple[Array, Array]:
+        """(nq,) and (nq,): where to search between ends (N, nq), which may lie on a limit, or a bit beyond.
+
+        Where there are no limits, half a turn or a metre around all ends; the numbers of balls are up to 1.
+        """
+        space = self.mechanism.space
+        spare = np.ones(space.nq)
+        spare[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+        least, most = ends.min(axis=0), ends.max(axis=0)
+        lower = np.where(np.isfinite(self.lower), np.minimum(self.lower, least), least - spare)
+        upper = np.where(np.isfinite(self.upper), np.maximum(self.upper, most), most + spare)
+        for k in space.balls_q:
+            lower[k : k + 4], upper[k : k + 4] = -1.0, 1.0
+        return lower, upper
+
+    def scene(self) -> tuple[Any, ...] | None:
+        """What kernels take that ask whether a configuration is free; None if nothing is avoided."""
+        if self.collider is None:
+            return None
+        if self._scene is None or self._scene[-1] != self.clearance:
+            self._scene = scene_of(self.collider, self.clearance, *self.bounds(np.zeros((1, len(self.lower)))))
+        return self._scene
 
     # ---- ways -------------------------------------------------------------------------------
 
@@ -115,19 +152,30 @@ class Ground:
             if self.loops.bands and not all(self.is_inside(one) for one in found):
                 return None
             return found
-        found, here, left = [a], a, self.far(a, b)
-        for _ in range(4 * count + 8):
+        found = self.towards(a, b, step)
+        return found if np.array_equal(found[-1], b) else None
+
+    def towards(self, a: Array, b: Array, step: float = 0.0) -> Array:
+        """Configurations (N, nq) from a on to b, as far as loops and limits lead there; a step (units) apart, about."""
+        step = step or self.step
+        here, left = a, self.far(a, b)
+        most = 4 * int(np.ceil(left / step)) + 10
+        if self._retract.can_walk:
+            return self._retract.walk(a, b, (self.lower, self.upper), self.unit, step, most)
+        found = [a]
+        while len(found) < most:
             if left <= step:
-                return np.array([*found, b])
+                found.append(b)
+                break
             there = self.shut(self.integrate(here, self.difference(here, b) * (step / left)))
             if there is None or self.far(here, there) > STRAY * step:
-                return None
+                break
             now = self.far(there, b)
-            if not now < left:
-                return None
+            if not now < left - CREEPING * step:
+                break
             found.append(there)
             here, left = there, now
-        return None
+        return np.array(found)
 
     def free_way(self, a: Array, b: Array, step: float = 0.0) -> Array | None:
         """The same where it is free all along; None where it is not. The ends are taken to be."""

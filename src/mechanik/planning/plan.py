@@ -17,10 +17,13 @@ from mechanik.objectives.door import as_generator
 from mechanik.planning.certificate import look_closely
 from mechanik.planning.goals import Goal, as_goals, as_start
 from mechanik.planning.ground import COARSE, Ground
+from mechanik.planning.loop_trees import find_along_loops
 from mechanik.planning.planned_path import PlannedPath
+from mechanik.planning.quick_shortcuts import shortened, with_round_corners
 from mechanik.planning.shortcuts import relaxed, rounded, shortcut, without_repeats
 from mechanik.planning.timeable import timeable
-from mechanik.planning.tree_search import check_planner, find_by_trees
+from mechanik.planning.tree_search import OURS, check_planner, find_by_trees
+from mechanik.planning.two_trees import find_by_two_trees
 from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.solution import Solution
@@ -50,7 +53,7 @@ def plan(
     limits: Mapping[str, ArrayLike] | None = None,
     rng: np.random.Generator | None = None,
 ) -> PlannedPath:
-    """A path from the start to a goal that bumps into nothing, through OMPL; loops stay shut all along.
+    """A path from the start to a goal that bumps into nothing; loops stay shut all along.
 
     The straight way is taken where it is free. What is found is made shorter, its corners round, and looked at closely
     at last: every 0.01 rad or 5 mm, and for mechanisms without loops between these places as well (`is_certain`). Knots
@@ -59,16 +62,17 @@ def plan(
     Args:
         start: (nq,), or a solution; None: where the mechanism stands. It is not moved.
         goal: (nq,), a solution, several of them, or objectives that are to be met at the end, for which configurations
-            are searched that bump into nothing. The path ends at one of them.
+            are searched that bump into nothing, the short way round. The path ends at one of them.
         avoid: "self" and obstacles, or a `Collider`; None: nothing.
         clearance: m; nothing comes nearer than that.
         allow, forbid: pairs of names that may touch, or that are checked although they would not be.
-        planner: of OMPL, by name; "auto" is RRTConnect. Those with a star go on for as long as they may.
+        planner: "auto" is "trees", which are our own; or one of OMPL by name (extra `plan`). Those with a star go on
+            for as long as they may.
         max_seconds: until an answer, or a `PlanningError`.
         lock: joints or freedoms that may not move.
         limits: by joint or freedom, (lower, upper) in place of the mechanism's.
-        rng: for all that is random; without it the same path comes each time, as far as time allows. OMPL's generators
-            are global: those of a program that plans in several threads at once mix.
+        rng: for all that is random; without it the same path comes each time, as far as time allows, in any thread.
+            OMPL's generators are global: those of a program that plans by them in several threads at once mix.
     Raises:
         PlanningError: the start or all goals are impossible, or nothing was found in the time.
     """
@@ -104,7 +108,7 @@ def _search(
     ground: Ground, start: Array, goals: Array, planner: str, clearance: float, until: float, rng: np.random.Generator
 ) -> tuple[Array, str, tuple[float, bool]]:
     """Knots (N, nq), by what they were found, the smallest gap and whether all of it is certain."""
-    by = "RRTConnect" if planner == "auto" else planner
+    by = OURS if planner == "auto" else planner
     if ground.far(start, goals[0]) < 1e-12:
         verdict = look_closely(ground, np.array([start, goals[0]]), clearance, until)
         return goals[:1], "straight", (verdict.gap, verdict.is_certain)
@@ -120,7 +124,11 @@ def _search(
     for _ in range(FINER):
         # what goes on for as long as it may leaves some time for the rest
         trees_until = until - LAST * (until - time.perf_counter()) if "star" in by else until
-        q = find_by_trees(ground, start, goals, by, trees_until, rng)
+        if by == OURS:
+            ours = find_by_two_trees if ground.is_flat else find_along_loops
+            q = ours(ground, start, goals, trees_until, rng)
+        else:
+            q = find_by_trees(ground, start, goals, by, trees_until, rng)
         if q is None:
             break
         q, searched = without_repeats(ground, q), ground.step
@@ -142,9 +150,12 @@ def _search(
 def _better(ground: Ground, q: Array, rng: np.random.Generator, until: float) -> Iterator[Array]:
     """The same way, shorter and with round corners, with looks closer and closer; and as it was found."""
     for _ in range(FINER):
-        short = shortcut(ground, q, rng, until)
-        better = relaxed(ground, short, until) if ground.has_loops else rounded(ground, short, until)
-        yield without_repeats(ground, better)
+        if ground.is_flat:
+            yield with_round_corners(ground, shortened(ground, q, rng, until))
+        else:
+            short = shortcut(ground, q, rng, until)
+            better = relaxed(ground, short, until) if ground.has_loops else rounded(ground, short, until)
+            yield without_repeats(ground, better)
         ground.step *= 0.5
     yield q
 

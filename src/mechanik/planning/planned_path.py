@@ -13,7 +13,7 @@ from mechanik.spatial.array import Array
 class PlannedPath(Path):
     """
     Attributes:
-        planner: by what it was found: "straight", if nothing stands between, or a planner of OMPL.
+        planner: by what it was found: "straight", if nothing stands between, "trees", or a planner of OMPL.
         goal: number of the goal where it ends, nearest first.
         seconds: from the call to the answer.
         gap: the smallest that was measured along it, m; infinite if nothing is avoided.

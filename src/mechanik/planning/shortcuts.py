@@ -97,8 +97,8 @@ def relaxed(ground: Ground, q: Array, until: float) -> Array:
         if not len(some) or time.perf_counter() > until:
             break
         pull = 0.25 * (ground.apart(q[some], q[some - 1]) + ground.apart(q[some], q[some + 1])) * ground.unit
-        shut = [ground.shut(one) for one in ground.integrate(q[some], pull)]
-        moved = np.array([old if new is None else new for new, old in zip(shut, q[some], strict=True)])
+        moved, shut = ground.shut_all(ground.integrate(q[some], pull))
+        moved[~shut] = q[some[~shut]]
         beside = [_middles(ground, moved, q[some - 1]), _middles(ground, moved, q[some + 1])]
         free = ground.are_free(moved) & ground.are_free(beside[0]) & ground.are_free(beside[1])
         q[some[free]] = moved[free]
@@ -116,10 +116,9 @@ def _arc(ground: Ground, corner: Array, before: Array, after: Array) -> Array | 
     v = ((1.0 - t) ** 2 * before + t**2 * after) * ground.unit
     points = ground.integrate(corner, v)
     if not ground.is_flat:
-        shut = [ground.shut(one) for one in points]
-        if any(one is None for one in shut):
+        points, shut = ground.shut_all(points)
+        if not shut.all():
             return None
-        points = np.array(shut, dtype=np.float64)
     dense = ground.sampled(points, ground.step)
     return points if dense is not None and ground.are_free(dense).all() else None
 

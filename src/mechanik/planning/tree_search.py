@@ -8,7 +8,6 @@ IJRR 38(10-11), 2019.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,26 +15,26 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanik.errors import MissingExtra, UnknownName
-from mechanik.planning.ground import Ground
+from mechanik.planning.ground import Ground, Indices
 from mechanik.spatial.array import Array
 
-Indices = npt.NDArray[np.int64]
-
+OURS = "trees"
 PLANNERS = (
     "RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "RRTstar", "InformedRRTstar",
 )  # fmt: skip
 """Those that ask from one thread alone; PRM does not. Those with a star go on for as long as they may."""
 CREEPING = 0.3
 """Of a whole step along loops: what is shorter leads nowhere."""
+SPARE = 1e-12
+"""Rad, m: a freedom has a range, even if its limits leave none."""
 ON_LOOPS = ("RRTConnect", "RRT")
 
 
 def check_planner(ground: Ground, planner: str) -> None:
     """Refuse a name that none of those which can plan on this ground carries."""
-    known = ("auto", *(PLANNERS if ground.is_flat else ON_LOOPS))
+    known = ("auto", OURS, *(PLANNERS if ground.is_flat else ON_LOOPS))
     if planner not in known:
         raise UnknownName("planner for this mechanism", planner, known)
 
@@ -50,15 +49,15 @@ def find_by_trees(
         rng: seeds OMPL's generators, which are global: where several threads plan at once, they share them.
     """
     base, geometric, util = _ompl()
-    moving = _moving(ground)
+    moving = ground.moving
     with _quietly(util):
         util.RNG.setSeed(int(rng.integers(1, 2**31)))
-        lower, upper = _bounds(ground, np.vstack([start, goals]), moving)
+        lower, upper = ground.bounds(np.vstack([start, goals]))
         ambient = base.RealVectorStateSpace(len(moving))
         bounds = base.RealVectorBounds(len(moving))
-        for k, (low, high) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
+        for k, (low, high) in enumerate(zip(lower[moving].tolist(), upper[moving].tolist(), strict=True)):
             bounds.setLow(k, low)
-            bounds.setHigh(k, high)
+            bounds.setHigh(k, high + SPARE)
         ambient.setBounds(bounds)
         space, info = (_flat if ground.is_flat else _curved)(base, ground, ambient, start, moving)
         problem = base.ProblemDefinition(info)
@@ -164,27 +163,6 @@ def _state(space: Any, x: Array, is_flat: bool) -> Any:
     else:
         state.copy(x.tolist())
     return state
-
-
-def _moving(ground: Ground) -> Indices:
-    """Numbers of q that may change."""
-    space = ground.mechanism.space
-    single = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if ground.free[v]]
-    balls = [int(q) + k for q, v in zip(space.balls_q, space.balls_v, strict=True) if ground.free[v] for k in range(4)]
-    return np.array(sorted(single + balls), dtype=np.int64)
-
-
-def _bounds(ground: Ground, ends: Array, moving: Indices) -> tuple[Array, Array]:
-    """Where there are no limits, half a turn or a metre around all ends; the numbers of balls are up to 1."""
-    space = ground.mechanism.space
-    spare = np.ones(space.nq)
-    spare[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
-    lower = np.where(np.isfinite(ground.lower), ground.lower, ends.min(axis=0) - spare)
-    upper = np.where(np.isfinite(ground.upper), ground.upper, ends.max(axis=0) + spare)
-    for k in space.balls_q:
-        lower[k : k + 4], upper[k : k + 4] = -1.0, 1.0
-    # ends may lie on a limit, to the last bit or beyond it
-    return np.minimum(lower, ends.min(axis=0))[moving], np.maximum(upper, ends.max(axis=0) + 1e-12)[moving]
 
 
 def _rank(ground: Ground, q: Array) -> int:
