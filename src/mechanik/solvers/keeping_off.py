@@ -94,7 +94,12 @@ def keeping_off(
     if avoid_as == "cost":  # met as soon as nothing bumps; as long as something does, more is aimed at
         wish |= {"tolerance": max(distance, TOUCHING), "angle_tolerance": max(distance, TOUCHING)}
     objective = Clearance(avoid, distance, allow=allow, forbid=forbid, **wish)
-    return KeepingOff(objective.collider(mechanism), distance, avoid_as == "cost", objective)
+    collider = objective.collider(mechanism)
+    if avoid_as == "limit":
+        from mechanik.collision.tight import warn_of_tight_pairs
+
+        warn_of_tight_pairs(collider, distance)
+    return KeepingOff(collider, distance, avoid_as == "cost", objective)
 
 
 def check_alone(mechanism: object, avoid: object, clearance: float, *rules: Iterable[tuple[str, str]]) -> None:

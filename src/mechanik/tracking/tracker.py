@@ -10,6 +10,7 @@ from mechanik import kernels
 from mechanik.collision import Collider
 from mechanik.collision.clash import Clash
 from mechanik.collision.obstacle import Obstacle
+from mechanik.collision.tight import warn_of_tight_pairs
 from mechanik.errors import LimitsError, ObjectiveError, StructureError, WrongKind
 from mechanik.kernels.tracking import layout
 from mechanik.mechanism import Frame, Mechanism
@@ -118,6 +119,8 @@ class Tracker:
         rules = tuple(allow), tuple(forbid)
         check_alone(mechanism, avoid, self._clearance, *rules)
         self._collider = self._as_collider(avoid, *rules)
+        if self._collider is not None:
+            warn_of_tight_pairs(self._collider, self._clearance)
         start = mechanism.q if q0 is None else mechanism._one(q0)
         self._start = np.array(start)
         objectives = [held(mechanism, one, start, self._bounds) for one in given]
