@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mechanik.kernels.compiler import helper, part
 from mechanik.kernels.distance.support import farthest_difference
 
@@ -162,19 +160,12 @@ def grow(C, F, N, E, faces, n, size):
 
 
 @part
-def shortest_way_out(a, U, b, V, T):
-    """The unit vector along which B must be shifted the least to part two cores, how far, and the size of A - B.
-
-    Args:
-        a, U, b, V, T: as for `walk`.
-    """
-    C = np.empty((CORNERS + 2, 3))
-    best = np.empty(4)
+def first_polytope(a, U, b, V, T, C, F, N, E, best):
+    """The tetrahedron to begin with: the size of A - B, and 4 faces, or none if it is flat: `best` is across it."""
     best[3] = math.inf
     size, thickness = first_tetrahedron(a, U, b, V, T, C, best)
     if thickness <= FLAT * size:
-        return best[0], best[1], best[2], best[3], size
-    F, N, E = np.empty((FACES, 3), np.int64), np.empty((FACES, 5)), np.empty((3 * FACES, 2), np.int64)
+        return size, 0
     ex, ey, ez = C[1, 0] - C[0, 0], C[1, 1] - C[0, 1], C[1, 2] - C[0, 2]
     fx, fy, fz = C[2, 0] - C[0, 0], C[2, 1] - C[0, 1], C[2, 2] - C[0, 2]
     gx, gy, gz = C[3, 0] - C[0, 0], C[3, 1] - C[0, 1], C[3, 2] - C[0, 2]
@@ -184,18 +175,27 @@ def shortest_way_out(a, U, b, V, T):
     E[0, 0], E[0, 1], E[1, 0], E[1, 1], E[2, 0], E[2, 1], E[3, 0], E[3, 1] = i, 0, j, i, 0, j, 0, i
     for f in range(4):
         put_face(C, F, N, f, E[f, 0], E[f, 1], 3 if f < 3 else j, size)
-        faces = f + 1
-    for n in range(4, CORNERS):
+    return size, 4
+
+
+@part
+def grow_until(a, U, b, V, T, C, F, N, E, best, n, faces, size, share):
+    """Let a polytope grow until its bounds differ by no more than `share` of the depth; corners and faces then.
+
+    Args:
+        n, faces: how many corners and faces it has.
+    """
+    while n < CORNERS:
         f = 0
         for g in range(1, faces):
             if N[g, 3] < N[f, 3]:
                 f = g
-        if N[f, 3] >= best[3] - ENOUGH * size:
+        enough = max(ENOUGH * size, share * best[3])
+        if N[f, 3] >= best[3] - enough:
             break
         depth = look_along(a, U, b, V, T, C, n, N[f, 0], N[f, 1], N[f, 2], best)
-        if depth - N[f, 3] <= max(ENOUGH * size, N[f, 4]):
+        if depth - N[f, 3] <= max(enough, N[f, 4]):
             break
         faces = grow(C, F, N, E, faces, n, size)
-        if faces == 0:
-            break
-    return best[0], best[1], best[2], best[3], size
+        n = n + 1 if faces > 0 else CORNERS
+    return n, faces
