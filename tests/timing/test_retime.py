@@ -49,17 +49,6 @@ def test_velocity_and_acceleration_hold_at_every_moment(seed: int, knots: int, f
     assert worst(a, gain) <= 1.0 + 1e-6
 
 
-@settings(max_examples=3)
-@given(SEEDS, st.integers(2, 4), st.floats(10.0, 200.0))
-def test_jerk_holds_at_every_moment_too(seed: int, knots: int, jerk: float) -> None:
-    found = retime(random_path(seed, knots), 2.0, 5.0, jerk)
-    t = moments(found)
-    _, v, a = found.state(t)
-    assert worst(v, 2.0) <= 1.0 + 1e-6
-    assert worst(a, 5.0) <= 1.0 + 1e-6
-    assert worst(found.jerk(t), jerk) <= 1.0 + 1e-6
-
-
 @settings(max_examples=4)
 @given(SEEDS)
 def test_limits_of_each_joint_hold_for_themselves(seed: int) -> None:
@@ -78,7 +67,7 @@ def test_a_straight_way_takes_as_long_as_the_closed_form_says(seed: int, fast: f
     far = np.abs(path.mechanism.difference(*path.q)).max()
     ramp = fast / gain
     closed = far / fast + ramp if far > fast * ramp else 2.0 * np.sqrt(far / gain)
-    assert retime(path, fast, gain).duration == pytest.approx(closed, rel=3e-4)
+    assert retime(path, fast, gain).duration == pytest.approx(closed, rel=1e-9)
 
 
 def test_a_straight_way_with_jerk_takes_as_long_as_the_closed_form_says() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from mechanik.errors import MissingExtra, ShapeError
 from mechanik.mechanism import Mechanism
-from mechanik.objectives.closures import closure_relations
 from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.laws import law_relations
 from mechanik.paths import Path
+from mechanik.paths.loop_gaps import loop_gaps
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 
@@ -62,6 +62,15 @@ class Curve:
             first[:, three], second[:, three], third[:, three] = _turning(q[:, four], *(one[:, four] for one in by_q))
             q[:, four] = quaternion.normalize(q[:, four])
         return q, first, second, third
+
+    def places(self, s: Array) -> Array:
+        """q (M, nq) alone."""
+        k = np.clip(np.searchsorted(self.s, s, side="right") - 1, 0, len(self.s) - 2)
+        x = (np.clip(s, 0.0, self.s[-1]) - self.s[k])[:, None]
+        q = ((self.pieces[0, k] * x + self.pieces[1, k]) * x + self.pieces[2, k]) * x + self.pieces[3, k]
+        for at_q in self.mechanism.space.balls_q:
+            q[:, at_q : at_q + 4] = quaternion.normalize(q[:, at_q : at_q + 4])
+        return q
 
 
 def curve_through(path: Path, deviation: float) -> Curve:
@@ -132,12 +141,11 @@ def _away(far: Array, q: Array, pieces: Array) -> Array:
 
 def _gaps(mechanism: Mechanism, far: Array, pieces: Array) -> Array:
     """(N - 1,) how far loops and laws are off in the middle of each piece, m or rad."""
-    relations = [one for closure in mechanism.closures.values() for one in closure_relations(mechanism, closure)]
-    relations += law_relations(mechanism).values()
-    gaps = np.zeros(len(far) - 1)
-    if relations:
-        for k, q in enumerate(_between(far, pieces)[:, len(INSIDE) // 2]):
-            gaps[k] = max(float(np.abs(evaluate(mechanism, one, q)[0]).max(initial=0.0)) for one in relations)
+    middles = _between(far, pieces)[:, len(INSIDE) // 2]
+    gaps = loop_gaps(mechanism, middles)
+    for law in law_relations(mechanism).values():
+        off = [float(np.abs(evaluate(mechanism, law, q)[0]).max(initial=0.0)) for q in middles]
+        gaps = np.maximum(gaps, off)
     return gaps
 
 

@@ -1,4 +1,4 @@
-"""The fastest way along a curve: within velocities and accelerations by toppra, on a straight line with jerk by ruckig.
+"""The fastest way along a curve: within velocities and accelerations by toppra, on a straight line by ruckig.
 
 H. Pham and Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
 Transactions on Robotics 34(3), 2018. L. Berscheid and T. Kröger, "Jerk-limited real-time trajectory generation with
@@ -20,16 +20,14 @@ from mechanik.timing.profile import Profile
 
 STRAIGHT = 1e-9
 """Of second derivatives times the length of a curve: below this it is a straight line."""
+ROUNDING = 1e-12
+"""As a share: no limit is to be broken by what a computer rounds."""
 UNLIMITED = 1e9
 """For freedoms that do not move; rad or m by s, and s squared."""
 
 
-def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceiling: Array | None = None) -> Profile:
-    """From standing to standing, within limits (nv,) at places s (M,) of the curve; between them, nearly.
-
-    Args:
-        ceiling: (M,) how fast one may be along the curve at each place, besides.
-    """
+def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array) -> Profile:
+    """From standing to standing, within limits (nv,) at places s (M,) of the curve; between them, nearly."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it draws, too, and what it draws with may warn
@@ -48,16 +46,8 @@ def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceilin
             found = curve.at(s)[order]
             return found if np.ndim(path_positions) else found[0]
 
-    class Speed(constraint.JointVelocityConstraint):
-        def compute_constraint_params(self, path: Any, gridpoints: Array) -> tuple[Any, ...]:
-            usual: Any = constraint.JointVelocityConstraint
-            found: tuple[Any, ...] = usual.compute_constraint_params(self, path, gridpoints)
-            if ceiling is not None:  # the last is the square of the speed, from and to
-                found[-1][:, 1] = np.minimum(found[-1][:, 1], ceiling**2)
-            return found
-
     finite_v, finite_a = (np.where(np.isfinite(one), one, UNLIMITED) for one in (velocity, acceleration))
-    speeds = Speed(np.stack([-finite_v, finite_v], axis=1))
+    speeds = constraint.JointVelocityConstraint(np.stack([-finite_v, finite_v], axis=1))
     gains = constraint.JointAccelerationConstraint(
         np.stack([-finite_a, finite_a], axis=1), discretization_scheme=constraint.DiscretizationType.Interpolation
     )
@@ -68,15 +58,15 @@ def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array, ceilin
             "toppra found no way to go along the path within these limits: its knots may lie too unevenly. "
             "More knots, or a larger `deviation`, may help"
         )
-    return _profile(s, np.maximum(np.asarray(speed, dtype=np.float64), 0.0))
+    return at_speeds(s, np.maximum(np.asarray(speed, dtype=np.float64), 0.0))
 
 
 def along_a_line(curve: Curve, velocity: Array, acceleration: Array, jerk: Array) -> Profile:
-    """The fastest way along a straight line within limits (nv,), to the bit."""
+    """The fastest way along a straight line within limits (nv,), but for rounding; the jerk may be infinite."""
     try:
         ruckig: Any = import_module("ruckig")
     except ImportError:
-        raise MissingExtra("the fastest way within a jerk", "plan") from None
+        raise MissingExtra("the fastest way along a straight line", "plan") from None
     _, way, _, _ = curve.at(np.zeros(1))
     moves = way[0] != 0.0
     most = [float((one[moves] / np.abs(way[0][moves])).min()) for one in (velocity, acceleration, jerk)]
@@ -91,7 +81,7 @@ def along_a_line(curve: Curve, velocity: Array, acceleration: Array, jerk: Array
     t = np.append(0.0, np.cumsum(one.t))
     state = np.stack([one.p[:7], one.v[:7], one.a[:7], one.j], axis=1)
     lasts = np.diff(t) > 0.0
-    return Profile(np.append(t[:-1][lasts], t[-1]), state[lasts])
+    return Profile(np.append(t[:-1][lasts], t[-1]), state[lasts], slow=1.0 + ROUNDING)
 
 
 def _toppra() -> tuple[Any, Any, Any]:
@@ -115,8 +105,8 @@ def places_along(curve: Curve, grid: int) -> Array:
     return np.concatenate([*pieces, curve.s[-1:]])
 
 
-def _profile(s: Array, speed: Array) -> Profile:
-    """Between two places the acceleration along the curve stays."""
+def at_speeds(s: Array, speed: Array) -> Profile:
+    """With so much speed at places s, (M,) each; between two places the acceleration along the curve stays."""
     spans, pace = np.diff(s), speed[:-1] + speed[1:]
     lasts = 2.0 * spans / np.maximum(pace, 1e-12)
     gains = (speed[1:] ** 2 - speed[:-1] ** 2) / (2.0 * spans)

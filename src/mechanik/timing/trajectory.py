@@ -14,8 +14,8 @@ from mechanik.mechanism.door import as_number, read_only
 from mechanik.paths import Path
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.timing.curve import Curve
-from mechanik.timing.profile import Profile
-from mechanik.timing.within_limits import rates_at
+from mechanik.timing.jumps import rates_at
+from mechanik.timing.profile import Course
 
 MOST_SAMPLES = 10_000_000
 
@@ -38,7 +38,7 @@ class Trajectory:
     v: Array
     a: Array
     curve: Curve
-    profile: Profile
+    profile: Course
     _kept: dict[str, Solver] = field(default_factory=dict[str, Solver])
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ def _as_times(t: ArrayLike) -> Array:
     return wanted
 
 
-def made_of(mechanism: Mechanism, curve: Curve, profile: Profile, times: Array) -> Trajectory:
+def made_of(mechanism: Mechanism, curve: Curve, profile: Course, times: Array) -> Trajectory:
     empty = np.zeros((0, 0))
     q, v, a = Trajectory(mechanism, times, empty, empty, empty, curve, profile).state(times)
     for one in (times, q, v, a):
