@@ -217,7 +217,6 @@ def test_without_its_package_each_says_what_to_install(
         "ompl": lambda: mk.plan(
             arm, arm.q - np.eye(8)[0], arm.q + np.eye(8)[0], avoid=["self", wall], planner="RRTConnect"
         ),
-        "toppra": lambda: mk.retime(away(arm), 1.0, 1.0),
         "ruckig": lambda: mk.retime(mk.Path(arm, away(arm).q[:2]), 1.0, 1.0, 10.0),
         "scipy": lambda: mk.retime(away(arm), 1.0, 1.0),
         "coal": lambda: ExactCollider(mk.Collider(arm)),

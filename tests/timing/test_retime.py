@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 import numpy as np
 import pytest
@@ -132,6 +133,22 @@ def test_every_knot_is_passed() -> None:
     q = curve.at(curve.s)[0]
     for knot in path.q:
         assert np.abs(q - knot).max(axis=1).min() < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_toppra_it_takes_hardly_longer_and_keeps_the_same_limits(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = random_path(seed, 4)
+    by_toppra = retime(path, 1.5, 4.0)
+    monkeypatch.setitem(sys.modules, "toppra.algorithm", None)
+    other = retime(path, 1.5, 4.0)
+    _, v, a = other.state(moments(other))
+    assert worst(v, 1.5) <= 1.0
+    assert worst(a, 4.0) <= 1.0
+    assert type(other.profile) is not type(by_toppra.profile), "by another way"
+    # toppra's answer is on a grid as well, and not always the least
+    assert 0.98 * by_toppra.duration < other.duration < 1.02 * by_toppra.duration
 
 
 def test_half_the_velocity_and_a_quarter_of_the_acceleration_take_twice_as_long() -> None:

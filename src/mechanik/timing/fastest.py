@@ -28,12 +28,7 @@ UNLIMITED = 1e9
 
 def fastest(curve: Curve, velocity: Array, acceleration: Array, s: Array) -> Profile:
     """From standing to standing, within limits (nv,) at places s (M,) of the curve; between them, nearly."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it draws, too, and what it draws with may warn
-            algorithm, constraint, interpolator = _toppra()
-    except ImportError:
-        raise MissingExtra("the fastest way along a path", "plan") from None
+    algorithm, constraint, interpolator = _toppra()
 
     class Way(interpolator.AbstractGeometricPath):
         """A curve as toppra takes it; what it calls derivatives are the velocities of freedoms, also of balls."""
@@ -84,10 +79,21 @@ def along_a_line(curve: Curve, velocity: Array, acceleration: Array, jerk: Array
     return Profile(np.append(t[:-1][lasts], t[-1]), state[lasts], slow=1.0 + ROUNDING)
 
 
+def has_toppra() -> bool:
+    """It has no wheels for some systems."""
+    try:
+        _toppra()
+    except ImportError:
+        return False
+    return True
+
+
 def _toppra() -> tuple[Any, Any, Any]:
-    algorithm, constraint, interpolator = (
-        import_module(f"toppra.{name}") for name in ("algorithm", "constraint", "interpolator")
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it draws, too, and what it draws with may warn
+        algorithm, constraint, interpolator = (
+            import_module(f"toppra.{name}") for name in ("algorithm", "constraint", "interpolator")
+        )
     return algorithm, constraint, interpolator
 
 

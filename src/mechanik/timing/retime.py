@@ -8,7 +8,7 @@ from mechanik.errors import ShapeError, WrongKind
 from mechanik.mechanism.door import as_number
 from mechanik.paths import Path
 from mechanik.timing.curve import curve_through
-from mechanik.timing.fastest import along_a_line, is_straight
+from mechanik.timing.fastest import along_a_line, has_toppra, is_straight
 from mechanik.timing.rates import Rates, as_rates
 from mechanik.timing.trajectory import Trajectory, made_of
 from mechanik.timing.within_jerk import fast_within_jerk
@@ -18,6 +18,8 @@ DEVIATION = 5e-3
 """Rad or m."""
 LONG = 1000.0
 """s: of longer trajectories there are as many samples as of this one, if nobody asks for more."""
+SHARPEST = 1000.0
+"""1/s: of the acceleration; a jerk that hardly binds, for where toppra is not to be had."""
 
 
 def retime(
@@ -32,8 +34,8 @@ def retime(
     """The fastest way along a path, from standing to standing, within limits.
 
     The way is a smooth curve through all knots; what `s` the path had does not matter. A straight way is gone as fast
-    as can be (ruckig), and so is any other without a limit of the jerk (toppra). With one, it takes a few parts in a
-    hundred longer than the fastest would.
+    as can be (ruckig), and so is any other without a limit of the jerk (toppra; where there is none, to a few parts in
+    a thousand). With one, it takes a few parts in a hundred longer than the fastest would.
 
     Args:
         velocity: rad/s or m/s: one number for all freedoms, nv numbers, or by joint or freedom. Where nothing is given,
@@ -61,9 +63,9 @@ def retime(
     sharp = np.full(len(gain), np.inf) if jerk is None else as_rates(path.mechanism, jerk, "jerk", moves)
     if is_straight(curve):
         profile = along_a_line(curve, fast, gain, sharp)
-    elif jerk is None:
+    elif jerk is None and has_toppra():
         profile = fast_within(curve, fast, gain)
     else:
-        profile = fast_within_jerk(curve, fast, gain, sharp)
+        profile = fast_within_jerk(curve, fast, gain, SHARPEST * gain if jerk is None else sharp)
     count = max(2, round(100 * min(profile.duration, LONG)) + 1) if samples is None else samples
     return made_of(path.mechanism, curve, profile, np.linspace(0.0, profile.duration, count))
