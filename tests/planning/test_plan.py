@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import functools
+import signal
 import threading
 from itertools import pairwise
 
@@ -322,7 +323,11 @@ def test_a_goal_that_is_shut_in_is_given_up_in_time() -> None:
 
 def test_control_c_gets_through() -> None:
     low, high, limits, fence = fenced()
-    soon = threading.Timer(0.3, _thread.interrupt_main)
-    soon.start()
-    with pytest.raises(KeyboardInterrupt):
-        plan(mk.gallery.planar_2r(), low, high, avoid=[fence], limits=limits, max_seconds=60.0)
+    # whoever started the tests may have turned it off
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.3, _thread.interrupt_main).start()
+        with pytest.raises(KeyboardInterrupt):
+            plan(mk.gallery.planar_2r(), low, high, avoid=[fence], limits=limits, max_seconds=60.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
