@@ -147,7 +147,10 @@ def export(arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, 
         for visual in link.findall("visual"):
             link.remove(visual)
         for k, collision in enumerate(link.findall("collision")):
-            shape = collision.find("geometry/capsule")
+            name = collision.get("name", "")
+            if name.endswith((".lower", ".upper")):  # the ends of a capsule, which peers get as one shape
+                link.remove(collision)
+            shape = collision.find("geometry/cylinder" if name.endswith(".side") else "geometry/capsule")
             if shape is not None:  # Pinocchio reads capsules as cylinders that are said to be some
                 shape.tag = "cylinder"
                 collision.set("name", f"{link.get('name')}_{k}")
