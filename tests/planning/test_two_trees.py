@@ -256,3 +256,16 @@ def test_threads_do_not_mix() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(planned, range(7)))
     assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+
+
+def test_a_way_that_nearly_touches_is_not_taken_where_one_with_room_can_be_proven() -> None:
+    """One that passed by some micrometres, where nothing can be proven any more, was taken; and it could bump."""
+    arm, start, goal = mk.gallery.planar_2r(), np.array([-1.0, 0.0]), np.array([1.0, 0.0])
+    between = 1.0 / 34  # rad: in the middle between two looks, of which there are 34 on the straight way
+    collider = Collider(arm, [Obstacle(Sphere(1e-3), (100.0, 0.0, 0.0), name="ball")])
+    away = 100.0 - float(collider.distance(np.zeros(2))) + 3e-6
+    collider.move("ball", mk.Pose((away * np.cos(between), away * np.sin(between), 0.0)))
+    assert float(collider.distance(np.array([between, 0.0]))) == pytest.approx(3e-6, abs=1e-9)
+    path = plan(arm, start, goal, avoid=collider)
+    assert path.is_certain
+    assert float(np.min(collider.distance(path.at(np.linspace(0.0, 1.0, 2001))))) > 1e-5

@@ -51,12 +51,8 @@ def look_closely(ground: Ground, q: Array, clearance: float, until: float) -> Ve
     collider = ground.collider
     if collider is None or not ground.is_flat or len(q) < 2:
         return look_by_halving(ground, q, clearance, until)
-    watch, scene, knots = (
-        kernels.load("distance.watch").watch,
-        _scene(collider._fresh().tables),
-        np.ascontiguousarray(q),
-    )
-    knots, state = np.array(q), np.zeros(STATE_FLOATS)
+    watch, scene = kernels.load("distance.watch").watch, _scene(collider._fresh().tables)
+    knots, state = np.ascontiguousarray(q), np.zeros(STATE_FLOATS)
     state[GAP], state[IS_CERTAIN], state[STRIDE] = np.inf, 1.0, BEGIN
     while True:
         answer = kernel.certify(watch, *scene, knots, ground.unit, clearance, FINE, SMALLEST, SOME, state)

@@ -17,6 +17,7 @@ from mechanik.objectives.door import as_generator
 from mechanik.planning.certificate import look_closely
 from mechanik.planning.goals import Goal, as_goals, as_start
 from mechanik.planning.ground import COARSE, Ground
+from mechanik.planning.halving import Verdict
 from mechanik.planning.loop_trees import find_along_loops
 from mechanik.planning.planned_path import PlannedPath
 from mechanik.planning.quick_shortcuts import shortened, with_round_corners
@@ -34,8 +35,11 @@ MARGIN = 1e-3
 DIRECT = 6
 """Goals to which the straight way is tried first."""
 LAST = 0.2
+"""Of the time: what planners that go on for as long as they may leave for what comes after them."""
 FINER = 3
 """How often it is begun anew, with looks half as far apart, where the close look finds something."""
+Found = tuple[Array, str, tuple[float, bool]]
+"""Knots (N, nq), by what they were found, the smallest gap (m) and whether all of it is certain."""
 
 
 def plan(
@@ -106,13 +110,14 @@ def plan(
 
 def _search(
     ground: Ground, start: Array, goals: Array, planner: str, clearance: float, until: float, rng: np.random.Generator
-) -> tuple[Array, str, tuple[float, bool]]:
-    """Knots (N, nq), by what they were found, the smallest gap and whether all of it is certain."""
+) -> Found:
+    """A way that is proven free, if one can be had; else, when all is tried or time is over, the widest of those where
+    nothing was found in the way."""
     by = OURS if planner == "auto" else planner
     if ground.far(start, goals[0]) < 1e-12:
         verdict = look_closely(ground, np.array([start, goals[0]]), clearance, until)
         return goals[:1], "straight", (verdict.gap, verdict.is_certain)
-    tried = list[str]()
+    tried, unproven = list[str](), list[Found]()
     for goal in goals[:DIRECT] if planner == "auto" else ():
         way = ground.free_way(start, goal)
         if way is None:
@@ -120,7 +125,9 @@ def _search(
         q = way if ground.has_loops else way[[0, -1]]
         verdict = look_closely(ground, q, clearance, until)
         if verdict.is_free:
-            return q, "straight", (verdict.gap, verdict.is_certain)
+            unproven.append((q, "straight", (verdict.gap, verdict.is_certain)))
+        if _is_enough(ground, verdict, clearance):
+            return unproven[-1]
     for _ in range(FINER):
         # what goes on for as long as it may leaves some time for the rest
         trees_until = until - LAST * (until - time.perf_counter()) if "star" in by else until
@@ -136,15 +143,24 @@ def _search(
         for candidate in ways:
             verdict = look_closely(ground, candidate, clearance, until)
             if verdict.is_free:
-                return candidate, by, (verdict.gap, verdict.is_certain)
+                unproven.append((candidate, by, (verdict.gap, verdict.is_certain)))
+            if _is_enough(ground, verdict, clearance):
+                return unproven[-1]
         tried.append(f"a path was found with looks {searched:g} rad apart, and bumps between them")
         ground.step = 0.5 * searched
+    if unproven:
+        return max(unproven, key=lambda one: one[2][0])
     looks = counted(ground.looks, "configuration")
     more = f"; {'; '.join(tried)}" if tried else ""
     raise PlanningError(
         f"no path to {counted(len(goals), 'goal')} was found by {by} in the time there was, with {looks} looked at"
         f"{more}. There may be none: give it more max_seconds, less clearance, or other goals"
     )
+
+
+def _is_enough(ground: Ground, verdict: Verdict, clearance: float) -> bool:
+    """Whether a way is free, and certainly so, if that can be had: not along loops, nor where an end just touches."""
+    return verdict.is_certain or (verdict.is_free and (ground.has_loops or ground.clearance <= clearance))
 
 
 def _better(ground: Ground, q: Array, rng: np.random.Generator, until: float) -> Iterator[Array]:
