@@ -124,9 +124,9 @@ def length(q: np.ndarray) -> float:
     return float(np.linalg.norm(np.diff(q, axis=0), axis=1).sum())
 
 
-def race(name: str, problems: int) -> bool:
+def race(name: str, problems: int, seed: int) -> bool:
     arm = mk.gallery.panda(hand=False)
-    scene = SCENES[name](arm, problems)
+    scene = SCENES[name](arm, problems, seed)
     ends, is_free = list(zip(scene.starts, scene.goals, strict=True)), checker(arm, scene)
 
     def bumps(q: np.ndarray) -> bool:
@@ -227,11 +227,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few problems, for a test that it runs")
     parser.add_argument("--problems", type=int, default=PROBLEMS, help="in each scene")
     parser.add_argument("--scene", choices=(*SCENES, PILLAR), nargs="+", default=(*THREE, PILLAR), help="which of them")
+    parser.add_argument("--seed", type=int, default=0, help="of other problems; 0 are those that were tuned on")
     given = parser.parse_args()
     fine = True
     for name in given.scene:
         if name != PILLAR:
-            fine &= race(name, 5 if given.quick else max(1, given.problems))
+            fine &= race(name, 5 if given.quick else max(1, given.problems), given.seed)
             continue
         runs = 2 if given.quick else RUNS
         fine &= closed_chain(runs, "auto")

@@ -5,7 +5,7 @@ Cage: a thousand free configurations are drawn inside the limits; each is joined
 the straight way is free (looked at every 0.005 rad), and of those that hang together, the most, starts and goals are
 drawn. So each problem has a path, which neither of the planners has had a hand in, and starts and goals are as far
 apart as any. Apart: starts and goals are drawn alone. About one of eight is then a start or goal that hangs together
-with no other, and may have no path.
+with no other, and may have no path. Another seed means other starts and goals, and another cage.
 """
 # pyright: basic
 
@@ -69,28 +69,28 @@ def hands(
     return np.array(found[:count])
 
 
-def shelf(arm: mk.Mechanism, count: int) -> Scene:
-    collider, rng = Collider(arm, ["self", *on_shelf()]), np.random.default_rng(3)
+def shelf(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
+    collider, rng = Collider(arm, ["self", *on_shelf()]), np.random.default_rng(3 + seed)
     below = hands(collider, (0.5, -0.25, 0.2), (0.65, 0.25, 0.4), count, rng)
     return Scene(collider, below, hands(collider, (0.5, -0.25, 0.6), (0.65, 0.25, 0.8), count, rng))
 
 
-def window(arm: mk.Mechanism, count: int) -> Scene:
-    collider, rng = Collider(arm, ["self", *in_wall()]), np.random.default_rng(4)
+def window(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
+    collider, rng = Collider(arm, ["self", *in_wall()]), np.random.default_rng(4 + seed)
     before = hands(collider, (0.25, -0.5, 0.2), (0.32, 0.5, 0.8), count, rng)
     return Scene(collider, before, hands(collider, (0.55, -0.12, 0.4), (0.65, 0.12, 0.6), count, rng))
 
 
-def caged(arm: mk.Mechanism, count: int) -> Scene:
-    collider, rng = Collider(arm, ["self", *cage()]), np.random.default_rng(5)
-    q, _ = free_configurations(collider, max(DRAWN, 4 * count))
+def caged(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
+    collider, rng = Collider(arm, ["self", *cage(seed)]), np.random.default_rng(5 + seed)
+    q, _ = free_configurations(collider, max(DRAWN, 4 * count), 1 + seed)
     some = rng.permutation(joined(collider, q))[: 2 * count]
     return Scene(collider, q[some[:count]], q[some[count:]])
 
 
-def apart(arm: mk.Mechanism, count: int) -> Scene:
-    collider = Collider(arm, ["self", *cage()])
-    q, _ = free_configurations(collider, 2 * count)
+def apart(arm: mk.Mechanism, count: int, seed: int = 0) -> Scene:
+    collider = Collider(arm, ["self", *cage(seed)])
+    q, _ = free_configurations(collider, 2 * count, 1 + seed)
     return Scene(collider, q[:count], q[count:])
 
 
@@ -112,6 +112,6 @@ def straight(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a + np.linspace(0.0, 1.0, 2 + int(np.abs(b - a).max() / DENSE))[:, None] * (b - a)
 
 
-SCENES: dict[str, Callable[[mk.Mechanism, int], Scene]] = {
+SCENES: dict[str, Callable[[mk.Mechanism, int, int], Scene]] = {
     "shelf": shelf, "window": window, "cage": caged, "apart": apart,
 }  # fmt: skip
