@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.problem import *
-from mechanik.kernels.solver_state import *
-from mechanik.kernels.stages import begin_stage, copy, sum_of_squares
+from .compiler import part
+from .problem import *
+from .solver_state import *
+from .stages import begin_stage, copy, sum_of_squares
 
 HARDLY_A_TURN = 1e-6
 """Of the square of a ball's four numbers: what is less is not made a unit without asking."""

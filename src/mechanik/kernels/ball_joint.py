@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.best_turns import best_turn, from_to, matrix_of
-from mechanik.kernels.compiler import part
-from mechanik.kernels.goal_frames import angle_about, carry, pairs_of
-from mechanik.kernels.problem import *
+from .best_turns import best_turn, from_to, matrix_of
+from .compiler import part
+from .goal_frames import angle_about, carry, pairs_of
+from .problem import *
 
 EDGE = 1e-12
 """How far outside, in its cosine, a direction still counts as inside its cone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
+from .compiler import part
 
 TURN = 2.0 * math.pi
 GRID = 180

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.bounds import (
+from .bounds import (
     count_bans,
     let_go,
     most_eager,
@@ -25,13 +25,13 @@ from mechanik.kernels.bounds import (
     steepest_slope,
     stop_at_bounds,
 )
-from mechanik.kernels.chain_curvature import bend_chain
-from mechanik.kernels.compiler import part
-from mechanik.kernels.curvature import remember
-from mechanik.kernels.elimination import NONE, eliminate
-from mechanik.kernels.least_squares import assemble, model, solve_free, spread
-from mechanik.kernels.probes import MOST, are_known, begin_probes, find_forces
-from mechanik.kernels.problem import *
+from .chain_curvature import bend_chain
+from .compiler import part
+from .curvature import remember
+from .elimination import NONE, eliminate
+from .least_squares import assemble, model, solve_free, spread
+from .probes import MOST, are_known, begin_probes, find_forces
+from .problem import *
 
 PASSES, CAREFUL_PASSES = 12, 24
 SLOW = 0.5

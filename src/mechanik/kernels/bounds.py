@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.elimination import NONE
-from mechanik.kernels.problem import *
+from .compiler import part
+from .elimination import NONE
+from .problem import *
 
 INSIDE, STANDS = 1e-13, 1e-9
 """How far beyond a bound, and how far from it, still counts as on it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.ball_joint import turn_ball
-from mechanik.kernels.best_turns import matrix_of
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.goal_frames import angle_about, carry, error_of, place_frames, place_some, shift, shift_of
-from mechanik.kernels.layout import BALL, FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, ROW, SLIDE
-from mechanik.kernels.problem import (
+from .ball_joint import turn_ball
+from .best_turns import matrix_of
+from .compiler import kernel, part
+from .goal_frames import angle_about, carry, error_of, place_frames, place_some, shift, shift_of
+from .layout import BALL, FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, ROW, SLIDE
+from .problem import (
     AT_BALLS,
     AT_BAN,
     AT_BLOCKS,

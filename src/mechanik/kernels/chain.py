@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.chain_layout import *
-from mechanik.kernels.chain_search import search_rows
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.seed_table import fill_table
+from .chain_layout import *
+from .chain_search import search_rows
+from .compiler import kernel
+from .seed_table import fill_table
 
 
 @kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])")

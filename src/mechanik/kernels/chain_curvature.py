@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.problem import *
-from mechanik.kernels.relative_pose import under
-from mechanik.kernels.rows import frame, swung
-from mechanik.kernels.wide import way_to_bound
+from .compiler import helper, part
+from .problem import *
+from .relative_pose import under
+from .rows import frame, swung
+from .wide import way_to_bound
 
 LINK = 12
 """Floats that are kept of each joint: u and v."""

@@ -11,12 +11,12 @@ masked stores, which are slow on some processors.
 
 from __future__ import annotations
 
-from mechanik.kernels.chain_layout import *
-from mechanik.kernels.chain_rows import along, log_factor, partial_rows
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.six_by_six import solve_six
-from mechanik.kernels.trigonometry import near_sincos
-from mechanik.kernels.vector import lanes_of, load, spread, store, where_less
+from .chain_layout import *
+from .chain_rows import along, log_factor, partial_rows
+from .compiler import helper, part
+from .six_by_six import solve_six
+from .trigonometry import near_sincos
+from .vector import lanes_of, load, spread, store, where_less
 
 GROWTH, GIVES_UP, LEAST_DAMPING = 4.0, 1e3, 1e-12
 WINDOW, ENOUGH = 3.0, 0.7

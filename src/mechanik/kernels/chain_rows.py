@@ -6,9 +6,9 @@ axes, and near the target a rotation vector changes as a turn does.
 
 from __future__ import annotations
 
-from mechanik.kernels.chain_layout import *
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.vector import lanes_of, load, root, spread, store, where_less
+from .chain_layout import *
+from .compiler import helper, part
+from .vector import lanes_of, load, root, spread, store, where_less
 
 
 @helper

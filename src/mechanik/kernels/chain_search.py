@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.chain_iteration import WINDOW, iterate
-from mechanik.kernels.chain_layout import *
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.seed_table import TURN, describe, drawn, rank, start_from
-from mechanik.kernels.vector import lanes_of
+from .chain_iteration import WINDOW, iterate
+from .chain_layout import *
+from .compiler import helper, part
+from .seed_table import TURN, describe, drawn, rank, start_from
+from .vector import lanes_of
 
 NOT_A_ROTATION = 1e-6
 FAR = 1e5

@@ -8,9 +8,9 @@ so S learns their curvature too. It is used only where progress has become slow.
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.probes import take_what_was_seen
-from mechanik.kernels.problem import *
+from .compiler import part
+from .probes import take_what_was_seen
+from .problem import *
 
 
 @part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
+from .compiler import part
 
 SWEEPS = 40
 """Of Jacobi's rotations. Six to eight do for what joints and goals look like; more are for matrices made to be hard."""

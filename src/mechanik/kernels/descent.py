@@ -6,17 +6,17 @@ instead of 84), and so that it can pause: for rows that are computed in Python, 
 
 from __future__ import annotations
 
-from mechanik.kernels.attempts import aim, begin, next_attempt
-from mechanik.kernels.bounded_step import ASKS, CALM, advance, bounded_step
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.elimination import NONE
-from mechanik.kernels.probes import next_probe, see_probe
-from mechanik.kernels.problem import *
-from mechanik.kernels.prospects import can_probe, can_wonder, consider
-from mechanik.kernels.read_off import read_off
-from mechanik.kernels.rows import evaluate
-from mechanik.kernels.solver_state import *
-from mechanik.kernels.stages import judge, next_stage
+from .attempts import aim, begin, next_attempt
+from .bounded_step import ASKS, CALM, advance, bounded_step
+from .compiler import kernel, part
+from .elimination import NONE
+from .probes import next_probe, see_probe
+from .problem import *
+from .prospects import can_probe, can_wonder, consider
+from .read_off import read_off
+from .rows import evaluate
+from .solver_state import *
+from .stages import judge, next_stage
 
 
 @part

@@ -11,8 +11,8 @@ with a sparse row of Z for each dependent column.
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.problem import *
+from .compiler import part
+from .problem import *
 
 SMALLEST_PIVOT = 1e-7
 """Rows and columns are of the order of one; below this a row counts as zero. Tuned on Bennett and planar loops."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.elimination import NONE
-from mechanik.kernels.problem import *
+from .compiler import part
+from .elimination import NONE
+from .problem import *
 
 FLAT = 1e-7
 """Of the largest entry on the diagonal: a pivot below this is none that second derivatives could tell from zero."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels import layout
-from mechanik.kernels.compiler import helper, kernel
-from mechanik.kernels.layout import BALL, FIRST_V, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
-from mechanik.kernels.poses import WORLD, composed, moved, read_pose
+from . import layout
+from .compiler import helper, kernel
+from .layout import BALL, FIRST_V, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from .poses import WORLD, composed, moved, read_pose
 
 IS_PLAIN, LENGTH_OF_Q = layout.IS_PLAIN, layout.LENGTH_OF_Q
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.best_turns import best_angle, best_angle_of_two
-from mechanik.kernels.compiler import part
-from mechanik.kernels.layout import PARENT, ROW
-from mechanik.kernels.poses import WORLD, moved
-from mechanik.kernels.problem import *
-from mechanik.kernels.rows import frame, read_pose_at
+from .best_turns import best_angle, best_angle_of_two
+from .compiler import part
+from .layout import PARENT, ROW
+from .poses import WORLD, moved
+from .problem import *
+from .rows import frame, read_pose_at
 
 POSITIONS, ROTATIONS = 1, 2
 """What of the goals a joint looks at, as bits."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.problem import CELL, FIELD_COLUMNS, FIELD_ROWS, FIELD_X, FIELD_Y, HEIGHTS
+from .compiler import helper, part
+from .problem import CELL, FIELD_COLUMNS, FIELD_ROWS, FIELD_X, FIELD_Y, HEIGHTS
 
 
 @helper

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.chain_search import search_rows
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.vector import eight_doubles
+from .chain_search import search_rows
+from .compiler import kernel
+from .vector import eight_doubles
 
 
 @kernel("void(f8[::1], f4[::1], f8[::1], f8[::1], f8[::1], i8, f8, f8[::1], f8[::1])")

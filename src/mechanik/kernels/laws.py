@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.problem import *
+from .compiler import part
+from .problem import *
 
 
 @part

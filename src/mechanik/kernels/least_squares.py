@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.chain_curvature import chain_times, solve_chain
-from mechanik.kernels.compiler import part
-from mechanik.kernels.curvature import bend_matrix
-from mechanik.kernels.elimination import NONE
-from mechanik.kernels.factors import cholesky, find_edge, solve_by_rotations
-from mechanik.kernels.problem import *
-from mechanik.kernels.wide import (
+from .chain_curvature import chain_times, solve_chain
+from .compiler import part
+from .curvature import bend_matrix
+from .elimination import NONE
+from .factors import cholesky, find_edge, solve_by_rotations
+from .problem import *
+from .wide import (
     add_alone,
     add_rows,
     begin_wide,

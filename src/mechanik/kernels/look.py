@@ -6,11 +6,11 @@ lies outside, and one that lies inside has no derivative.
 
 from __future__ import annotations
 
-from mechanik.kernels.bounded_step import advance
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.problem import *
-from mechanik.kernels.rows import evaluate
-from mechanik.kernels.stages import fit_slacks, sum_of_squares
+from .bounded_step import advance
+from .compiler import kernel, part
+from .problem import *
+from .rows import evaluate
+from .stages import fit_slacks, sum_of_squares
 
 MOVE, EVALUATE, GATHER = 1, 2, 4
 """What is to be done, as bits."""

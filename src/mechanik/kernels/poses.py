@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import helper
-from mechanik.kernels.layout import BALL, FIRST_Q, KIND, OFFSET, PRISMATIC, RATIO, REVOLUTE, SLIDE
-from mechanik.kernels.trigonometry import sincos
+from .compiler import helper
+from .layout import BALL, FIRST_Q, KIND, OFFSET, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from .trigonometry import sincos
 
 WORLD = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 

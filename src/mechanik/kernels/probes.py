@@ -10,9 +10,9 @@ with the forces of x. One look at the rows for each free motion, whatever kind o
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.elimination import LATER, NONE
-from mechanik.kernels.problem import *
+from .compiler import part
+from .elimination import LATER, NONE
+from .problem import *
 
 NEAR = 1e-7
 MOST = 16

@@ -11,14 +11,14 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.bounded_step import SLOW, UNKNOWN
-from mechanik.kernels.compiler import part
-from mechanik.kernels.curvature import forget
-from mechanik.kernels.factors import FLAT
-from mechanik.kernels.least_squares import spread
-from mechanik.kernels.probes import MOST, free_motions
-from mechanik.kernels.problem import *
-from mechanik.kernels.solver_state import *
+from .bounded_step import SLOW, UNKNOWN
+from .compiler import part
+from .curvature import forget
+from .factors import FLAT
+from .least_squares import spread
+from .probes import MOST, free_motions
+from .problem import *
+from .solver_state import *
 
 HIDDEN, SLOPE_OF_ROUNDING = 2e-15, 5e-7
 FASTEST, FINEST = 0.01, 10.0

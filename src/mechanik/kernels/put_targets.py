@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.target_layout import PLACE, POSE
+from .compiler import kernel, part
+from .target_layout import PLACE, POSE
 
 NOT_A_ROTATION = 1e-6
 """How far the columns of a rotation may be from unit length and from right angles, in all."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.problem import *
-from mechanik.kernels.relative_pose import IDENTITY
-from mechanik.kernels.rows import place_nodes, read_rotation
+from .compiler import part
+from .problem import *
+from .relative_pose import IDENTITY
+from .rows import place_nodes, read_rotation
 
 
 @part

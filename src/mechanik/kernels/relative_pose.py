@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.problem import *
+from .compiler import helper, part
+from .problem import *
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZEROS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

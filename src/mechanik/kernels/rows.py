@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.ground import over_ground
-from mechanik.kernels.laws import add_up
-from mechanik.kernels.layout import PARENT, ROW
-from mechanik.kernels.poses import WORLD, composed, moved
-from mechanik.kernels.problem import *
-from mechanik.kernels.relative_pose import IDENTITY, by_kind, times, times_transposed, under, under_matrix
+from .compiler import helper, part
+from .ground import over_ground
+from .laws import add_up
+from .layout import PARENT, ROW
+from .poses import WORLD, composed, moved
+from .problem import *
+from .relative_pose import IDENTITY, by_kind, times, times_transposed, under, under_matrix
 
 
 @part

@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.chain_iteration import place_chain
-from mechanik.kernels.chain_layout import *
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.vector import eight_floats, lanes_of, load, spread, store, where_less, widen
+from .chain_iteration import place_chain
+from .chain_layout import *
+from .compiler import helper, part
+from .vector import eight_floats, lanes_of, load, spread, store, where_less, widen
 
 TURN = 2.0 * math.pi
 SKIPPED = 20

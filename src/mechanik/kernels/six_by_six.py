@@ -5,7 +5,7 @@ The numbers may be floats or vectors of lanes.
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import helper
+from .compiler import helper
 
 
 @helper

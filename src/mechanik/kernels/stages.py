@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.bounded_step import SLOW
-from mechanik.kernels.compiler import part
-from mechanik.kernels.curvature import forget
-from mechanik.kernels.problem import *
-from mechanik.kernels.prospects import SLOPE_OF_ROUNDING, can_curve, can_probe, copy, curve
-from mechanik.kernels.solver_state import *
+from .bounded_step import SLOW
+from .compiler import part
+from .curvature import forget
+from .problem import *
+from .prospects import SLOPE_OF_ROUNDING, can_curve, can_probe, copy, curve
+from .solver_state import *
 
 LARGEST_MU = 1e10
 ROUNDING = 1e-8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper
+from .compiler import helper
 
 INVERSE_PI = 1.0 / math.pi
 # pi in three parts, the first two of 33 bits, so that a whole multiple of them up to 2**20 is exact

@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.elimination import NONE
-from mechanik.kernels.problem import *
+from .compiler import part
+from .elimination import NONE
+from .problem import *
 
 
 @part

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper
-from mechanik.kernels.distance.shape_layout import POSE
-from mechanik.kernels.distance.watch_layout import HIGH, LOW
+from ..compiler import helper
+from .shape_layout import POSE
+from .watch_layout import HIGH, LOW
 
 
 @helper

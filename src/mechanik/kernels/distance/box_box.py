@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.box_corners import nearest_corner, nearest_on_edges, point_of
-from mechanik.kernels.distance.box_sides import edges_side, on_edges_of, on_face_of, turned
-from mechanik.kernels.distance.boxes import NEAR, beyond
-from mechanik.kernels.distance.rounding import TIE, flipped, in_world, into
+from ..compiler import helper, part
+from .box_corners import nearest_corner, nearest_on_edges, point_of
+from .box_sides import edges_side, on_edges_of, on_face_of, turned
+from .boxes import NEAR, beyond
+from .rounding import TIE, flipped, in_world, into
 
 
 @helper

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.boxes import beyond, lowest_point
+from ..compiler import helper, part
+from .boxes import beyond, lowest_point
 
 
 @helper

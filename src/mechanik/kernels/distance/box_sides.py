@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.boxes import sign, slab
-from mechanik.kernels.distance.rounding import TIE, clamp, in_world
+from ..compiler import helper, part
+from .boxes import sign, slab
+from .rounding import TIE, clamp, in_world
 
 
 @helper

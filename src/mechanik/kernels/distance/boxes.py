@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.rounding import NOTHING, TIE, clamp, in_world, into
+from ..compiler import helper, part
+from .rounding import NOTHING, TIE, clamp, in_world, into
 
 NEAR = 1e-6
 """Of the size of a pair: at shorter distances the normal of a side has more digits than the connection."""

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.field import PRISM, ground_gap
-from mechanik.kernels.distance.prisms import bottom_of, corner, put_prism
-from mechanik.kernels.distance.settling import core_gap, shifted
-from mechanik.kernels.distance.shape_layout import CYLINDER, FIELD, HALF_SPACE, KIND, SIZE, SPHERE
-from mechanik.kernels.distance.support import core_of, farthest, seen_from
+from ..compiler import helper, part
+from .field import PRISM, ground_gap
+from .prisms import bottom_of, corner, put_prism
+from .settling import core_gap, shifted
+from .shape_layout import CYLINDER, FIELD, HALF_SPACE, KIND, SIZE, SPHERE
+from .support import core_of, farthest, seen_from
 
 
 @part

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.off_cylinder import nearest_on_segment, off_cylinder
-from mechanik.kernels.distance.support import farthest
+from ..compiler import helper, part
+from .off_cylinder import nearest_on_segment, off_cylinder
+from .support import farthest
 
 STEPS = 24
 PROVEN = 4e-15

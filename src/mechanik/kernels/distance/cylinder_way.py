@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.distance.cylinder_corners import way_to_corners
-from mechanik.kernels.distance.gjk import walk
-from mechanik.kernels.distance.rims import NO_PROOF, inverse, turned, way_to_cylinder
-from mechanik.kernels.distance.shape_layout import CYLINDER
+from ..compiler import part
+from .cylinder_corners import way_to_corners
+from .gjk import walk
+from .rims import NO_PROOF, inverse, turned, way_to_cylinder
+from .shape_layout import CYLINDER
 
 
 @part

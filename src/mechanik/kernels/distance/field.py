@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.gjk import walk
-from mechanik.kernels.distance.prisms import box_about, cells_near, distance_of_boxes, put_prism, top_of
-from mechanik.kernels.distance.settling import APART, core_gap, settled, shifted
-from mechanik.kernels.distance.shape_layout import HULL
-from mechanik.kernels.distance.support import farthest_difference
+from ..compiler import helper, part
+from .gjk import walk
+from .prisms import box_about, cells_near, distance_of_boxes, put_prism, top_of
+from .settling import APART, core_gap, settled, shifted
+from .shape_layout import HULL
+from .support import farthest_difference
 
 PRISM = (HULL, 0.0, 0.0, 0.0, 0, 6)
 NOTHING = (math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.distance.box_box import box_box
-from mechanik.kernels.distance.boxes import box_point, box_segment
-from mechanik.kernels.distance.convex import convex_gap
-from mechanik.kernels.distance.half_spaces import (
+from ..compiler import part
+from .box_box import box_box
+from .boxes import box_point, box_segment
+from .convex import convex_gap
+from .half_spaces import (
     box_half_space,
     half_space_half_space,
     point_half_space,
     segment_half_space,
 )
-from mechanik.kernels.distance.rounding import flipped, widened
-from mechanik.kernels.distance.segments import point_point, point_segment, segment_segment
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, HALF_SPACE, KIND, SIZE, SPHERE
+from .rounding import flipped, widened
+from .segments import point_point, point_segment, segment_segment
+from .shape_layout import BOX, CAPSULE, HALF_SPACE, KIND, SIZE, SPHERE
 
 
 @part

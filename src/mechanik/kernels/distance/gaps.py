@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.distance.gap import gap
-from mechanik.kernels.poses import read_pose
+from ..compiler import kernel
+from ..poses import read_pose
+from .gap import gap
 
 
 @kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[:,::1], f8[:,::1])")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.distance.simplex import INSIDE, nearest_part
-from mechanik.kernels.distance.support import farthest_difference
+from ..compiler import part
+from .simplex import INSIDE, nearest_part
+from .support import farthest_difference
 
 STEPS = 200
 ROUNDING = 2e-16

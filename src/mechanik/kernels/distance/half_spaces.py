@@ -5,8 +5,8 @@ Where a whole edge or side is lowest, its middle is the point that is given.
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.rounding import TIE
+from ..compiler import helper, part
+from .rounding import TIE
 
 DEEP = 1e9
 """Metres: how deep two half-spaces are in each other that no shift would part. Nobody should ask."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.distance.bounds import above, are_apart, outside
-from mechanik.kernels.distance.gap import gap
-from mechanik.kernels.distance.placing import IS_PLACED, MIDDLE, place_shapes, pose_at
-from mechanik.kernels.distance.shape_layout import BALL, BODY, POSE, RADIUS
-from mechanik.kernels.distance.watch_layout import (
+from ..compiler import part
+from .bounds import above, are_apart, outside
+from .gap import gap
+from .placing import IS_PLACED, MIDDLE, place_shapes, pose_at
+from .shape_layout import BALL, BODY, POSE, RADIUS
+from .watch_layout import (
     BODY_RADIUS,
     CHILD,
     FIRST_SHAPE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel
+from ..compiler import kernel
 
 
 @kernel("void(f8[:, ::1], f8[:, ::1], f8[::1], i8[:, ::1])")

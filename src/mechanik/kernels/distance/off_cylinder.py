@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.rounding import clamp
+from ..compiler import helper, part
+from .rounding import clamp
 
 STEPS = 40
 LAST = 1e-8

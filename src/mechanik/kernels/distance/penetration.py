@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.support import farthest_difference
+from ..compiler import helper, part
+from .support import farthest_difference
 
 CORNERS, FACES = 160, 320
 ENOUGH = 1e-10

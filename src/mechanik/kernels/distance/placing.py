@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.shape_layout import BALL, POSE
-from mechanik.kernels.distance.watch_layout import BODY_BALL, BODY_NODE, FIRST_SHAPE, SHAPES
-from mechanik.kernels.layout import PARENT
-from mechanik.kernels.poses import WORLD, composed, moved
+from ..compiler import helper, part
+from ..layout import PARENT
+from ..poses import WORLD, composed, moved
+from .shape_layout import BALL, POSE
+from .watch_layout import BODY_BALL, BODY_NODE, FIRST_SHAPE, SHAPES
 
 MIDDLE, IS_PLACED, PLACE_FLOATS = 12, 15, 16
 

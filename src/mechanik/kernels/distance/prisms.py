@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.support import farthest
+from ..compiler import helper, part
+from .support import farthest
 
 
 @helper

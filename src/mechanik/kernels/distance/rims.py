@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.off_cylinder import nearest_on_segment
-from mechanik.kernels.distance.rounding import clamp
+from ..compiler import helper, part
+from .off_cylinder import nearest_on_segment
+from .rounding import clamp
 
 STEPS = 30
 PROVEN = 4e-15

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper
+from ..compiler import helper
 
 TIE = 1e-14
 """Of the size of a pair: what is nearer than that is even. Some tens of roundings."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.rounding import NOTHING, TIE, clamp, square_to
+from ..compiler import helper, part
+from .rounding import NOTHING, TIE, clamp, square_to
 
 PARALLEL = 1e-28
 """Squared sine of an angle below which segments count as parallel: the error is 1e-14 of their length."""

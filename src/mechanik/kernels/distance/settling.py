@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.cylinder_way import shortest_way
-from mechanik.kernels.distance.penetration import (
+from ..compiler import helper, part
+from .cylinder_way import shortest_way
+from .penetration import (
     CORNERS,
     ENOUGH,
     FACES,
@@ -22,8 +22,8 @@ from mechanik.kernels.distance.penetration import (
     grow_until,
     unit,
 )  # fmt: skip
-from mechanik.kernels.distance.shape_layout import CYLINDER
-from mechanik.kernels.distance.support import farthest_difference
+from .shape_layout import CYLINDER
+from .support import farthest_difference
 
 APART = 1e-2
 """Share of the size by which cores are parted to settle their normal, and above which a walk is good enough."""

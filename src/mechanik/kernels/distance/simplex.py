@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
+from ..compiler import helper, part
 
 INSIDE = 5
 FLAT = 1e-13

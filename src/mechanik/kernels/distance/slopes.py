@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.watch_layout import NORMAL, POINT_A, POINT_B
-from mechanik.kernels.layout import BALL, FIRST_V, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from ..compiler import helper, part
+from ..layout import BALL, FIRST_V, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from .watch_layout import NORMAL, POINT_A, POINT_B
 
 
 @helper

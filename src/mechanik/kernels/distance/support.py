@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, CYLINDER, HULL, KIND, SIZE, SPHERE
-from mechanik.kernels.relative_pose import under, under_matrix
+from ..compiler import helper, part
+from ..relative_pose import under, under_matrix
+from .shape_layout import BOX, CAPSULE, CYLINDER, HULL, KIND, SIZE, SPHERE
 
 
 @helper

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.distance.bounds import are_apart
-from mechanik.kernels.distance.nearby import measure_pair, nearest_standing
-from mechanik.kernels.distance.placing import MIDDLE, PLACE_FLOATS, place
-from mechanik.kernels.distance.slopes import fill_slopes
-from mechanik.kernels.distance.watch_layout import (
+from ..compiler import kernel
+from .bounds import are_apart
+from .nearby import measure_pair, nearest_standing
+from .placing import MIDDLE, PLACE_FLOATS, place
+from .slopes import fill_slopes
+from .watch_layout import (
     ALL_ROWS,
     BODY_NODE,
     BODY_RADIUS,

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.planning.certificate_bounds import (
+from ..compiler import kernel, part
+from .certificate_bounds import (
     BOUND_FLOATS,
     REACH,
     TURN,
@@ -21,7 +21,7 @@ from mechanik.kernels.planning.certificate_bounds import (
     gone,
     place_nodes,
 )
-from mechanik.kernels.planning.certificate_layout import (
+from .certificate_layout import (
     FREE,
     GAP,
     IS_CERTAIN,
@@ -33,7 +33,7 @@ from mechanik.kernels.planning.certificate_layout import (
     TOUCHED,
     UNSOUND,
 )
-from mechanik.kernels.planning.motion import LOOKING
+from .motion import LOOKING
 
 NEAR = 0.01
 """m: the smallest gap that is measured is the smallest there is, to this or a quarter of it."""

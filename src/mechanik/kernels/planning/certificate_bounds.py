@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.layout import FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
-from mechanik.kernels.planning.certificate_layout import ABOVE, MIDDLE, NODE, RADIUS, ROW, A, B
-from mechanik.kernels.poses import WORLD, moved, read_pose
+from ..compiler import part
+from ..layout import FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from ..poses import WORLD, moved, read_pose
+from .certificate_layout import ABOVE, MIDDLE, NODE, RADIUS, ROW, A, B
 
 VELOCITY, REACH, TURN, BOUND_FLOATS = 0, 1, 2, 3
 """Of a row: v, d and t for the way from 0 to 1."""

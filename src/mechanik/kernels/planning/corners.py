@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.planning.motion import SCENE, is_free, put
-from mechanik.kernels.planning.shortening import STILL, length_of
-from mechanik.kernels.planning.state import LOOKS
+from ..compiler import kernel, part
+from .motion import SCENE, is_free, put
+from .shortening import STILL, length_of
+from .state import LOOKS
 
 SIZES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """How much of the shorter of two sides a corner takes; the largest that is free."""

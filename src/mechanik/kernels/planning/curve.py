@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.planning.certificate_layout import FREE, LONG, TOUCHED
-from mechanik.kernels.planning.motion import SCENE, is_free, put
+from ..compiler import kernel, part
+from .certificate_layout import FREE, LONG, TOUCHED
+from .motion import SCENE, is_free, put
 
 INSIDE = 7
 """Places between two knots where the spline is compared with the straight way."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper
-from mechanik.kernels.planning.state import DRAWN
-from mechanik.kernels.seed_table import mixed
+from ..compiler import helper
+from ..seed_table import mixed
+from .state import DRAWN
 
 
 @helper

@@ -6,7 +6,7 @@ kernels are compiled without it, and are never older than it.
 
 from __future__ import annotations
 
-from mechanik.kernels.compiler import helper, part
+from ..compiler import helper, part
 
 LOOKING = (
     "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1], "

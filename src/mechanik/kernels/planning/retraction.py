@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.problem import *
+from ..compiler import kernel, part
+from ..problem import *
 
 LOOK = "FunctionType(UniTuple(f8, 2)(i8[::1], f8[::1], i8, f8, i8, i8, i8, f8[::1], f8[:,::1]))"
 MOVE_AND_LOOK, MINE = 7, 1

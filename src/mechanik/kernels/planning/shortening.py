@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.planning.drawing import draw
-from mechanik.kernels.planning.motion import SCENE, is_free, is_free_motion, put
-from mechanik.kernels.planning.state import DONE, KNOTS, LOOKS, STAGE, TIRED, TRIED, VAIN
+from ..compiler import kernel, part
+from .drawing import draw
+from .motion import SCENE, is_free, is_free_motion, put
+from .state import DONE, KNOTS, LOOKS, STAGE, TIRED, TRIED, VAIN
 
 SHORTER = 0.97
 """Of the length of a piece: what is longer is not worth the looks. At 0.999 ways are 1 % shorter, for half as

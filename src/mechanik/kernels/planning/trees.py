@@ -13,10 +13,10 @@ import math
 
 import numpy as np
 
-from mechanik.kernels.compiler import helper, kernel, part
-from mechanik.kernels.planning.drawing import draw
-from mechanik.kernels.planning.motion import SCENE, is_free_motion
-from mechanik.kernels.planning.state import DONE, FULL, GROWN, LOOKS, MEETING, NODES, TIRED
+from ..compiler import helper, kernel, part
+from .drawing import draw
+from .motion import SCENE, is_free_motion
+from .state import DONE, FULL, GROWN, LOOKS, MEETING, NODES, TIRED
 
 REACH, LEAST = 4.0, 0.4
 """Units: the longest motion, and how short it becomes where longer ones fail."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import helper, part
-from mechanik.kernels.problem import *
-from mechanik.kernels.tracking.layout import *
+from ..compiler import helper, part
+from ..problem import *
+from .layout import *
 
 
 @helper

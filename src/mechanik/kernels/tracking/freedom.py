@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.problem import *
-from mechanik.kernels.tracking.layout import *
+from ..compiler import part
+from ..problem import *
+from .layout import *
 
 SMALLEST_PIVOT = 1e-7
 """Below this a row says nothing new. Rows and columns are of the order of one."""

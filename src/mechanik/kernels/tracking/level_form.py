@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.tracking.layout import *
-from mechanik.kernels.tracking.quadratic import factor, solve_factored
+from ..compiler import part
+from .layout import *
+from .quadratic import factor, solve_factored
 
 RANK = 1e-8
 """The share of a level's largest row below which a row says nothing new."""

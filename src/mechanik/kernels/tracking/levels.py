@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.problem import *
-from mechanik.kernels.tracking.brake import largest_velocity
-from mechanik.kernels.tracking.layout import *
-from mechanik.kernels.tracking.level_form import answer, cut_down, damping_near, form, left_over
-from mechanik.kernels.tracking.quadratic import factor, least_within
+from ..compiler import part
+from ..problem import *
+from .brake import largest_velocity
+from .layout import *
+from .level_form import answer, cut_down, damping_near, form, left_over
+from .quadratic import factor, least_within
 
 LEAST_DAMPING = 1e-9
 """Always, so that what nothing is asked of stands still."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.tracking.layout import *
-from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+from ..compiler import part
+from .layout import *
+from .quadratic import factor, least_within, solve_factored
 
 ROUNDS = 12
 """How often it is looked anew which gaps open too slowly."""

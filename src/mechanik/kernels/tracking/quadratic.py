@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.compiler import part
-from mechanik.kernels.tracking.layout import *
+from ..compiler import part
+from .layout import *
 
 NOTHING = 1e-13
 """The share of a bound's normal below which nothing of it is left beside those of the bounds that hold."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from mechanik.kernels.bounded_step import advance
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.problem import *
-from mechanik.kernels.rows import evaluate
-from mechanik.kernels.tracking.brake import bound_rates, held_by
-from mechanik.kernels.tracking.freedom import eliminate_hard, free_basis, gather_hard, read_hard, shutting
-from mechanik.kernels.tracking.layout import *
-from mechanik.kernels.tracking.levels import bound_by, serve_levels
-from mechanik.kernels.tracking.opening import part_near
-from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+from ..bounded_step import advance
+from ..compiler import kernel, part
+from ..problem import *
+from ..rows import evaluate
+from .brake import bound_rates, held_by
+from .freedom import eliminate_hard, free_basis, gather_hard, read_hard, shutting
+from .layout import *
+from .levels import bound_by, serve_levels
+from .opening import part_near
+from .quadratic import factor, least_within, solve_factored
 
 LOOKS = 8
 """How often loops are shut again; two or three times do at 1 kHz."""
