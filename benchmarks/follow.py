@@ -109,7 +109,7 @@ def main() -> int:
     arguments.add_argument("--poses", type=int, default=1000)
     count = arguments.parse_args().poses
     panda, ur5, stewart = mk.gallery.panda(), mk.gallery.ur5(), mk.gallery.stewart_platform()
-    mk.kernels.warm_up()
+    mk.warm_up()
     hand, tool = "panda_hand_tcp", "tool0"
     fine = run("Panda, stretched, at limits", panda, hand, panda_stretched(), count)
     for tilt in (0.0, 0.3):

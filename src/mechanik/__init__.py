@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from mechanik import errors, spatial
 from mechanik.errors import MechanikError, UnknownName
-from mechanik.kernels import warm_up
 from mechanik.mechanism import (
     Box,
     Builder,
@@ -46,6 +45,7 @@ from mechanik.mechanism import (
     trim,
 )
 from mechanik.spatial import Pose
+from mechanik.tiers import use_kernels, warm_up
 from mechanik.version import __version__
 
 if TYPE_CHECKING:
@@ -206,6 +206,7 @@ __all__ = [
     "spatial",
     "structure",
     "trim",
+    "use_kernels",
     "warm_up",
 ]
 

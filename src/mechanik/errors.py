@@ -198,3 +198,7 @@ class OtherBatch(MechanikError, ValueError):
 
 class PlanningError(MechanikError, RuntimeError):
     """No path, or no way to time one: from a start or to a goal that cannot be, or not found in the time there was."""
+
+
+class KernelsUnavailable(MechanikError, RuntimeError):
+    """The tier of kernels that was chosen cannot be had here."""

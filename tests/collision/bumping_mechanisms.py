@@ -10,9 +10,9 @@ from random_mechanisms import random_mechanism, random_turn
 from mechanik import Mechanism
 from mechanik.collision import Collider, Obstacle
 from mechanik.collision.body import link_bodies, obstacle_bodies
-from mechanik.kernels import load
 from mechanik.mechanism.shapes import Box, Capsule, PlacedShape, Shape, Sphere
 from mechanik.spatial import Pose
+from mechanik.tiers import kernel_module
 
 
 def random_shape(rng: np.random.Generator) -> Shape:
@@ -70,5 +70,5 @@ def gap_of(one: Sequence, other: Sequence) -> float:
             S[k, 1] = sum(map(len, P))
             P.append(solid.points)
         X[k] = *pose[:3, :3].ravel(), *pose[:3, 3]
-    load("distance.gaps").pair_gaps(S, np.vstack(P), X, np.array([[0, 1]]), out)
+    kernel_module("distance.gaps").pair_gaps(S, np.vstack(P), X, np.array([[0, 1]]), out)
     return float(out[0, 0])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from random_mechanisms import random_mechanism, random_pose, seeds
 
 import mechanik as mk
-from mechanik import kernels
 from mechanik.kernels import chain_layout as at
 from mechanik.objectives.evaluate import evaluate
 from mechanik.objectives.relation import Kind, Relation
@@ -18,6 +17,7 @@ from mechanik.program.chain import find_chain
 from mechanik.program.skeleton import build_skeleton
 from mechanik.search.chain_search import ChainSearch
 from mechanik.spatial import Pose, inverse, make, rotation
+from mechanik.tiers import kernel_module
 
 ROWS = st.sets(st.integers(0, 5), min_size=1).map(lambda rows: tuple(sorted(rows)))
 
@@ -72,7 +72,7 @@ def looked_at(mechanism, chain, target, q):
     """Residual (6,) and Jacobian (6, n) of the chain kernel at q, by its first iteration."""
     work = ChainSearch(chain, q).new_work()
     work[at.MAX_ITERATIONS], work[at.METRES2], work[at.RADIANS2] = 1, 0, 0
-    kernels.load("chain").solve_one(work, np.ascontiguousarray(target), q, at.ONCE, 0.0, np.empty_like(q))
+    kernel_module("chain").solve_one(work, np.ascontiguousarray(target), q, at.ONCE, 0.0, np.empty_like(q))
     work = work[int(work[at.MODEL_SIZE] + work[at.TABLE_SIZE]) :]
     slots = work[at.LANE_HEAD :][: at.COLUMN_SLOTS * chain.n].reshape(chain.n, at.COLUMN_SLOTS)
     return work[at.RESIDUAL : at.RESIDUAL + 6].copy(), slots[:, at.JACOBIAN : at.JACOBIAN + 6].T.copy()

@@ -12,13 +12,10 @@ from mechanik.cli.opening import GALLERY, STANDARD_INPUT, open_mechanism
 from mechanik.cli.output import aside, say
 from mechanik.errors import UnknownName
 from mechanik.formats.source import is_text
-from mechanik.kernels import KERNEL_MODULES, load
 
 if TYPE_CHECKING:
     from mechanik.studio.server.serve import Start
 
-NOT_HERE = ("lanes", "distance.nearest_starts", "tracking.step")
-"""Kernels that the studio has no use for."""
 OPEN_TO_OTHERS = "Everybody who can reach {} and has the link can use this studio, and what is sent is not encrypted."
 
 
@@ -57,9 +54,6 @@ def studio(
 
     server = serve(_start(file), host=host, port=port, page=page)
     try:
-        for name in KERNEL_MODULES:
-            if name not in NOT_HERE:
-                load(name)  # the first time on a machine this takes a while, which is said; better now than at a drag
         if not is_loopback(host):
             aside(OPEN_TO_OTHERS.format(server.address))
         say(f"The studio is open at {server.link}")

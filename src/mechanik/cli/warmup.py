@@ -1,27 +1,19 @@
-"""`mechanik warmup`: compile now what would be compiled at first use."""
+"""`mechanik warmup`: compile now what would be compiled in the background at first use."""
 
 from __future__ import annotations
 
-from mechanik import kernels
-from mechanik.cli.output import number, row, say, show, table
-from mechanik.solvers.methods import warm_up_methods
+from mechanik.cli.kernel_table import print_kernels
+from mechanik.tiers import warm_up
 
 
-def warmup(*, methods: bool = False) -> None:
-    """Compile the kernels, once on this machine, so that nothing waits for it later.
+def warmup() -> None:
+    """Compile all kernels now, in parallel, so that nothing runs in plain Python later.
+
+    Needed once on a machine, and only where Mechanik was installed from sources: wheels hold compiled kernels.
 
     For example:
 
-        mechanik warmup --methods
-
-    Parameters
-    ----------
-    methods
-        Those of every solver too, not of the default one alone.
+        mechanik warmup
     """
-    seconds = warm_up_methods() if methods else kernels.warm_up()
-    made = table(["kernels"], ["seconds"])
-    for name, taken in seconds.items():
-        row(made, [name, number(taken, 2)])
-    show(made)
-    say(f"kept in {kernels.cache_folder()}")
+    warm_up()
+    print_kernels()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mechanik import kernels
 from mechanik.collision.body import Body
 from mechanik.collision.solid import Solid
 from mechanik.collision.tree import build_tree, refit_tree
@@ -29,11 +28,12 @@ from mechanik.kernels.distance.shape_layout import (
 from mechanik.kernels.layout import PARENT
 from mechanik.mechanism.kinematics import Kinematics
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-kernel = kernels.Lazy("distance.watch", "watch")
+kernel = kernel_module("distance.watch")
 MOST_PAIRS = 64
 """Pairs of links that have a row each; beyond, a link has rows for the nearest of its partners only."""
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
 from mechanik.objectives import Point, PoseGoal
 from mechanik.objectives.relation import Relation
@@ -16,10 +15,12 @@ from mechanik.search.chain_search import ChainSearch, Tried
 from mechanik.solvers.solution import Solution
 from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
 if TYPE_CHECKING:
     from mechanik.ik.short_way import Quick
 
+chain_kernel = kernel_module("chain")
 ELSEWHERE = make(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
 
 
@@ -49,7 +50,7 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
         return None
     usual_pool, has_held, nq = chain.pool, chain.has_held, mechanism.nq
     points: list[tuple[Array, Array]] = []  # poses for points, each used by one call at a time, and their places
-    array, empty, solve_one = np.ndarray, np.empty, kernels.load("chain").solve_one
+    array, empty = np.ndarray, np.empty
 
     def solve(target: Any, q0: Any) -> Solution | Tried | None:
         begun = perf_counter()
@@ -74,7 +75,7 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
         work = pool.pop() if pool else chain.new_work()
         q = empty(nq)
         try:
-            code = solve_one(work, X, q0, mode, 0.0, q)
+            code = chain_kernel.solve_one(work, X, q0, mode, 0.0, q)
         except TypeError:  # not contiguous arrays of float64, or of other dimensions
             return None
         if code < 0:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.batch import Asked, BatchResult, Progress, run_batch
 from mechanik.errors import ShapeError
 from mechanik.ik.batches import engine_of
@@ -90,10 +89,6 @@ class Solver(Careful):
         check_alone(mechanism, avoid, clearance, allow, forbid)
         self._guard: Guard | None = None
         super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
-        for name in ("descent",) if isinstance(self.method, LevenbergMarquardt) else ("descent", "look"):
-            kernels.load(name)  # now, so that the first solve is as fast as any
-        if self._several is not None:
-            kernels.load("put_targets")
         if avoid is not None:
             level = min((one.level for one in self._objectives if one.required), default=1)
             has_levels = isinstance(self.method, LevenbergMarquardt)

@@ -1,11 +1,5 @@
-"""Compiled inner loops. They know nothing but arrays, and nobody imports Numba before they are needed.
+"""Inner loops over flat arrays, written in the part of Python that Numba compiles.
 
-Kernels are reached through `Lazy("forward", "chain_pose")`: the first time on a machine it is compiled, which is
-said on the terminal, and kept in a cache; after that it comes from the cache.
-
-In: flat arrays of floats and integers, laid out as `layout.py` says. Out: arrays.
+In: flat arrays of floats and integers, laid out as the `*_layout.py` modules say. Out: arrays. What runs a kernel
+(machine code or plain Python) is decided in `mechanik.tiers`; nobody else imports a module of kernels.
 """
-
-from mechanik.kernels.compiler import KERNEL_MODULES, Lazy, cache_folder, load, source_stamp, warm_up
-
-__all__ = ["KERNEL_MODULES", "Lazy", "cache_folder", "load", "source_stamp", "warm_up"]

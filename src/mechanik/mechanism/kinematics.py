@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.errors import DuplicateName, NotFinite, ShapeError, UnknownName
 from mechanik.kernels.layout import BALL, FIXED, IS_PLAIN, KIND, PARENT, PRISMATIC, REVOLUTE, ROW, SLIDE
 from mechanik.mechanism.configuration import ConfigurationSpace
@@ -20,8 +19,9 @@ from mechanik.mechanism.joint import Joint
 from mechanik.mechanism.link import Link
 from mechanik.spatial import make, quaternion
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tiers import kernel_module
 
-forward = kernels.Lazy("forward", "chain_pose", "chain_poses", "tree_poses", "chain_jacobian", "chain_jacobians")
+forward = kernel_module("forward")
 
 # turn z onto x, y, z: permutations, so that they cost no accuracy
 ONTO = tuple(

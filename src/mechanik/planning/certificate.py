@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.collision.tables import Tables
 from mechanik.errors import NotFinite
 from mechanik.kernels.distance import watch_layout as at
@@ -35,8 +34,9 @@ from mechanik.kernels.planning.certificate_layout import (
 from mechanik.planning.ground import Ground
 from mechanik.planning.halving import FINE, MOST, SMALLEST, Verdict, look_by_halving
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-kernel = kernels.Lazy("planning.certificate", "certify")
+kernel = kernel_module("planning.certificate")
 SOME = 4_000
 """Looks until the clock is looked at."""
 BEGIN = 0.1
@@ -51,11 +51,11 @@ def look_closely(ground: Ground, q: Array, clearance: float, until: float) -> Ve
     collider = ground.collider
     if collider is None or not ground.is_flat or len(q) < 2:
         return look_by_halving(ground, q, clearance, until)
-    watch, scene = kernels.load("distance.watch").watch, _scene(collider._fresh().tables)
+    scene = _scene(collider._fresh().tables)
     knots, state = np.ascontiguousarray(q), np.zeros(STATE_FLOATS)
     state[GAP], state[IS_CERTAIN], state[STRIDE] = np.inf, 1.0, BEGIN
     while True:
-        answer = kernel.certify(watch, *scene, knots, ground.unit, clearance, FINE, SMALLEST, SOME, state)
+        answer = kernel.certify(*scene, knots, ground.unit, clearance, FINE, SMALLEST, SOME, state)
         if answer != PAUSED:
             break
         if state[LOOKS] > MOST or time.perf_counter() > until:

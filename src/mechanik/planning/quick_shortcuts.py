@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels.planning.state import DONE, KNOTS, LOOKS, STATE_INTS
 from mechanik.planning.ground import Ground
 from mechanik.planning.shortcuts import ARC, TRIES, VAIN
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-shortcuts = kernels.Lazy("planning.shortening", "shorten")
-corners = kernels.Lazy("planning.corners", "round_corners")
+shortcuts = kernel_module("planning.shortening")
+corners = kernel_module("planning.corners")
 
 BUDGET = 1000
 """Looks, after which it is asked what time it is."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mechanik import kernels
 from mechanik.assembly.loops import Loops, Part
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-kernel = kernels.Lazy("planning.retraction", "retract", "walk")
+kernel = kernel_module("planning.retraction")
 
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
@@ -77,9 +77,8 @@ class Retraction:
             return there, np.array([one is not None for one in found], dtype=np.bool_)
         there = np.array(q, dtype=np.float64)
         done = np.asarray(np.isfinite(there).all(axis=1), dtype=np.bool_)
-        look = kernels.load("look").look
         for loop in self._compiled:
-            kernel.retract(look, *loop.arrays, there, done)
+            kernel.retract(*loop.arrays, there, done)
         return there, done
 
     def walk(self, a: Array, b: Array, limits: tuple[Array, Array], unit: Array, step: float, most: int
@@ -93,8 +92,7 @@ class Retraction:
         assert self._compiled is not None
         out = np.empty((most, len(a)))
         ends = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
-        look = kernels.load("look").look
-        return out[: kernel.walk(look, *self._compiled[0].arrays, *ends, unit, step, STRAY, CREEPING, out)]
+        return out[: kernel.walk(*self._compiled[0].arrays, *ends, unit, step, STRAY, CREEPING, out)]
 
     def _by_rows(self, q: Array) -> Array | None:
         for _ in range(STEPS):

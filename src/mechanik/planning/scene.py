@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mechanik import kernels
 from mechanik.collision import Collider
 from mechanik.collision.tables import Tables, kernel
 from mechanik.kernels.distance import watch_layout as at
@@ -22,8 +21,7 @@ def scene_of(collider: Collider, clearance: float, lower: Array, upper: Array) -
     """`SCENE` of the kernels; configurations are expected between lower and upper (nq,)."""
     tables = collider._fresh().tables
     guards = _ordered(tables, lower.tobytes(), upper.tobytes())
-    watch = kernels.load("distance.watch").watch
-    return (watch, *tables.arrays[:7], guards, tables.partners, at.IS_FREE, clearance)
+    return (*tables.arrays[:7], guards, tables.partners, at.IS_FREE, clearance)
 
 
 @lru_cache(maxsize=8)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.errors import MissingExtra
 from mechanik.kernels.planning.certificate_layout import LONG, TOUCHED
 from mechanik.paths import Path
 from mechanik.planning.ground import Ground
 from mechanik.planning.halving import FINE
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 from mechanik.timing.curve import MOST_KNOTS, ROUNDS, SAME, Curve, curve_through
 from mechanik.timing.retime import DEVIATION
 
-kernel = kernels.Lazy("planning.curve", "curve_is_free")
+kernel = kernel_module("planning.curve")
 CLOSER = (0.4, 0.2, 0.1, 0.05, 0.02)
 """Units: how far knots are apart, one after the other, until it is."""
 

@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels.planning.state import DONE, FULL, LOOKS, MEETING, NODES, STATE_INTS
 from mechanik.planning.ground import Ground, Indices
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-trees = kernels.Lazy("planning.trees", "grow")
+trees = kernel_module("planning.trees")
 
 ROOM = 256
 """Nodes of either tree that there is room for at first; it doubles."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels import chain_layout as at
 from mechanik.program.chain import Chain
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-one_at_a_time = kernels.Lazy("chain", "solve_one", "build_table")
-in_lanes = kernels.Lazy("lanes", "solve_rows")
+one_at_a_time = kernel_module("chain")
+in_lanes = kernel_module("lanes")
 
 WORK, BESIDES = 20_000, 3
 """Iterations, times the joints and some more, after which a target is given up: more than half a millisecond."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mechanik import kernels
 from mechanik.kernels import chain_layout as at
 from mechanik.mechanism import Mechanism
 from mechanik.search.chain_search import ChainSearch
@@ -16,8 +15,9 @@ from mechanik.solvers.keeping_off import KeepingOff, Mask
 from mechanik.solvers.starts import halton_starts
 from mechanik.spatial import inverse
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-nearest = kernels.Lazy("distance.nearest_starts", "nearest_starts")
+nearest = kernel_module("distance.nearest_starts")
 Numbers = npt.NDArray[np.int64]
 
 ENTRIES, MOST_LOOKED_AT = 4096, 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -11,34 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.compiler import kernel
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.method import Method
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.slope import Slope
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-
-@kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
-def adam_step(
-    gradient: Array, low: Array, high: Array, alpha: float, beta1: float, beta2: float, epsilon: float, t: float,
-    m: Array, v: Array, step: Array,
-) -> float:  # fmt: skip
-    """Algorithm 1 of the paper, cut to the room that there is; returns the largest number of the step.
-
-    A joint that stands at its limit and is pushed outwards has no slope, so its averages fade while it stands there.
-    """
-    unbias1, unbias2, largest = 1.0 - beta1**t, 1.0 - beta2**t, 0.0
-    for k in range(gradient.shape[0]):
-        g = gradient[k]
-        if (g > 0.0 and low[k] == 0.0) or (g < 0.0 and high[k] == 0.0):
-            g = 0.0
-        m[k] = beta1 * m[k] + (1.0 - beta1) * g
-        v[k] = beta2 * v[k] + (1.0 - beta2) * g * g
-        step[k] = -alpha * (m[k] / unbias1) / (math.sqrt(v[k] / unbias2) + epsilon)
-        step[k] = min(max(step[k], low[k]), high[k])
-        largest = max(largest, abs(step[k]))
-    return largest
+steps = kernel_module("methods.gradient_steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +53,7 @@ class Adam(Method):
         slope, m, v = Slope(problem), np.zeros(problem.n), np.zeros(problem.n)
         for t in count(1):
             slope.look()
-            largest = adam_step(
+            largest = steps.adam_step(
                 slope.gradient, slope.low, slope.high, self.alpha, self.beta1, self.beta2, self.epsilon, float(t), m, v,
                 problem.step,
             )  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.errors import LimitsError, WrongKind
 from mechanik.kernels.ball_joint import ROOM
 from mechanik.kernels.ccd_sweep import JOINT_INTS
@@ -21,9 +20,10 @@ from mechanik.mechanism.door import as_number
 from mechanik.solvers.freedoms import places
 from mechanik.solvers.method import Method
 from mechanik.solvers.problem import Problem
+from mechanik.tiers import kernel_module
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
-compiled = kernels.load("ccd_sweep")
+ccd_kernel = kernel_module("ccd_sweep")
 STUCK = 1e-10
 """Rad, or sizes of the mechanism: after a sweep in which nothing moves farther, nothing will."""
 
@@ -99,14 +99,14 @@ class CyclicCoordinateDescent(Method):
         sides = np.zeros((nodes, blocks), dtype=np.int64)
         frames, room = np.empty((blocks, 24)), np.empty(ROOM)
         from_base = self.order == "base to tip"
-        count = compiled.plan(
+        count = ccd_kernel.plan(
             packed.ints, packed.floats, self._uses(problem), self._cones(problem), from_base, joints, sides
         )
         joints = joints[:count]
         cosines = [-1.0 if one.lower is None else float(one.lower[0]) for one in problem.relations]
         how = np.array([float(from_base), self.largest_turn, self.blend, *cosines])
         while True:
-            moved = compiled.sweep(packed.ints, packed.floats, joints, sides, frames, how, room)
+            moved = ccd_kernel.sweep(packed.ints, packed.floats, joints, sides, frames, how, room)
             problem.look()
             yield
             if not moved > STUCK:

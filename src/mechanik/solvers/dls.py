@@ -9,56 +9,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.dense import solve_positive
 from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
 from mechanik.solvers.option_checks import above_zero, finite, not_below_zero, up_to_one, yes_or_no
 from mechanik.solvers.problem import Problem
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+steps = kernel_module("methods.least_squares_steps")
 
 RANK_TOLERANCE = 1e-9
 """Of the null space. What it takes for null is followed although it moves the goals, by this much at most."""
-
-
-@kernel("b1(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[::1])")
-def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: Array) -> bool:
-    """step = -J' (J J' + damping2 1)^-1 e, or -(J'J + damping2 1)^-1 J'e, which is the same, by the smaller matrix.
-
-    A (k, k) and y (k,) are room to work in; k is the smaller of m and n. False if rounding has eaten the damping.
-    """
-    m, n = J.shape
-    if m <= n:
-        for i in range(m):
-            y[i] = e[i]
-            for j in range(i + 1):
-                dot = 0.0
-                for v in range(n):
-                    dot += J[i, v] * J[j, v]
-                A[i, j] = dot
-            A[i, i] += damping2
-        solved = solve_positive(A, y)
-        for v in range(n):
-            step[v] = 0.0
-        for i in range(m):
-            for v in range(n):
-                step[v] -= J[i, v] * y[i]
-        return solved
-    for v in range(n):
-        y[v] = 0.0
-        for w in range(v + 1):
-            A[v, w] = 0.0
-    for i in range(m):
-        for v in range(n):
-            y[v] += J[i, v] * e[i]
-            for w in range(v + 1):
-                A[v, w] += J[i, v] * J[i, w]
-    for v in range(n):
-        A[v, v] += damping2
-    solved = solve_positive(A, y)
-    for v in range(n):
-        step[v] = -y[v]
-    return solved
 
 
 class NormalEquations:
@@ -74,7 +34,7 @@ class NormalEquations:
             damping2: what is added to the diagonal, lambda squared.
         """
         model = self._model
-        if not damped_step(model.e, model.J, damping2, self._A, self._y, model.step):
+        if not steps.damped_step(model.e, model.J, damping2, self._A, self._y, model.step):
             model.spectral_step(math.sqrt(damping2))
 
 

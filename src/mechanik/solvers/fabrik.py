@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.layout import BALL, FIRST_Q, KIND, PARENT, REVOLUTE, ROW
+from mechanik.kernels.layout import FIRST_Q, ROW
+from mechanik.kernels.methods.fabrik import POINT, POSE, TIP, Numbers
 from mechanik.kernels.problem import (
     BLOCK_FLOATS,
     BLOCK_INTS,
@@ -24,14 +24,14 @@ from mechanik.kernels.problem import (
     NODE_B,
 )
 from mechanik.objectives.relation import Kind
-from mechanik.solvers.fabrik_sweep import POINT, POSE, TIP, Numbers, sweep
 from mechanik.solvers.method import Method
 from mechanik.solvers.problem import Problem
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+fabrik_kernel = kernel_module("methods.fabrik")
 
 POSITION, WHOLE = 0b000111, 0b111111
-PARALLEL = 1e-12
-"""How far the cosine between two axes may be from 1."""
 STALLED = 1e-12
 """An iteration that moves nothing by more than this (rad, or sizes of the mechanism) leaves everything as it is."""
 
@@ -95,16 +95,21 @@ class Fabrik(Method):
         nodes, size = problem.part.packed.at["nodes"].reshape(-1, ROW), problem.program.size
         n = len(nodes)
         point_node, point_kind, point_local, target, point_weight = _points(problem)
-        start, aims = list_aims(nodes, point_node)
+        start = np.empty(n + 1, dtype=np.int64)
+        fabrik_kernel.count_aims(nodes, point_node, start)
+        aims = np.empty((start[n], 2), dtype=np.int64)
+        fabrik_kernel.list_aims(nodes, point_node, start, aims)
         ahead = np.full(n, self.look_ahead if self.look_ahead is not None else len(aims), dtype=np.int64)
         if self.look_ahead is None:
-            ahead[is_planar(nodes, problem.part.packed.at["poses"].reshape(-1, 12))] = 0
+            planar = np.empty(n, dtype=np.bool_)
+            fabrik_kernel.find_planar(nodes, problem.part.packed.at["poses"].reshape(-1, 12), planar)
+            ahead[planar] = 0
         weight, wanted = np.append(np.zeros(n), point_weight), np.concatenate([np.zeros((n, 3)), target])
         lower, upper, column = _numbers(problem)
         scale, step = problem.scale, problem.step
         p, X, X_new = np.empty_like(wanted), np.empty((n, 12)), np.empty((n, 12))
         while True:
-            largest = sweep(
+            largest = fabrik_kernel.sweep(
                 nodes, problem.x, lower, upper, column, scale, step, start, aims, point_node, point_kind, point_local,
                 weight, wanted, p, X, X_new, size, ahead,
             )  # fmt: skip
@@ -112,53 +117,6 @@ class Fabrik(Method):
             yield
             if largest < STALLED:
                 return
-
-
-@kernel("Tuple((i8[::1], i8[:,::1]))(f8[:,::1], i8[::1])")
-def list_aims(nodes: Array, point_node: Numbers) -> tuple[Numbers, Numbers]:
-    """(n + 1,) starts, and (many, 2): rows start[i] to start[i + 1] are the aims of node i, place and generation."""
-    n, places = nodes.shape[0], nodes.shape[0] + point_node.shape[0]
-    start = np.zeros(n + 1, dtype=np.int64)
-    turning = (nodes[:, KIND] == REVOLUTE) | (nodes[:, KIND] == BALL)
-    for t in range(places):
-        if t >= n or turning[t]:
-            above = int(nodes[t, PARENT]) if t < n else point_node[t - n]
-            while above >= 0:
-                start[above + 1] += 1
-                above = int(nodes[above, PARENT])
-    for i in range(n):
-        start[i + 1] += start[i]
-    filled, aims = start.copy(), np.empty((start[n], 2), dtype=np.int64)
-    for t in range(places):
-        if t >= n or turning[t]:
-            above, generation = int(nodes[t, PARENT]) if t < n else point_node[t - n], 0
-            while above >= 0:
-                k = filled[above]
-                while k > start[above] and aims[k - 1, 1] > generation:
-                    aims[k, 0], aims[k, 1] = aims[k - 1, 0], aims[k - 1, 1]
-                    k -= 1
-                aims[k, 0], aims[k, 1] = t, generation
-                filled[above] += 1
-                if turning[above]:
-                    generation += 1
-                above = int(nodes[above, PARENT])
-    return start, aims
-
-
-@kernel("b1[::1](f8[:,::1], f8[:,::1])")
-def is_planar(nodes: Array, X: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """(n,) of each node whether it is a hinge, and all joints that turn below it are hinges parallel to it."""
-    n = nodes.shape[0]
-    planar = nodes[:, KIND] == REVOLUTE
-    for t in range(n):
-        if nodes[t, KIND] != REVOLUTE and nodes[t, KIND] != BALL:
-            continue
-        above = int(nodes[t, PARENT])
-        while above >= 0:
-            along = X[t, 2] * X[above, 2] + X[t, 5] * X[above, 5] + X[t, 8] * X[above, 8]
-            planar[above] &= nodes[t, KIND] == REVOLUTE and abs(along) > 1.0 - PARALLEL
-            above = int(nodes[above, PARENT])
-    return planar
 
 
 def _points(problem: Problem) -> tuple[Numbers, Numbers, Array, Array, Array]:

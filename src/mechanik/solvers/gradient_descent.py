@@ -11,48 +11,19 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.compiler import kernel
+from mechanik.kernels.methods.gradient_steps import LONGEST
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.method import Method
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.slope import Slope
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-LONGEST = 1e10
-"""No step is more times the gradient than that."""
+steps = kernel_module("methods.gradient_steps")
+
 SUFFICIENT = 1e-4
 """Which share of the fall that the slope promises has to come true; gamma in the paper, and its number."""
 LEAST_SHARE = 1e-12
 """Of a step, below which there is no point in trying."""
-
-
-@kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8[::1])")
-def downhill(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
-    """step = -alpha gradient, cut to the room that there is; returns the slope along it."""
-    fall = 0.0
-    for v in range(gradient.shape[0]):
-        step[v] = min(max(-alpha * gradient[v], low[v]), high[v])
-        fall += gradient[v] * step[v]
-    return fall
-
-
-@kernel("f8(f8[::1], f8[::1], f8, f8[::1])")
-def spectral_length(gradient: Array, before: Array, share: float, step: Array) -> float:
-    """<s, s> / <s, y> for the share of a step that was gone, s, and the change of the gradient along it, y."""
-    square, change = 0.0, 0.0
-    for v in range(gradient.shape[0]):
-        square += step[v] * step[v]
-        change += (gradient[v] - before[v]) * step[v]
-    return min(share * square / change, LONGEST) if change > 0.0 else LONGEST
-
-
-@kernel("f8(f8[::1], f8)")
-def longest_length(gradient: Array, largest: float) -> float:
-    """How many times the gradient makes a step of which the largest number is `largest`."""
-    steepest = 0.0
-    for v in range(gradient.shape[0]):
-        steepest = max(steepest, abs(gradient[v]))
-    return largest / steepest if steepest > 0.0 else LONGEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +76,7 @@ class GradientDescent(Method):
     def check(self, problem: Problem) -> None:
         Method.check(self, problem)
         if self.gradient == "differences":
-            from mechanik.solvers.finite_differences import misfit  # a kernel that others need not compile
+            from mechanik.solvers.finite_differences import misfit
 
             if what := misfit(problem):
                 raise self.refusal(f"by differences {what}", "gradient_descent' with gradient='analytic")
@@ -122,7 +93,7 @@ class GradientDescent(Method):
     def _always(self, problem: Problem, slope: Slope, alpha: float) -> Iterator[None]:
         """Steps of a fixed length."""
         slope.look()
-        while downhill(slope.gradient, slope.low, slope.high, alpha, problem.step) < 0.0:
+        while steps.downhill(slope.gradient, slope.low, slope.high, alpha, problem.step) < 0.0:
             problem.advance()
             yield
             slope.look()
@@ -138,11 +109,11 @@ class GradientDescent(Method):
             if share == 0.0:
                 alpha = LONGEST
             elif is_spectral:
-                alpha = spectral_length(slope.gradient, before, share, problem.step)
+                alpha = steps.spectral_length(slope.gradient, before, share, problem.step)
             else:
                 alpha *= 2.0 * share
-            alpha = min(alpha, longest_length(slope.gradient, self.largest_step))
-            fall = downhill(slope.gradient, slope.low, slope.high, alpha, problem.step)
+            alpha = min(alpha, steps.longest_length(slope.gradient, self.largest_step))
+            fall = steps.downhill(slope.gradient, slope.low, slope.high, alpha, problem.step)
             if not fall < 0.0:
                 return
             cost, bar, share = problem.cost, max(recent), 1.0

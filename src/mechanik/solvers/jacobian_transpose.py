@@ -11,44 +11,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.compiler import kernel
+from mechanik.kernels.methods.gradient_steps import OPTIMAL
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.method import Method
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.slope import Slope
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-OPTIMAL = -1.0
-"""Stands for a length of step that is still to be found."""
-
-
-@kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, f8[::1])")
-def transpose_step(
-    J: Array, pull: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
-) -> float:
-    """step = -alpha J'e for the pull J'e; returns alpha, or 0 if there is no way to go.
-
-    A joint that stands at its limit and is pushed outwards is left out of J: it would not move, and the length that
-    suits the others best does not depend on it.
-    """
-    m, n = J.shape
-    square, bent = 0.0, 0.0  # <e, JJ'e>, which is the square of J'e, and <JJ'e, JJ'e>
-    for v in range(n):
-        stuck = (pull[v] > 0.0 and low[v] == 0.0) or (pull[v] < 0.0 and high[v] == 0.0)
-        step[v] = 0.0 if stuck else -pull[v]
-        square += step[v] * step[v]
-    if alpha == OPTIMAL:
-        for i in range(m):
-            row = 0.0
-            for v in range(n):
-                row += J[i, v] * step[v]
-            bent += row * row
-        alpha = relaxation * square / bent if bent > 0.0 else 0.0
-    elif square == 0.0:
-        alpha = 0.0
-    for v in range(n):
-        step[v] *= alpha
-    return alpha
+steps = kernel_module("methods.gradient_steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +57,7 @@ class JacobianTranspose(Method):
         while True:
             slope.look()
             pull, low, high = slope.gradient, slope.low, slope.high
-            if transpose_step(problem.jacobian, pull, low, high, alpha, self.relaxation, problem.step) == 0.0:
+            if steps.transpose_step(problem.jacobian, pull, low, high, alpha, self.relaxation, problem.step) == 0.0:
                 return
             problem.advance()
             yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,97 +10,17 @@ from typing import ClassVar
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.compiler import helper, kernel
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.gradient_descent import shorter
 from mechanik.solvers.method import Method
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.slope import Slope
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+steps = kernel_module("methods.gradient_steps")
 
 SUFFICIENT, LEAST_SHARE = 1e-4, 1e-12
 """Which share of the fall that the slope promises has to come true, and below which share of a step none is tried."""
-LEAST_CURVATURE = 1e-12
-"""Pairs that are flatter than that, relative to the square of y, say nothing."""
-LEAST_SLOPE = 1e-10
-"""The cosine between a step and the way straight down below which the gradient is followed instead."""
-
-
-@helper
-def linear_length(J: Array, step: Array) -> float:
-    """How many times a step would serve a linear mechanism best, if it leads straight down."""
-    square, bent = 0.0, 0.0
-    for v in range(step.shape[0]):
-        square += step[v] * step[v]
-    for i in range(J.shape[0]):
-        row = 0.0
-        for v in range(step.shape[0]):
-            row += J[i, v] * step[v]
-        bent += row * row
-    return square / bent if bent > 0.0 else 0.0
-
-
-@kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, i8, f8, f8[::1])")
-def quasi_newton_step(
-    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, kept: Array, free: Array, count: int,
-    newest: int, largest: float, step: Array,
-) -> float:  # fmt: skip
-    """step = -H gradient over the free columns, by the two loops of Nocedal, cut to the room that there is.
-
-    Args:
-        S, Y: (m, n), steps and changes of the gradient, in a ring.
-        kept, free: (2, m) and (n,), room to work in.
-        count, newest: how many pairs there are, and where the last one is.
-        largest: of the numbers of the step.
-
-    Returns:
-        The slope along the step.
-    """
-    m, n = S.shape
-    share, curvature = kept[0], kept[1]
-    for v in range(n):
-        stuck = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
-        free[v] = 0.0 if stuck else 1.0
-        step[v] = -free[v] * gradient[v]
-    gamma = 0.0
-    for j in range(count):
-        i, bend, square, dot = (newest - j) % m, 0.0, 0.0, 0.0
-        for v in range(n):
-            bend += free[v] * S[i, v] * Y[i, v]
-            square += free[v] * Y[i, v] * Y[i, v]
-            dot += S[i, v] * step[v]
-        curvature[i] = bend if bend > LEAST_CURVATURE * square else 0.0
-        if curvature[i] > 0.0:
-            share[i] = dot / bend
-            gamma = bend / square if gamma == 0.0 else gamma
-            for v in range(n):
-                step[v] -= share[i] * free[v] * Y[i, v]
-    gamma = linear_length(J, step) if gamma == 0.0 else gamma
-    for v in range(n):
-        step[v] *= gamma
-    for j in range(count - 1, -1, -1):
-        i, dot = (newest - j) % m, 0.0
-        if curvature[i] > 0.0:
-            for v in range(n):
-                dot += Y[i, v] * step[v]
-            for v in range(n):
-                step[v] += (share[i] - dot / curvature[i]) * free[v] * S[i, v]
-    fall = 0.0
-    for attempt in range(2):
-        longest, square, steepness = 0.0, 0.0, 0.0
-        for v in range(n):
-            if attempt == 1:  # cut by limits, the step led up; the gradient never does
-                step[v] = -gamma * free[v] * gradient[v]
-            longest = max(longest, abs(step[v]))
-        shrink, fall = largest / longest if longest > largest else 1.0, 0.0
-        for v in range(n):
-            step[v] = min(max(shrink * step[v], low[v]), high[v])
-            fall += step[v] * gradient[v]
-            square += step[v] * step[v]
-            steepness += free[v] * gradient[v] * gradient[v]
-        if fall < -LEAST_SLOPE * math.sqrt(square * steepness):
-            break
-    return fall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +62,7 @@ class LimitedMemory(Method):
         count = newest = 0
         slope.look()
         while True:
-            fall = quasi_newton_step(
+            fall = steps.quasi_newton_step(
                 problem.jacobian, slope.gradient, slope.low, slope.high, S, Y, kept, free, count, newest,
                 self.largest_step, problem.step,
             )  # fmt: skip

@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.dense import singular_values
+from mechanik.kernels.methods.least_squares_steps import FREE, Table
 from mechanik.kernels.problem import (
-    AT_COLUMN_X,
-    AT_LOWER,
-    AT_STEP,
-    AT_TRIAL,
-    AT_UPPER,
     AXIS,
     BLOCK_INTS,
     DISTANCE,
@@ -35,121 +28,9 @@ from mechanik.kernels.problem import (
 )
 from mechanik.solvers.problem import Problem
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-Table = np.ndarray[Any, np.dtype[np.int64]]
-
-FREE, HELD, LET_GO, HELD_FOR_GOOD = range(4)
-ROUNDING = 1e-12
-"""A slope below this share of what it could be is none."""
-
-
-@kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1])")
-def hold_back(rows: Array, jacobian: Array, effectors: Table, largest: Array, e: Array, J: Array) -> None:
-    """Copy rows and Jacobian; each effector's rows become no longer than its `largest`."""
-    m, n = jacobian.shape
-    for r in range(m):
-        e[r] = rows[r]
-        for v in range(n):
-            J[r, v] = jacobian[r, v]
-    for k in range(len(largest)):
-        first, end = effectors[k, 0], effectors[k, 1]
-        square = 0.0
-        for r in range(first, end):
-            square += e[r] * e[r]
-        if square > largest[k] * largest[k]:
-            share = largest[k] / math.sqrt(square)
-            for r in range(first, end):
-                e[r] *= share
-
-
-@kernel("b1(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[:,::1])")
-def settle_limits(
-    I: Table,  # noqa: E741
-    F: Array,
-    jacobian: Array,
-    wish_jacobian: Array,
-    e: Array,
-    y: Array,
-    held: Table,
-    J: Array,
-    wish_J: Array,
-) -> bool:
-    """Zero the columns that the step would push through a limit; if there are none, let go those that want inside.
-
-    A column that is held wants inside if the linear model would fall that way. Each is let go once. Returns whether
-    anything has changed, so that the step has to be solved again. y (m,) is room to work in.
-    """
-    m, n = J.shape
-    changed, any_held = False, False
-    for v in range(n):
-        k, go = I[I[AT_COLUMN_X] + v], F[I[AT_STEP] + v]
-        any_held |= held[v] == HELD
-        if k < 0 or go == 0.0:
-            continue
-        x = F[I[AT_TRIAL] + k]
-        if (go < 0.0 and x <= F[I[AT_LOWER] + v]) or (go > 0.0 and x >= F[I[AT_UPPER] + v]):
-            changed = True
-            held[v] = HELD if held[v] == FREE else HELD_FOR_GOOD
-            for r in range(m):
-                J[r, v] = 0.0
-            for r in range(wish_J.shape[0]):
-                wish_J[r, v] = 0.0
-    if changed or not any_held:
-        return changed
-    length = 0.0
-    for r in range(m):
-        length += e[r] * e[r]
-        y[r] = e[r]
-        for v in range(n):
-            y[r] += J[r, v] * F[I[AT_STEP] + v]
-    for v in range(n):
-        if held[v] != HELD:
-            continue
-        slope, size = 0.0, 0.0
-        for r in range(m):
-            slope += jacobian[r, v] * y[r]
-            size += jacobian[r, v] * jacobian[r, v]
-        x, least = F[I[AT_TRIAL] + I[I[AT_COLUMN_X] + v]], ROUNDING * math.sqrt(length * size)
-        if (slope < -least and x <= F[I[AT_LOWER] + v]) or (slope > least and x >= F[I[AT_UPPER] + v]):
-            changed = True
-            held[v] = LET_GO
-            for r in range(m):
-                J[r, v] = jacobian[r, v]
-            for r in range(wish_J.shape[0]):
-                wish_J[r, v] = wish_jacobian[r, v]
-    return changed
-
-
-@kernel("void(f8[::1], f8[:,::1], f8, f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
-def spectral_step(
-    e: Array, J: Array, damping: float, rank_tolerance: float, U: Array, s: Array, V: Array, step: Array
-) -> None:
-    """step = - sum of s_i / (s_i^2 + damping^2) (u_i . e) v_i over the s_i above rank_tolerance times the largest."""
-    singular_values(J, U, s, V)
-    for v in range(len(step)):
-        step[v] = 0.0
-    for i in range(len(s)):
-        if s[i] > rank_tolerance * s[0]:
-            dot = 0.0
-            for r in range(len(e)):
-                dot += U[i, r] * e[r]
-            dot *= s[i] / (s[i] * s[i] + damping * damping)
-            for v in range(len(step)):
-                step[v] -= dot * V[i, v]
-
-
-@kernel("void(f8[:,::1], f8[::1], f8, f8, f8[::1], f8[::1])")
-def add_from_null_space(V: Array, s: Array, rank_tolerance: float, gain: float, wish: Array, step: Array) -> None:
-    """step += gain (1 - sum of v_i v_i') wish; `wish` is used up."""
-    for i in range(len(s)):
-        if s[i] > rank_tolerance * s[0]:
-            dot = 0.0
-            for v in range(len(step)):
-                dot += V[i, v] * wish[v]
-            for v in range(len(step)):
-                wish[v] -= dot * V[i, v]
-    for v in range(len(step)):
-        step[v] += gain * wish[v]
+steps = kernel_module("methods.least_squares_steps")
 
 
 class LinearModel:
@@ -183,7 +64,7 @@ class LinearModel:
     def renew(self) -> None:
         """As the problem stands now."""
         problem = self._problem
-        hold_back(problem.rows, problem.jacobian, self.effectors, self._largest, self.e, self.J)
+        steps.hold_back(problem.rows, problem.jacobian, self.effectors, self._largest, self.e, self.J)
         if self.has_wishes:
             self._wish_J[:] = problem.wish_jacobian
 
@@ -193,7 +74,7 @@ class LinearModel:
         if hold_at_limits:
             problem = self._problem
             self._held[:] = FREE
-            while settle_limits(
+            while steps.settle_limits(
                 problem._ints, problem._floats, problem.jacobian, problem.wish_jacobian, self.e, self._y, self._held,
                 self.J, self._wish_J,
             ):  # fmt: skip
@@ -201,15 +82,15 @@ class LinearModel:
 
     def spectral_step(self, damping: float, rank_tolerance: float = 0.0) -> None:
         """The damped least squares step, or with no damping that of the pseudo-inverse, by singular values."""
-        spectral_step(self.e, self.J, damping, rank_tolerance, self.U, self.s, self.V, self.step)
+        steps.spectral_step(self.e, self.J, damping, rank_tolerance, self.U, self.s, self.V, self.step)
 
     def add_wishes(self, gain: float, damping: float, rank_tolerance: float) -> None:
         """Go towards what is wished for as far as J lets it; U, s and V must be those of J."""
-        spectral_step(
+        steps.spectral_step(
             self._problem.wish_rows, self._wish_J, damping, rank_tolerance, self._wish_U, self._wish_s, self._wish_V,
             self._wish,
         )  # fmt: skip
-        add_from_null_space(self.V, self.s, rank_tolerance, gain, self._wish, self.step)
+        steps.add_from_null_space(self.V, self.s, rank_tolerance, gain, self._wish, self.step)
 
     def shorten(self, gamma_max: float) -> None:
         """Scale the step so that no column goes farther than gamma_max (rad, or sizes)."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from mechanik import kernels
 from mechanik.errors import UnknownName, WrongKind
 from mechanik.solvers.method import Method
 
@@ -41,12 +41,7 @@ def find_method(solver: str | Method) -> type[Method]:
     if solver not in METHODS:
         raise UnknownName("solver", solver, [*METHODS, "auto"])
     module, name = METHODS[solver].split(":")
-    return getattr(kernels.load(module), name)  # many have kernels of their own, and say so when they compile
-
-
-def warm_up_methods() -> dict[str, float]:
-    """Load every method now, with its kernels; seconds taken by each."""
-    return kernels.warm_up(*(place.split(":")[0] for place in METHODS.values()))
+    return getattr(importlib.import_module(module), name)
 
 
 @cache

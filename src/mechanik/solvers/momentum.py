@@ -9,48 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.compiler import kernel
+from mechanik.kernels.methods.gradient_steps import BY_JACOBIAN
 from mechanik.mechanism.door import as_number
 from mechanik.solvers.method import Method
 from mechanik.solvers.option_checks import yes_or_no
 from mechanik.solvers.problem import Problem
 from mechanik.solvers.slope import Slope
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-BY_JACOBIAN = -1.0
-"""Stands for a rate that follows the Jacobian."""
-
-
-@kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, b1, b1, f8[::1], f8[::1])")
-def rolling_step(
-    J: Array, gradient: Array, low: Array, high: Array, alpha: float, beta: float, nesterov: bool, restart: bool,
-    velocity: Array, step: Array,
-) -> float:  # fmt: skip
-    """velocity = beta velocity - alpha gradient, and a step by it; returns the largest number of the step.
-
-    Nesterov's gradient is taken where the velocity would lead. The problem stands there all along, so the step is to
-    the next such place: beta velocity - alpha gradient, with the new velocity.
-    """
-    m, n = J.shape
-    if alpha == BY_JACOBIAN:
-        square = 0.0
-        for i in range(m):
-            for v in range(n):
-                square += J[i, v] * J[i, v]
-        alpha = 1.0 / square if square > 0.0 else 0.0
-    uphill = 0.0
-    for v in range(n):
-        uphill += gradient[v] * velocity[v]
-    kept = 0.0 if restart and uphill > 0.0 else beta
-    largest = 0.0
-    for v in range(n):
-        velocity[v] = kept * velocity[v] - alpha * gradient[v]
-        step[v] = beta * velocity[v] - alpha * gradient[v] if nesterov else velocity[v]
-        if step[v] < low[v] or step[v] > high[v]:  # what meets its limit has lost its velocity
-            step[v] = min(max(step[v], low[v]), high[v])
-            velocity[v] = 0.0
-        largest = max(largest, abs(step[v]))
-    return largest
+steps = kernel_module("methods.gradient_steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +59,7 @@ class Momentum(Method):
         alpha = BY_JACOBIAN if self.alpha is None else float(self.alpha)
         while True:
             slope.look()
-            largest = rolling_step(
+            largest = steps.rolling_step(
                 problem.jacobian, slope.gradient, slope.low, slope.high, alpha, self.beta, self.nesterov, self.restart,
                 velocity, problem.step,
             )  # fmt: skip

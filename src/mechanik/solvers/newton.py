@@ -9,36 +9,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.dense import singular_values
 from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
 from mechanik.solvers.option_checks import above_zero, finite, not_below_zero
 from mechanik.solvers.problem import Problem
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+steps = kernel_module("methods.least_squares_steps")
 
 ENOUGH = 1e-4
 """The share of what the slope promises that a step has to bring (alpha of Dennis and Schnabel)."""
-RANK_TOLERANCE = 1e-9
-"""Singular values below this share of the largest are rounding, and so are their vectors: they are passed over."""
-
-
-@kernel("f8(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
-def newton_step(e: Array, J: Array, damping: float, U: Array, s: Array, V: Array, step: Array) -> float:
-    """step = - sum of (u_i . e) / (s_i + damping) v_i. Returns the slope of half the cost along it."""
-    singular_values(J, U, s, V)
-    for v in range(len(step)):
-        step[v] = 0.0
-    slope = 0.0
-    for i in range(len(s)):
-        if s[i] > RANK_TOLERANCE * s[0]:
-            dot = 0.0
-            for r in range(len(e)):
-                dot += U[i, r] * e[r]
-            slope -= dot * dot * s[i] / (s[i] + damping)
-            for v in range(len(step)):
-                step[v] -= dot / (s[i] + damping) * V[i, v]
-    return slope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +69,7 @@ class Newton(Method):
 
         def write_step() -> None:
             nonlocal slope
-            slope = newton_step(model.e, model.J, self.damping, model.U, model.s, model.V, model.step)
+            slope = steps.newton_step(model.e, model.J, self.damping, model.U, model.s, model.V, model.step)
 
         while True:
             model.renew()

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels.problem import BLOCK_INTS, HARD, LOCKED, ROWS, SOFT, STAGE_INTS
 from mechanik.kernels.solver_state import CURRENT, STATUS
 from mechanik.mechanism import Mechanism
@@ -22,11 +21,12 @@ from mechanik.program import Part, Program
 from mechanik.solvers.running import call_functions, run, set_options
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
 if TYPE_CHECKING:
     from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 
-looking = kernels.Lazy("look", "look")
+looking = kernel_module("look")
 MOVE, EVALUATE, GATHER = 1, 2, 4
 MINE, ELSEWHERE = 1, 0
 """Buffers: the method's own x, and a place that it only looks at."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels import problem
 from mechanik.kernels.problem import (
     BUDGET,
@@ -44,11 +43,12 @@ from mechanik.program import Part
 from mechanik.solvers.options import Options
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
 if TYPE_CHECKING:
     from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 
-descent = kernels.Lazy("descent", "search")
+descent = kernel_module("descent")
 
 FIRST_DAMPING = 0.04
 PATIENCE_WITH_ATTEMPTS = 40

@@ -9,56 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel
-from mechanik.kernels.dense import singular_values
-from mechanik.solvers.linear_model import LinearModel, Table
+from mechanik.solvers.linear_model import LinearModel
 from mechanik.solvers.method import Method
 from mechanik.solvers.option_checks import above_zero, yes_or_no
 from mechanik.solvers.problem import Problem
-from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-NEAR_ZERO = 1e-10
-"""Singular values below it are passed over, as in the authors' program."""
-
-
-@kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1], f8[::1])")
-def selective_step(
-    e: Array, J: Array, effectors: Table, gamma_max: float, U: Array, s: Array, V: Array, rho: Array, step: Array
-) -> None:
-    """N_i, M_i and gamma_i as in the paper; rho (n,): how far a unit of each column moves all effectors together."""
-    m, n = J.shape
-    singular_values(J, U, s, V)
-    for v in range(n):
-        step[v] = 0.0
-        rho[v] = 0.0
-        for k in range(len(effectors)):
-            square = 0.0
-            for r in range(effectors[k, 0], effectors[k, 1]):
-                square += J[r, v] * J[r, v]
-            rho[v] += math.sqrt(square)
-    for i in range(len(s)):
-        if s[i] <= NEAR_ZERO:
-            continue
-        alpha, N, M = 0.0, 0.0, 0.0
-        for r in range(m):
-            alpha += U[i, r] * e[r]
-        for k in range(len(effectors)):  # how far the effectors are to go along u_i
-            square = 0.0
-            for r in range(effectors[k, 0], effectors[k, 1]):
-                square += U[i, r] * U[i, r]
-            N += math.sqrt(square)
-        largest = 0.0
-        for v in range(n):  # how far the joints carry them meanwhile, to and fro
-            M += abs(V[i, v]) * rho[v]
-            largest = max(largest, abs(V[i, v]))
-        M /= s[i]
-        gamma = gamma_max * min(1.0, N / M)
-        factor = -alpha / s[i]
-        reach = abs(factor) * largest
-        if reach > gamma:
-            factor *= gamma / reach
-        for v in range(n):
-            step[v] += factor * V[i, v]
+steps = kernel_module("methods.least_squares_steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +56,7 @@ class SelectivelyDamped(Method):
         rho = np.empty(problem.n)
 
         def write_step() -> None:
-            selective_step(
+            steps.selective_step(
                 model.e, model.J, model.effectors, self.gamma_max, model.U, model.s, model.V, rho, model.step
             )
 

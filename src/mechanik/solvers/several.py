@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.kernels import problem
 from mechanik.kernels.target_layout import NEVER, PLACE, POSE, VALUE
 from mechanik.mechanism import Mechanism
@@ -21,8 +20,9 @@ from mechanik.objectives.relation import Kind, Relation
 from mechanik.program import Program, same_shape
 from mechanik.spatial import inverse, make, rotation
 from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
 
-aiming = kernels.Lazy("put_targets", "put_targets")
+aiming = kernel_module("put_targets")
 
 STAYS = -1
 SHAPES = {POSE: (4, 4), PLACE: (3,)}

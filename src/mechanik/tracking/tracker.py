@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from mechanik import kernels
 from mechanik.collision import Collider
 from mechanik.collision.clash import Clash
 from mechanik.collision.obstacle import Obstacle
@@ -22,6 +21,7 @@ from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.running import call_functions
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tiers import kernel_module
 from mechanik.tracking.aiming import Aiming
 from mechanik.tracking.coming_off import TOO_NEAR, gap_rates, time_to_stop
 from mechanik.tracking.rates import Rates, as_rates
@@ -32,7 +32,7 @@ from mechanik.tracking.task import Task, as_gain, as_tasks
 
 Pairs = tuple[tuple[str, str], ...]
 
-stepping = kernels.Lazy("tracking.step", "step")
+stepping = kernel_module("tracking.step")
 
 OPEN = 1e-8
 """How far (m and rad) a loop may stand open at the start."""

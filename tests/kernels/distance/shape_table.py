@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels import load
 from mechanik.kernels.distance.shape_layout import (
     BOX,
     CAPSULE,
@@ -18,6 +17,7 @@ from mechanik.kernels.distance.shape_layout import (
     SPHERE,
 )  # fmt: skip
 from mechanik.spatial import rotation
+from mechanik.tiers import kernel_module
 
 WIDE, NARROW = 1.0, 0.25
 """How far random shapes are from the origin along each axis, m: most are apart, or most are in each other."""
@@ -63,7 +63,7 @@ class Table:
         S, P, X = np.array(self.S), np.concatenate(self.P), np.array(self.X if X is None else X, float)
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         found = np.full((len(pairs), 10), np.nan)
-        load("distance.gaps").pair_gaps(S, P, X, pairs, found)
+        kernel_module("distance.gaps").pair_gaps(S, P, X, pairs, found)
         return found
 
     def points(self, i):

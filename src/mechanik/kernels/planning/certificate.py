@@ -33,7 +33,7 @@ from .certificate_layout import (
     TOUCHED,
     UNSOUND,
 )
-from .motion import LOOKING
+from .motion import TABLES, WATCH
 
 NEAR = 0.01
 """m: the smallest gap that is measured is the smallest there is, to this or a quarter of it."""
@@ -48,10 +48,7 @@ def floor_of(clearance, gap):
     return max(clearance, gap - max(NEAR, 0.25 * gap))
 
 
-@kernel(
-    f"i8(FunctionType({LOOKING}), f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1],"
-    "i8[::1], i8, i8, f8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8, f8, f8, i8, f8[::1])"
-)
+@kernel(f"i8({TABLES}, i8, i8, f8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8, f8, f8, i8, f8[::1])", calls=WATCH)
 def certify(
     watch, nodes, S, P, bodies, tree, kept_off, counts, guards, partners, smallest_of_all, each_row, balls, couples, q,
     unit, clearance, fine, smallest, budget, state,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..compiler import kernel, part
-from .motion import SCENE, is_free, put
+from .motion import SCENE, WATCH, is_free, put
 from .shortening import STILL, length_of
 from .state import LOOKS
 
@@ -46,7 +46,7 @@ def is_corner(before, corner, after, a, b, unit):
     return math.sqrt(total) >= FLAT
 
 
-@kernel(f"i8({SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])")
+@kernel(f"i8({SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])", calls=WATCH)
 def round_corners(
     watch, nodes, S, P, bodies, tree, kept_off, counts, guards, partners, mode, clearance,
     unit, step, x, out, state,

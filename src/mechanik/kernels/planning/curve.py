@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiler import kernel, part
 from .certificate_layout import FREE, LONG, TOUCHED
-from .motion import SCENE, is_free, put
+from .motion import SCENE, WATCH, is_free, put
 
 INSIDE = 7
 """Places between two knots where the spline is compared with the straight way."""
@@ -68,7 +68,7 @@ def away(x, h, M, k, out):
     return most
 
 
-@kernel(f"i8({SCENE}, f8[:,::1], f8[::1], f8, f8, i8, i8, i8[::1])")
+@kernel(f"i8({SCENE}, f8[:,::1], f8[::1], f8, f8, i8, i8, i8[::1])", calls=WATCH)
 def curve_is_free(
     watch, nodes, S, P, bodies, tree, kept_off, counts, guards, partners, mode, clearance, q, unit, deviation, fine,
     rounds, most, looks,

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from ..compiler import helper, part
 
-LOOKING = (
-    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1], "
-    "f8[:,::1], i8, f8, f8[:,::1], f8[:,:,::1], i8[::1])"
-)
-"""How `watch` is called."""
-SCENE = (
-    f"FunctionType({LOOKING}), f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], "
-    "i8[:,::1], i8[::1], i8, f8"
-)
-"""`watch`, its first nine arguments, the number of its question whether all is free, and the clearance (m)."""
+WATCH = ("distance.watch:watch",)
+"""The kernel that answers whether configurations are free, bound as the first argument of those that plan."""
+TABLES = "f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1]"
+"""Its first nine arguments."""
+SCENE = f"{TABLES}, i8, f8"
+"""Those, the number of its question whether all is free, and the clearance (m)."""
 
 
 @helper

@@ -14,7 +14,8 @@ import numpy as np
 from ..compiler import kernel, part
 from ..problem import *
 
-LOOK = "FunctionType(UniTuple(f8, 2)(i8[::1], f8[::1], i8, f8, i8, i8, i8, f8[::1], f8[:,::1]))"
+LOOK = ("look:look",)
+"""The kernel that evaluates the rows of loops, bound as the first argument."""
 MOVE_AND_LOOK, MINE = 7, 1
 """How `look` is asked to move x, evaluate rows and lay them out."""
 
@@ -120,7 +121,7 @@ def room(I, rows, free):
     )  # fmt: skip
 
 
-@kernel(f"void({LOOK}, i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])")
+@kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=LOOK)
 def retract(look, I, F, rows, free, numbers, q, done):
     """Move each of q (N, nq) to a place near by where loops are shut; where there is none near, it stays.
 
@@ -142,8 +143,9 @@ def retract(look, I, F, rows, free, numbers, q, done):
 
 
 @kernel(
-    f"i8({LOOK}, i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8, "
-    "f8, f8[:,::1])"
+    "i8(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8, f8, "
+    "f8[:,::1])",
+    calls=LOOK,
 )
 def walk(look, I, F, rows, free, numbers, a, b, lower, upper, unit, step, stray, creeping, out):
     """Go from a towards b (nq,) along the loops; into out (N, nq), a first. Returns how many were written.

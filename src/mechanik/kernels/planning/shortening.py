@@ -8,7 +8,7 @@ import numpy as np
 
 from ..compiler import kernel, part
 from .drawing import draw
-from .motion import SCENE, is_free, is_free_motion, put
+from .motion import SCENE, WATCH, is_free, is_free_motion, put
 from .state import DONE, KNOTS, LOOKS, STAGE, TIRED, TRIED, VAIN
 
 SHORTER = 0.97
@@ -77,7 +77,7 @@ def put_between(x, count, i, j, a, b, unit):
     return count + shift
 
 
-@kernel(f"i8({SCENE}, f8[::1], f8, i8, i8, i8, i8, f8[:,::1], i8[::1])")
+@kernel(f"i8({SCENE}, f8[::1], f8, i8, i8, i8, i8, f8[:,::1], i8[::1])", calls=WATCH)
 def shorten(
     watch, nodes, S, P, bodies, tree, kept_off, counts, guards, partners, mode, clearance,
     unit, step, seed, most, vain, budget, x, state,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiler import helper, kernel, part
 from .drawing import draw
-from .motion import SCENE, is_free_motion
+from .motion import SCENE, WATCH, is_free_motion
 from .state import DONE, FULL, GROWN, LOOKS, MEETING, NODES, TIRED
 
 REACH, LEAST = 4.0, 0.4
@@ -77,7 +77,7 @@ def add(side, parent, x, reach, places, parents, reaches, state):
     return i
 
 
-@kernel(f"i8({SCENE}, f8[::1], f8[::1], f8[::1], f8, i8, i8, f8[:,:,::1], i8[:,::1], f8[:,::1], i8[::1])")
+@kernel(f"i8({SCENE}, f8[::1], f8[::1], f8[::1], f8, i8, i8, f8[:,:,::1], i8[:,::1], f8[:,::1], i8[::1])", calls=WATCH)
 def grow(
     watch, nodes, S, P, bodies, tree, kept_off, counts, guards, partners, mode, clearance,
     lower, upper, unit, step, seed, budget, places, parents, reaches, state,

@@ -11,19 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels.compiler import kernel, part
-from mechanik.kernels.layout import BALL, FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
-from mechanik.kernels.poses import WORLD, moved, read_pose
 from mechanik.spatial.array import Array
 
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
+from ..compiler import helper, kernel, part
+from ..layout import BALL, FIRST_Q, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
+from ..poses import WORLD, moved, read_pose
 
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 POINT, POSE, TIP = 0, 1, 2
 """Kinds of points: one by itself; the origin of a pose; one of the tips of its three axes, which come next."""
 STILL = 1e-6
 """Offsets below this share of the mechanism's size tell a joint nothing: its bone has no length, or is on its axis."""
 LEAST = 1e-11
 """How much turns that do the same are told apart by how far they turn, as a share of what is compared."""
+PARALLEL = 1e-12
+"""How far the cosine between two axes may be from 1."""
 
 
 @part
@@ -296,3 +299,71 @@ def sweep(
     for v in range(step.shape[0]):
         largest = max(largest, abs(step[v]))
     return largest
+
+
+@helper
+def turns(nodes: Array, i: int) -> bool:
+    """Whether a node is a hinge or a ball."""
+    return nodes[i, KIND] == REVOLUTE or nodes[i, KIND] == BALL
+
+
+@helper
+def above_place(nodes: Array, point_node: Numbers, t: int) -> int:
+    """The node above place t, which is a node or, from n on, a point; -1 if there is none."""
+    n = nodes.shape[0]
+    return int(nodes[t, PARENT]) if t < n else point_node[t - n]
+
+
+@kernel("void(f8[:,::1], i8[::1], i8[::1])")
+def count_aims(nodes: Array, point_node: Numbers, start: Numbers) -> None:
+    """Where the aims of each node start in the list of all, (n + 1,): written."""
+    n = nodes.shape[0]
+    for i in range(n + 1):
+        start[i] = 0
+    for t in range(n + point_node.shape[0]):
+        if t >= n or turns(nodes, t):
+            above = above_place(nodes, point_node, t)
+            while above >= 0:
+                start[above + 1] += 1
+                above = int(nodes[above, PARENT])
+    for i in range(n):
+        start[i + 1] += start[i]
+
+
+@kernel("void(f8[:,::1], i8[::1], i8[::1], i8[:,::1])")
+def list_aims(nodes: Array, point_node: Numbers, start: Numbers, aims: Numbers) -> None:
+    """Rows start[i] to start[i + 1] of aims (start[n], 2): the aims of node i, place and generation; written."""
+    n = nodes.shape[0]
+    filled = np.empty(n, np.int64)
+    for i in range(n):
+        filled[i] = start[i]
+    for t in range(n + point_node.shape[0]):
+        if t >= n or turns(nodes, t):
+            above, generation = above_place(nodes, point_node, t), 0
+            while above >= 0:
+                k = filled[above]
+                while k > start[above] and aims[k - 1, 1] > generation:
+                    aims[k, 0], aims[k, 1] = aims[k - 1, 0], aims[k - 1, 1]
+                    k -= 1
+                aims[k, 0], aims[k, 1] = t, generation
+                filled[above] += 1
+                if turns(nodes, above):
+                    generation += 1
+                above = int(nodes[above, PARENT])
+
+
+@kernel("void(f8[:,::1], f8[:,::1], b1[::1])")
+def find_planar(nodes: Array, X: Array, planar: Flags) -> None:
+    """Of each node, (n,), whether it is a hinge, and all joints that turn below it are hinges parallel to it."""
+    n = nodes.shape[0]
+    for i in range(n):
+        planar[i] = nodes[i, KIND] == REVOLUTE
+    for t in range(n):
+        if not turns(nodes, t):
+            continue
+        above = int(nodes[t, PARENT])
+        while above >= 0:
+            along = X[t, 2] * X[above, 2] + X[t, 5] * X[above, 5] + X[t, 8] * X[above, 8]
+            if nodes[t, KIND] != REVOLUTE or abs(along) <= 1.0 - PARALLEL:
+                planar[above] = False
+            above = int(nodes[above, PARENT])

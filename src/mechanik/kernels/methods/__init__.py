@@ -1,0 +1,1 @@
+"""Steps of the methods whose loop is written in Python."""

@@ -1,0 +1,237 @@
+"""Steps of gradient methods: descent, momentum, Adam, Jacobian transpose, and L-BFGS-B."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mechanik.spatial.array import Array
+
+from ..compiler import helper, kernel
+from ..problem import AT_BAN, AT_COLUMN_X, AT_LOWER, AT_SCALE, AT_TRIAL, AT_UPPER, LOCKED
+
+AT_ITS_LIMIT = 1e-12
+"""rad, or sizes of the mechanism: a column that is no farther from its limit has no room."""
+OPTIMAL = -1.0
+"""Stands for a length of step that is still to be found."""
+LONGEST = 1e10
+"""No step is more times the gradient than that."""
+BY_JACOBIAN = -1.0
+"""Stands for a rate that follows the Jacobian."""
+LEAST_CURVATURE = 1e-12
+"""Pairs that are flatter than that, relative to the square of y, say nothing."""
+LEAST_SLOPE = 1e-10
+"""The cosine between a step and the way straight down below which the gradient is followed instead."""
+
+
+@kernel("void(i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])")
+def gradient_and_room(
+    ints: np.ndarray[Any, Any], floats: Array, e: Array, J: Array, gradient: Array, low: Array, high: Array
+) -> None:
+    """gradient = J'e, and how far each column is from its limits."""
+    m, n = J.shape
+    for v in range(n):
+        gradient[v] = 0.0
+    for i in range(m):
+        for v in range(n):
+            gradient[v] += J[i, v] * e[i]
+    for v in range(n):
+        low[v], high[v] = -np.inf, np.inf
+        k = ints[ints[AT_COLUMN_X] + v]
+        if k >= 0:
+            here, scale = floats[ints[AT_TRIAL] + k], floats[ints[AT_SCALE] + v]
+            down, up = (floats[ints[AT_LOWER] + v] - here) / scale, (floats[ints[AT_UPPER] + v] - here) / scale
+            low[v], high[v] = (down if down < -AT_ITS_LIMIT else 0.0), (up if up > AT_ITS_LIMIT else 0.0)
+        if ints[ints[AT_BAN] + v] == LOCKED:
+            low[v], high[v] = 0.0, 0.0
+
+
+@kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, f8[::1])")
+def transpose_step(
+    J: Array, pull: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
+) -> float:
+    """step = -alpha J'e for the pull J'e; returns alpha, or 0 if there is no way to go.
+
+    A joint that stands at its limit and is pushed outwards is left out of J: it would not move, and the length that
+    suits the others best does not depend on it.
+    """
+    m, n = J.shape
+    square, bent = 0.0, 0.0  # <e, JJ'e>, which is the square of J'e, and <JJ'e, JJ'e>
+    for v in range(n):
+        stuck = (pull[v] > 0.0 and low[v] == 0.0) or (pull[v] < 0.0 and high[v] == 0.0)
+        step[v] = 0.0 if stuck else -pull[v]
+        square += step[v] * step[v]
+    if alpha == OPTIMAL:
+        for i in range(m):
+            row = 0.0
+            for v in range(n):
+                row += J[i, v] * step[v]
+            bent += row * row
+        alpha = relaxation * square / bent if bent > 0.0 else 0.0
+    elif square == 0.0:
+        alpha = 0.0
+    for v in range(n):
+        step[v] *= alpha
+    return alpha
+
+
+@kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8[::1])")
+def downhill(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
+    """step = -alpha gradient, cut to the room that there is; returns the slope along it."""
+    fall = 0.0
+    for v in range(gradient.shape[0]):
+        step[v] = min(max(-alpha * gradient[v], low[v]), high[v])
+        fall += gradient[v] * step[v]
+    return fall
+
+
+@kernel("f8(f8[::1], f8[::1], f8, f8[::1])")
+def spectral_length(gradient: Array, before: Array, share: float, step: Array) -> float:
+    """<s, s> / <s, y> for the share of a step that was gone, s, and the change of the gradient along it, y."""
+    square, change = 0.0, 0.0
+    for v in range(gradient.shape[0]):
+        square += step[v] * step[v]
+        change += (gradient[v] - before[v]) * step[v]
+    return min(share * square / change, LONGEST) if change > 0.0 else LONGEST
+
+
+@kernel("f8(f8[::1], f8)")
+def longest_length(gradient: Array, largest: float) -> float:
+    """How many times the gradient makes a step of which the largest number is `largest`."""
+    steepest = 0.0
+    for v in range(gradient.shape[0]):
+        steepest = max(steepest, abs(gradient[v]))
+    return largest / steepest if steepest > 0.0 else LONGEST
+
+
+@kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, b1, b1, f8[::1], f8[::1])")
+def rolling_step(
+    J: Array, gradient: Array, low: Array, high: Array, alpha: float, beta: float, nesterov: bool, restart: bool,
+    velocity: Array, step: Array,
+) -> float:  # fmt: skip
+    """velocity = beta velocity - alpha gradient, and a step by it; returns the largest number of the step.
+
+    Nesterov's gradient is taken where the velocity would lead. The problem stands there all along, so the step is to
+    the next such place: beta velocity - alpha gradient, with the new velocity.
+    """
+    m, n = J.shape
+    if alpha == BY_JACOBIAN:
+        square = 0.0
+        for i in range(m):
+            for v in range(n):
+                square += J[i, v] * J[i, v]
+        alpha = 1.0 / square if square > 0.0 else 0.0
+    uphill = 0.0
+    for v in range(n):
+        uphill += gradient[v] * velocity[v]
+    kept = 0.0 if restart and uphill > 0.0 else beta
+    largest = 0.0
+    for v in range(n):
+        velocity[v] = kept * velocity[v] - alpha * gradient[v]
+        step[v] = beta * velocity[v] - alpha * gradient[v] if nesterov else velocity[v]
+        if step[v] < low[v] or step[v] > high[v]:  # what meets its limit has lost its velocity
+            step[v] = min(max(step[v], low[v]), high[v])
+            velocity[v] = 0.0
+        largest = max(largest, abs(step[v]))
+    return largest
+
+
+@kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
+def adam_step(
+    gradient: Array, low: Array, high: Array, alpha: float, beta1: float, beta2: float, epsilon: float, t: float,
+    m: Array, v: Array, step: Array,
+) -> float:  # fmt: skip
+    """Algorithm 1 of the paper, cut to the room that there is; returns the largest number of the step.
+
+    A joint that stands at its limit and is pushed outwards has no slope, so its averages fade while it stands there.
+    """
+    unbias1, unbias2, largest = 1.0 - beta1**t, 1.0 - beta2**t, 0.0
+    for k in range(gradient.shape[0]):
+        g = gradient[k]
+        if (g > 0.0 and low[k] == 0.0) or (g < 0.0 and high[k] == 0.0):
+            g = 0.0
+        m[k] = beta1 * m[k] + (1.0 - beta1) * g
+        v[k] = beta2 * v[k] + (1.0 - beta2) * g * g
+        step[k] = -alpha * (m[k] / unbias1) / (math.sqrt(v[k] / unbias2) + epsilon)
+        step[k] = min(max(step[k], low[k]), high[k])
+        largest = max(largest, abs(step[k]))
+    return largest
+
+
+@helper
+def linear_length(J: Array, step: Array) -> float:
+    """How many times a step would serve a linear mechanism best, if it leads straight down."""
+    square, bent = 0.0, 0.0
+    for v in range(step.shape[0]):
+        square += step[v] * step[v]
+    for i in range(J.shape[0]):
+        row = 0.0
+        for v in range(step.shape[0]):
+            row += J[i, v] * step[v]
+        bent += row * row
+    return square / bent if bent > 0.0 else 0.0
+
+
+@kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, i8, f8, f8[::1])")
+def quasi_newton_step(
+    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, kept: Array, free: Array, count: int,
+    newest: int, largest: float, step: Array,
+) -> float:  # fmt: skip
+    """step = -H gradient over the free columns, by the two loops of Nocedal, cut to the room that there is.
+
+    Args:
+        S, Y: (m, n), steps and changes of the gradient, in a ring.
+        kept, free: (2, m) and (n,), room to work in.
+        count, newest: how many pairs there are, and where the last one is.
+        largest: of the numbers of the step.
+
+    Returns:
+        The slope along the step.
+    """
+    m, n = S.shape
+    share, curvature = kept[0], kept[1]
+    for v in range(n):
+        stuck = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
+        free[v] = 0.0 if stuck else 1.0
+        step[v] = -free[v] * gradient[v]
+    gamma = 0.0
+    for j in range(count):
+        i, bend, square, dot = (newest - j) % m, 0.0, 0.0, 0.0
+        for v in range(n):
+            bend += free[v] * S[i, v] * Y[i, v]
+            square += free[v] * Y[i, v] * Y[i, v]
+            dot += S[i, v] * step[v]
+        curvature[i] = bend if bend > LEAST_CURVATURE * square else 0.0
+        if curvature[i] > 0.0:
+            share[i] = dot / bend
+            gamma = bend / square if gamma == 0.0 else gamma
+            for v in range(n):
+                step[v] -= share[i] * free[v] * Y[i, v]
+    gamma = linear_length(J, step) if gamma == 0.0 else gamma
+    for v in range(n):
+        step[v] *= gamma
+    for j in range(count - 1, -1, -1):
+        i, dot = (newest - j) % m, 0.0
+        if curvature[i] > 0.0:
+            for v in range(n):
+                dot += Y[i, v] * step[v]
+            for v in range(n):
+                step[v] += (share[i] - dot / curvature[i]) * free[v] * S[i, v]
+    fall = 0.0
+    for attempt in range(2):
+        longest, square, steepness = 0.0, 0.0, 0.0
+        for v in range(n):
+            if attempt == 1:  # cut by limits, the step led up; the gradient never does
+                step[v] = -gamma * free[v] * gradient[v]
+            longest = max(longest, abs(step[v]))
+        shrink, fall = largest / longest if longest > largest else 1.0, 0.0
+        for v in range(n):
+            step[v] = min(max(shrink * step[v], low[v]), high[v])
+            fall += step[v] * gradient[v]
+            square += step[v] * step[v]
+            steepness += free[v] * gradient[v] * gradient[v]
+        if fall < -LEAST_SLOPE * math.sqrt(square * steepness):
+            break
+    return fall

@@ -1,0 +1,199 @@
+"""The vector type of `vector.py` for Numba: its arithmetic, and the functions over a number or a vector.
+
+Left to itself the compiler may or may not turn a loop over problems into vector instructions. Here a vector is a value
+of its own, so that kernels run eight problems at a time for certain.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+
+class Vector(types.Type):
+    """Some floats of 64 or 32 bits, of which an operation treats all alike."""
+
+    def __init__(self, lanes: int, bits: int) -> None:
+        self.lanes, self.bits = lanes, bits
+        super().__init__(f"Vector({lanes}, {bits})")
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.lanes, self.bits
+
+    @property
+    def element(self) -> Any:
+        return types.float64 if self.bits == 64 else types.float32
+
+    @property
+    def llvm(self) -> Any:
+        return ir.VectorType(ir.DoubleType() if self.bits == 64 else ir.FloatType(), self.lanes)
+
+
+@register_model(Vector)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, vector: Vector) -> None:
+        super().__init__(manager, vector, vector.llvm)
+
+
+def _spread(context: Any, builder: Any, value: Any, given: Any, vector: Any) -> Any:
+    """A value as a vector: itself if it is one, else the same number in all lanes."""
+    if given == vector:
+        return value
+    number = context.cast(builder, value, given, vector.element)
+    empty = ir.Constant(vector.llvm, ir.Undefined)
+    first = builder.insert_element(empty, number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(
+        first, empty, ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
+    )
+
+
+def _arithmetic(operation: Any, instruction: str) -> None:
+    @type_callable(operation)
+    def typed(context: Any) -> Any:
+        def result(a: Any, b: Any) -> Any:
+            if isinstance(a, Vector) and (a == b or isinstance(b, types.Number)):
+                return a
+            if isinstance(b, Vector) and isinstance(a, types.Number):
+                return b
+            return None
+
+        return result
+
+    def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = signature.return_type
+        x, y = (
+            _spread(context, builder, value, given, vector)
+            for value, given in zip(arguments, signature.args, strict=True)
+        )
+        return getattr(builder, instruction)(x, y)
+
+    for pair in ((Vector, Vector), (Vector, types.Number), (types.Number, Vector)):
+        lower_builtin(operation, *pair)(lowered)
+
+
+for _operation, _instruction in (
+    (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
+    (operator.iadd, "fadd"), (operator.isub, "fsub"), (operator.imul, "fmul"), (operator.itruediv, "fdiv"),
+):  # fmt: skip
+    _arithmetic(_operation, _instruction)
+
+
+def _place(context: Any, builder: Any, kinds: Any, array: Any, i: Any, vector: Any) -> Any:
+    made = context.make_array(kinds[0])(context, builder, array)
+    at = builder.gep(made.data, [context.cast(builder, i, kinds[1], types.intp)])
+    return builder.bitcast(at, vector.llvm.as_pointer()) if isinstance(vector, Vector) else at
+
+
+def _number(kind: Any) -> Any:
+    return types.float64 if isinstance(kind, types.Number) else kind
+
+
+@intrinsic
+def load(typing: Any, like: Any, array: Any, i: Any) -> Any:
+    result = like if isinstance(like, Vector) else array.dtype
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at = _place(context, builder, signature.args[1:], arguments[1], arguments[2], result)
+        return builder.load(at, align=array.dtype.bitwidth // 8)
+
+    return result(like, array, i), code
+
+
+@intrinsic
+def store(typing: Any, array: Any, i: Any, value: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = arguments[2]
+        if not isinstance(value, Vector):
+            number = context.cast(builder, number, value, array.dtype)
+        at = _place(context, builder, signature.args[:2], arguments[0], arguments[1], value)
+        builder.store(number, at, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, i, value), code
+
+
+@intrinsic
+def where_less(typing: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
+    kind = next((one for one in (a, b, x, y) if isinstance(one, Vector)), types.float64)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(kind, Vector):
+            made = [
+                _spread(context, builder, value, given, kind)
+                for value, given in zip(arguments, signature.args, strict=True)
+            ]
+        else:
+            made = [
+                context.cast(builder, value, given, kind)
+                for value, given in zip(arguments, signature.args, strict=True)
+            ]
+        return builder.select(builder.fcmp_ordered("<", made[0], made[1]), made[2], made[3])
+
+    return kind(a, b, x, y), code
+
+
+@intrinsic
+def root(typing: Any, x: Any) -> Any:
+    kind = _number(x)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(kind, Vector):
+            llvm, name = kind.llvm, f"llvm.sqrt.v{kind.lanes}f{kind.bits}"
+        else:
+            llvm, name = ir.DoubleType(), "llvm.sqrt.f64"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(llvm, [llvm]), name)
+        return builder.call(function, arguments)
+
+    return kind(x), code
+
+
+@intrinsic
+def spread(typing: Any, like: Any, x: Any) -> Any:
+    kind = _number(like)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(kind, Vector):
+            return _spread(context, builder, arguments[1], signature.args[1], kind)
+        return context.cast(builder, arguments[1], signature.args[1], kind)
+
+    return kind(like, x), code
+
+
+@intrinsic
+def lanes_of(typing: Any, like: Any) -> Any:
+    many = like.lanes if isinstance(like, Vector) else 1
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_constant(types.intp, many)
+
+    return types.intp(like), code
+
+
+@intrinsic
+def widen(typing: Any, x: Any) -> Any:
+    kind = Vector(x.lanes, 64)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(arguments[0], kind.llvm)
+
+    return kind(x), code
+
+
+def splat(lanes: int, bits: int) -> Any:
+    """The function that puts a number into all lanes of a vector."""
+    vector = Vector(lanes, bits)
+
+    @intrinsic
+    def in_all_lanes(typing: Any, x: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _spread(context, builder, arguments[0], signature.args[0], vector)
+
+        return vector(x), code
+
+    return in_all_lanes

@@ -1,0 +1,225 @@
+"""Machine code compiled on this machine: read from the cache, or asked for and waited for."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mechanik.errors import KernelsUnavailable
+from mechanik.tiers import cache, compile_service, numba_kernels
+from mechanik.tiers.plain import declared_kernels
+from mechanik.tiers.progress import CompileProgress
+
+log = logging.getLogger("mechanik")
+
+POLL_SECONDS = 0.1
+"""How often programs look whether machine code is ready."""
+RESTARTS = 2
+"""How often a compile service that was killed is started again by one program."""
+SWITCH_SECONDS = 5e-4
+"""How soon other threads get the interpreter while machine code is loaded; Python's default is 5e-3."""
+
+Functions = dict[str, Callable[..., Any]]
+
+
+def can_compile() -> bool:
+    """Whether Numba is there, and a Python to run it in the background."""
+    return cache.numba_version() is not None and bool(sys.executable) and not os.environ.get("NUMBA_DISABLE_JIT")
+
+
+def with_callees(names: Iterable[str]) -> list[str]:
+    """Modules of kernels, and before each the modules of the kernels that it calls."""
+    found: dict[str, None] = {}
+    for name in names:
+        for kernel in declared_kernels(name).values():
+            for callee in kernel.calls:
+                found.update(dict.fromkeys(with_callees([callee.partition(":")[0]])))
+        found[name] = None
+    return list(found)
+
+
+class JitCache:
+    """The compiled kernels of this process, the files they come from, and the service that writes the files."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Functions] = {}
+        self._loading = threading.RLock()
+        self._private: Path | None = None
+        self._service: subprocess.Popen[bytes] | None = None
+        self._restarts = RESTARTS
+
+    # ---- reading --------------------------------------------------------------------------
+
+    def functions(self, name: str) -> Functions | None:
+        """The kernels of a module; None if it, or one that it calls, is not compiled."""
+        for one in with_callees([name]):
+            if one not in self._loaded and not self._load(one):
+                return None
+        return numba_kernels.bind(name, self._loaded[name], self._loaded.__getitem__)
+
+    def _load(self, name: str) -> bool:
+        """Load one module from the cache; a file that cannot be loaded is removed."""
+        with self._loading:
+            for file in self._files(name):
+                if name in self._loaded:
+                    return True
+                code = cache.read(file)
+                if code is None:
+                    continue
+                try:
+                    self._loaded[name] = numba_kernels.functions_from(name, code)
+                except Exception as error:  # whatever Numba raises for machine code that is not its own
+                    log.info("mechanik: the compiled kernels %s cannot be loaded (%s)", name, error)
+                    with suppress(OSError):
+                        file.unlink()
+            return name in self._loaded
+
+    def is_compiled(self, name: str) -> bool:
+        """Whether the files of a module, and of those that it calls, are there."""
+        return all(one in self._loaded or self.compiled_file(one) is not None for one in with_callees([name]))
+
+    def compiled_file(self, name: str) -> Path | None:
+        """The file of a module, if it is there."""
+        return next((file for file in self._files(name) if _is_file(file)), None)
+
+    def failure(self, name: str) -> str | None:
+        """Why a module could not be compiled, if it was tried."""
+        return next(filter(None, map(compile_service.failure, self._files(name))), None)
+
+    def is_requested(self, name: str) -> bool:
+        """Whether a module waits to be compiled, or is being compiled."""
+        return any(map(compile_service.is_requested, self._files(name)))
+
+    def _files(self, name: str) -> list[Path]:
+        folders = (cache.cache_folder(), self._private)
+        return [cache.cache_file(folder, name) for folder in folders if folder is not None]
+
+    # ---- compiling ------------------------------------------------------------------------
+
+    def request(self, names: Iterable[str], is_urgent: bool) -> list[str]:
+        """Ask for modules and those that they call.
+
+        Returns:
+            Those that are not compiled and will be.
+        """
+        missing = [name for name in with_callees(names) if name not in self._loaded and not self.compiled_file(name)]
+        folder = self._writable_folder() if missing else None
+        if folder is None:
+            return []
+        coming: list[str] = []
+        for name in missing:
+            file = cache.cache_file(folder, name)
+            if is_urgent:
+                compile_service.forget_failure(file)
+            elif compile_service.failure(file) is not None:
+                continue
+            try:
+                compile_service.request(name, file, is_urgent)
+            except OSError as error:
+                log.info("mechanik: kernels cannot be compiled: %s", error)
+                break
+            coming.append(name)
+        if coming:
+            self._start_service(folder)
+        return coming
+
+    def keep_service(self) -> bool:
+        """Start the service again if it was killed; False if that was done too often, or cannot be."""
+        folder = self._writable_folder()
+        if folder is None:
+            return False
+        if (self._service is not None and self._service.poll() is None) or compile_service.is_running(folder):
+            return True
+        self._restarts -= 1
+        return self._restarts >= 0 and self._start_service(folder)
+
+    def wait(self, names: Iterable[str], expected: dict[str, float], what: str = "") -> None:
+        """Until modules, and those that they call, are compiled and loaded.
+
+        Args:
+            expected: seconds that each takes, for the progress line.
+            what: what needs them.
+
+        Raises:
+            KernelsUnavailable: they cannot be compiled.
+        """
+        if not can_compile():
+            raise KernelsUnavailable("compiling kernels needs Numba: pip install 'mechanik[jit]'")
+        missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
+        if len(self.request(missing, is_urgent=True)) < len(missing):
+            raise KernelsUnavailable(
+                "kernels cannot be compiled: there is no folder to write them to. Set MECHANIK_CACHE_DIR to one."
+            )
+        with CompileProgress({name: expected.get(name, 10.0) for name in missing}, what) as progress:
+            while missing:
+                for name in list(missing):
+                    if self._load(name):
+                        missing.remove(name)
+                        progress.finish(name)
+                    elif (reason := self.failure(name)) is not None:
+                        raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {reason.strip()}")
+                    elif not self.is_requested(name):  # its file was damaged, or removed
+                        self.request([name], is_urgent=True)
+                if missing and not self.keep_service():
+                    raise KernelsUnavailable("the processes that compile kernels were ended")
+                progress.show()
+                if missing:
+                    time.sleep(POLL_SECONDS)
+
+    def _writable_folder(self) -> Path | None:
+        """Where to compile to: the cache, or a folder that is removed with this process; None if neither can be."""
+        if self._private is None:
+            folder = cache.cache_folder()
+            if cache.is_writable(folder):
+                return folder
+            try:
+                self._private = Path(tempfile.mkdtemp(prefix="mechanik-kernels-"))
+            except OSError:
+                return None
+            atexit.register(self._remove_private)
+            log.info("mechanik: %s cannot be written; kernels are compiled for this process alone", folder)
+        return self._private if cache.is_writable(self._private) else None
+
+    def _start_service(self, folder: Path) -> bool:
+        service = compile_service.start(folder)
+        if service is not None:
+            self._service = service
+        return service is not None or compile_service.is_running(folder)
+
+    def _remove_private(self) -> None:
+        """At exit: machine code that only this process can use need not be finished."""
+        if self._service is not None and self._service.poll() is None:
+            with suppress(OSError):
+                self._service.terminate()
+                self._service.wait(5.0)
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+
+
+@contextmanager
+def short_switches() -> Iterator[None]:
+    """Let other threads have the interpreter sooner, while machine code is loaded in the background."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, SWITCH_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except OSError:
+        return False
