@@ -1,8 +1,13 @@
-"""Hypothesis: no deadlines, since machines are noisy; the same examples each time where nobody looks on."""
+"""Hypothesis: no deadlines, since machines are noisy; the same examples each time where nobody looks on.
+
+Kernels: compiled by Numba unless the environment says otherwise, so that each test runs the same code each time.
+"""
 
 from __future__ import annotations
 
 import os
+
+os.environ.setdefault("MECHANIK_KERNELS", "jit")
 
 from hypothesis import settings
 

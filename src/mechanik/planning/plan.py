@@ -29,7 +29,13 @@ from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tiers import wait_for
 
+KERNELS = (
+    "distance.watch", "planning.trees", "planning.shortening", "planning.corners", "planning.certificate",
+    "planning.curve",
+)  # fmt: skip
+"""In which planning spends its time; in plain Python nothing would be found in the default time."""
 MARGIN = 1e-3
 """m: by how much more than the clearance a path keeps off while it is searched for, as far as its ends allow."""
 DIRECT = 6
@@ -80,6 +86,8 @@ def plan(
     Raises:
         PlanningError: the start or all goals are impossible, or nothing was found in the time.
     """
+    if avoid is not None:
+        wait_for(*KERNELS, what="planning")
     begun = time.perf_counter()
     if not isinstance(mechanism, Mechanism):
         raise WrongKind(f"plan takes a mechanism, not {mechanism!r}")

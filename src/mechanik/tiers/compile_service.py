@@ -23,7 +23,8 @@ PAUSE = 0.05
 """Seconds between two looks at the requests."""
 LOW_PRIORITY = 10
 MAIN = "from mechanik.tiers.compile_service import main; main()"
-REQUESTS, FAILED, LOCK = "*.request", ".failed", "service.lock"
+REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
+"""Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
 
 
 # ---- for programs -------------------------------------------------------------------------------
@@ -175,6 +176,8 @@ def compile_one(folder: Path, path: Path) -> None:
     if file.name != wanted["file"]:
         raise SystemExit(f"the sources of {wanted['module']} have changed since it was asked for")
     cache.write(file, numba_kernels.compile_module(wanted["module"]))
+    with suppress(OSError), open(folder / LOG, "a", encoding="utf-8") as log:
+        log.write(f"{wanted['module']} {time.process_time():.1f} {file.name}\n")
 
 
 # ---- common -------------------------------------------------------------------------------------

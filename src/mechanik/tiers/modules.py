@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import threading
@@ -239,13 +240,14 @@ def use_kernels(tier: str) -> None:
     _loader.choose(chosen)
 
 
-def wait_for(*names: str, what: str = "") -> None:
+def wait_for(*names: str, what: str = "", plain_seconds: float = math.inf) -> None:
     """Wait until modules of kernels are compiled, for long work that is not worth beginning in plain Python.
 
     Returns at once where they are, where plain Python was chosen, and where nothing can be compiled.
 
     Args:
         what: what needs them, for the progress line.
+        plain_seconds: how long the work would take in plain Python; if compiling takes longer, nobody waits.
     """
     if _loader.chosen is not Tier.AUTO or not can_compile():
         return
@@ -254,7 +256,7 @@ def wait_for(*names: str, what: str = "") -> None:
         _loader.load(module)
         if module._tier is Tier.PLAIN:
             slow.append(module)
-    if not slow:
+    if not slow or plain_seconds < sum(KERNEL_MODULES[module._name] for module in slow):
         return
     try:
         _loader.wait([module._name for module in slow], what)
