@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from mechanik.errors import KernelsUnavailable
 from mechanik.tiers import cache, compile_service, numba_kernels
 from mechanik.tiers.plain import declared_kernels
-from mechanik.tiers.progress import CompileProgress
+from mechanik.tiers.progress import CompileProgress, Progress
 
 log = logging.getLogger("mechanik")
 
@@ -33,9 +33,22 @@ SWITCH_SECONDS = 5e-4
 Functions = dict[str, Callable[..., Any]]
 
 
+SERVICE_ENDED = "the processes that compile kernels were ended"
+NO_NUMBA = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
+
+
 def can_compile() -> bool:
     """Whether Numba is there, and a Python to run it in the background."""
-    return cache.numba_version() is not None and bool(sys.executable) and not os.environ.get("NUMBA_DISABLE_JIT")
+    return why_not_compiled() is None
+
+
+def why_not_compiled() -> str | None:
+    """Why nothing can be compiled in this process; None if it can."""
+    if cache.numba_version() is None:
+        return NO_NUMBA
+    if os.environ.get("NUMBA_DISABLE_JIT"):
+        return "NUMBA_DISABLE_JIT is set, so Numba compiles nothing: unset it"
+    return None if sys.executable else "there is no Python interpreter that could compile in the background"
 
 
 def with_callees(names: Iterable[str]) -> list[str]:
@@ -101,6 +114,11 @@ class JitCache:
         """Whether a module waits to be compiled, or is being compiled."""
         return any(map(compile_service.is_requested, self._files(name)))
 
+    @property
+    def is_private(self) -> bool:
+        """Whether machine code is compiled for this process alone, and compiling ends with it."""
+        return self._private is not None
+
     def _files(self, name: str) -> list[Path]:
         folders = (cache.cache_folder(), self._private)
         return [cache.cache_file(folder, name) for folder in folders if folder is not None]
@@ -136,32 +154,39 @@ class JitCache:
 
     def keep_service(self) -> bool:
         """Start the service again if it was killed; False if that was done too often, or cannot be."""
+        if self._service is not None and self._service.poll() is None:
+            return True
         folder = self._writable_folder()
         if folder is None:
             return False
-        if (self._service is not None and self._service.poll() is None) or compile_service.is_running(folder):
+        if compile_service.is_running(folder):
             return True
         self._restarts -= 1
         return self._restarts >= 0 and self._start_service(folder)
 
-    def wait(self, names: Iterable[str], expected: dict[str, float], what: str = "") -> None:
+    def wait(
+        self, names: Iterable[str], expected: dict[str, float], what: str = "", progress: Progress | None = None
+    ) -> None:
         """Until modules, and those that they call, are compiled and loaded.
 
         Args:
             expected: seconds that each takes, for the progress line.
             what: what needs them.
+            progress: is told how far it is; None: a line on stderr.
 
         Raises:
             KernelsUnavailable: they cannot be compiled.
         """
-        if not can_compile():
-            raise KernelsUnavailable("compiling kernels needs Numba: pip install 'mechanik[jit]'")
+        if (reason := why_not_compiled()) is not None:
+            raise KernelsUnavailable(reason)
         missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
         if len(self.request(missing, is_urgent=True)) < len(missing):
             raise KernelsUnavailable(
                 "kernels cannot be compiled: there is no folder to write them to. Set MECHANIK_CACHE_DIR to one."
             )
-        with CompileProgress({name: expected.get(name, 10.0) for name in missing}, what) as progress:
+        progress = CompileProgress(what) if progress is None else progress
+        progress.begin({name: expected.get(name, 10.0) for name in missing})
+        try:
             while missing:
                 for name in list(missing):
                     if self._load(name):
@@ -172,10 +197,12 @@ class JitCache:
                     elif not self.is_requested(name):  # its file was damaged, or removed
                         self.request([name], is_urgent=True)
                 if missing and not self.keep_service():
-                    raise KernelsUnavailable("the processes that compile kernels were ended")
+                    raise KernelsUnavailable(SERVICE_ENDED)
                 progress.show()
                 if missing:
                     time.sleep(POLL_SECONDS)
+        finally:
+            progress.end()
 
     def _writable_folder(self) -> Path | None:
         """Where to compile to: the cache, or a folder that is removed with this process; None if neither can be."""
@@ -208,7 +235,7 @@ class JitCache:
 
 
 @contextmanager
-def short_switches() -> Iterator[None]:
+def short_switches() -> Generator[None]:
     """Let other threads have the interpreter sooner, while machine code is loaded in the background."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))
