@@ -372,9 +372,13 @@ def ends_with_process() -> bool:
     return _loader.jit.is_private
 
 
-def kernel_states() -> list[KernelState]:
-    """How each module of kernels is run now, or would be at its next use."""
-    return [_state(name) for name in KERNEL_MODULES]
+def kernel_states(only_used: bool = False) -> list[KernelState]:
+    """How each module of kernels is run now, or would be at its next use; reads the cache folder.
+
+    Args:
+        only_used: leave out those that this process has neither called nor prepared.
+    """
+    return [_state(name) for name in KERNEL_MODULES if not only_used or name in _loader.used]
 
 
 def _state(name: str) -> KernelState:
