@@ -6,8 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
-from mechanik.tiers import warm_up
+import pytest
+
+from mechanik.tiers import cache, compile_service, warm_up
 
 PREPARED = """
 import json, threading, time
@@ -79,3 +83,29 @@ def test_warming_up_tells_its_progress_from_begin_to_end():
     recorder = Recorder()
     warm_up(progress=recorder)
     assert recorder.calls in ([], ["begin 0", "end"]), "all is compiled, or prebuilt"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+def test_service_that_is_ended_ends_its_compilers(tmp_path):
+    """Compilers of a program that could not write its cache folder went on without it."""
+    file = cache.cache_file(tmp_path, "descent")
+    compile_service.request("descent", file, is_urgent=False)
+    service = compile_service.start(tmp_path)
+    assert service is not None
+    children = Path(f"/proc/{service.pid}/task/{service.pid}/children")
+    until = time.monotonic() + 60.0
+    while not (compilers := children.read_text().split()) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert compilers
+    service.terminate()
+    service.wait(60.0)
+    while any(is_alive(one) for one in compilers) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(is_alive(one) for one in compilers)
+
+
+def is_alive(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

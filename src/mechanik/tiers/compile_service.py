@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -46,7 +47,9 @@ def request(module: str, file: Path, is_urgent: bool) -> None:
 
 def is_requested(file: Path) -> bool:
     """Whether the service has still to compile a file."""
-    return _request_of(file).exists()
+    with suppress(OSError):  # a folder that cannot be read has no requests of ours
+        return _request_of(file).exists()
+    return False
 
 
 def failure(file: Path) -> str | None:
@@ -93,6 +96,8 @@ def main() -> None:
     if requests:
         compile_one(folder, requests[0])
     else:
+        # a service that is ended ends its compilers, too
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         serve(folder)
 
 
