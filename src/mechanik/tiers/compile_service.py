@@ -96,9 +96,13 @@ def main() -> None:
     if requests:
         compile_one(folder, requests[0])
     else:
-        # a service that is ended ends its compilers, too
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        signal.signal(signal.SIGTERM, _end)
         serve(folder)
+
+
+def _end(number: int, frame: object) -> None:
+    """Leave by an exception when the service is ended, so that its compilers are ended, too."""
+    sys.exit(128 + number)
 
 
 def serve(folder: Path) -> None:
