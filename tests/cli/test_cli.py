@@ -442,12 +442,6 @@ def test_demo_prints_what_was_asked_and_what_came_of_it(demo_lines):
         assert bool(gap) == (line.split()[0] in ("four_bar", "stewart_platform"))
 
 
-def test_warmup_names_the_kernels(capsys):
-    code, out, _ = run(capsys, "warmup")
-    assert code == 0
-    assert re.search(r"forward +\d+\.\d\d", out)
-
-
 def test_the_version_is_printed(capsys):
     from mechanik.version import __version__
 

@@ -266,6 +266,21 @@ class Comparison(Event):
     rows: list[CompareRow]
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels(Event):
+    """How the kernels that solves use are run, sent when it changes.
+
+    state: "ready"; "compiling": some run in plain Python, slower, until they are compiled; "not compiled": some run in
+    plain Python and will not be compiled. ready, count: modules of kernels that are ready, of those that are used.
+    remedy: what to do about those that are not compiled; empty if nothing.
+    """
+
+    state: Literal["ready", "compiling", "not compiled"]
+    ready: int
+    count: int
+    remedy: str
+
+
 # ---- collisions -------------------------------------------------------------------------------
 
 
@@ -429,6 +444,6 @@ class Notice(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Obstacles, ObstacleMoved, Collisions,
-    Clashes, Scene, Controls, Recording, Download, History, Done, Refused, Notice,
+    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Kernels, Obstacles, ObstacleMoved,
+    Collisions, Clashes, Scene, Controls, Recording, Download, History, Done, Refused, Notice,
 )  # fmt: skip

@@ -382,6 +382,14 @@ export interface Comparison {
   rows: CompareRow[];
 }
 
+export interface Kernels {
+  is: "Kernels";
+  state: "ready" | "compiling" | "not compiled";
+  ready: number;
+  count: number;
+  remedy: string;
+}
+
 export interface ObstacleInfo {
   name: string;
   kind: "box" | "sphere" | "cylinder" | "capsule" | "half-space" | "height field" | "mesh";
@@ -541,6 +549,7 @@ export type Told =
   | Words
   | Ghosts
   | Comparison
+  | Kernels
   | Obstacles
   | ObstacleMoved
   | Collisions
