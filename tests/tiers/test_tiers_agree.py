@@ -131,3 +131,38 @@ def test_distances_agree(use_tier: Callable[[str], None]) -> None:
         collider = mk.Collider(arm, ["self", mk.Obstacle(mk.Box((0.2, 0.3, 0.2)), position=(0.5, 0.1, 0.3))])
         found.append(collider.distance(q))
     np.testing.assert_allclose(*found, rtol=0.0, atol=AGREE)
+
+
+def test_paths_around_obstacles_agree(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.planar_3r()
+    obstacle = mk.Obstacle(mk.Box((0.1, 0.1, 1.0)), position=(1.6, 1.6, 0.0))
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        path = mk.plan(arm, np.array([0.0, 0.2, 0.2]), np.array([1.4, 0.2, 0.2]), avoid=[obstacle], max_seconds=120.0)
+        found.append(path.q)
+    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
+
+
+def test_paths_along_loops_agree(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    mechanism = mk.gallery.four_bar()
+    goal = mk.solve(mechanism, mk.JointValues({"crank_joint": 1.6}), mechanism.q).q
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        found.append(mk.plan(mechanism, mechanism.q, goal, avoid=None, max_seconds=60.0).q)
+    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
+
+
+def test_tracking_agrees(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.ur5()
+    target = arm.pose("tool0", arm.q + 0.03)
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        tracker = mk.Tracker(arm, mk.PoseGoal("tool0", target), dt=0.01)
+        found.append(np.array([tracker.step().q for _ in range(10)]))
+    np.testing.assert_allclose(*found, rtol=0.0, atol=AGREE)
