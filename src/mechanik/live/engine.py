@@ -260,7 +260,7 @@ class Engine:
             sequence=self.state.sequence + 1,
             tag=tag,
             is_at_rest=ticker.is_at_rest,
-            seconds=ended - begun,
+            seconds=max(0.0, ended - begun),
             iterations=0 if solution is None else solution.iterations,
             status=status if problem is None else Status.PENDING,
             ticks_per_second=self._rate.of(ended),
