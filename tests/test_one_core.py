@@ -1,4 +1,4 @@
-"""Where the clock runs backwards between cores, Node and Chromium are kept on one of them; elsewhere nothing changes."""
+"""Where the clock runs backwards between cores, Node and Chromium are kept on one core; elsewhere nothing changes."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ class Pace:
 
 @dataclass(slots=True)
 class Answer:
-    """One attempt, not judged yet; seconds are of processor time. Judging waits until all are timed, so that it disturbs nothing."""
+    """One attempt, not judged yet; `seconds` are processor time. Judging waits until all are timed, so that it disturbs
+    nothing."""
 
     q: Array
     seconds: float
