@@ -16,7 +16,6 @@ from mechanik.search.chain_search import ChainSearch, Tried
 from mechanik.solvers.solution import Solution
 from mechanik.spatial import make, rotation
 from mechanik.spatial.array import Array
-from mechanik.stopwatch import seconds_since
 
 if TYPE_CHECKING:
     from mechanik.ik.short_way import Quick
@@ -79,12 +78,12 @@ def chain_way(solver: Quick, chain: ChainSearch, relations: Sequence[Relation]) 
         except TypeError:  # not contiguous arrays of float64, or of other dimensions
             return None
         if code < 0:
-            tried = chain.tried(work, code, q, seconds_since(begun))
+            tried = chain.tried(work, code, q, perf_counter() - begun)
             pool.append(work)
             return tried
         pool.append(work)
         if place is not None:
             points.append((X, place))
-        return Solution(solver, target.copy(), q, code, seconds_since(begun), bounds)
+        return Solution(solver, target.copy(), q, code, perf_counter() - begun, bounds)
 
     return solve

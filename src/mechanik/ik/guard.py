@@ -167,7 +167,7 @@ class Guard:
             return []
         code = (1 << 32) + 2 * int(others.iterations[0])
         asked = aimed(solver._objectives, targets) if objectives is None else objectives
-        found = Solution(solver, asked, others.q[0], code, seconds_since(begun), solver._bounds)
+        found = Solution(solver, asked, others.q[0], code, perf_counter() - begun, solver._bounds)
         if not others.free[0]:
             found.clashes = self.keeping.clashes(found.q)
         return [found]

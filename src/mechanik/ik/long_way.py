@@ -112,7 +112,7 @@ class Careful(Quick):
         if tried is not None:
             if tried.is_solved and (feasible is None or bool(feasible(tried.q.copy()))):
                 out = chain_report(tried.code, len(self._program.parts[0].packed.at["out"]))
-                return Solution(self, objectives, tried.q, (out,), seconds_since(begun), self._bounds)
+                return Solution(self, objectives, tried.q, (out,), time.perf_counter() - begun, self._bounds)
             if tried.is_solved:  # but the caller does not like it
                 tried = None
             else:  # on from there, to the closest pose
@@ -146,7 +146,7 @@ class Careful(Quick):
             self._edits = Frame.edits if mechanism.revision == self._revision else -1
         each = tuple(np.maximum(0.0, np.diff([*spent, time.perf_counter()])).tolist())
         return Solution(
-            self, objectives, q, tuple(outs), seconds_since(begun), (lower, upper),
+            self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
             None if watch.history is None else np.array(watch.history), refused, each,
         )  # fmt: skip
 

@@ -36,7 +36,6 @@ from mechanik.solvers.solution import Solution, goal_cost
 from mechanik.solvers.starts import halton_starts
 from mechanik.solvers.watch import Watch
 from mechanik.spatial.array import Array
-from mechanik.stopwatch import seconds_since
 
 SHORTEST = 2e-3
 """Seconds: the chain kernel does not look at the clock, and takes up to one millisecond."""
@@ -143,7 +142,7 @@ class Quick(Prepared):
         assert best is not None
         q, out = best
         out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
-        return Solution(self, target.copy(), q, (out,), tried.seconds + seconds_since(begun), self._bounds)
+        return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
 
     def _to_go_on_from(self, tried: Tried, q0: Any) -> tuple[Array, ...]:
         """First the seed, so that nothing jumps; for a long chain, for which few attempts were made, its middle."""
@@ -237,7 +236,7 @@ class Quick(Prepared):
         self._is_aimed = True
         self._straighten(q)
         asked = partial(several.objectives, self._objectives, numbers)
-        return Solution(self, asked, q, tuple(outs), seconds_since(begun), self._bounds)
+        return Solution(self, asked, q, tuple(outs), perf_counter() - begun, self._bounds)
 
     def _short_attempt(
         self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float

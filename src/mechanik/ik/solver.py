@@ -35,7 +35,6 @@ from mechanik.solvers.solution import Solution
 from mechanik.solvers.status import Status
 from mechanik.solvers.watch import Callback
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.stopwatch import seconds_since
 
 FEW = (2, 3, 4, 6, 8, 12, 16, 32)
 """Iterations of one step that has to shut loops again."""
@@ -184,7 +183,7 @@ class Solver(Careful):
                     if q is not None:
                         self._is_aimed = True
                         given = targets if isinstance(targets, float) else targets.copy()
-                        return Solution(self, given, q, (self._out.copy(),), seconds_since(begun), self._bounds)
+                        return Solution(self, given, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
                 elif not options and rng is None and targets is not None:
                     found = self._short_way_of_several(targets, q0, begun)
                     if found is not None:
