@@ -22,6 +22,6 @@ def warmup(*, methods: bool = False) -> None:
     seconds = warm_up_methods() if methods else kernels.warm_up()
     made = table(["kernels"], ["seconds"])
     for name, taken in seconds.items():
-        row(made, [name, number(taken, 2)])
+        row(made, [name, number(max(0.0, taken), 2)])
     show(made)
     say(f"kept in {kernels.cache_folder()}")
