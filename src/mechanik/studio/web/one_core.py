@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def main() -> int:
     if len(sys.argv) < 2:
         say_on_stderr("usage: python one_core.py COMMAND [ARGUMENT ...]")
         return 2
-    command = sys.argv[1:]
+    command = [shutil.which(sys.argv[1]) or sys.argv[1], *sys.argv[2:]]
     try:
         if pin_to_one_core(say_on_stderr):
             os.execvp(command[0], command)
