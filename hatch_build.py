@@ -22,9 +22,10 @@ class PageHook(BuildHookInterface[Any]):
     def dependencies(self) -> list[str]:
         """Node from PyPI, only where the page has to be built and there is none on PATH that fits."""
         page = _builder(self.root)
-        if page.is_unwanted() or page.is_up_to_date() or page.find_node() is not None:
+        if page.is_unwanted() or page.is_up_to_date():
             return []
-        return [page.FROM_PYPI]
+        page.load_one_core().pin_to_one_core(self.app.display_info)
+        return [] if page.find_node() is not None else [page.FROM_PYPI]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         page = _builder(self.root)

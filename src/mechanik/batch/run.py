@@ -28,6 +28,7 @@ from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.door import as_generator
 from mechanik.spatial.array import ArrayLike
+from mechanik.stopwatch import seconds_since
 from mechanik.tiers import wait_for
 
 CHUNKS_EACH, SMALLEST = 4, 16
@@ -163,7 +164,7 @@ class _Run:
                 error.add_note(f"what was done before is kept in {folder}; the same call goes on from there")
             raise
         finally:
-            self._end(time.perf_counter() - began)
+            self._end(seconds_since(began))
         result = self._result if folder is None else BatchResult.open(folder)
         if stopped:
             so_far = f"{result.done:,} of {len(result):,} rows are done"

@@ -29,6 +29,7 @@ from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.stopwatch import seconds_since
 from mechanik.tiers import wait_for
 
 KERNELS = (
@@ -113,7 +114,7 @@ def plan(
     last = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
     along = np.append(0.0, np.cumsum(np.linalg.norm(ground.apart(q[:-1], q[1:]), axis=1)))
     s = along / along[-1] if along[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
-    return PlannedPath(mechanism, q, s, planner, last, time.perf_counter() - begun, *verdict)
+    return PlannedPath(mechanism, q, s, planner, last, seconds_since(begun), *verdict)
 
 
 def _search(

@@ -51,10 +51,12 @@ class GalleryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Welcome(Event):
-    """The first message. session: the key with which this page uploads and downloads."""
+    """The first message. session: the key with which this page uploads and downloads. return_key: by which it gets the
+    server's cookie again if the browser has lost it."""
 
     version: str
     session: str
+    return_key: str
     entries: list[GalleryEntry]
     methods: list[MethodInfo]
     largest_upload: int

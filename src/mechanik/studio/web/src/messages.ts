@@ -236,6 +236,7 @@ export interface Welcome {
   is: "Welcome";
   version: string;
   session: string;
+  return_key: string;
   entries: GalleryEntry[];
   methods: MethodInfo[];
   largest_upload: number;
