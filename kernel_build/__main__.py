@@ -21,7 +21,7 @@ def main() -> None:
     given = parser.parse_args()
     levels = [level(name) for name in given.level] if given.level else default_levels()
     try:
-        print(build_extension(given.out, levels, given.modules))  # noqa: T201
+        print(build_extension(given.out, levels, given.modules))
     except BuildError as error:
         raise SystemExit(str(error)) from None
 

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from kernel_build.levels import Level
+from kernel_build.lock import locked
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
@@ -45,6 +46,11 @@ def build_extension(
     """
     modules = list(modules) or _all_modules()
     folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "build.lock"):
+        return _build(folder, levels, modules, report)
+
+
+def _build(folder: Path, levels: list[Level], modules: list[str], report: Callable[[str], None]) -> Path:
     objects = _compile_objects(folder, levels, modules, report)
     table = kernel_table(levels, modules)
     key = _digest(table, C_SOURCE.read_text(encoding="utf-8"), sysconfig.get_platform(), *(one.name for one in objects))
@@ -57,12 +63,6 @@ def build_extension(
         built = _link(place, generated, objects)
         report(f"{built.name}: {built.stat().st_size / 1e6:.1f} MB, {', '.join(one.name for one in levels)}")
     return built
-
-
-def stamp(levels: list[Level], modules: Iterable[str] = ()) -> str:
-    """A name for all that the extension depends on."""
-    modules = list(modules) or _all_modules()
-    return _digest(*(_object_key(one, modules) for one in levels), C_SOURCE.read_text(encoding="utf-8"))
 
 
 def kernel_table(levels: list[Level], modules: list[str]) -> str:
@@ -125,12 +125,10 @@ def _compile_objects(
 
 
 def _environment(level: Level) -> dict[str, str]:
-    given = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCES), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
-    for name, value in level.environment().items():
-        given.pop(name, None)
-        if value is not None:
-            given[name] = value
-    return given
+    """That of a level's process: no settings of Numba but those of the level."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MECHANIK_"))}
+    path = os.pathsep.join([str(SOURCES), str(ROOT)])
+    return {**given, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **level.environment()}
 
 
 def _object_key(level: Level, modules: list[str]) -> str:

@@ -24,9 +24,9 @@ class Level:
         """The name as a part of names in C."""
         return self.name.replace("-", "_")
 
-    def environment(self) -> dict[str, str | None]:
-        """What Numba reads from the environment, so that all functions are made for this level; None: not set."""
-        return {"NUMBA_CPU_NAME": self.cpu, "NUMBA_CPU_FEATURES": None if self.cpu is None else ""}
+    def environment(self) -> dict[str, str]:
+        """What Numba reads from the environment, so that all functions are made for this level."""
+        return {} if self.cpu is None else {"NUMBA_CPU_NAME": self.cpu, "NUMBA_CPU_FEATURES": ""}
 
 
 HOST = Level("host", None)

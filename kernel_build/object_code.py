@@ -41,8 +41,8 @@ PROVIDED = {
 }  # fmt: skip
 """Functions of Numba's runtime that `kernels.c` has."""
 SYSTEM = {
-    "memcpy", "memmove", "memset", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "sqrt", "hypot",
-    "fmod", "floor", "ceil",
+    "memcpy", "memmove", "memset", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "sqrt",
+    "hypot", "fmod", "floor", "ceil",
 }  # fmt: skip
 """Functions of every C library."""
 I32, I64, DOUBLE, BYTES = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
@@ -70,13 +70,15 @@ def compile_object(level_identifier: str, modules: list[str]) -> bytes:
                     whole = part
                 else:
                     whole.link_in(part)
-        _tell(f"{level_identifier}: {module} {time.process_time() - start:.1f} s")
+        print(f"{level_identifier}: {module} {time.process_time() - start:.1f} s", flush=True)
     runtime, _ = nrtdynmod.create_nrt_module(cpu_target.target_context)
     whole.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(runtime))))
     _hide_all_but(whole, entries)
     start = time.process_time()
     content = _target_machine(whole).emit_object(whole)
-    _tell(f"{level_identifier}: machine code {time.process_time() - start:.1f} s, {len(content) / 1e6:.1f} MB")
+    print(
+        f"{level_identifier}: machine code {time.process_time() - start:.1f} s, {len(content) / 1e6:.1f} MB", flush=True
+    )
     return content
 
 
@@ -185,7 +187,7 @@ def _as_value(builder: Any, number: Any, given: Any) -> Any:
 
 def _hide_all_but(whole: Any, entries: set[str]) -> None:
     """Make all else internal, so that levels do not mix, and remove what is never used."""
-    # Numba would call Python to put the shapes of arrays into the message of an exception; kernels.c does not ask for it
+    # Numba would call Python to put shapes of arrays into the message of an exception; kernels.c does not ask for it
     for group, text in (
         (whole.functions, "define ptr @{}() {{ ret ptr null }}"),
         (whole.global_variables, "@{} = global ptr null"),
@@ -213,11 +215,6 @@ def _target_machine(whole: Any) -> Any:
     return llvm.Target.from_triple(whole.triple).create_target_machine(
         cpu=codegen._get_host_cpu_name(), features=codegen._tm_features, opt=3, reloc="pic", codemodel="default"
     )
-
-
-def _tell(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:
