@@ -70,7 +70,7 @@ class BuildHook(BuildHookInterface[Any]):
         return self.target_name == "wheel" and os.environ.get(PREBUILT, "") not in ("", "0")
 
     def _build_kernels(self) -> Path:
-        """The extension, below `build/kernels`, where it is found again while the sources stay as they are."""
+        """The extension, below `build/kernels`, where the next build finds it while the sources stay as they are."""
         self.app.display_info("building kernels; some minutes unless they are up to date")
         done = subprocess.run([sys.executable, "-m", "kernel_build"], cwd=self.root, stdout=subprocess.PIPE, text=True)
         self.app.display_info(done.stdout)

@@ -1,8 +1,9 @@
-"""`python -m kernel_build --out FOLDER`: build the extension and print where it is."""
+"""Build the extension of prebuilt kernels, and print where it is: python -m kernel_build --out FOLDER"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -15,13 +16,16 @@ from kernel_build.levels import default_levels, level  # noqa: E402
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m kernel_build", description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "kernels", help="where it is built")
+    folder = os.environ.get("MECHANIK_BUILD_DIR") or ROOT / "build" / "kernels"
+    parser.add_argument(
+        "--out", type=Path, default=folder, help="where it is built; MECHANIK_BUILD_DIR, or build/kernels"
+    )
     parser.add_argument("--level", action="append", help="e.g. x86-64-v3, x86-64, host; may be given again")
     parser.add_argument("modules", nargs="*", help="modules of kernels; by default all")
     given = parser.parse_args()
     levels = [level(name) for name in given.level] if given.level else default_levels()
     try:
-        print(build_extension(given.out, levels, given.modules))
+        print(build_extension(given.out.resolve(), levels, given.modules))
     except BuildError as error:
         raise SystemExit(str(error)) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +21,8 @@ C_SOURCE = Path(__file__).with_name("kernels.c")
 LIMITED_API = "0x030B0000"
 """Python 3.11, the oldest that Mechanik runs on."""
 LETTERS = {"f8": "d", "f4": "f", "i8": "q", "b1": "?"}
+BUILDS_KEPT = 8
+"""Of each kind of file: enough for some levels and some branches of the sources."""
 RESULTS = {"void": "", "f8": "d", "i8": "q", "b1": "?", "UniTuple(f8, 2)": "dd"}
 
 
@@ -61,6 +64,7 @@ def _build(folder: Path, levels: list[Level], modules: list[str], report: Callab
         generated.mkdir(exist_ok=True)
         (generated / "kernel_table.h").write_text(table, encoding="utf-8")
         built = _link(place, generated, objects)
+        _drop_old(folder)
         report(f"{built.name}: {built.stat().st_size / 1e6:.1f} MB, {', '.join(one.name for one in levels)}")
     return built
 
@@ -165,6 +169,17 @@ def _link(place: Path, generated: Path, objects: list[Path]) -> Path:
     command.run()
     (built,) = command.get_outputs()
     return Path(built)
+
+
+def _drop_old(folder: Path) -> None:
+    """Remove what was built of sources of long ago."""
+    for pattern in ("*.o", "generated-*", "extension-*"):
+        paths = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in paths[BUILDS_KEPT:]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
 
 
 def _all_modules() -> list[str]:
