@@ -30,6 +30,11 @@ class BuildError(Exception):
     """Kernels could not be built."""
 
 
+def default_folder() -> Path:
+    """Where kernels are built: MECHANIK_BUILD_DIR in the environment, or `build/kernels`."""
+    return Path(os.environ.get("MECHANIK_BUILD_DIR") or ROOT / "build" / "kernels")
+
+
 def build_extension(
     folder: Path, levels: list[Level], modules: Iterable[str] = (), report: Callable[[str], None] = print
 ) -> Path:

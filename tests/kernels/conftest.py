@@ -1,4 +1,4 @@
-"""Prebuilt kernels for tests: built once on a machine for the sources as they are, by whichever process needs them first."""
+"""Prebuilt kernels for tests: built once on a machine for the sources as they are, by the process that is first."""
 
 from __future__ import annotations
 

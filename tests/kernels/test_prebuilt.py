@@ -1,4 +1,4 @@
-"""Prebuilt kernels: the same answers as compiled on this machine, on every level, and no crash whatever they are given."""
+"""Prebuilt kernels: the same answers as compiled on this machine, on every level, and no crash on wrong arguments."""
 
 from __future__ import annotations
 
@@ -232,6 +232,26 @@ def test_odd_inputs_of_users_come_to_the_same_in_every_tier(prebuilt_file: Path)
     answers = {tier: run_python(ODD_INPUTS, str(prebuilt_file.parent), tier) for tier in ("prebuilt", "jit", "plain")}
     assert answers["prebuilt"] == answers["jit"]
     assert answers["prebuilt"] == answers["plain"]
+
+
+# ---- exceptions inside kernels ------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("columns", "count", "error"), [(18, 1 << 40, MemoryError), (1, 1 << 59, ValueError)])
+def test_what_kernels_raise_is_raised(columns: int, count: int, error: type, extension: ModuleType) -> None:
+    """An array that is larger than any memory: its kernel allocates a row for each of its rows, and cannot."""
+    nodes = np.lib.stride_tricks.as_strided(np.zeros((1, columns)), (count, columns), (8 * columns, 8))
+    others = np.zeros((1, 18)), np.zeros((1, 1)), np.zeros((1, 1, 4, 4))
+    raised: list[str] = []
+    for function in (
+        *(extension.functions("forward", level)["tree_poses"] for level in extension.levels),
+        jit_functions("forward")["tree_poses"],
+    ):
+        with pytest.raises(error) as found:
+            function(nodes, *others)
+        raised.append(str(found.value))
+    assert len(set(raised)) == 1
 
 
 # ---- the extension ------------------------------------------------------------------------------
