@@ -328,21 +328,23 @@ static PyObject *call(const Kernel *kernel, PyObject *const *given, Py_ssize_t c
 #define LIST_METHOD(level, id, module, name, arguments, results, releases_gil)                                         \
     {name, (PyCFunction)(void (*)(void))FUNCTION(level, id), METH_FASTCALL, NULL},
 #define LIST_MODULE(level, id, module, name, arguments, results, releases_gil) module,
-#define DEFINE_LEVEL(level, text)                                                                                      \
-    KERNELS(DEFINE_KERNEL, level)                                                                                      \
-    static PyMethodDef methods_##level[] = {KERNELS(LIST_METHOD, level){NULL, NULL, 0, NULL}};
-#define LIST_LEVEL(level, text) {text, methods_##level},
+#define DEFINE_KERNELS(level, text) OWN_KERNELS_##level(DEFINE_KERNEL)
+#define DEFINE_METHODS(level, text)                                                                                    \
+    static PyMethodDef methods_##level[] = {KERNELS_##level(LIST_METHOD){NULL, NULL, 0, NULL}};                        \
+    static const char *const modules_##level[] = {KERNELS_##level(LIST_MODULE) NULL};
+#define LIST_LEVEL(level, text) {text, methods_##level, modules_##level},
 #define LIST_STAMP(module, stamp) {module, stamp},
 
-LEVELS(DEFINE_LEVEL)
+LEVELS(DEFINE_KERNELS)
+LEVELS(DEFINE_METHODS)
 
 typedef struct {
     const char *name;
     PyMethodDef *methods;
+    const char *const *modules; /* of each method */
 } Level;
 
 static const Level levels[] = {LEVELS(LIST_LEVEL)};
-static const char *const method_modules[] = {KERNELS(LIST_MODULE, none) NULL};
 static const char *const stamps[][2] = {MODULES(LIST_STAMP)};
 static const size_t LEVEL_COUNT = sizeof levels / sizeof levels[0];
 static const size_t STAMP_COUNT = sizeof stamps / sizeof stamps[0];
@@ -459,10 +461,10 @@ static PyObject *functions(PyObject *self, PyObject *const *given, Py_ssize_t co
     module = PyUnicode_AsUTF8AndSize(given[0], NULL);
     made = module ? PyDict_New() : NULL;
     module_name = made ? PyUnicode_FromString("mechanik._kernels") : NULL;
-    for (size_t k = 0; module_name && method_modules[k]; k++) {
+    for (size_t k = 0; module_name && level->modules[k]; k++) {
         PyMethodDef *method = &level->methods[k];
         PyObject *function;
-        if (strcmp(method_modules[k], module) != 0)
+        if (strcmp(level->modules[k], module) != 0)
             continue;
         function = PyCFunction_NewEx(method, NULL, module_name);
         if (!function || PyDict_SetItemString(made, method->ml_name, function) < 0)
