@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -158,8 +159,7 @@ def install(wheel: Path, environment: Path) -> Installation:
     before = {path for path in packages.rglob("*") if path.is_file()}
     run([*pip, str(wheel)])
     added = [path for path in packages.rglob("*") if path.is_file() and path not in before]
-    # httpx and websockets for tests of the studio, which the studio itself brings in part
-    run([*pip, f"{wheel}[cli,yaml,studio]"])
+    run([*pip, f"{wheel}[cli,yaml,studio]", "httpx"])  # httpx for the client of the studio's tests
     return Installation(
         wheel,
         python,
@@ -169,6 +169,4 @@ def install(wheel: Path, environment: Path) -> Installation:
 
 
 def remove(folder: Path) -> None:
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)
