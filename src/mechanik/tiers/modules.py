@@ -272,7 +272,9 @@ def warm_up() -> None:
     Does nothing where prebuilt kernels are installed.
     """
     if _loader.chosen in (Tier.AUTO, Tier.JIT):
-        _loader.wait([name for name in KERNEL_MODULES if _loader.chosen is Tier.JIT or not prebuilt_functions(name)])
+        missing = [name for name in KERNEL_MODULES if _loader.chosen is Tier.JIT or not prebuilt_functions(name)]
+        if missing:
+            _loader.wait(missing)
         wait_for(*KERNEL_MODULES)
 
 
