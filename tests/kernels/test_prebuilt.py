@@ -24,6 +24,8 @@ from mechanik.tiers.sources import source_stamp
 
 KERNELS = [(module, name) for module in KERNEL_MODULES for name in declared_kernels(module)]
 SOURCES = Path(mk.__file__).parents[1]
+TOLERANCES = {"x86-64": 1e-5}
+"""Without fused multiply-adds iterations take other steps, and end where the error is below the solver's tolerance."""
 Calls = dict[str, list[tuple[Any, ...]]]
 Function = Callable[..., Any]
 
@@ -68,7 +70,8 @@ def test_every_kernel_gives_the_same_answers_prebuilt_and_compiled(
                 if level == "host":
                     assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
                 elif ours is not None:
-                    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+                    tolerance = TOLERANCES.get(level, 1e-9)
+                    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.slow
@@ -99,13 +102,13 @@ class Unreadable:
         raise KeyError("bool")
 
 
+@np.errstate(all="ignore")  # of casts
 def wrong_arrays(array: np.ndarray) -> dict[str, Any]:
     """What no kernel takes instead of an array."""
     read_only = array.copy()
     read_only.flags.writeable = False
-    shifted = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
     wrong: dict[str, Any] = {
-        "none": None, "a number": 1.0, "a list": array.tolist(), "a string": "array", "an object": Unreadable(),
+        "none": None, "a number": 1.0, "a list": [1.0, 2.0], "a string": "array", "an object": Unreadable(),
         "objects": array.astype(object), "single precision": array.astype("f2"), "complex": array.astype(complex),
         "strings": array.astype("U"), "no dimension": np.array(1.0), "one dimension more": array[None],
         "32 dimensions": array.reshape((1,) * (32 - array.ndim) + array.shape), "read-only": read_only,
@@ -114,7 +117,8 @@ def wrong_arrays(array: np.ndarray) -> dict[str, Any]:
     }  # fmt: skip
     if array.dtype.itemsize > 1:
         wrong["of another byte order"] = array.astype(array.dtype.newbyteorder())
-        wrong["not aligned"] = shifted
+    if array.dtype.itemsize > 1 and array.size:
+        wrong["not aligned"] = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
     if array.size > 1:
         wrong["every other number"] = np.repeat(array, 2, axis=-1)[..., ::2]
         wrong["backwards"] = np.flip(array)

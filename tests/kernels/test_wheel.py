@@ -117,8 +117,9 @@ import sys
 from pathlib import Path
 sys.path.append({str(ROOT / "tests" / "studio" / "server")!r})
 from wire_client import WireClient
+from mechanik.studio.scenes import SCENES
 from mechanik.studio.server.serve import serve
-server = serve(None, port=0, page=Path({str(page)!r}))
+server = serve(("scene", next(iter(SCENES))), port=0, page=Path({str(page)!r}))
 with WireClient(server) as client:
     goal = client.goal()["number"]
     assert client.ask("GrabGoal", goal=goal)["is"] == "Done"
