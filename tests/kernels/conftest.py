@@ -127,7 +127,7 @@ def installation() -> Installation:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         run(command, MECHANIK_PREBUILT="1", **({} if has_page() else {"MECHANIK_WITHOUT_PAGE": "1"}))
         (wheel,) = Path(folder).glob("*.whl")
-        place = build_folder() / f"installation-{content_key(wheel)}"
+        place = build_folder() / f"installation-{content_key(wheel, Path(__file__))}"
         report = place / "installation.pickle"
         if not report.exists():
             for old in build_folder().glob("installation-*"):
@@ -142,9 +142,9 @@ def has_page() -> bool:
     return (ROOT / "src/mechanik/studio/page/index.html").is_file()
 
 
-def content_key(wheel: Path) -> str:
-    """A key of what is in a wheel; not of the wheel, whose times may differ."""
-    digest = hashlib.sha256()
+def content_key(wheel: Path, installer: Path) -> str:
+    """A key of what is in a wheel, whose own bytes have times in them, and of how it is installed."""
+    digest = hashlib.sha256(installer.read_bytes())
     with zipfile.ZipFile(wheel) as packed:
         for name in sorted(packed.namelist()):
             digest.update(name.encode() + packed.read(name))
@@ -159,7 +159,8 @@ def install(wheel: Path, environment: Path) -> Installation:
     before = {path for path in packages.rglob("*") if path.is_file()}
     run([*pip, str(wheel)])
     added = [path for path in packages.rglob("*") if path.is_file() and path not in before]
-    run([*pip, f"{wheel}[cli,yaml,studio]", "httpx"])  # httpx for the client of the studio's tests
+    # httpx for the client of the studio's tests; SciPy for two examples, without the rest of `plan`
+    run([*pip, f"{wheel}[cli,yaml,studio]", "httpx", "scipy>=1.13"])
     return Installation(
         wheel,
         python,

@@ -129,6 +129,6 @@ with WireClient(server) as client:
     frame = client.drag(goal, pose)
     assert client.ask("Release")["is"] == "Done"
 server.close()
-print(frame.header.tag)
+print(frame.header.tag == 1)
 """
-    assert run(installation, tmp_path, "-c", code).strip() == "1"
+    assert run(installation, tmp_path, "-c", code).strip() == "True"
