@@ -13,7 +13,7 @@ WORKERS ?= auto
 
 WEB := src/mechanik/studio/web
 
-.PHONY: demo studio page dev test lint types layers unit browser benchmark motion bench loops clean
+.PHONY: demo studio page wheel dev test lint types layers unit browser benchmark motion bench loops clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mechanik demo
@@ -24,6 +24,11 @@ studio: page
 # the studio's page, built when its sources have changed
 page: $(VENV)/.installed
 	@$(BIN)/python $(WEB)/build_page.py
+
+# a wheel with kernels as machine code, into dist/: some minutes, or seconds where the kernels have not changed
+wheel: $(VENV)/.created
+	MECHANIK_PREBUILT=1 $(RUN) pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
+	@$(BIN)/python -c "import pathlib; [print(f'{path}: {path.stat().st_size / 1e6:.1f} MB') for path in pathlib.Path('dist').glob('*.whl')]"
 
 # the page from Vite, which shows edits at once, beside `mechanik studio --port 8000`
 dev: page

@@ -1,0 +1,30 @@
+"""Build the extension of prebuilt kernels, and print where it is: python -m kernel_build --out FOLDER"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "src")]
+
+from kernel_build.extension import BuildError, build_extension, default_folder  # noqa: E402
+from kernel_build.levels import default_levels, level  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m kernel_build", description=__doc__)
+    parser.add_argument("--out", type=Path, default=default_folder(), help="where it is built (default: %(default)s)")
+    parser.add_argument("--level", action="append", help="e.g. x86-64-v3, x86-64, host; may be given again")
+    parser.add_argument("modules", nargs="*", help="modules of kernels; by default all")
+    given = parser.parse_args()
+    levels = [level(name) for name in given.level] if given.level else default_levels()
+    try:
+        print(build_extension(given.out.resolve(), levels, given.modules))
+    except BuildError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,628 @@
+/* The extension mechanik._kernels: kernels as machine code of one or more levels of instructions, called from Python.
+
+   kernel_table.h is generated: it lists levels, modules and kernels. The kernels themselves are in object files, one
+   for each level (object_code.py). Here is what they have in common: checks of arguments, calls, exceptions, and the
+   choice of a level.
+
+   Only the limited API of Python is used, so one build serves Python 3.11 and all later versions. NumPy's headers are
+   not used either: the two structures that are read are declared below, and compared with NumPy at import. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_table.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define IS_X86_64 1
+#ifdef _MSC_VER
+#include <immintrin.h>
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#endif
+
+/* ---- Numba's runtime, as far as kernels need it -------------------------------------------------------------------
+
+   Memory of arrays that kernels allocate. Their code reads `references` and `data`; the order is Numba's. */
+
+typedef struct {
+    size_t references;
+    void *unused[2];
+    void *data;
+    size_t size;
+} Memory;
+
+void *NRT_MemInfo_alloc_aligned(size_t size, uint32_t alignment)
+{
+    size_t extra = sizeof(Memory) + alignment;
+    Memory *memory = size > SIZE_MAX - extra ? NULL : malloc(size + extra);
+    if (memory) {
+        memset(memory, 0, sizeof(Memory));
+        memory->references = 1;
+        memory->size = size;
+        memory->data = (void *)(((uintptr_t)(memory + 1) + alignment - 1) / alignment * alignment);
+    }
+    return memory;
+}
+
+void *NRT_MemInfo_alloc_safe_aligned(size_t size, uint32_t alignment)
+{
+    return NRT_MemInfo_alloc_aligned(size, alignment);
+}
+
+void *NRT_MemInfo_alloc(size_t size)
+{
+    return NRT_MemInfo_alloc_aligned(size, 16);
+}
+
+void *NRT_MemInfo_alloc_safe(size_t size)
+{
+    return NRT_MemInfo_alloc_aligned(size, 16);
+}
+
+void NRT_MemInfo_call_dtor(void *memory)
+{
+    free(memory);
+}
+
+void *NRT_Allocate(size_t size)
+{
+    return malloc(size);
+}
+
+void NRT_Free(void *memory)
+{
+    free(memory);
+}
+
+/* Strides of a contiguous array in another shape; 0 if the array is not contiguous. */
+int numba_attempt_nocopy_reshape(intptr_t ndim, const intptr_t *shape, const intptr_t *strides, intptr_t new_ndim,
+                                 const intptr_t *new_shape, intptr_t *new_strides, intptr_t item_size,
+                                 int is_fortran_order)
+{
+    intptr_t stride = item_size;
+    if (is_fortran_order)
+        return 0;
+    for (intptr_t k = ndim - 1; k >= 0; k--) {
+        if (shape[k] != 1 && strides[k] != stride)
+            return 0;
+        stride *= shape[k];
+    }
+    stride = item_size;
+    for (intptr_t k = new_ndim - 1; k >= 0; k--) {
+        new_strides[k] = stride;
+        stride *= new_shape[k];
+    }
+    return 1;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+
+/* What a kernel says of an exception; as Numba has it. */
+typedef struct {
+    const char *pickled; /* (type, arguments, location) */
+    int32_t size;
+    const void *hash_or_arguments;
+    const void *unwrap;
+    int32_t is_allocated;
+} Failure;
+
+typedef int32_t (*Entry)(const int64_t *arguments, int64_t *results, Failure **failure);
+
+typedef struct {
+    Entry entry;
+    const char *name;
+    const char *arguments; /* for each a letter, d f q ? (float64, float32, int64, bool), and its number of dimensions */
+    const char *results;   /* letters only: none, one, or two for a tuple */
+    int releases_gil;
+} Kernel;
+
+/* As in NumPy 2, where both have more fields at the end. */
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *typeobj;
+    char kind;
+    char type;
+    char byteorder;
+    char former_flags;
+    int type_num;
+} Descriptor;
+
+typedef struct {
+    PyObject_HEAD
+    char *data;
+    int ndim;
+    Py_ssize_t *shape;
+    Py_ssize_t *strides;
+    PyObject *base;
+    Descriptor *descriptor;
+    int flags;
+} Array;
+
+enum { C_CONTIGUOUS = 0x1, ALIGNED = 0x100, WRITEABLE = 0x400 };
+static const int REQUIRED_FLAGS = C_CONTIGUOUS | ALIGNED | WRITEABLE;
+
+/* Written when the module is imported, and only read afterwards. */
+static PyTypeObject *ndarray;
+static int int64_numbers[2]; /* NumPy has two types of integers that may have 64 bits */
+static int float64_number, float32_number, bool_number;
+static char foreign_byteorder;
+
+static int is_array(PyObject *given)
+{
+    return Py_TYPE(given) == ndarray || PyType_IsSubtype(Py_TYPE(given), ndarray);
+}
+
+static int has_type(const Descriptor *descriptor, char letter)
+{
+    int number = descriptor->type_num;
+    if (descriptor->byteorder == foreign_byteorder)
+        return 0;
+    switch (letter) {
+    case 'd':
+        return number == float64_number;
+    case 'f':
+        return number == float32_number;
+    case 'q':
+        return number == int64_numbers[0] || number == int64_numbers[1];
+    default:
+        return number == bool_number;
+    }
+}
+
+static const char *type_name(char letter)
+{
+    return letter == 'd' ? "float64" : letter == 'f' ? "float32" : letter == 'q' ? "int64" : "bool";
+}
+
+/* A number as a value; -1 with a Python exception if it is none. This may run Python code. */
+static int read_number(const Kernel *kernel, Py_ssize_t k, PyObject *given, char letter, int64_t *value)
+{
+    double number;
+    int truth;
+    PyObject *integer;
+    if (is_array(given)) {
+        PyErr_Format(PyExc_TypeError, "%s: argument %zd is an array, not a number", kernel->name, k + 1);
+        return -1;
+    }
+    switch (letter) {
+    case 'd':
+        number = PyFloat_AsDouble(given);
+        if (number == -1.0 && PyErr_Occurred())
+            return -1;
+        memcpy(value, &number, sizeof number);
+        return 0;
+    case 'q':
+        integer = PyNumber_Index(given);
+        if (!integer)
+            return -1;
+        *value = PyLong_AsLongLong(integer);
+        Py_DECREF(integer);
+        return *value == -1 && PyErr_Occurred() ? -1 : 0;
+    default:
+        truth = PyObject_IsTrue(given);
+        *value = truth;
+        return truth < 0 ? -1 : 0;
+    }
+}
+
+/* An array as values: address and lengths; -1 with a Python exception if it is not what the kernel takes. */
+static int read_array(const Kernel *kernel, Py_ssize_t k, PyObject *given, char letter, int ndim, int64_t *values)
+{
+    const Array *array = (const Array *)given;
+    if (!is_array(given) || array->ndim != ndim || (array->flags & REQUIRED_FLAGS) != REQUIRED_FLAGS ||
+        !has_type(array->descriptor, letter)) {
+        PyErr_Format(PyExc_TypeError, "%s: argument %zd is not a contiguous, writable array of %d dimensions and type %s",
+                     kernel->name, k + 1, ndim, type_name(letter));
+        return -1;
+    }
+    values[0] = (int64_t)(intptr_t)array->data;
+    for (int axis = 0; axis < ndim; axis++)
+        values[1 + axis] = array->shape[axis];
+    return 0;
+}
+
+static PyObject *number_from(int64_t value, char letter)
+{
+    double number;
+    if (letter == 'q')
+        return PyLong_FromLongLong(value);
+    if (letter == '?')
+        return PyBool_FromLong(value != 0);
+    memcpy(&number, &value, sizeof number);
+    return PyFloat_FromDouble(number);
+}
+
+static PyObject *result_from(const char *letters, const int64_t *values)
+{
+    PyObject *tuple;
+    Py_ssize_t count = (Py_ssize_t)strlen(letters);
+    if (count == 0)
+        Py_RETURN_NONE;
+    if (count == 1)
+        return number_from(values[0], letters[0]);
+    tuple = PyTuple_New(count);
+    for (Py_ssize_t k = 0; tuple && k < count; k++) {
+        PyObject *number = number_from(values[k], letters[k]);
+        if (!number || PyTuple_SetItem(tuple, k, number) < 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* Raise what a kernel has raised. An exception whose message was to be made by Numba becomes a RuntimeError. */
+static PyObject *raise_failure(const Kernel *kernel, Failure *failure)
+{
+    PyObject *pickle = NULL, *loaded = NULL, *exception = NULL;
+    if (failure && !failure->unwrap && (pickle = PyImport_ImportModule("pickle")))
+        loaded = PyObject_CallMethod(pickle, "loads", "y#", failure->pickled, (Py_ssize_t)failure->size);
+    if (loaded && PyTuple_Check(loaded) && PyTuple_Size(loaded) == 3 && PyTuple_Check(PyTuple_GetItem(loaded, 1)) &&
+        PyExceptionClass_Check(PyTuple_GetItem(loaded, 0)))
+        exception = PyObject_CallObject(PyTuple_GetItem(loaded, 0), PyTuple_GetItem(loaded, 1));
+    if (exception) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    } else {
+        PyErr_Clear();
+        PyErr_Format(PyExc_RuntimeError, "the kernel %s failed; these are arguments that it does not expect",
+                     kernel->name);
+    }
+    if (failure && failure->unwrap && failure->is_allocated)
+        free(failure);
+    Py_XDECREF(exception);
+    Py_XDECREF(loaded);
+    Py_XDECREF(pickle);
+    return NULL;
+}
+
+static PyObject *call(const Kernel *kernel, PyObject *const *given, Py_ssize_t count)
+{
+    int64_t values[VALUES_MAX], results[2] = {0, 0};
+    Failure *failure = NULL;
+    int32_t status;
+    Py_ssize_t k, place;
+    const char *type;
+    for (k = 0, place = 0, type = kernel->arguments; *type; k++, type += 2) {
+        if (k < count && type[1] == '0') {
+            if (read_number(kernel, k, given[k], type[0], &values[place]) < 0)
+                return NULL;
+        }
+        place += 1 + (type[1] - '0');
+    }
+    if (k != count) {
+        PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", kernel->name, k, count);
+        return NULL;
+    }
+    /* after all numbers, since the methods that make them numbers may change arrays */
+    for (k = 0, place = 0, type = kernel->arguments; *type; k++, type += 2) {
+        if (type[1] != '0' && read_array(kernel, k, given[k], type[0], type[1] - '0', &values[place]) < 0)
+            return NULL;
+        place += 1 + (type[1] - '0');
+    }
+    if (kernel->releases_gil) {
+        PyThreadState *thread = PyEval_SaveThread();
+        status = kernel->entry(values, results, &failure);
+        PyEval_RestoreThread(thread);
+    } else {
+        status = kernel->entry(values, results, &failure);
+    }
+    return status == 0 ? result_from(kernel->results, results) : raise_failure(kernel, failure);
+}
+
+/* ---- the table: for each level and kernel its description, and a function of its own --------------------------- */
+
+#define ENTRY(level, id) mechanik_##level##__##id
+#define DESCRIPTION(level, id) kernel_##level##__##id
+#define FUNCTION(level, id) call_##level##__##id
+
+#define DEFINE_KERNEL(level, id, module, name, arguments, results, releases_gil)                                       \
+    extern int32_t ENTRY(level, id)(const int64_t *, int64_t *, Failure **);                                           \
+    static const Kernel DESCRIPTION(level, id) = {ENTRY(level, id), name, arguments, results, releases_gil};           \
+    static PyObject *FUNCTION(level, id)(PyObject * self, PyObject *const *given, Py_ssize_t count)                    \
+    {                                                                                                                  \
+        return call(&DESCRIPTION(level, id), given, count);                                                            \
+    }
+#define LIST_METHOD(level, id, module, name, arguments, results, releases_gil)                                         \
+    {name, (PyCFunction)(void (*)(void))FUNCTION(level, id), METH_FASTCALL, NULL},
+#define LIST_MODULE(level, id, module, name, arguments, results, releases_gil) module,
+#define DEFINE_KERNELS(level, text) OWN_KERNELS_##level(DEFINE_KERNEL)
+#define DEFINE_METHODS(level, text)                                                                                    \
+    static PyMethodDef methods_##level[] = {KERNELS_##level(LIST_METHOD){NULL, NULL, 0, NULL}};                        \
+    static const char *const modules_##level[] = {KERNELS_##level(LIST_MODULE) NULL};
+#define LIST_LEVEL(level, text) {text, methods_##level, modules_##level},
+#define LIST_STAMP(module, stamp) {module, stamp},
+
+LEVELS(DEFINE_KERNELS)
+LEVELS(DEFINE_METHODS)
+
+typedef struct {
+    const char *name;
+    PyMethodDef *methods;
+    const char *const *modules; /* of each method */
+} Level;
+
+static const Level levels[] = {LEVELS(LIST_LEVEL)};
+static const char *const stamps[][2] = {MODULES(LIST_STAMP)};
+static const size_t LEVEL_COUNT = sizeof levels / sizeof levels[0];
+static const size_t STAMP_COUNT = sizeof stamps / sizeof stamps[0];
+
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
+
+#ifdef IS_X86_64
+
+static void read_cpuid(uint32_t leaf, uint32_t registers[4])
+{
+    memset(registers, 0, 4 * sizeof registers[0]);
+#ifdef _MSC_VER
+    int found[4];
+    __cpuid(found, (int)(leaf & 0x80000000u));
+    if ((uint32_t)found[0] >= leaf) {
+        __cpuidex(found, (int)leaf, 0);
+        memcpy(registers, found, sizeof found);
+    }
+#else
+    if (__get_cpuid_max(leaf & 0x80000000u, NULL) >= leaf)
+        __cpuid_count(leaf, 0, registers[0], registers[1], registers[2], registers[3]);
+#endif
+}
+
+/* Which registers the operating system saves. */
+static uint64_t read_saved_registers(void)
+{
+#ifdef _MSC_VER
+    return _xgetbv(0);
+#else
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+#endif
+}
+
+enum { EAX, EBX, ECX, EDX };
+
+static int has_bits(uint64_t value, uint64_t bits)
+{
+    return (value & bits) == bits;
+}
+
+/* The number of the x86-64 psABI level of this processor: 1 to 4; 1 also for 2, for which there is no machine code. */
+static int x86_64_level(void)
+{
+    const uint32_t V2_AND_V3_ECX = 1u << 0 | 1u << 9 | 1u << 12 | 1u << 13 | 1u << 19 | 1u << 20 | 1u << 22 | 1u << 23 |
+                                   1u << 27 | 1u << 28 | 1u << 29;
+    /* SSE3 SSSE3 FMA CX16 SSE4.1 SSE4.2 MOVBE POPCNT OSXSAVE AVX F16C */
+    const uint32_t V3_EBX = 1u << 3 | 1u << 5 | 1u << 8; /* BMI1 AVX2 BMI2 */
+    const uint32_t V4_EBX = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31; /* AVX512 F DQ CD BW VL */
+    const uint32_t EXTENDED_ECX = 1u << 0 | 1u << 5; /* LAHF LZCNT */
+    uint32_t basic[4], more[4], extended[4];
+    uint64_t saved;
+    read_cpuid(1, basic);
+    read_cpuid(7, more);
+    read_cpuid(0x80000001u, extended);
+    if (!has_bits(basic[ECX], V2_AND_V3_ECX) || !has_bits(more[EBX], V3_EBX) || !has_bits(extended[ECX], EXTENDED_ECX))
+        return 1;
+    saved = read_saved_registers();
+    if (!has_bits(saved, 0x6))
+        return 1;
+    return has_bits(more[EBX], V4_EBX) && has_bits(saved, 0xe6) ? 4 : 3;
+}
+
+#endif
+
+static int can_run(const char *level)
+{
+#ifdef IS_X86_64
+    if (strcmp(level, "x86-64-v4") == 0)
+        return x86_64_level() >= 4;
+    if (strcmp(level, "x86-64-v3") == 0)
+        return x86_64_level() >= 3;
+#endif
+    return 1;
+}
+
+static const Level *best_level(void)
+{
+    for (size_t k = 0; k < LEVEL_COUNT; k++)
+        if (can_run(levels[k].name))
+            return &levels[k];
+    return NULL;
+}
+
+/* ---- the module -------------------------------------------------------------------------------------------------- */
+
+PyDoc_STRVAR(functions_doc, "functions(module, level=None)\n--\n\n"
+                            "The kernels of a module by name, for a level of `levels`, by default the best.");
+
+static PyObject *functions(PyObject *self, PyObject *const *given, Py_ssize_t count)
+{
+    const Level *level = best_level();
+    PyObject *made, *module_name;
+    const char *module;
+    if (count < 1 || count > 2 || !PyUnicode_Check(given[0]) || (count == 2 && !PyUnicode_Check(given[1]))) {
+        PyErr_SetString(PyExc_TypeError, "functions takes the name of a module, and the name of a level");
+        return NULL;
+    }
+    if (count == 2) {
+        const char *name = PyUnicode_AsUTF8AndSize(given[1], NULL);
+        if (!name)
+            return NULL;
+        level = NULL;
+        for (size_t k = 0; k < LEVEL_COUNT; k++)
+            if (strcmp(levels[k].name, name) == 0 && can_run(name))
+                level = &levels[k];
+    }
+    if (!level) {
+        PyErr_Format(PyExc_ValueError, "this processor has no machine code of the level %R", given[count - 1]);
+        return NULL;
+    }
+    module = PyUnicode_AsUTF8AndSize(given[0], NULL);
+    made = module ? PyDict_New() : NULL;
+    module_name = made ? PyUnicode_FromString("mechanik._kernels") : NULL;
+    for (size_t k = 0; module_name && level->modules[k]; k++) {
+        PyMethodDef *method = &level->methods[k];
+        PyObject *function;
+        if (strcmp(level->modules[k], module) != 0)
+            continue;
+        function = PyCFunction_NewEx(method, NULL, module_name);
+        if (!function || PyDict_SetItemString(made, method->ml_name, function) < 0)
+            Py_CLEAR(made);
+        Py_XDECREF(function);
+        if (!made)
+            break;
+    }
+    if (!module_name)
+        Py_CLEAR(made);
+    Py_XDECREF(module_name);
+    return made;
+}
+
+/* An integer attribute, or an attribute of an attribute ("dtype", "num"); -1 with an exception if there is none. */
+static long long attribute(PyObject *object, const char *name, const char *inner_name)
+{
+    PyObject *inner, *value = PyObject_GetAttrString(object, name);
+    long long number;
+    if (value && inner_name) {
+        inner = PyObject_GetAttrString(value, inner_name);
+        Py_DECREF(value);
+        value = inner;
+    }
+    number = value ? PyLong_AsLongLong(value) : -1;
+    Py_XDECREF(value);
+    return number;
+}
+
+/* NumPy's number of a type; -1 with an exception if there is none. */
+static int type_number(PyObject *numpy, const char *name)
+{
+    PyObject *type = PyObject_CallMethod(numpy, "dtype", "s", name);
+    int number = type ? (int)attribute(type, "num", NULL) : -1;
+    Py_XDECREF(type);
+    return number;
+}
+
+/* Whether an array is laid out as declared above, compared with what its attributes say. Pointers are followed only
+   after all else fits. */
+static int fits(PyObject *given, int flags)
+{
+    const Array *array = (const Array *)given;
+    PyObject *descriptor = PyObject_GetAttrString(given, "dtype");
+    long long address = attribute(given, "ctypes", "data");
+    int is_same = descriptor && address == (long long)(intptr_t)array->data && array->ndim == 2 &&
+                  (PyObject *)array->descriptor == descriptor && array->flags == attribute(given, "flags", "num") &&
+                  (array->flags & REQUIRED_FLAGS) == flags;
+    is_same = is_same && array->shape[0] * array->shape[1] == 6 &&
+              array->strides[array->shape[0] == 2] == 8 && array->strides[array->shape[0] != 2] == 24 &&
+              array->descriptor->type_num == attribute(given, "dtype", "num") && array->descriptor->kind == 'f' &&
+              array->descriptor->byteorder == '=';
+    Py_XDECREF(descriptor);
+    return is_same && !PyErr_Occurred();
+}
+
+/* Compare NumPy with the structures that are read here; -1 with an exception if they differ. */
+static int check_numpy(PyObject *numpy)
+{
+    const union {
+        uint16_t number;
+        char bytes[2];
+    } order = {1};
+    PyObject *array = PyObject_CallMethod(numpy, "zeros", "((ii)s)", 2, 3, "float64");
+    PyObject *transposed = array ? PyObject_GetAttrString(array, "T") : NULL;
+    PyObject *done = NULL;
+    int is_same = 0;
+    foreign_byteorder = order.bytes[0] ? '>' : '<';
+    if (transposed && attribute((PyObject *)Py_TYPE(array), "__basicsize__", NULL) >= (long long)sizeof(Array) &&
+        is_array(array)) {
+        PyObject *descriptor = PyObject_GetAttrString(array, "dtype");
+        is_same = descriptor &&
+                  attribute((PyObject *)Py_TYPE(descriptor), "__basicsize__", NULL) >= (long long)sizeof(Descriptor) &&
+                  fits(array, REQUIRED_FLAGS) && fits(transposed, ALIGNED | WRITEABLE);
+        Py_XDECREF(descriptor);
+        done = PyObject_CallMethod(array, "setflags", "i", 0);
+        is_same = is_same && done && fits(array, C_CONTIGUOUS | ALIGNED);
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(transposed);
+    Py_XDECREF(array);
+    float64_number = type_number(numpy, "float64");
+    float32_number = type_number(numpy, "float32");
+    bool_number = type_number(numpy, "bool");
+    int64_numbers[0] = type_number(numpy, "int64");
+    int64_numbers[1] = type_number(numpy, "longlong");
+    if (PyErr_Occurred() || !is_same) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_ImportError, "arrays of this NumPy are laid out in another way than those of NumPy 2");
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *make_stamps(void)
+{
+    PyObject *made = PyDict_New();
+    for (size_t k = 0; made && k < STAMP_COUNT; k++) {
+        PyObject *stamp = PyUnicode_FromString(stamps[k][1]);
+        if (!stamp || PyDict_SetItemString(made, stamps[k][0], stamp) < 0)
+            Py_CLEAR(made);
+        Py_XDECREF(stamp);
+    }
+    return made;
+}
+
+/* The names of the levels that this processor can run, the best first. */
+static PyObject *make_levels(void)
+{
+    PyObject *tuple, *list = PyList_New(0);
+    for (size_t k = 0; list && k < LEVEL_COUNT; k++) {
+        PyObject *name;
+        if (!can_run(levels[k].name))
+            continue;
+        name = PyUnicode_FromString(levels[k].name);
+        if (!name || PyList_Append(list, name) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static int add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value ? PyModule_AddObjectRef(module, name, value) : -1;
+    Py_XDECREF(value);
+    return status;
+}
+
+static PyMethodDef module_methods[] = {
+    {"functions", (PyCFunction)(void (*)(void))functions, METH_FASTCALL, functions_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "mechanik._kernels", "Kernels as machine code.", -1, module_methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernels(void)
+{
+    PyObject *module, *numpy = PyImport_ImportModule("numpy");
+    const Level *best = best_level();
+    int status;
+    if (!numpy)
+        return NULL;
+    if (!best) {
+        Py_DECREF(numpy);
+        PyErr_SetString(PyExc_ImportError, "there is no machine code for this processor");
+        return NULL;
+    }
+    ndarray = (PyTypeObject *)PyObject_GetAttrString(numpy, "ndarray"); /* kept as long as the process runs */
+    status = ndarray ? check_numpy(numpy) : -1;
+    Py_DECREF(numpy);
+    module = status < 0 ? NULL : PyModule_Create(&definition);
+    if (module && (add(module, "stamps", make_stamps()) < 0 || add(module, "levels", make_levels()) < 0 ||
+                   add(module, "level", PyUnicode_FromString(best->name)) < 0))
+        Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,38 @@
+"""A lock between processes, so that kernels are built once by all that need them at the same time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+PAUSE = 0.2
+"""Seconds between two tries."""
+
+
+@contextmanager
+def locked(file: Path) -> Generator[None]:
+    """Hold the lock of a file, after waiting for it. The system unlocks it when a process ends, however it ends."""
+    with open(file, "ab") as stream:
+        while not _try_lock(stream):
+            time.sleep(PAUSE)
+        yield
+
+
+def _try_lock(stream: IO[bytes]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            stream.seek(0)
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,233 @@
+"""Compile kernels to an object file for the processor that the environment names. Runs in a process of its own.
+
+Each kernel is compiled as the JIT compiler would, up to optimised LLVM code. The codes of all kernels are linked into
+one module, in which only the entries can be seen from outside. An entry takes its arguments as a row of 64-bit values,
+so that one C function (`kernels.c`) can check the arguments of any kernel and call it:
+
+    int32_t entry(const int64_t *arguments, int64_t *results, const Failure **failure)
+
+Numbers are one value each, arrays the address of their data and then their lengths. An entry returns 0, or another
+number after an exception, which `failure` then describes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, sigutils, typing
+from numba.core.cpu import CPUContext
+from numba.core.registry import cpu_target
+from numba.core.runtime import nrtdynmod
+from numba.np import arrayobj
+
+from kernel_build.levels import level
+from mechanik.kernels.compiler import INSIDE
+from mechanik.tiers.numba_kernels import compiled_package
+from mechanik.tiers.plain import declared_kernels
+
+PROVIDED = {
+    "NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe",
+    "NRT_MemInfo_alloc_safe_aligned", "NRT_MemInfo_call_dtor", "numba_attempt_nocopy_reshape",
+}  # fmt: skip
+"""Functions of Numba's runtime that `kernels.c` has."""
+SYSTEM = {
+    "memcpy", "memmove", "memset", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "sqrt",
+    "hypot", "fmod", "floor", "ceil",
+}  # fmt: skip
+"""Functions of every C library."""
+I32, I64, DOUBLE, BYTES = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
+
+
+def entry_name(level_identifier: str, module: str, kernel: str) -> str:
+    """The name of a kernel in an object file."""
+    return f"mechanik_{level_identifier}__{module.replace('.', '_')}__{kernel}"
+
+
+def compile_object(level_identifier: str, modules: list[str]) -> bytes:
+    """The object file with all kernels of some modules, each under its `entry_name`."""
+    _generate_no_code()
+    whole: Any = None
+    entries: set[str] = set()
+    for module in modules:
+        start = time.process_time()
+        for name in _dispatchers(module):
+            entry = entry_name(level_identifier, module, name)
+            entries.add(entry)
+            compiled = _compiled(module, name)
+            for text in (compiled.library.get_llvm_str(), _entry_code(entry, compiled)):
+                part = llvm.parse_assembly(text)
+                if whole is None:
+                    whole = part
+                else:
+                    whole.link_in(part)
+        print(f"{level_identifier}: {module} {time.process_time() - start:.1f} s", flush=True)
+    runtime, _ = nrtdynmod.create_nrt_module(cpu_target.target_context)
+    whole.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(runtime))))
+    _hide_all_but(whole, entries)
+    start = time.process_time()
+    content = _target_machine(whole).emit_object(whole)
+    print(
+        f"{level_identifier}: machine code {time.process_time() - start:.1f} s, {len(content) / 1e6:.1f} MB", flush=True
+    )
+    return content
+
+
+def _generate_no_code() -> None:
+    """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor."""
+
+    def no_executable(context: Any, library: Any, description: Any, environment: Any) -> Any:
+        library._ensure_finalized()  # linked with the parts that it calls, and optimised
+        return [description].append  # a builtin function of its own for each kernel, which is all that Numba asks for
+
+    CPUContext.get_executable = no_executable
+
+
+def _dispatchers(module: str) -> dict[str, Any]:
+    """The kernels of a module as Numba's dispatchers, by name."""
+    package = compiled_package()
+    importlib.import_module(f"{package}.{module}")
+    kernels = importlib.import_module(f"{package}.compiler").KERNELS[module]
+    return {name: kernel.function for name, kernel in kernels.items()}
+
+
+@functools.cache
+def _compiled(module: str, name: str) -> Any:
+    """What Numba made of a kernel. The kernels that it calls are linked to it, and are no arguments."""
+    kernel = declared_kernels(module)[name]
+    dispatcher = _dispatchers(module)[name]
+    callees: list[Any] = []
+    for callee in kernel.calls:
+        other, _, function = callee.partition(":")
+        _compiled(other, function)
+        callees.append(types.Dispatcher(_dispatchers(other)[function]))
+    arguments, result = sigutils.normalize_signature(kernel.signature)
+    dispatcher.targetoptions.update(INSIDE)
+    if not dispatcher.overloads:  # else a kernel of another module has called it
+        dispatcher.compile(typing.signature(result, *callees, *arguments))
+        dispatcher.disable_compile()  # so that other kernels that call it use this one
+    (compiled,) = dispatcher.overloads.values()
+    if compiled.signature.return_type != result or compiled.signature.args[len(callees) :] != arguments:
+        raise SystemExit(f"{module}:{name} is called by another kernel with {compiled.signature}")
+    return compiled
+
+
+def _entry_code(name: str, compiled: Any) -> str:
+    """LLVM code of the function that takes a row of values, and calls a kernel as Numba's functions call each other."""
+    context = cpu_target.target_context
+    module = context.codegen()._create_empty_module(name)
+    kind = ir.FunctionType(I32, [I64.as_pointer(), I64.as_pointer(), BYTES.as_pointer()])
+    function = ir.Function(module, kind, name)
+    values, results, failure = function.args
+    builder = ir.IRBuilder(function.append_basic_block())
+    places = iter(range(1 << 16))
+
+    def value() -> Any:
+        return builder.load(builder.gep(values, [ir.Constant(I64, next(places))]))
+
+    def argument(given: Any) -> Any:
+        if isinstance(given, types.Dispatcher):
+            return context.get_dummy_value()
+        if not isinstance(given, types.Array):
+            return _as_number(builder, value(), given)
+        array = context.make_array(given)(context, builder)
+        data = builder.inttoptr(value(), array.data.type)
+        shape = [value() for _ in range(given.ndim)]
+        item = context.get_abi_sizeof(context.get_data_type(given.dtype))
+        strides: list[Any] = [ir.Constant(I64, item)]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(length, strides[0]))
+        arrayobj.populate_array(array, data, shape, strides, ir.Constant(I64, item), None)
+        return array._getvalue()
+
+    signature = compiled.signature
+    arguments = [argument(given) for given in signature.args]
+    callee = context.declare_function(module, compiled.fndesc)
+    status, result = context.call_conv.call_function(builder, callee, signature.return_type, signature.args, arguments)
+    builder.store(builder.bitcast(status.excinfoptr, BYTES), failure)
+    with builder.if_then(status.is_ok):
+        for k, (number, given) in enumerate(_numbers(builder, result, signature.return_type)):
+            builder.store(_as_value(builder, number, given), builder.gep(results, [ir.Constant(I64, k)]))
+    builder.ret(builder.select(status.is_ok, ir.Constant(I32, 0), ir.Constant(I32, 1)))
+    return cgutils.normalize_ir_text(str(module))
+
+
+def _numbers(builder: Any, result: Any, given: Any) -> list[tuple[Any, Any]]:
+    """The numbers of a result, with their types."""
+    if given in (types.void, types.none):
+        return []
+    if isinstance(given, types.UniTuple):
+        return [(builder.extract_value(result, k), given.dtype) for k in range(given.count)]
+    return [(result, given)]
+
+
+def _as_number(builder: Any, value: Any, given: Any) -> Any:
+    if given == types.float64:
+        return builder.bitcast(value, DOUBLE)
+    if given == types.boolean:
+        return builder.icmp_unsigned("!=", value, ir.Constant(I64, 0))
+    assert given == types.int64, given
+    return value
+
+
+def _as_value(builder: Any, number: Any, given: Any) -> Any:
+    if given == types.float64:
+        return builder.bitcast(number, I64)
+    return builder.zext(number, I64) if number.type.width < 64 else number
+
+
+def _hide_all_but(whole: Any, entries: set[str]) -> None:
+    """Make all else internal, so that levels do not mix, and remove what is never used."""
+    # Numba would call Python to put shapes of arrays into the message of an exception; kernels.c does not ask for it
+    for group, text in (
+        (whole.functions, "define ptr @{}() {{ ret ptr null }}"),
+        (whole.global_variables, "@{} = global ptr null"),
+    ):
+        for name in [one.name for one in group if one.is_declaration and one.name.startswith("Py")]:
+            whole.link_in(llvm.parse_assembly(text.format(name)))
+    for one in (*whole.functions, *whole.global_variables):
+        if not one.is_declaration and one.name not in entries:
+            one.linkage = "internal"
+    builder = llvm.create_pass_builder(_target_machine(whole), llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(whole, builder)
+    needed = {one.name for one in (*whole.functions, *whole.global_variables) if one.is_declaration}
+    needed = {name for name in needed if not name.startswith("llvm.")}
+    if unknown := needed - PROVIDED - SYSTEM:
+        raise SystemExit(f"kernels need functions that kernels.c does not have: {', '.join(sorted(unknown))}")
+
+
+def _target_machine(whole: Any) -> Any:
+    codegen = cpu_target.target_context.codegen()
+    oldest = os.environ.get("MACOSX_DEPLOYMENT_TARGET")
+    if sys.platform == "darwin" and oldest:
+        whole.triple = f"{whole.triple.split('-')[0]}-apple-macosx{oldest}"  # else that of this machine
+    return llvm.Target.from_triple(whole.triple).create_target_machine(
+        cpu=codegen._get_host_cpu_name(), features=codegen._tm_features, opt=3, reloc="pic", codemodel="default"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m kernel_build.object_code")
+    parser.add_argument("level")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("modules", nargs="+")
+    given = parser.parse_args()
+    content = compile_object(level(given.level).identifier, given.modules)
+    beside = given.file.with_suffix(".part")
+    beside.write_bytes(content)
+    os.replace(beside, given.file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Prebuilt kernels for tests: built once on a machine for the sources as they are, by the process that is first."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mechanik.tiers import KERNEL_MODULES
+from mechanik.tiers.cache import cache_folder
+from mechanik.tiers.sources import source_stamp
+
+ROOT = Path(__file__).parents[2]
+BUILD_SECONDS = 3600.0
+"""After which a build has failed; it takes some minutes of a processor that may have other things to do."""
+
+
+def build_folder() -> Path:
+    """Beside the cache of compiled kernels, since it is as large and can be removed as safely."""
+    caches = cache_folder()
+    folder = Path(tempfile.gettempdir()) / "mechanik" if caches is None else caches.parent
+    folder = folder / "prebuilt"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run(command: list[str], **environment: str) -> str:
+    """What a command prints; its errors if it fails."""
+    env = {**os.environ, "MECHANIK_BUILD_DIR": str(build_folder()), **environment}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=BUILD_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def kernel_build(name: str) -> ModuleType:
+    """A module of `kernel_build`, which is not installed."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    return importlib.import_module(f"kernel_build.{name}")
+
+
+def require_compilers() -> None:
+    for name in ("numba", "setuptools"):
+        pytest.importorskip(name)
+
+
+@pytest.fixture(scope="session")
+def prebuilt_file() -> Path:
+    """The extension with the levels of a wheel, and the level of this processor last."""
+    require_compilers()
+    levels = [*(level.name for level in kernel_build("levels").default_levels()), "host"]
+    options = [word for level in levels for word in ("--level", level)]
+    return Path(run([sys.executable, "-m", "kernel_build", *options]).splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def load_extension(prebuilt_file: Path) -> Callable[[], ModuleType]:
+    """A function that imports the extension, without making it the one that Mechanik uses."""
+
+    def load() -> ModuleType:
+        spec = importlib.util.spec_from_file_location("mechanik._kernels", prebuilt_file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def extension(load_extension: Callable[[], ModuleType]) -> ModuleType:
+    return load_extension()
+
+
+@pytest.fixture(scope="session")
+def recorded_calls() -> dict[str, list[tuple[Any, ...]]]:
+    """Arguments of kernels, by names such as "forward:chain_pose", from the examples."""
+    require_compilers()
+    script = Path(__file__).with_name("record_calls.py")
+    key = hashlib.sha256(script.read_bytes() + repr([source_stamp(name) for name in KERNEL_MODULES]).encode())
+    file = build_folder() / f"calls-{key.hexdigest()[:16]}.pickle"
+    with kernel_build("lock").locked(build_folder() / "calls.lock"):
+        if not file.exists():
+            for old in build_folder().glob("calls-*.pickle"):
+                old.unlink()
+            run([sys.executable, str(script), str(file)], PYTHONPATH=str(ROOT / "src"), MECHANIK_KERNELS="jit")
+    return pickle.loads(file.read_bytes())
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A virtual environment with a wheel, without Numba.
+
+    Attributes:
+        wheel: that is installed.
+        python: the interpreter.
+        minimal_bytes: what Mechanik, NumPy and defusedxml take, before anything else was installed.
+        bytecode_bytes: how much of it is bytecode, which Python writes itself if pip does not.
+    """
+
+    wheel: Path
+    python: Path
+    minimal_bytes: int
+    bytecode_bytes: int
+
+
+@pytest.fixture(scope="session")
+def installation() -> Installation:
+    """The wheel as users install it, with the command line and the studio; kept until the sources change."""
+    require_compilers()
+    pytest.importorskip("hatchling")
+    with kernel_build("lock").locked(build_folder() / "wheel.lock"), tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+        run(command, MECHANIK_PREBUILT="1", **({} if has_page() else {"MECHANIK_WITHOUT_PAGE": "1"}))
+        (wheel,) = Path(folder).glob("*.whl")
+        place = build_folder() / f"installation-{content_key(wheel, Path(__file__))}"
+        report = place / "installation.pickle"
+        if not report.exists():
+            for old in build_folder().glob("installation-*"):
+                remove(old)
+            place.mkdir()
+            wheel = wheel.rename(place / wheel.name)
+            report.write_bytes(pickle.dumps(install(wheel, place / "environment")))
+        return pickle.loads(report.read_bytes())
+
+
+def has_page() -> bool:
+    return (ROOT / "src/mechanik/studio/page/index.html").is_file()
+
+
+def content_key(wheel: Path, installer: Path) -> str:
+    """A key of what is in a wheel, whose own bytes have times in them, and of how it is installed."""
+    digest = hashlib.sha256(installer.read_bytes())
+    with zipfile.ZipFile(wheel) as packed:
+        for name in sorted(packed.namelist()):
+            digest.update(name.encode() + packed.read(name))
+    return digest.hexdigest()[:16]
+
+
+def install(wheel: Path, environment: Path) -> Installation:
+    run([sys.executable, "-m", "venv", str(environment)])
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    packages = Path(run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip())
+    before = {path for path in packages.rglob("*") if path.is_file()}
+    run([*pip, str(wheel)])
+    added = [path for path in packages.rglob("*") if path.is_file() and path not in before]
+    # httpx for the client of the studio's tests; SciPy for two examples, without the rest of `plan`
+    run([*pip, f"{wheel}[cli,yaml,studio]", "httpx", "scipy>=1.13"])
+    return Installation(
+        wheel,
+        python,
+        sum(path.stat().st_size for path in added),
+        sum(path.stat().st_size for path in added if path.suffix == ".pyc"),
+    )
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""Record what kernels are called with while the examples run: python record_calls.py OUT.pickle
+
+Written are, for each kernel ("forward:chain_pose"), arguments of its first calls, and of some later ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import pickle
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mechanik as mk
+from mechanik.tiers import KERNEL_MODULES, kernel_module
+from mechanik.tiers.plain import declared_kernels
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ("04", "05", "06", "07", "09", "13", "14", "19", "20", "22", "24")
+CALLS_KEPT = 12
+BYTES_KEPT = 2_000_000
+"""Of one call; larger ones are not recorded."""
+
+Calls = dict[str, list[tuple[Any, ...]]]
+
+
+def is_kept(count: int) -> bool:
+    """Whether the call of a number is recorded: the first few, and then ever fewer."""
+    return count <= 4 or (count & (count - 1)) == 0
+
+
+def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one.copy() if isinstance(one, np.ndarray) else one for one in arguments)
+
+
+def size(arguments: tuple[Any, ...]) -> int:
+    return sum(one.nbytes for one in arguments if isinstance(one, np.ndarray))
+
+
+def try_methods() -> None:
+    """Solve something by every method, with what only some methods have."""
+    arm = mk.gallery.panda(hand=False)
+    q0, target = arm.q, arm.pose("panda_link8", arm.q + 0.3)
+    goals = (mk.PoseGoal("panda_link8", target), mk.Point("panda_link8", target[:3, 3]))
+    for name, goal, options in itertools.product(mk.METHODS, goals, ({}, {"rest": q0}, {"gradient": "differences"})):
+        with contextlib.suppress(mk.MechanikError):  # no method can do all of it
+            mk.Solver(arm, goal, solver=name, max_iterations=20, **options).solve(q0=q0, restarts=0)
+    targets = arm.pose("panda_link8", arm.random(np.random.default_rng(0), 50))
+    mk.Solver(arm, goals[0]).solve_batch(targets)
+    arm.jacobian("panda_link8", arm.random(np.random.default_rng(1), 20))
+
+
+def record() -> Calls:
+    """The calls of all kernels during the examples."""
+    calls: Calls = {}
+
+    def recorded(key: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        count = 0
+        kept = calls.setdefault(key, [])
+
+        def call(*arguments: Any) -> Any:
+            nonlocal count
+            count += 1
+            if is_kept(count) and len(kept) < CALLS_KEPT and size(arguments) < BYTES_KEPT:
+                kept.append(copies(arguments))
+            return function(*arguments)
+
+        return call
+
+    for module in KERNEL_MODULES:
+        functions = kernel_module(module)
+        for name in declared_kernels(module):
+            setattr(functions, name, recorded(f"{module}:{name}", getattr(functions, name)))
+    try_methods()
+    for number in EXAMPLES:
+        (path,) = (ROOT / "examples").glob(f"{number}_*.py")
+        with contextlib.redirect_stdout(io.StringIO()):
+            runpy.run_path(str(path), run_name="__main__")
+    return calls
+
+
+def main() -> None:
+    out = Path(sys.argv[1]).resolve()
+    mk.warm_up()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        calls = record()
+    beside = out.with_suffix(f".{os.getpid()}.part")
+    beside.write_bytes(pickle.dumps(calls))
+    os.replace(beside, out)
+
+
+if __name__ == "__main__":
+    main()

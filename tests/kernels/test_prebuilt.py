@@ -1,0 +1,399 @@
+"""Prebuilt kernels: the same answers as compiled on this machine, on every level, and no crash on wrong arguments."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mechanik as mk
+from mechanik.tiers import KERNEL_MODULES, kernel_module
+from mechanik.tiers.plain import declared_kernels, plain_functions
+from mechanik.tiers.signature import parse
+from mechanik.tiers.sources import source_stamp
+
+KERNELS = [(module, name) for module in KERNEL_MODULES for name in declared_kernels(module)]
+SOURCES = Path(mk.__file__).parents[1]
+TOLERANCES = {"x86-64": 1e-5}
+"""Without fused multiply-adds iterations take other steps, and end where the error is below the solver's tolerance."""
+Calls = dict[str, list[tuple[Any, ...]]]
+Function = Callable[..., Any]
+
+
+def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one.copy() if isinstance(one, np.ndarray) else one for one in arguments)
+
+
+@functools.cache
+def jit_functions(module: str) -> dict[str, Function]:
+    """The kernels of a module, compiled on this machine."""
+    try:
+        mk.use_kernels("jit")
+        return {name: getattr(kernel_module(module), name) for name in declared_kernels(module)}
+    finally:
+        mk.use_kernels("auto")
+
+
+def outcomes(function: Function, arguments: tuple[Any, ...]) -> list[Any]:
+    """All that a call leaves: the arrays that it was given, and its result."""
+    given = copies(arguments)
+    result = function(*given)
+    return [*(one for one in given if isinstance(one, np.ndarray)), result]
+
+
+# ---- the same answers ---------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "name"), KERNELS, ids=[":".join(kernel) for kernel in KERNELS])
+def test_every_kernel_gives_the_same_answers_prebuilt_and_compiled(
+    module: str, name: str, extension: ModuleType, recorded_calls: Calls
+) -> None:
+    calls = recorded_calls[f"{module}:{name}"]
+    assert calls, "no example calls it"
+    compiled = jit_functions(module)[name]
+    for level in extension.levels:
+        prebuilt = extension.functions(module, level)[name]
+        for arguments in calls:
+            for ours, theirs in zip(outcomes(prebuilt, arguments), outcomes(compiled, arguments), strict=True):
+                assert type(ours) is type(theirs)
+                if level == "host":
+                    assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+                elif ours is not None:
+                    tolerance = TOLERANCES.get(level, 1e-9)
+                    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.slow
+def test_all_kernels_are_in_every_level(extension: ModuleType) -> None:
+    for level in extension.levels:
+        for module in KERNEL_MODULES:
+            assert set(extension.functions(module, level)) == set(declared_kernels(module))
+
+
+@pytest.mark.slow
+def test_stamps_are_those_of_the_sources(extension: ModuleType) -> None:
+    assert extension.stamps == {module: source_stamp(module) for module in KERNEL_MODULES}
+
+
+# ---- odd arguments ------------------------------------------------------------------------------
+
+
+class Unreadable:
+    """Whatever is asked of it is an error of its own."""
+
+    def __float__(self) -> float:
+        raise KeyError("float")
+
+    def __index__(self) -> int:
+        raise KeyError("index")
+
+    def __bool__(self) -> bool:
+        raise KeyError("bool")
+
+
+@np.errstate(all="ignore")  # of casts
+def wrong_arrays(array: np.ndarray) -> dict[str, Any]:
+    """What no kernel takes instead of an array."""
+    read_only = array.copy()
+    read_only.flags.writeable = False
+    wrong: dict[str, Any] = {
+        "none": None, "a number": 1.0, "a list": [1.0, 2.0], "a string": "array", "an object": Unreadable(),
+        "objects": array.astype(object), "single precision": array.astype("f2"), "complex": array.astype(complex),
+        "strings": array.astype("U"), "no dimension": np.array(1.0), "one dimension more": array[None],
+        "32 dimensions": array.reshape((1,) * (32 - array.ndim) + array.shape), "read-only": read_only,
+        "a record": np.zeros(array.shape, [("x", array.dtype)]), "time": np.zeros(array.shape, "M8[s]"),
+        "unsigned": array.astype("u8"),
+    }  # fmt: skip
+    if array.dtype.itemsize > 1:
+        wrong["of another byte order"] = array.astype(array.dtype.newbyteorder())
+    if array.dtype.itemsize > 1 and array.size:
+        wrong["not aligned"] = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    if array.size > 1:
+        wrong["every other number"] = np.repeat(array, 2, axis=-1)[..., ::2]
+        wrong["backwards"] = np.flip(array)
+        wrong["one dimension less"] = array.ravel() if array.ndim > 1 else array[0]
+    if array.ndim > 1 and min(array.shape) > 1:
+        wrong["by columns"] = np.asfortranarray(array)
+    return wrong
+
+
+def wrong_numbers(code: str) -> dict[str, Any]:
+    wrong = {"none": None, "a string": "1", "a list": [1], "an array": np.zeros(3), "complex": 1j, "a type": int}
+    return {} if code == "b1" else wrong  # everything has a truth
+
+
+def tiers(extension: ModuleType, module: str, name: str) -> dict[str, Function]:
+    prebuilt = {level: extension.functions(module, level)[name] for level in extension.levels}
+    return {**prebuilt, "jit": jit_functions(module)[name], "plain": plain_functions(module)[name]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "name"), KERNELS, ids=[":".join(kernel) for kernel in KERNELS])
+def test_wrong_arguments_are_type_errors_in_every_tier(
+    module: str, name: str, extension: ModuleType, recorded_calls: Calls
+) -> None:
+    given = recorded_calls[f"{module}:{name}"][0]
+    arguments = parse(declared_kernels(module)[name].signature).arguments
+    for tier, function in tiers(extension, module, name).items():
+        for few in (given[:-1], (*given, given[-1]), ()):
+            with pytest.raises(TypeError):
+                function(*few)
+        for k, argument in enumerate(arguments):
+            for what, wrong in (wrong_arrays(given[k]) if argument.ndim else wrong_numbers(argument.code)).items():
+                with pytest.raises(TypeError):
+                    pytest.fail(f"{tier} takes {what} for {k}: {function(*given[:k], wrong, *given[k + 1 :])}")
+
+
+@pytest.mark.slow
+def test_subclasses_of_arrays_are_taken(extension: ModuleType) -> None:
+    class Own(np.ndarray):
+        pass
+
+    length = extension.functions("methods.gradient_steps")["longest_length"]
+    gradient = np.array([3.0, 4.0])
+    assert length(gradient.view(Own), 1.0) == length(gradient, 1.0) == length(gradient, 1) == length(gradient, True)
+    assert length(gradient, np.float32(1.0)) == length(gradient, np.int8(1)) == length(gradient, 1.0)
+
+
+@pytest.mark.slow
+def test_errors_of_what_is_given_are_passed_on(extension: ModuleType) -> None:
+    length = extension.functions("methods.gradient_steps")["longest_length"]
+    with pytest.raises(KeyError, match="float"):
+        length(np.ones(2), Unreadable())
+
+
+@pytest.mark.slow
+def test_integers_that_are_too_large_are_refused(extension: ModuleType, recorded_calls: Calls) -> None:
+    module, name, k = next(
+        (module, name, k)
+        for module, name in KERNELS
+        for k, argument in enumerate(parse(declared_kernels(module)[name].signature).arguments)
+        if (argument.code, argument.ndim) == ("i8", 0)
+    )
+    given = recorded_calls[f"{module}:{name}"][0]
+    function = extension.functions(module)[name]
+    with pytest.raises(OverflowError):
+        function(*given[:k], 1 << 64, *given[k + 1 :])
+    with pytest.raises(TypeError):
+        function(*given[:k], 1.5, *given[k + 1 :])
+
+
+@pytest.mark.slow
+def test_arrays_are_read_after_numbers_which_may_change_them(extension: ModuleType) -> None:
+    """Else the address of an array would be used after its memory was given back."""
+    gradient = np.ones(1 << 20)
+
+    class Shrinking:
+        def __float__(self) -> float:
+            gradient.resize(2, refcheck=False)
+            return 1.0
+
+    length = extension.functions("methods.gradient_steps")["longest_length"]
+    assert length(gradient, Shrinking()) == length(np.ones(2), 1.0)
+
+
+ODD_INPUTS = """
+import sys, numpy as np, mechanik, mechanik as mk
+if sys.argv[2] == "prebuilt":
+    mechanik.__path__.append(sys.argv[1])
+mk.use_kernels(sys.argv[2])
+arm = mk.gallery.panda(); q0 = arm.q.copy(); X = arm.pose("panda_link8", q0 + 0.1)
+ik = mk.Solver(arm, mk.PoseGoal("panda_link8", X))
+fixed = X.copy(); fixed.flags.writeable = False
+targets = {"f4": X.astype("f4"), "fortran": np.asfortranarray(X), "strided": np.tile(X, (2, 2))[::2, ::2],
+    "transposed": X.T.copy().T, "ints": np.eye(4, dtype=int), "big-endian": X.astype(">f8"), "1d": X.ravel(),
+    "3d": X[None], "3x3": X[:3, :3], "read-only": fixed, "nan": X * np.nan, "inf": X * np.inf, "none": None,
+    "object": X.astype(object), "list": X.tolist(), "empty": np.empty((0, 4, 4)), "matrix": np.matrix(X)}
+starts = {"f4": q0.astype("f4"), "ints": np.zeros(arm.nq, int), "strided": np.repeat(q0, 2)[::2], "2d": q0[None],
+    "short": q0[:-1], "8d": q0.reshape((1,) * 7 + (-1,)), "nan": q0 * np.nan, "strings": q0.astype(str)}
+def show(what, call):
+    try:
+        print(what, np.round(np.asarray(call()).sum(), 5) + 0.0)
+    except Exception as error:
+        print(what, type(error).__name__, str(error)[:90])
+for name, target in targets.items():
+    show("target " + name, lambda: ik.solve(target, q0).q)
+for name, start in starts.items():
+    show("start " + name, lambda: ik.solve(X, start).q)
+    show("pose " + name, lambda: arm.pose("panda_link8", start))
+    show("jacobian " + name, lambda: arm.jacobian("panda_link8", start))
+"""
+
+
+@pytest.mark.slow
+def test_odd_inputs_of_users_come_to_the_same_in_every_tier(prebuilt_file: Path) -> None:
+    answers = {tier: run_python(ODD_INPUTS, str(prebuilt_file.parent), tier) for tier in ("prebuilt", "jit", "plain")}
+    assert answers["prebuilt"] == answers["jit"]
+    assert answers["prebuilt"] == answers["plain"]
+
+
+# ---- exceptions inside kernels ------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("columns", "count", "error"), [(18, 1 << 40, MemoryError), (1, 1 << 59, ValueError)])
+def test_what_kernels_raise_is_raised(columns: int, count: int, error: type, extension: ModuleType) -> None:
+    """An array that is larger than any memory: its kernel allocates a row for each of its rows, and cannot."""
+    nodes = np.lib.stride_tricks.as_strided(np.zeros((1, columns)), (count, columns), (8 * columns, 8))
+    others = np.zeros((1, 18)), np.zeros((1, 1)), np.zeros((1, 1, 4, 4))
+    raised: list[str] = []
+    for function in (
+        *(extension.functions("forward", level)["tree_poses"] for level in extension.levels),
+        jit_functions("forward")["tree_poses"],
+    ):
+        with pytest.raises(error) as found:
+            function(nodes, *others)
+        raised.append(str(found.value))
+    assert len(set(raised)) == 1
+
+
+# ---- the extension ------------------------------------------------------------------------------
+
+
+def run_python(code: str, *arguments: str, **environment: str) -> str:
+    import os
+
+    env = {**os.environ, "PYTHONPATH": str(SOURCES), **environment}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+LEVEL = """
+import sys, mechanik
+mechanik.__path__.append(sys.argv[1])
+from mechanik.tiers.prebuilt import prebuilt_functions, prebuilt_level
+try:
+    print(prebuilt_level(), prebuilt_functions("forward")["chain_pose"].__name__, "numba" in sys.modules)
+except mechanik.errors.KernelsUnavailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_level_is_chosen_by_the_environment(prebuilt_file: Path, extension: ModuleType) -> None:
+    folder = str(prebuilt_file.parent)
+    assert run_python(LEVEL, folder) == f"{extension.level} chain_pose False\n"
+    for level in extension.levels:
+        assert run_python(LEVEL, folder, MECHANIK_KERNELS_LEVEL=level) == f"{level} chain_pose False\n"
+    answer = run_python(LEVEL, folder, MECHANIK_KERNELS_LEVEL="z80")
+    assert answer == f"MECHANIK_KERNELS_LEVEL is 'z80', but must be one of {', '.join(extension.levels)}\n"
+
+
+@pytest.mark.slow
+def test_levels_and_modules_that_are_not_there(extension: ModuleType) -> None:
+    assert extension.functions("no.such.module") == {}
+    for wrong in ((), (1,), ("forward", None), ("forward", extension.level, "")):
+        with pytest.raises(TypeError):
+            extension.functions(*wrong)
+    with pytest.raises(ValueError, match="no machine code of the level 'z80'"):
+        extension.functions("forward", "z80")
+
+
+STALE = """
+import sys, mechanik
+mechanik.__path__.append(sys.argv[1])
+from mechanik.tiers import prebuilt
+changed = prebuilt.source_stamp
+prebuilt.source_stamp = lambda module: "changed" if module == "forward" else changed(module)
+print(prebuilt.prebuilt_functions("forward"), prebuilt.prebuilt_functions("look") is None)
+"""
+
+
+@pytest.mark.slow
+def test_prebuilt_kernels_of_other_sources_are_ignored(prebuilt_file: Path) -> None:
+    assert run_python(STALE, str(prebuilt_file.parent)) == "None False\n"
+
+
+OTHER_NUMPY = """
+import sys, types, numpy
+class ndarray:
+    pass
+sys.modules["numpy"] = other = types.ModuleType("numpy")
+other.__dict__.update({name: getattr(numpy, name) for name in ("zeros", "dtype")}, ndarray=ndarray)
+sys.path.append(sys.argv[1])
+try:
+    import _kernels
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_numpy_of_another_layout_is_refused(prebuilt_file: Path) -> None:
+    assert "laid out in another way" in run_python(OTHER_NUMPY, str(prebuilt_file.parent))
+
+
+@pytest.mark.slow
+def test_other_threads_run_while_a_long_kernel_does(extension: ModuleType, recorded_calls: Calls) -> None:
+    arguments = max(recorded_calls["lanes:solve_rows"], key=lambda call: sum(getattr(one, "nbytes", 0) for one in call))
+    solve = extension.functions("lanes")["solve_rows"]
+    is_over = threading.Event()
+    calls = 0
+
+    def work() -> None:
+        nonlocal calls
+        while not is_over.is_set():
+            solve(*copies(arguments))
+            calls += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    turns, until = 0, time.monotonic() + 1.0
+    while time.monotonic() < until:
+        turns += 1
+    is_over.set()
+    thread.join()
+    assert calls > 0
+    assert turns > 100
+
+
+@pytest.mark.slow
+def test_threads_get_the_same_answers(extension: ModuleType, recorded_calls: Calls) -> None:
+    arguments = recorded_calls["chain:solve_one"][0]
+    solve = extension.functions("chain")["solve_one"]
+    expected = [np.asarray(one).tobytes() for one in outcomes(solve, arguments)]
+    failures: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(50):
+            if [np.asarray(one).tobytes() for one in outcomes(solve, arguments)] != expected:
+                failures.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+@pytest.mark.slow
+def test_calls_leave_no_references_behind(extension: ModuleType) -> None:
+    length = extension.functions("methods.gradient_steps")["longest_length"]
+    gradient, number, wrong = np.ones(3), 1234.5, np.ones(3, "f4")
+
+    def use() -> None:
+        for _ in range(1000):
+            length(gradient, number)
+            with pytest.raises(TypeError):
+                length(wrong, number)
+
+    use()
+    gc.collect()
+    before = [sys.getrefcount(one) for one in (gradient, number, wrong)]
+    use()
+    gc.collect()
+    assert [sys.getrefcount(one) for one in (gradient, number, wrong)] == before
