@@ -72,7 +72,7 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Its sums may be taken in another order, which lets the compiler use vectors.
     """
-    options = {**OPTIONS, **INSIDE, "fastmath": {"contract", "reassoc"}}
+    options: dict[str, Any] = {**OPTIONS, **INSIDE, "fastmath": {"contract", "reassoc"}}
     return function if IS_PLAIN else _compiled(function, **options)
 
 

@@ -33,11 +33,11 @@ from mechanik.tiers.progress import Progress
 log = logging.getLogger("mechanik")
 
 KERNEL_MODULES: dict[str, float] = {
-    "forward": 5, "descent": 65, "look": 2, "chain": 13, "lanes": 6, "put_targets": 1, "distance.watch": 40,
-    "distance.nearest_starts": 1, "tracking.step": 33, "planning.trees": 3,
-    "planning.shortening": 2, "planning.corners": 2, "planning.certificate": 4, "planning.retraction": 6,
-    "planning.curve": 3, "ccd_sweep": 5, "methods.gradient_steps": 4, "methods.least_squares_steps": 4,
-    "methods.finite_differences": 4, "methods.fabrik": 4,
+    "forward": 3, "descent": 22, "look": 2, "chain": 6, "lanes": 3, "put_targets": 1, "distance.watch": 16,
+    "distance.nearest_starts": 1, "tracking.step": 13, "planning.trees": 2, "planning.shortening": 2,
+    "planning.corners": 1, "planning.certificate": 2, "planning.retraction": 4, "planning.curve": 2, "ccd_sweep": 6,
+    "methods.gradient_steps": 2, "methods.least_squares_steps": 3, "methods.finite_differences": 1,
+    "methods.fabrik": 4,
 }  # fmt: skip
 """Each module of kernels, with the processor seconds that compiling it took on a 2-core cloud machine."""
 ENVIRONMENT = "MECHANIK_KERNELS"

@@ -6,7 +6,7 @@ import functools
 import importlib
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from mechanik.tiers.signature import DTYPES, Argument, parse
 from mechanik.tiers.sources import PACKAGE
 
 INDICES = Argument("i8", 1)
+REAL: tuple[type, ...] = (float, int, np.floating, np.integer)
 
 
 def declared_kernels(module: str) -> dict[str, Kernel]:
@@ -49,17 +50,19 @@ def _checked(name: str, kernel: Kernel) -> Callable[..., Any]:
 def _converted(value: Any, argument: Argument) -> Any:
     """An argument as machine code would take it; TypeError if it would not."""
     if argument.ndim:
-        if (
-            isinstance(value, np.ndarray)
-            and value.ndim == argument.ndim
-            and value.dtype == DTYPES[argument.code]
-            and value.flags.carray
-        ):
-            # numbers of a memory view are Python's own, which makes indices twice as fast as NumPy's
-            return value.data if argument == INDICES else value
-        raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
+        if not _fits(value, argument):
+            raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
+        # numbers of a memory view are Python's own, which makes indices twice as fast as NumPy's
+        return value.data if argument == INDICES else value
     if argument.code == "f8":
-        if isinstance(value, float | int | np.floating | np.integer):
-            return np.float64(value)
-        raise TypeError(f"not a number: {value!r}")
+        if not isinstance(value, REAL):
+            raise TypeError(f"not a number: {value!r}")
+        return np.float64(value)
     return bool(value) if argument.code == "b1" else operator.index(value)
+
+
+def _fits(value: Any, argument: Argument) -> bool:
+    if not isinstance(value, np.ndarray):
+        return False
+    array = cast(np.ndarray[Any, np.dtype[Any]], value)
+    return array.ndim == argument.ndim and array.dtype == DTYPES[argument.code] and array.flags.carray

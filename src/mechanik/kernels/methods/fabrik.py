@@ -311,7 +311,7 @@ def turns(nodes: Array, i: int) -> bool:
 def above_place(nodes: Array, point_node: Numbers, t: int) -> int:
     """The node above place t, which is a node or, from n on, a point; -1 if there is none."""
     n = nodes.shape[0]
-    return int(nodes[t, PARENT]) if t < n else point_node[t - n]
+    return int(nodes[t, PARENT]) if t < n else int(point_node[t - n])
 
 
 @kernel("void(f8[:,::1], i8[::1], i8[::1])")
