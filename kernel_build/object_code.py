@@ -25,6 +25,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, sigutils, typing
+from numba.core.callconv import CPUCallConv
 from numba.core.cpu import CPUContext
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
@@ -55,7 +56,7 @@ def entry_name(level_identifier: str, module: str, kernel: str) -> str:
 
 def compile_object(level_identifier: str, modules: list[str]) -> bytes:
     """The object file with all kernels of some modules, each under its `entry_name`."""
-    _generate_no_code()
+    _prepare_numba()
     whole: Any = None
     entries: set[str] = set()
     for module in modules:
@@ -82,14 +83,21 @@ def compile_object(level_identifier: str, modules: list[str]) -> bytes:
     return content
 
 
-def _generate_no_code() -> None:
-    """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor."""
+def _prepare_numba() -> None:
+    """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor.
+
+    Exceptions are kept without the places in sources where they are raised: those are paths of this machine.
+    """
 
     def no_executable(context: Any, library: Any, description: Any, environment: Any) -> Any:
         library._ensure_finalized()  # linked with the parts that it calls, and optimised
         return [description].append  # a builtin function of its own for each kernel, which is all that Numba asks for
 
+    def exception(convention: Any, kind: Any, arguments: Any, location: Any, function: Any) -> Any:
+        return kind, arguments, None
+
     CPUContext.get_executable = no_executable
+    CPUCallConv.build_excinfo_struct = exception
 
 
 def _dispatchers(module: str) -> dict[str, Any]:
