@@ -32,7 +32,7 @@ wheel: $(VENV)/.created
 
 # the page from Vite, which shows edits at once, beside `mechanik studio --port 8000`
 dev: page
-	cd $(WEB) && npm run dev
+	cd $(WEB) && $(abspath $(BIN)/python) one_core.py npm run dev
 
 test: lint types layers unit
 
@@ -41,7 +41,7 @@ lint: $(VENV)/.test-installed
 	$(RUN) ruff format --check .
 
 types: $(VENV)/.test-installed
-	$(RUN) pyright --pythonpath $(BIN)/python
+	$(BIN)/python $(WEB)/one_core.py $(RUN) pyright --pythonpath $(BIN)/python
 
 layers: $(VENV)/.test-installed
 	$(BIN)/lint-imports --no-cache

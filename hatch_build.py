@@ -46,9 +46,10 @@ class BuildHook(BuildHookInterface[Any]):
     def _page_dependencies(self) -> list[str]:
         """Node from PyPI, only where the page has to be built and there is none on PATH that fits."""
         page = _page_builder(self.root)
-        if page.is_unwanted() or page.is_up_to_date() or page.find_node() is not None:
+        if page.is_unwanted() or page.is_up_to_date():
             return []
-        return [page.FROM_PYPI]
+        page.load_one_core().pin_to_one_core(self.app.display_info)
+        return [] if page.find_node() is not None else [page.FROM_PYPI]
 
     def _build_page(self) -> None:
         page = _page_builder(self.root)

@@ -18,10 +18,10 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter as clock
 from typing import Any
 
 import numpy as np
+from processor_clock import clock, intervals
 
 import mechanik as mk
 from mechanik.spatial import make, rotation
@@ -54,7 +54,7 @@ class Run:
             q = answer.q
             times.append(clock())
             self.answers.append(answer)
-        self.best = np.minimum(self.best, np.diff(times))
+        self.best = np.minimum(self.best, intervals(times))
 
     @property
     def us(self) -> float:

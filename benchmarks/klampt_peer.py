@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter as clock
 from typing import Any
 
 import numpy as np
+from processor_clock import clock
 
 import mechanik as mk
 

@@ -16,9 +16,9 @@ import argparse
 import math
 import sys
 from dataclasses import dataclass, field
-from time import perf_counter as clock
 
 import numpy as np
+from processor_clock import clock, intervals
 
 import mechanik as mk
 from mechanik.spatial import make, rotation
@@ -48,7 +48,7 @@ class Run:
             q = answer.q
             times.append(clock())
             self.answers.append(answer)
-        self.best = np.minimum(self.best, np.diff(times))
+        self.best = np.minimum(self.best, intervals(times))
 
     @property
     def iterations(self) -> int:

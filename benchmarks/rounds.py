@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter as clock
 from typing import Any
 
 import numpy as np
+from processor_clock import clock, intervals
 
 import mechanik as mk
 
@@ -47,7 +47,7 @@ def measure(cases: list[Case], rounds: int) -> dict[str, int]:
                     continue
                 times = [clock()]
                 result = call(times)
-                case.best[what] = np.minimum(np.diff(times), case.best.get(what, math.inf))
+                case.best[what] = np.minimum(intervals(times), case.best.get(what, math.inf))
                 if what == "peer":
                     solved[case.name] = result
     return solved

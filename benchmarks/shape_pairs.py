@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.kernels.compiler import load
 from mechanik.kernels.distance.shape_layout import (
     BALL,
     BOX,
@@ -26,6 +25,7 @@ from mechanik.kernels.distance.shape_layout import (
     SIZE,
     SPHERE,
 )
+from mechanik.tiers import kernel_module
 
 Array = np.ndarray
 NAMES = {
@@ -61,7 +61,9 @@ class Pairs:
         first = np.arange(self.count)
         pairs = np.stack([first, first + self.count], axis=1)
         out = np.full((self.count, 10), np.nan)
-        load("distance.gaps").pair_gaps(self.S, self.P, self.X, pairs[:, ::-1].copy() if swapped else pairs, out)
+        kernel_module("distance.gaps").pair_gaps(
+            self.S, self.P, self.X, pairs[:, ::-1].copy() if swapped else pairs, out
+        )
         return out
 
     def moved(self, rows: slice, R: Array, p: Array) -> Pairs:

@@ -17,11 +17,11 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter as clock
 from typing import Any
 
 import numpy as np
 from klampt_peer import klampt_calls
+from processor_clock import clock
 from rounds import Answers, Case, Times, Verdict, measure
 
 import mechanik as mk

@@ -90,7 +90,7 @@ async def _circle(client: Client, wire: ClientConnection, goal: dict, until: flo
         sent = time.perf_counter()
         await wire.send(write_hand(Hand(HAND_GOAL, tag, goal["number"], (*place.tolist(), *turn))))
         state = await _answer(wire, tag)
-        client.trips.append(time.perf_counter() - sent)
+        client.trips.append(max(0.0, time.perf_counter() - sent))
         client.answers += 1
         if not np.allclose(state.goals[0, :3], place, atol=1e-12):
             raise RuntimeError(f"a goal at {state.goals[0, :3]}, which is not its own")

@@ -5,11 +5,14 @@ Playwright downloads none of its own, so that the tests need no host but those o
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "msedge", "chrome")
 PLACES = (
@@ -26,6 +29,8 @@ ADVICE = (
     "install one (on Debian: apt-get install chromium)."
 )
 
+ONE_CORE = Path(__file__).parents[1] / "src" / "mechanik" / "studio" / "web" / "one_core.py"
+
 
 def find_browser() -> str | None:
     """The path of a browser, or None."""
@@ -33,6 +38,25 @@ def find_browser() -> str | None:
     return next((path for path in on_path if path is not None), None) or next(
         (place for place in PLACES if Path(place).is_file()), None
     )
+
+
+def one_core() -> ModuleType:
+    """The module that tests the clock; it belongs to the build of the page, and is in no package."""
+    spec = importlib.util.spec_from_file_location("mechanik_one_core", ONE_CORE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def keep_to_one_core(say: Callable[[str], None] | None = None) -> None:
+    """Keep this process, and the browser that it starts next, on one core where the clock runs backwards between cores.
+
+    Args:
+        say: called with a sentence if so; by default it is written to stderr.
+    """
+    one_core().pin_to_one_core(_say if say is None else say)
 
 
 def install() -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from find_browser import find_browser
+from find_browser import find_browser, keep_to_one_core
 from playwright.sync_api import Browser, Page, sync_playwright
 
 FLAGS = (
@@ -69,6 +69,7 @@ class StudioProcess:
 @contextlib.contextmanager
 def studio_process(*arguments: str) -> Iterator[StudioProcess]:
     """`mechanik studio` as a process of its own."""
+    keep_to_one_core()
     command = [sys.executable, "-m", "mechanik", "studio", *arguments, "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8")
     said: list[str] = []
@@ -109,6 +110,7 @@ def chromium(*flags: str) -> Iterator[Browser]:
     found = find_browser()
     if found is None:
         raise RuntimeError("no Chromium, Chrome or Edge was found; on Debian: apt-get install chromium")
+    keep_to_one_core()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, headless=True, args=[*FLAGS, *flags])
         try:

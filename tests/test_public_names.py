@@ -123,6 +123,7 @@ NAMES = [
     "spatial",
     "structure",
     "trim",
+    "use_kernels",
     "warm_up",
 ]
 

@@ -46,7 +46,7 @@ class Result:
     """Of one entry in one case.
 
     Attributes:
-        us: mean over the ticks that count, each with the best of its rounds.
+        us: processor time, the mean over the ticks that count, each with the best of its rounds.
         cpu_us: processor time of all threads, over all ticks, in the best round.
         missed: of all ticks, also those that are not timed.
     """

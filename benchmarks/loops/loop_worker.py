@@ -12,12 +12,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from time import perf_counter as clock
-from time import process_time
 from typing import Any
 
 from case import load
 from loop_driver import Driver
+
+sys.path.append(str(Path(__file__).parents[1]))
+from processor_clock import LEAST, clock, intervals
 
 WARM_UP = 3
 
@@ -25,7 +26,7 @@ WARM_UP = 3
 class Run:
     """
     Attributes:
-        times: (rounds, ticks) seconds.
+        times: (rounds, ticks) seconds of processor time.
         cpu: (rounds,) seconds of all threads of this process.
         q: (ticks, n) of the last round; all rounds are the same.
     """
@@ -38,20 +39,20 @@ class Run:
         self.q: list[list[float]] = []
 
     def round(self) -> None:
-        driver, answers, times = self.driver, list[Any](), list[float]()
+        driver, answers, times = self.driver, list[Any](), list[tuple[float, float]]()
         tick, now = driver.tick, clock
         driver.begin()
         gc.collect()
         gc.disable()  # what it finds is the race's own, not the library's
-        cpu = process_time()
+        cpu = clock()
         for target in self.targets:
             begun = now()
             answer = tick(target)
-            times.append(now() - begun)
+            times.append((begun, now()))
             answers.append(answer)
-        cpu = process_time() - cpu
+        cpu = max(clock() - cpu, LEAST)
         gc.enable()
-        self.times.append(times)
+        self.times.append([float(intervals(pair)[0]) for pair in times])
         self.cpu.append(cpu)
         self.q = [driver.values(answer).tolist() for answer in answers]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 ORIGINAL = "closed-chain-ik@0.0.3"
 THREE = "three@0.138.3"
+ONE_CORE = Path(__file__).parents[2] / "src" / "mechanik" / "studio" / "web" / "one_core.py"
 
 
 def node_packages(folder: Path, original: str = ORIGINAL) -> tuple[Path, str]:
@@ -29,7 +30,17 @@ def node_packages(folder: Path, original: str = ORIGINAL) -> tuple[Path, str]:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / "package.json").write_text('{"name": "race", "private": true}', encoding="utf-8")
-        command = [npm, "install", "--no-audit", "--no-fund", "--legacy-peer-deps", original, THREE]
+        command = [
+            sys.executable,
+            str(ONE_CORE),
+            npm,
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--legacy-peer-deps",
+            original,
+            THREE,
+        ]
         said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if said.returncode:
             lines = [line for line in said.stderr.splitlines() if "error" in line]

@@ -36,10 +36,10 @@ PAGE = """# Loops compared
 Mechanisms with closed loops, and two arms, followed along paths by Mechanik, by closed-chain-ik, whose ideas it began
 from, and by placo and Klampt where they can. Made by `benchmarks/loops/run.py`, in one run on one core.
 
-All get the same mechanisms and ticks, each tick from the answer before. *us a tick*: the mean over ticks, each of
-which counts with the best of its rounds, as a user of the library waits for it. *cpu*: of all its threads, in the best
-round. *closure error*, *goal error*: the largest, m or rad, computed apart from all of them. *missed*: ticks whose goal
-or loop is off by more than 3e-5, or that break a limit. Goals are asked to 1e-5 and loops to 1e-9; closed-chain-ik
+All get the same mechanisms and ticks, each tick from the answer before. *us a tick*: processor time, the mean over
+ticks, each of which counts with the best of its rounds. *cpu*: of all that the process does, in the best round.
+*closure error*, *goal error*: the largest, m or rad, computed apart from all of them. *missed*: ticks whose goal or
+loop is off by more than 3e-5, or that break a limit. Goals are asked to 1e-5 and loops to 1e-9; closed-chain-ik
 keeps its numbers in single precision and is asked for 1e-5 of both, Klampt has one tolerance for both, 1e-9.
 
 *own*: with the options of its own hexapod demo, and of its own benchmark. *best*: with the fastest we found. *by hand*:

@@ -28,8 +28,8 @@ class Figures:
     Attributes:
         count: targets in a round.
         solved: share of them with a verified answer, over all rounds.
-        us: wall time for each verified answer; all targets' time counts, solved or not.
-        cpu_us: processor time of all threads, likewise.
+        us: processor time for each verified answer; all targets' time counts, solved or not.
+        cpu_us: of all that the process does in a round, likewise.
         kept: share of answers in the seed's branch (near).
         step: the largest step of a joint from one answer to the next, in the path's own largest steps (B).
     """

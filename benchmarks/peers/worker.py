@@ -11,13 +11,15 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from time import perf_counter as clock
-from time import process_time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from arms import ARMS
 from driver import Driver
+
+sys.path.append(str(Path(__file__).parents[1]))
+from processor_clock import LEAST, clock, intervals, seconds_per_call
 
 WARM_UP = 20
 """Targets that are solved before anything is timed; from their time it follows how many a round has time for."""
@@ -29,7 +31,7 @@ class Run:
 
     Attributes:
         count: how many of the targets a round goes through.
-        times: (rounds, count) seconds of each target; (rounds, 1) of the whole where it is a batch.
+        times: (rounds, count) seconds of processor time of each target; (rounds, 1) of the whole where it is a batch.
         cpu: (rounds,) seconds of all threads of this process.
         q: (rounds, count, n), NaN where there is no answer.
     """
@@ -58,18 +60,14 @@ class Run:
         """Seconds a target, from so many; of a second go, since the first may compile, or fill caches."""
         count = min(max(count, WARM_UP), len(self.X))
         self.way(count, [])
-        begun = clock()
-        self.way(count, [])
-        return (clock() - begun) / count
+        return seconds_per_call(lambda: self.way(count, [])) / count
 
     def round(self) -> float:
-        times, cpu = [clock()], process_time()
+        times = [clock()]
         answers = self.way(self.count, times)
-        cpu = process_time() - cpu
-        if self.is_batch:
-            times.append(clock())
-        self.times.append(np.diff(times))
-        self.cpu.append(cpu)
+        times.append(clock())
+        self.times.append(intervals([times[0], times[-1]] if self.is_batch else times[:-1]))
+        self.cpu.append(max(times[-1] - times[0], LEAST))
         self.q.append(self.driver.configurations(answers))
         return times[-1] - times[0]
 

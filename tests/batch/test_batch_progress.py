@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -42,6 +43,14 @@ def test_an_error_of_that_function_stops_the_batch_with_what_is_done_kept(thread
     assert found.is_finished
 
 
+@pytest.fixture
+def counted_seconds(monkeypatch):
+    """A clock that goes on by a millisecond at each look: real ones may tick in tens of them."""
+    looks = itertools.count()
+    monkeypatch.setattr(module.time, "monotonic", lambda: 1e-3 * next(looks))
+
+
+@pytest.mark.usefixtures("counted_seconds")
 def test_a_line_on_a_terminal_is_written_over_itself(monkeypatch):
     monkeypatch.setattr(module, "ON_A_TERMINAL_S", 0.0)
     stream = Terminal()
@@ -57,6 +66,7 @@ def test_a_line_on_a_terminal_is_written_over_itself(monkeypatch):
     assert stream.getvalue().count("\n") == 1
 
 
+@pytest.mark.usefixtures("counted_seconds")
 def test_elsewhere_there_is_a_line_now_and_then_and_one_at_the_end():
     stream = io.StringIO()
     line = Line(stream)

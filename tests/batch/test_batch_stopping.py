@@ -33,7 +33,7 @@ def write_targets(path: Path, count: int) -> Path:
 
 
 def start(folder: Path, targets: Path, pause: float, threads: int) -> subprocess.Popen[str]:
-    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    env = {**os.environ, "MECHANIK_KERNELS": "plain", "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     command = [sys.executable, HERE / "stoppable.py", folder, targets, str(pause), str(threads)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
 

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -416,9 +417,19 @@ def test_gallery_lists_all_names(capsys):
 
 @pytest.fixture(scope="module")
 def demo_lines():
-    with contextlib.redirect_stdout(io.StringIO()) as out:
+    """With a wall clock that stands still, as those of some virtual machines do for tens of milliseconds."""
+    with contextlib.redirect_stdout(io.StringIO()) as out, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "perf_counter", lambda: 1000.0)
         assert main(["demo"]) == 0
     return out.getvalue().splitlines()
+
+
+def test_demo_has_a_time_for_everything_whatever_the_clock(demo_lines):
+    """It printed 0 us where the clock is coarse."""
+    begin = next(k for k, line in enumerate(demo_lines) if line.startswith("How to get there"))
+    panda = next(line for line in demo_lines if line.startswith("panda"))
+    assert float(panda.split()[2]) > 0.0
+    assert all(float(line.split()[-1].replace(",", "")) > 0.0 for line in demo_lines[begin + 3 : begin + 10])
 
 
 def test_demo_prints_the_pose_of_each_mechanisms_tool(demo_lines):
@@ -440,12 +451,6 @@ def test_demo_prints_what_was_asked_and_what_came_of_it(demo_lines):
         assert missed == ("out of reach" in line) == (line not in solved)
         assert all(float(one) < 1e-9 for one in gap)
         assert bool(gap) == (line.split()[0] in ("four_bar", "stewart_platform"))
-
-
-def test_warmup_names_the_kernels(capsys):
-    code, out, _ = run(capsys, "warmup")
-    assert code == 0
-    assert re.search(r"forward +\d+\.\d\d", out)
 
 
 def test_the_version_is_printed(capsys):

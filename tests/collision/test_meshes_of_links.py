@@ -28,7 +28,8 @@ f 4 3 2 1\nf 5 6 7 8\nusemtl red\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n""
 @pytest.fixture(autouse=True)
 def _forget() -> None:
     """What was said once is said again."""
-    for kept in (room._read, room._hull, room._say_fitted, room._say_open):
+    room._bodies.clear()
+    for kept in (room._hull, room._say_fitted, room._say_open):
         kept.cache_clear()
 
 
@@ -111,11 +112,29 @@ def test_meshes_that_are_not_there_are_said_with_what_to_do(tmp_path: Path) -> N
 
 
 def test_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
+    """A file that was written twice within one tick of the clock was served from the cache."""
     one = mesh(tmp_path / "cube.obj")
+    os.utime(tmp_path / "cube.obj", ns=(1, 1))
     assert read_body(one, "link 'arm'").points.max() == 1
     mesh(tmp_path / "cube.obj", CUBE_OBJ.replace("v 1 1 1", "v 2 2 2"))
     os.utime(tmp_path / "cube.obj", ns=(1, 1))
     assert read_body(one, "link 'arm'").points.max() == 2
+
+
+def test_numbers_beside_a_gltf_that_have_changed_are_read_anew(tmp_path: Path) -> None:
+    trimesh = pytest.importorskip("trimesh")
+    one = Mesh("box.gltf", path=str(tmp_path / "box.gltf"))
+    for size in (1.0, 2.0):
+        for name, data in trimesh.creation.box((size, size, size)).export(file_type="gltf").items():
+            (tmp_path / ("box.gltf" if name == "model.gltf" else name)).write_bytes(data)
+            os.utime(tmp_path / ("box.gltf" if name == "model.gltf" else name), ns=(1, 1))
+        assert np.ptp(read_body(one, "link 'arm'").points) == pytest.approx(size)
+
+
+def test_files_with_the_same_content_share_a_body(tmp_path: Path) -> None:
+    one, other = (read_body(mesh(tmp_path / name), "link 'arm'") for name in ("a.obj", "b.obj"))
+    assert one is other
+    assert read_body(mesh(tmp_path / "a.obj", scale=(2, 2, 2)), "link 'arm'").points.max() == 2
 
 
 def test_without_the_extra_auto_takes_fitted_shapes_and_says_so_once(

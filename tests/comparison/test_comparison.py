@@ -85,7 +85,7 @@ def test_there_are_curves_that_fall(short):
 def test_an_idle_call_is_timed_and_makes_no_iteration(short):
     idle = [one for one in short.trials if one.kind == CALL]
     assert len(idle) == len(short.rows)
-    assert all(0 < one.seconds < 0.1 for one in idle)
+    assert all(one.seconds > 0 for one in idle)
     for task in TASKS:
         one = exercise("two_hands", task)
         solution = cells.make_solver(one, "dls").solve(nothing_to_do(one), np.array(one.starts[0]))

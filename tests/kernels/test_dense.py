@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from compiled_kernels import compiled
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mechanik import kernels
 
 
 @pytest.fixture(scope="module")
 def dense():
     """Both, in reach of Python: kernels call them, and Python cannot."""
-    kernels.load("forward")
     import numba
 
-    from mechanik.kernels.dense import singular_values, solve_positive
-
+    singular_values, solve_positive = compiled("dense").singular_values, compiled("dense").solve_positive
     both = numba.njit(lambda A, b: solve_positive(A, b)), numba.njit(lambda A, U, s, V: singular_values(A, U, s, V))
 
     class Dense:

@@ -6,20 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from compiled_kernels import compiled
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mechanik import kernels
 
 
 @pytest.fixture(scope="module")
 def sincos():
-    kernels.load("forward")
     import numba
 
-    from mechanik.kernels import trigonometry
-
-    inside = trigonometry.sincos  # kernels call it, and Python cannot
+    inside = compiled("trigonometry").sincos  # kernels call it, and Python cannot
     return numba.njit(lambda x: inside(x), error_model="numpy")
 
 

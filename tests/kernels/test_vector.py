@@ -8,22 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 numba = pytest.importorskip("numba")
-if numba.config.DISABLE_JIT:
-    pytest.skip("in plain Python there are only floats", allow_module_level=True)
 
-from mechanik.kernels.trigonometry import near_sincos  # noqa: E402
-from mechanik.kernels.vector import (  # noqa: E402
-    LANES,
-    eight_doubles,
-    eight_floats,
-    lanes_of,
-    load,
-    root,
-    spread,
-    store,
-    where_less,
-    widen,
-)
+from compiled_kernels import compiled  # noqa: E402
+
+near_sincos, vector = compiled("trigonometry").near_sincos, compiled("vector")
+LANES, eight_doubles, eight_floats, lanes_of = vector.LANES, vector.eight_doubles, vector.eight_floats, vector.lanes_of
+load, root, spread, store = vector.load, vector.root, vector.spread, vector.store
+where_less, widen = vector.where_less, vector.widen
 
 NUMBERS = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=64), min_size=LANES, max_size=LANES)
 

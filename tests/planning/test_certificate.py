@@ -7,13 +7,13 @@ import functools
 import numba
 import numpy as np
 import pytest
+from compiled_kernels import compiled
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.assembly.kept import loops_of
 from mechanik.collision import Collider, Obstacle
-from mechanik.kernels.planning.certificate_bounds import bound_rows, gone, place_nodes
 from mechanik.kernels.planning.certificate_layout import MIDDLE, RADIUS, ROW, A, B
 from mechanik.mechanism.shapes import Box, Sphere
 from mechanik.planning import certificate
@@ -79,6 +79,10 @@ def look(collider: Collider, q: Array, clearance: float, how: object = look_clos
 def smallest(collider: Collider, q: Array) -> float:
     """The smallest gap on a way with knots q, at places of which each point is within half a millimetre or so."""
     return float(np.min(collider.distance(mk.Path(collider.mechanism, q).finer(5e-4).q)))
+
+
+bounding = compiled("planning.certificate_bounds")
+bound_rows, gone, place_nodes = bounding.bound_rows, bounding.gone, bounding.place_nodes
 
 
 @numba.njit

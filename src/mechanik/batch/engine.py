@@ -55,6 +55,7 @@ class Engine(Protocol):
     Attributes:
         chunk: how many rows take it some milliseconds.
         checks_poses: whether it finds out by itself which targets (M, 4, 4) are no poses.
+        kernels: the modules of kernels in which it spends its time.
     """
 
     @property
@@ -62,6 +63,9 @@ class Engine(Protocol):
 
     @property
     def checks_poses(self) -> bool: ...
+
+    @property
+    def kernels(self) -> tuple[str, ...]: ...
 
     def solve_rows(self, wanted: Wanted, q0: Array | None, seed: int | None, into: Answers) -> None:
         """Called by several threads at once, each with other rows.

@@ -47,7 +47,7 @@ class General:
         self._mechanism, self._objectives, self._make = mechanism, objectives, make_solver
         self._idle: list[SolvesOne] = []
         self._making = threading.Lock()
-        self.chunk, self.checks_poses = ROWS, False
+        self.chunk, self.checks_poses, self.kernels = ROWS, False, ("descent", "forward", "put_targets")
 
     def solve_rows(self, wanted: Wanted, q0: Array | None, seed: int | None, into: Answers, **options: Any) -> None:
         """As every engine does, with options for these rows."""

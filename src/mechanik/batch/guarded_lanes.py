@@ -58,6 +58,7 @@ class GuardedLanes:
     resort: General
     chunk: int = ROWS
     checks_poses: bool = True
+    kernels: tuple[str, ...] = ("lanes", "chain", "distance.watch")
 
     def solve_rows(self, wanted: Wanted, q0: Array | None, seed: int | None, into: Answers) -> None:
         self.lanes.solve_rows(wanted, q0, seed, into)

@@ -59,6 +59,7 @@ class Lanes:
     home: Array
     chunk: int = ROWS
     checks_poses: bool = True
+    kernels: tuple[str, ...] = ("lanes", "chain")
 
     def solve_rows(self, wanted: Wanted, q0: Array | None, seed: int | None, into: Answers) -> None:
         taken: Any = wanted.taken[0]

@@ -33,10 +33,12 @@ class Line:
         if not is_over and now - self._last < (ON_A_TERMINAL_S if self._rewrites else IN_A_FILE_S):
             return
         self._last = now
-        rate = (done - self._first) / max(now - self._began, 1e-9)
+        spent = now - self._began  # 0 or below where the clock is coarse or its cores disagree: then no rate is known
+        rate = (done - self._first) / spent if spent > 0 else 0.0
+        speed = f", {rate:,.0f} a second" if spent > 0 else ""
         left = f", {clock((total - done) / rate)} left" if rate > 0 and not is_over else ""
         share = 100 * done // total if total else 100
-        text = f"{done:,} of {total:,} rows, {share} %, {rate:,.0f} a second{left}"
+        text = f"{done:,} of {total:,} rows, {share} %{speed}{left}"
         if self._rewrites:
             width = max(20, shutil.get_terminal_size().columns - 1)
             text = f"\r{text[:width]:<{width}}"

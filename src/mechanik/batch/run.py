@@ -28,6 +28,8 @@ from mechanik.mechanism import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.door import as_generator
 from mechanik.spatial.array import ArrayLike
+from mechanik.stopwatch import seconds_since
+from mechanik.tiers import wait_for
 
 CHUNKS_EACH, SMALLEST = 4, 16
 """For each thread at least, in chunks of no less than that part of what is usual."""
@@ -37,6 +39,8 @@ COMMIT_SHARE = 0.1
 """Of the time, at most: a slow disk is asked less often."""
 ROWS_KEPT = 1 << 16
 """Read from files before their pages are given back: some 10 MB."""
+PLAIN_ROW_S = 0.003
+"""What a row takes in plain Python: 2 ms (an arm of seven joints) to 12."""
 LOOK_S = 0.2
 """How long the main thread sleeps at most, so that Ctrl-C is heard on every system."""
 
@@ -83,6 +87,8 @@ def run_batch(
     result = _result(out, about)
     if result.is_finished:
         return result
+    plain_seconds = PLAIN_ROW_S * (wanted.count - result.done)
+    wait_for(*engine.kernels, what=f"a batch of {wanted.count:,}", plain_seconds=plain_seconds)
     if chunk is None:  # some for each thread, so that all end together
         each = engine.chunk if threads == 1 else wanted.count // (CHUNKS_EACH * threads)
         chunk = min(engine.chunk, max(engine.chunk // SMALLEST, each))
@@ -158,7 +164,7 @@ class _Run:
                 error.add_note(f"what was done before is kept in {folder}; the same call goes on from there")
             raise
         finally:
-            self._end(time.perf_counter() - began)
+            self._end(seconds_since(began))
         result = self._result if folder is None else BatchResult.open(folder)
         if stopped:
             so_far = f"{result.done:,} of {len(result):,} rows are done"

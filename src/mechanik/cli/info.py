@@ -7,14 +7,24 @@ from rich.table import Table
 from mechanik.cli.bumping import Bumping, bumping_of
 from mechanik.cli.info_data import as_data, axis_of, mass_of, parent_of, size_of
 from mechanik.cli.joint_types import law_of, places_in_q, type_of
+from mechanik.cli.kernel_table import kernel_data, print_kernels
 from mechanik.cli.opening import open_mechanism
 from mechanik.cli.output import aside, number, row, say, say_json, show, table, vector
+from mechanik.cli.usage import UsageError
 from mechanik.formats.check_motion import amount
 from mechanik.mechanism import Joint, Mechanism, mobility, structure
 from mechanik.mechanism.explain import structure_sentences
 
 
-def info(file: str, /, *, all: bool = False, pairs: bool = False, json: bool = False) -> None:
+def info(
+    file: str | None = None,
+    /,
+    *,
+    all: bool = False,
+    pairs: bool = False,
+    kernels: bool = False,
+    json: bool = False,
+) -> None:
     """Show links, joints, limits, loops, mobility, and how many shapes and pairs of links can bump.
 
     A joint's freedoms are X Y Z, slides along its axes in m, and EX EY EZ, turns about them in rad, which move
@@ -28,24 +38,42 @@ def info(file: str, /, *, all: bool = False, pairs: bool = False, json: bool = F
         mechanik info gallery:stewart_platform
         mechanik info robot.urdf --pairs
         mechanik info robot.json --json
+        mechanik info --kernels
 
     Parameters
     ----------
     file
-        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input. Not needed with `--kernels`.
     all
         List fixed joints, too.
     pairs
         List the pairs of links that are left out when a mechanism is kept off itself, and why; where the file does not
         say, those that always touch are found by looking at some configurations.
+    kernels
+        Instead of a mechanism: what runs each module of kernels (prebuilt or compiled machine code, or plain Python),
+        whether it is ready, and when it was compiled.
     json
         Print JSON for programs.
     """
+    if kernels:
+        _kernels(file, json)
+        return
+    if file is None:
+        raise UsageError("`mechanik info` needs FILE, or --kernels. See `mechanik info --help`.")
     mechanism = open_mechanism(file)
     if json:
         say_json(as_data(mechanism, pairs))
     else:
         print_info(mechanism, all, pairs)
+
+
+def _kernels(file: str | None, json: bool) -> None:
+    if file is not None:
+        raise UsageError("`mechanik info` takes FILE or --kernels, not both.")
+    if json:
+        say_json(kernel_data())
+    else:
+        print_kernels()
 
 
 def print_info(mechanism: Mechanism, lists_fixed: bool, lists_pairs: bool = False) -> None:

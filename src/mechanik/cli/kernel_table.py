@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mechanik.cli.output import aside, row, say, show, table
 from mechanik.tiers import kernel_states
 from mechanik.tiers.cache import cache_folder
 
-UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (0.0, "s"))
+UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def print_kernels() -> None:
@@ -17,12 +19,31 @@ def print_kernels() -> None:
         row(made, [one.module, str(one.tier), one.state, "" if one.age is None else _text_of(one.age)])
     show(made)
     ready = sum(one.state == "ready" for one in states)
-    say(f"{ready} of {len(states)} modules ready; compiled kernels are kept in {cache_folder()}")
+    folder = cache_folder()
+    kept = "" if folder is None else f"; compiled kernels are kept in {folder}"
+    say(f"{ready} of {len(states)} modules ready{kept}")
     for one in states:
-        if one.reason:
-            aside(f"{one.module} cannot be compiled: {one.reason.strip().splitlines()[-1]}")
+        if one.state == "failed" and one.reason:
+            aside(f"{one.module} cannot be compiled: {_last_line(one.reason)}")
+    for reason in dict.fromkeys(one.reason for one in states if one.state == "not compiled" and one.reason):
+        aside(f"answers are slower: {reason}")
+
+
+def kernel_data() -> dict[str, Any]:
+    """The same for programs; ages in seconds."""
+    folder = cache_folder()
+    modules = [
+        {"module": one.module, "tier": str(one.tier), "state": one.state, "age": one.age, "reason": one.reason}
+        for one in kernel_states()
+    ]
+    return {"cache": None if folder is None else str(folder), "modules": modules}
+
+
+def _last_line(reason: str) -> str:
+    """Of a traceback, the line that says what is wrong."""
+    return (reason.strip().splitlines() or [""])[-1]
 
 
 def _text_of(seconds: float) -> str:
-    size, unit = next((size, unit) for size, unit in UNITS if seconds >= size)
-    return f"{seconds / size:.0f} {unit}" if size else f"{seconds:.0f} {unit}"
+    size, unit = next((one for one in UNITS if seconds >= one[0]), UNITS[-1])
+    return f"{seconds / size:.0f} {unit}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from mechanik.errors import FormatError, MeshError, MissingExtra, Refused
 from mechanik.mechanism.shapes import ConvexMesh, Mesh, PlacedShape, is_flat
+from mechanik.meshes.beside_mesh import ending_of, names_in, neighbour
 from mechanik.meshes.nowhere import refuse_nowhere
 from mechanik.meshes.surface import READ, read_surfaces
 from mechanik.spatial.array import Array
@@ -25,6 +27,9 @@ LARGEST_FILE = 256 * 2**20
 KEPT = 256
 """Meshes that stay in memory, with what was made of them."""
 
+_Scale = tuple[float, float, float]
+_bodies: dict[tuple[str, _Scale, bytes], Body | str] = {}
+"""By ending, scale and content. The time of a file says too little: a file may be written twice within one tick."""
 log = logging.getLogger("mechanik")
 
 
@@ -83,7 +88,7 @@ def hull_of(mesh: Mesh, owner: str) -> ConvexMesh:
 
 
 def read_body(mesh: Mesh, owner: str) -> Body:
-    """The triangles of a mesh; each file is read once.
+    """The triangles of a mesh; files with the same content are parsed once, and give the same body.
 
     Args:
         owner: whose it is, for messages: "link 'arm'", "obstacle 'cup'".
@@ -98,13 +103,18 @@ def read_body(mesh: Mesh, owner: str) -> Body:
         )
     path = Path(mesh.path)
     try:
-        state = path.stat()
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise MeshError(f"{where} has {size / 2**20:.0f} MB; at most {LARGEST_FILE / 2**20:.0f} are read")
+        data = path.read_bytes()
     except OSError as error:
         raise MeshError(f"{where} cannot be opened at {path}: {error.strerror or error}") from None
-    if state.st_size > LARGEST_FILE:
-        raise MeshError(f"{where} has {state.st_size / 2**20:.0f} MB; at most {LARGEST_FILE / 2**20:.0f} are read")
+    key = ending_of(str(path)), mesh.scale, _digest(str(path), data)
     try:
-        body = _read(str(path), mesh.scale, state.st_mtime_ns)
+        body = _bodies.get(key)
+        if body is None:
+            body = _parse(str(path), data, mesh.scale)
+            _keep(key, body)
     except (FormatError, Refused) as error:
         raise MeshError(f"{where}: {error}") from None
     except MissingExtra:
@@ -116,13 +126,30 @@ def read_body(mesh: Mesh, owner: str) -> Body:
     return body
 
 
-@lru_cache(KEPT)
-def _read(path: str, scale: tuple[float, float, float], changed: int) -> Body | str:
-    """The triangles, or what is wrong with them. `changed` is when the file was, so that a new one is read anew."""
+def _digest(path: str, data: bytes) -> bytes:
+    """Of the content of a mesh file, and of the files beside it that hold its numbers, as a .gltf has them."""
+    digest = hashlib.sha256(data)
+    for name, kind in names_in(path, data):
+        if kind == "bin":
+            with contextlib.suppress(OSError, ValueError):
+                digest.update(hashlib.sha256(Path(neighbour(path, name)).read_bytes()).digest())
+    return digest.digest()
+
+
+def _keep(key: tuple[str, _Scale, bytes], body: Body | str) -> None:
+    """Remember a body; the oldest makes room."""
+    while len(_bodies) >= KEPT:
+        with contextlib.suppress(StopIteration, RuntimeError):  # another thread may have done so
+            _bodies.pop(next(iter(_bodies)), None)
+    _bodies[key] = body
+
+
+def _parse(path: str, data: bytes, scale: _Scale) -> Body | str:
+    """The triangles, or what is wrong with them."""
     if not np.isfinite(scale).all() or not np.all(scale):
         return f"has the scale {scale}, which leaves nothing of it"
-    if path.lower().rpartition(".")[2] in READ:
-        surfaces = read_surfaces(path, Path(path).read_bytes(), whole=True)
+    if ending_of(path) in READ:
+        surfaces = read_surfaces(path, data, whole=True)
         firsts = np.cumsum([0, *(len(one.points) for one in surfaces)])
         points = np.concatenate([np.zeros((0, 3)), *(one.points for one in surfaces)])
         numbered = [one.corners + np.uint32(first) for one, first in zip(surfaces, firsts, strict=False)]

@@ -18,6 +18,7 @@ from mechanik.ik import Solver
 from mechanik.solvers import Solution
 from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.spatial.array import Array
+from mechanik.stopwatch import fine_time
 
 IN_TIME = 0.95
 """The share of the time that is left which a solver is told of, so that it comes back before the time is over."""
@@ -51,7 +52,8 @@ class Pace:
 
 @dataclass(slots=True)
 class Answer:
-    """One attempt, not judged yet. Judging waits until all are timed, so that it disturbs nothing."""
+    """One attempt, not judged yet; `seconds` are processor time. Judging waits until all are timed, so that it disturbs
+    nothing."""
 
     q: Array
     seconds: float
@@ -124,15 +126,15 @@ class Runner:
         """One attempt from a start, within the seconds that are left."""
         options = self._options(number, min(left, self.pace.longest))
         q0, target = np.array(start), self.exercise.targets[number]
-        begun = time.perf_counter()
+        begun = fine_time()
         try:
             solution: Solution = self.solver.solve(target, q0, **options)
         except Exception as error:
             if raises:
                 raise
-            spent = time.perf_counter() - begun
+            spent = max(0.0, fine_time() - begun)
             return Answer(q0, spent, False, status="ERROR", note=f"{type(error).__name__}: {error}")
-        spent = time.perf_counter() - begun
+        spent = max(0.0, fine_time() - begun)
         claimed = solution.success and spent <= self.pace.longest
         return Answer(solution.q, spent, claimed, solution.iterations, solution.status.name)
 
@@ -172,12 +174,12 @@ class Runner:
         target, q0, spent = nothing_to_do(self.exercise), np.array(self.exercise.starts[0]), list[float]()
         for _ in range(IDLE_CALLS):
             options = self._options(0, self.pace.longest)
-            begun = time.perf_counter()
+            begun = fine_time()
             try:
                 self.solver.solve(target, q0, **options)
             except Exception:  # the attempts tell
                 return np.nan
-            spent.append(time.perf_counter() - begun)
+            spent.append(max(0.0, fine_time() - begun))
         return float(np.median(spent))
 
     def _options(self, number: int, seconds: float) -> dict[str, Any]:

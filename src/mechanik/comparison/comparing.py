@@ -20,6 +20,7 @@ from mechanik.errors import LimitsError, StructureError, UnknownName, WrongKind
 from mechanik.formats import load
 from mechanik.mechanism import Mechanism
 from mechanik.solvers import METHODS
+from mechanik.tiers import KERNEL_MODULES, wait_for
 
 Source = Mechanism | str | Path
 
@@ -39,6 +40,8 @@ class Settings:
     seed: int
 
 
+KERNELS = tuple(name for name in KERNEL_MODULES if not name.startswith(("planning.", "tracking.", "distance.")))
+"""Those of all methods: what is timed must be compiled."""
 FULL = {"targets": 100, "patience": 2.0, "branch_targets": 2, "branch_starts": 24}
 QUICK = {"targets": 8, "patience": 0.25, "branch_targets": 1, "branch_starts": 8}
 
@@ -104,6 +107,7 @@ def compare(
     about = {"settings": asdict(settings), "machine": describe_machine(), "command": command}
     about["titles"] = {robot.name: robot.title for robot in chosen}
     kept = _kept(csv, settings, names) if resume else []
+    wait_for(*KERNELS, what="a comparison")
     recorder = None if csv is None else Recorder(csv, about)
     trials, finished = list(kept), False
     try:

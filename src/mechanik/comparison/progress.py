@@ -22,7 +22,7 @@ class Bar:
 
     def __call__(self, done: int, total: int, label: str) -> None:
         share = done / total if total else 1.0
-        spent = time.monotonic() - self._began
+        spent = max(0.0, time.monotonic() - self._began)
         left = f"{clock(spent / share - spent)} left" if 0.0 < share < 1.0 else clock(spent)
         filled = round(WIDTH * share)
         text = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{total} {left}  {label}"

@@ -15,7 +15,7 @@ COLUMNS: dict[str, str] = {
     "iterations": "median over successful attempts",
     "us/iteration": "what attempts took beyond an idle call, over their iterations; median",
     "us/call": "of a call that finds nothing to do: what Python takes around the iterations",
-    "median": "time to a verified answer; more than half missed: never. Out of reach: of one attempt",
+    "median": "processor time to a verified answer; more than half missed: never. Out of reach: of one attempt",
     "p99": "the same for 99 of 100; of fewer than 100 targets it is the slowest",
     "error (m)": "true position error after one attempt, median over all targets",
     "error (rad)": "true rotation error, likewise",

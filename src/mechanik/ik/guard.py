@@ -20,6 +20,7 @@ from mechanik.solvers.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solvers.new_targets import Targets, aimed
 from mechanik.solvers.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.stopwatch import seconds_since
 
 if TYPE_CHECKING:
     from mechanik.ik.sliding import Sliding
@@ -99,7 +100,7 @@ class Guard:
         if not (found and found[-1].success):
             found += self._slides(targets, q0, ask, deadline, found[-1] if is_chain else None, restarts)
         best = self._best(found, leaps=bool(restarts) or is_chain)
-        best.seconds = perf_counter() - begun
+        best.seconds = seconds_since(begun)
         return best
 
     def solve_nearby(
@@ -114,7 +115,7 @@ class Guard:
             if found[-1].success:
                 break
         best = self._best(found, leaps=False)
-        best.seconds = perf_counter() - begun
+        best.seconds = seconds_since(begun)
         return best
 
     def last_resort(self, targets: Targets | None, q0: Array, rng: np.random.Generator | None) -> Solution:

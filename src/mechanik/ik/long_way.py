@@ -33,6 +33,7 @@ from mechanik.solvers.problem import Problem
 from mechanik.solvers.solution import Solution, chain_report, goal_cost
 from mechanik.solvers.watch import Callback, Watch
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.stopwatch import seconds_since
 
 
 class Careful(Quick):
@@ -143,7 +144,7 @@ class Careful(Quick):
         if self._moves_joints:
             mechanism.q = q
             self._edits = Frame.edits if mechanism.revision == self._revision else -1
-        each = tuple(np.diff([*spent, time.perf_counter()]).tolist())
+        each = tuple(np.maximum(0.0, np.diff([*spent, time.perf_counter()])).tolist())
         return Solution(
             self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
             None if watch.history is None else np.array(watch.history), refused, each,
@@ -178,7 +179,7 @@ class Careful(Quick):
             q0, changes = found, {**changes, "restarts": 0}
         with self._alone():
             solution = self._solve(targets, q0, lock, limits, rng, feasible, history, callback, changes)
-        solution.seconds = time.perf_counter() - begun
+        solution.seconds = seconds_since(begun)
         return solution
 
     def _aids(self) -> tuple[Attempts | None, dict[str, Any]]:

@@ -7,7 +7,6 @@ they return Numba's dispatchers, which compile. For this kernels import one anot
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,7 +55,7 @@ def kernel(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         module = function.__module__.removeprefix(__name__.removesuffix("compiler"))
-        known = function if IS_PLAIN else _numba().njit(nogil=nogil, **OPTIONS)(_as_plain(function))
+        known = function if IS_PLAIN else _compiled(function, is_kernel=True, nogil=nogil, **OPTIONS)
         KERNELS.setdefault(module, {})[function.__name__] = Kernel(known, signature, nogil, calls)
         return known
 
@@ -65,7 +64,7 @@ def kernel(
 
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a short function that only kernels call; it is inlined."""
-    return function if IS_PLAIN else _numba().njit(forceinline=True, **OPTIONS, **INSIDE)(_as_plain(function))
+    return function if IS_PLAIN else _compiled(function, forceinline=True, **OPTIONS, **INSIDE)
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,18 +72,14 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Its sums may be taken in another order, which lets the compiler use vectors.
     """
-    if IS_PLAIN:
-        return function
-    return _numba().njit(**{**OPTIONS, **INSIDE, "fastmath": {"contract", "reassoc"}})(_as_plain(function))
+    options = {**OPTIONS, **INSIDE, "fastmath": {"contract", "reassoc"}}
+    return function if IS_PLAIN else _compiled(function, **options)
 
 
-def _as_plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Name a function as in `mechanik.kernels`, the package that is there where its machine code is loaded."""
+def _compiled(function: Callable[..., Any], is_kernel: bool = False, **options: Any) -> Any:
+    """Numba's dispatcher for a function, which compiles it when it is first needed."""
+    numba: Any = importlib.import_module("numba")
+    pipeline: Any = importlib.import_module(".numba_pipeline", __package__)
+    # machine code is loaded where the package has its usual name
     function.__module__ = "mechanik.kernels." + function.__module__.removeprefix(__name__.removesuffix("compiler"))
-    return function
-
-
-@functools.cache
-def _numba() -> Any:
-    """Numba, untyped: it has no types to offer."""
-    return importlib.import_module("numba")
+    return numba.njit(**options, **pipeline.pipeline_options(is_kernel))(function)

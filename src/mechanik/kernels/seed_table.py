@@ -180,13 +180,13 @@ def start_from(C, table, ws, search, i, q0, first, L, lane):
     if C[TURNS_FIRST] != 0.0:
         j = int(C[MODEL_HEAD + COLUMN])
         o = columns + COLUMN_FLOATS * j
-        x = math.atan2(ws[at + AZIMUTH + 1], ws[at + AZIMUTH]) - table[entry + n + 3]
+        x = math.atan2(ws[at + AZIMUTH + 1], ws[at + AZIMUTH]) - np.float64(table[entry + n + 3])
         x = wound(x, C[o + LOWER], C[o + UPPER], q0[first + int(C[o + AT])])
         ws[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * L + lane] = x
     if C[TURNS_LAST] != 0.0:
         # the turn about the last axis that brings both frames nearest to each other
         group = FEATURE_ROWS * 8 * (i // 8) + i % 8
-        xx, xy, xz = table[entry + n], table[entry + n + 1], table[entry + n + 2]
+        xx, xy, xz = np.float64(table[entry + n]), np.float64(table[entry + n + 1]), np.float64(table[entry + n + 2])
         w = 1.0 / C[TURN_WEIGHT]
         zx, zy, zz = w * table[group + 32], w * table[group + 40], w * table[group + 48]
         yx, yy, yz = zy * xz - zz * xy, zz * xx - zx * xz, zx * xy - zy * xx

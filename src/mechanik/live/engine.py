@@ -23,6 +23,7 @@ from mechanik.mechanism.door import read_only
 from mechanik.solvers.new_targets import Targets
 from mechanik.solvers.status import Status
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.stopwatch import fine_time
 
 AT_EXIT = 2.0  # seconds that a program waits at its end for a tick to finish
 
@@ -242,7 +243,7 @@ class Engine:
                 ticker.wake()
             self._is_new, self._moved, self._is_busy = False, None, True
             targets, tag = ticker.targets(), self._tag
-        begun, solution, problem = perf_counter(), None, self._broken
+        begun, solution, problem = fine_time(), None, self._broken
         if problem is None:
             try:
                 solution = ticker.step(targets) if is_step else ticker.tick(targets, self.budget)
@@ -252,7 +253,7 @@ class Engine:
                 self._is_busy = False
                 raise
         ticker.is_at_rest |= problem is not None
-        ended = perf_counter()
+        ended = fine_time()
         status = Status.CONVERGED if solution is None else solution.status
         state = LiveState(
             q=read_only(ticker.q.copy()),
@@ -260,10 +261,10 @@ class Engine:
             sequence=self.state.sequence + 1,
             tag=tag,
             is_at_rest=ticker.is_at_rest,
-            seconds=ended - begun,
+            seconds=max(0.0, ended - begun),
             iterations=0 if solution is None else solution.iterations,
             status=status if problem is None else Status.PENDING,
-            ticks_per_second=self._rate.of(ended),
+            ticks_per_second=self._rate.of(perf_counter()),
             problem="" if problem is None else str(problem) or type(problem).__name__,
         )
         self._publish(state, problem)

@@ -18,7 +18,7 @@ class LiveState:
         sequence: grows by one from state to state.
         tag: that of the newest goals that it answers.
         is_at_rest: whether the solver has done what it can for them, and sleeps until something changes.
-        seconds: that the tick took.
+        seconds: that the tick took, of processor time; of wall time on Windows.
         iterations: of this tick.
         status: how the tick ended; PENDING before the first one and after a failure.
         ticks_per_second: ticks within the last second.

@@ -29,7 +29,14 @@ from mechanik.solvers.freedoms import Names, as_bounds, as_mask
 from mechanik.solvers.keeping_off import check_alone
 from mechanik.solvers.solution import Solution
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.stopwatch import seconds_since
+from mechanik.tiers import wait_for
 
+KERNELS = (
+    "distance.watch", "planning.trees", "planning.shortening", "planning.corners", "planning.certificate",
+    "planning.curve",
+)  # fmt: skip
+"""In which planning spends its time; in plain Python nothing would be found in the default time."""
 MARGIN = 1e-3
 """m: by how much more than the clearance a path keeps off while it is searched for, as far as its ends allow."""
 DIRECT = 6
@@ -80,6 +87,8 @@ def plan(
     Raises:
         PlanningError: the start or all goals are impossible, or nothing was found in the time.
     """
+    if avoid is not None:
+        wait_for(*KERNELS, what="planning")
     begun = time.perf_counter()
     if not isinstance(mechanism, Mechanism):
         raise WrongKind(f"plan takes a mechanism, not {mechanism!r}")
@@ -105,7 +114,7 @@ def plan(
     last = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
     along = np.append(0.0, np.cumsum(np.linalg.norm(ground.apart(q[:-1], q[1:]), axis=1)))
     s = along / along[-1] if along[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
-    return PlannedPath(mechanism, q, s, planner, last, time.perf_counter() - begun, *verdict)
+    return PlannedPath(mechanism, q, s, planner, last, seconds_since(begun), *verdict)
 
 
 def _search(

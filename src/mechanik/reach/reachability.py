@@ -21,9 +21,12 @@ from mechanik.reach.shares import Question, ask_orientations, usual_question
 from mechanik.solvers.freedoms import Names, places
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tiers import wait_for
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and how much there is: the places, and each orientation, are one step."""
+KERNELS = ("forward", "chain", "lanes", "descent")
+"""In which a map spends its time; in plain Python it would take hours."""
 RESTARTS, RESTARTS_IN_LOOPS = 8, 1
 """Of a voxel that the neighbour's configuration does not lead into; in loops a start has to be assembled first."""
 
@@ -85,6 +88,7 @@ def reachability(
     in_loops = {k for joint in joints_in_loops(mechanism, name) for k in places(mechanism, joint)[0]}
     check_ends(mechanism, name, freedom.lower, freedom.upper, {*freedom.locked_q, *in_loops})
 
+    wait_for(*KERNELS, what="a reachability map")
     if in_loops:
         q = shut_samples(mechanism, name, freedom, rng, threads)
     else:

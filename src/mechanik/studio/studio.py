@@ -190,7 +190,7 @@ class Studio:
         """Call `function(studio, seconds)` at a rate, with the time since the first call, until it returns False or
         the studio is closed. A call that takes longer than its turn delays the next; none are made up for."""
         start = due = time.monotonic()
-        while self.is_open and function(self, time.monotonic() - start) is not False:
+        while self.is_open and function(self, max(0.0, time.monotonic() - start)) is not False:
             due = max(due + 1.0 / rate, time.monotonic())
             self._server.wait(due - time.monotonic())
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,8 +23,11 @@ from typing import IO
 PAUSE = 0.05
 """Seconds between two looks at the requests."""
 LOW_PRIORITY = 10
+OPTIONS = ("-P", "-c")
+"""Of Python: nothing is imported from the folder in which it is started."""
 MAIN = "from mechanik.tiers.compile_service import main; main()"
-REQUESTS, FAILED, LOCK = "*.request", ".failed", "service.lock"
+REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
+"""Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
 
 
 # ---- for programs -------------------------------------------------------------------------------
@@ -46,7 +50,9 @@ def request(module: str, file: Path, is_urgent: bool) -> None:
 
 def is_requested(file: Path) -> bool:
     """Whether the service has still to compile a file."""
-    return _request_of(file).exists()
+    with suppress(OSError):  # a folder that cannot be read has no requests of ours
+        return _request_of(file).exists()
+    return False
 
 
 def failure(file: Path) -> str | None:
@@ -77,7 +83,7 @@ def start(folder: Path) -> subprocess.Popen[bytes] | None:
     nothing = subprocess.DEVNULL
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", MAIN, str(folder)], env=_environment(), stdin=nothing,
+            [sys.executable, *OPTIONS, MAIN, str(folder)], env=_environment(), stdin=nothing,
             stdout=nothing, stderr=nothing, start_new_session=True, creationflags=flags, cwd=folder,
         )  # fmt: skip
     except OSError:
@@ -93,7 +99,13 @@ def main() -> None:
     if requests:
         compile_one(folder, requests[0])
     else:
+        signal.signal(signal.SIGTERM, _end)
         serve(folder)
+
+
+def _end(number: int, frame: object) -> None:
+    """Leave by an exception when the service is ended, so that its compilers are ended, too."""
+    sys.exit(128 + number)
 
 
 def serve(folder: Path) -> None:
@@ -147,10 +159,13 @@ def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
 
 def _start_one(folder: Path, file: Path, wanted: dict[str, object]) -> subprocess.Popen[bytes]:
     """A process that compiles one module with the Python and the sources of the program that asked."""
-    command = [str(wanted["python"]), "-c", MAIN, str(folder), str(_request_of(file))]
+    command = [str(wanted["python"]), *OPTIONS, MAIN, str(folder), str(_request_of(file))]
+    flags = 0
+    if sys.platform == "win32" and not wanted["urgent"]:  # elsewhere the process lowers its priority by itself
+        flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
     return subprocess.Popen(
         command, env=_environment(str(wanted["path"])), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.PIPE, creationflags=flags,
     )  # fmt: skip
 
 
@@ -175,6 +190,8 @@ def compile_one(folder: Path, path: Path) -> None:
     if file.name != wanted["file"]:
         raise SystemExit(f"the sources of {wanted['module']} have changed since it was asked for")
     cache.write(file, numba_kernels.compile_module(wanted["module"]))
+    with suppress(OSError), open(folder / LOG, "a", encoding="utf-8") as log:
+        log.write(f"{wanted['module']} {time.process_time():.1f} {file.name}\n")
 
 
 # ---- common -------------------------------------------------------------------------------------
@@ -191,6 +208,8 @@ def _cores() -> int:
 def _environment(path: str | None = None) -> dict[str, str]:
     """That of this process, with the package to be found where this one is."""
     here = path or str(Path(__file__).parents[2])
+    if Path(here).name in ("site-packages", "dist-packages"):
+        return dict(os.environ)  # found anyway, and not to be put before the standard library
     others = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([here, *([others] if others else [])])}
 

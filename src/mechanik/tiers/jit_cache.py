@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import shutil
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from mechanik.errors import KernelsUnavailable
 from mechanik.tiers import cache, compile_service, numba_kernels
 from mechanik.tiers.plain import declared_kernels
-from mechanik.tiers.progress import CompileProgress
+from mechanik.tiers.progress import CompileProgress, Progress
 
 log = logging.getLogger("mechanik")
 
@@ -33,9 +34,24 @@ SWITCH_SECONDS = 5e-4
 Functions = dict[str, Callable[..., Any]]
 
 
+SERVICE_ENDED = "the processes that compile kernels were ended"
+NO_NUMBA = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
+
+
 def can_compile() -> bool:
     """Whether Numba is there, and a Python to run it in the background."""
-    return cache.numba_version() is not None and bool(sys.executable) and not os.environ.get("NUMBA_DISABLE_JIT")
+    return why_not_compiled() is None
+
+
+def why_not_compiled() -> str | None:
+    """Why nothing can be compiled in this process; None if it can."""
+    if cache.numba_version() is None:
+        return NO_NUMBA
+    if os.environ.get("NUMBA_DISABLE_JIT"):
+        return "NUMBA_DISABLE_JIT is set, so Numba compiles nothing: unset it"
+    if not sys.executable or getattr(sys, "frozen", False):  # the executable of a frozen program is that program
+        return "there is no Python interpreter that could compile in the background"
+    return None
 
 
 def with_callees(names: Iterable[str]) -> list[str]:
@@ -58,6 +74,13 @@ class JitCache:
         self._private: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
         self._restarts = RESTARTS
+        atexit.register(self._end)
+
+    def renew_after_fork(self) -> None:
+        """In a forked process: the service and the private folder belong to the process that forked."""
+        self._loading = threading.RLock()
+        self._service = None
+        atexit.unregister(self._end)
 
     # ---- reading --------------------------------------------------------------------------
 
@@ -101,6 +124,11 @@ class JitCache:
         """Whether a module waits to be compiled, or is being compiled."""
         return any(map(compile_service.is_requested, self._files(name)))
 
+    @property
+    def is_private(self) -> bool:
+        """Whether machine code is compiled for this process alone, and compiling ends with it."""
+        return self._private is not None
+
     def _files(self, name: str) -> list[Path]:
         folders = (cache.cache_folder(), self._private)
         return [cache.cache_file(folder, name) for folder in folders if folder is not None]
@@ -136,32 +164,39 @@ class JitCache:
 
     def keep_service(self) -> bool:
         """Start the service again if it was killed; False if that was done too often, or cannot be."""
-        folder = self._writable_folder()
+        if self._service is not None and self._service.poll() is None:
+            return True
+        folder = self._private or cache.cache_folder()
         if folder is None:
             return False
-        if (self._service is not None and self._service.poll() is None) or compile_service.is_running(folder):
+        if compile_service.is_running(folder):
             return True
         self._restarts -= 1
         return self._restarts >= 0 and self._start_service(folder)
 
-    def wait(self, names: Iterable[str], expected: dict[str, float], what: str = "") -> None:
+    def wait(
+        self, names: Iterable[str], expected: dict[str, float], what: str = "", progress: Progress | None = None
+    ) -> None:
         """Until modules, and those that they call, are compiled and loaded.
 
         Args:
             expected: seconds that each takes, for the progress line.
             what: what needs them.
+            progress: is told how far it is; None: a line on stderr.
 
         Raises:
             KernelsUnavailable: they cannot be compiled.
         """
-        if not can_compile():
-            raise KernelsUnavailable("compiling kernels needs Numba: pip install 'mechanik[jit]'")
+        if (reason := why_not_compiled()) is not None:
+            raise KernelsUnavailable(reason)
         missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
         if len(self.request(missing, is_urgent=True)) < len(missing):
             raise KernelsUnavailable(
                 "kernels cannot be compiled: there is no folder to write them to. Set MECHANIK_CACHE_DIR to one."
             )
-        with CompileProgress({name: expected.get(name, 10.0) for name in missing}, what) as progress:
+        progress = CompileProgress(what) if progress is None else progress
+        progress.begin({name: expected.get(name, 10.0) for name in missing})
+        try:
             while missing:
                 for name in list(missing):
                     if self._load(name):
@@ -172,10 +207,12 @@ class JitCache:
                     elif not self.is_requested(name):  # its file was damaged, or removed
                         self.request([name], is_urgent=True)
                 if missing and not self.keep_service():
-                    raise KernelsUnavailable("the processes that compile kernels were ended")
+                    raise KernelsUnavailable(SERVICE_ENDED)
                 progress.show()
                 if missing:
                     time.sleep(POLL_SECONDS)
+        finally:
+            progress.end()
 
     def _writable_folder(self) -> Path | None:
         """Where to compile to: the cache, or a folder that is removed with this process; None if neither can be."""
@@ -187,7 +224,6 @@ class JitCache:
                 self._private = Path(tempfile.mkdtemp(prefix="mechanik-kernels-"))
             except OSError:
                 return None
-            atexit.register(self._remove_private)
             log.info("mechanik: %s cannot be written; kernels are compiled for this process alone", folder)
         return self._private if cache.is_writable(self._private) else None
 
@@ -197,25 +233,37 @@ class JitCache:
             self._service = service
         return service is not None or compile_service.is_running(folder)
 
-    def _remove_private(self) -> None:
-        """At exit: machine code that only this process can use need not be finished."""
+    def _end(self) -> None:
+        """At exit: the service goes on, but for machine code that only this process can use."""
         if self._service is not None and self._service.poll() is None:
-            with suppress(OSError):
-                self._service.terminate()
-                self._service.wait(5.0)
+            if self._private is None:
+                self._service.returncode = 0  # it is not waited for, and Python need not warn of that
+            else:
+                with suppress(OSError, subprocess.TimeoutExpired):
+                    self._service.terminate()
+                    self._service.wait(5.0)
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
 
 
 @contextmanager
-def short_switches() -> Iterator[None]:
-    """Let other threads have the interpreter sooner, while machine code is loaded in the background."""
-    before = sys.getswitchinterval()
+def short_switches() -> Generator[None]:
+    """Let other threads have the interpreter sooner, while machine code is loaded in the background.
+
+    The garbage collector rests meanwhile, and what was loaded counts as old: one collection over all that importing
+    Numba makes would hold it for 40 ms.
+    """
+    before, collects = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))
+    gc.disable()
     try:
         yield
     finally:
         sys.setswitchinterval(before)
+        gc.freeze()
+        gc.unfreeze()
+        if collects:
+            gc.enable()
 
 
 def _is_file(file: Path) -> bool:

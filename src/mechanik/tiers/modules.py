@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import threading
@@ -14,9 +15,20 @@ from enum import StrEnum
 from typing import Any
 
 from mechanik.errors import KernelsUnavailable
-from mechanik.tiers.jit_cache import POLL_SECONDS, Functions, JitCache, can_compile, short_switches
+from mechanik.tiers.jit_cache import (
+    NO_NUMBA,
+    POLL_SECONDS,
+    SERVICE_ENDED,
+    Functions,
+    JitCache,
+    can_compile,
+    short_switches,
+    why_not_compiled,
+    with_callees,
+)
 from mechanik.tiers.plain import plain_functions
 from mechanik.tiers.prebuilt import prebuilt_functions
+from mechanik.tiers.progress import Progress
 
 log = logging.getLogger("mechanik")
 
@@ -60,7 +72,8 @@ class KernelState:
         tier: what runs it now, or would at its next use.
         state: "ready", "compiling", "failed" or "not compiled".
         age: seconds since its machine code was compiled; None without.
-        reason: why compiling failed.
+        reason: why compiling failed, or cannot be tried.
+        is_used: whether this process has called it, or has asked for it by `prepare`.
     """
 
     module: str
@@ -68,6 +81,7 @@ class KernelState:
     state: str
     age: float | None = None
     reason: str | None = None
+    is_used: bool = False
 
 
 class KernelModule:
@@ -111,7 +125,10 @@ class _Loader:
         self.jit = JitCache()
         self.lock = threading.RLock()
         self._chosen: Tier | None = None
-        self._pending: set[str] = set()
+        self.used: dict[str, None] = {}
+        self.pending: dict[str, None] = {}
+        self.abandoned: set[str] = set()
+        self.listeners: tuple[Callable[[], None], ...] = ()
         self._watcher: threading.Thread | None = None
         self._has_announced = False
 
@@ -137,6 +154,7 @@ class _Loader:
             if module._tier is not None:
                 return
             name, tier = module._name, self.chosen
+            self.used[name] = None
             if tier in (Tier.AUTO, Tier.PREBUILT) and (functions := prebuilt_functions(name)) is not None:
                 module._install(functions, Tier.PREBUILT)
             elif tier is Tier.PREBUILT:
@@ -151,6 +169,7 @@ class _Loader:
                 module._install(plain_functions(name), Tier.PLAIN)
                 if tier is Tier.AUTO and can_compile():
                     self._compile_in_background(name)
+                self.notify()
 
     def install_compiled(self, module: KernelModule) -> bool:
         """Run a module by compiled kernels if they are in the cache; False if they are not."""
@@ -160,8 +179,22 @@ class _Loader:
         module._install(functions, Tier.JIT)
         return True
 
-    def wait(self, names: list[str], what: str = "") -> None:
-        self.jit.wait(names, KERNEL_MODULES, what)
+    def wait(self, names: list[str], what: str = "", progress: Progress | None = None) -> None:
+        self.abandoned.difference_update(names)
+        self.jit.wait(names, KERNEL_MODULES, what, progress)
+
+    def prepare(self, names: tuple[str, ...]) -> None:
+        with self.lock:
+            self.used.update(dict.fromkeys(names))
+            if self.chosen in (Tier.AUTO, Tier.JIT) and can_compile():
+                is_jit = self.chosen is Tier.JIT
+                self.pending.update(dict.fromkeys(name for name in names if is_jit or not prebuilt_functions(name)))
+                self._start_watcher()
+        self.notify()
+
+    def notify(self) -> None:
+        for listener in self.listeners:
+            listener()
 
     def _compile_in_background(self, name: str) -> None:
         coming = self.jit.request([name], is_urgent=False)
@@ -175,41 +208,70 @@ class _Loader:
                 self._has_announced = True
                 sys.stderr.write(IN_BACKGROUND + "\n")
                 sys.stderr.flush()
-        self._pending.add(name)
-        if self._watcher is None or not self._watcher.is_alive():
+        self.pending[name] = None
+        self._start_watcher()
+
+    def _start_watcher(self) -> None:
+        if self.pending and (self._watcher is None or not self._watcher.is_alive()):
             self._watcher = threading.Thread(target=self._watch, name="mechanik kernels", daemon=True)
             self._watcher.start()
 
     def _watch(self) -> None:
-        """Replace plain Python as machine code becomes ready; runs in a thread of its own."""
+        """Request modules, and replace plain Python as machine code becomes ready; runs in a thread of its own."""
         while True:
             with self.lock:
-                if not self._pending:
+                if not self.pending:
                     self._watcher = None
                     return
-                pending = sorted(self._pending)
+                pending = list(self.pending)
             for name in pending:
-                if self.jit.is_compiled(name):
-                    self._take_over(name)
-                elif (reason := self.jit.failure(name)) is not None:
-                    _tell_failure(name, reason)
-                elif self.jit.keep_service():
-                    continue
-                with self.lock:
-                    self._pending.discard(name)
+                if self._is_finished(name):
+                    with self.lock:
+                        self.pending.pop(name, None)
+                    self.notify()
             time.sleep(POLL_SECONDS)
 
+    def _is_finished(self, name: str) -> bool:
+        """Whether nothing more is to be waited for: a module is compiled and in use, or will not be compiled."""
+        if self.jit.is_compiled(name):
+            self._take_over(name)
+            return True
+        callees = with_callees([name])
+        for one in callees:
+            if (reason := self.jit.failure(one)) is not None and not self.jit.is_requested(one):
+                _tell_failure(name, reason)
+                return True
+        if not any(map(self.jit.is_requested, callees)):
+            if not self.jit.request([name], is_urgent=False) and not self.jit.is_compiled(name):
+                return True  # there is no folder to compile to
+        elif not self.jit.keep_service():
+            self.abandoned.add(name)
+            return True
+        return False
+
     def _take_over(self, name: str) -> None:
+        module = self.modules.get(name)
+        if module is None or module._tier is not Tier.PLAIN:
+            return  # it is loaded when it is called
         with short_switches():  # outside of the lock: nobody waits for this
             functions = self.jit.functions(name)
         with self.lock:
-            module = self.modules[name]
             if functions is not None and module._tier is Tier.PLAIN and self.chosen is Tier.AUTO:
                 module._install(functions, Tier.JIT)
                 log.info("mechanik: the compiled kernels %s are in use", name)
 
+    def renew_after_fork(self) -> None:
+        """In a forked process there are no other threads: locks that they held are open, and a new one watches."""
+        self.lock = threading.RLock()
+        self._watcher = None
+        self.jit.renew_after_fork()
+        with self.lock:
+            self._start_watcher()
+
 
 _loader = _Loader()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loader.renew_after_fork)
 
 
 def kernel_module(name: str) -> KernelModule:
@@ -233,19 +295,20 @@ def use_kernels(tier: str) -> None:
     except ValueError:
         raise KernelsUnavailable(f"kernels cannot be run by {tier!r}; choose one of {_names()}") from None
     if chosen is Tier.JIT and not can_compile():
-        raise KernelsUnavailable("compiling kernels needs Numba: pip install 'mechanik[jit]'")
+        raise KernelsUnavailable(why_not_compiled() or NO_NUMBA)
     if chosen is Tier.PREBUILT and prebuilt_functions("forward") is None:
         raise KernelsUnavailable("this installation has no prebuilt kernels for its sources and this processor")
     _loader.choose(chosen)
 
 
-def wait_for(*names: str, what: str = "") -> None:
+def wait_for(*names: str, what: str = "", plain_seconds: float = math.inf) -> None:
     """Wait until modules of kernels are compiled, for long work that is not worth beginning in plain Python.
 
     Returns at once where they are, where plain Python was chosen, and where nothing can be compiled.
 
     Args:
         what: what needs them, for the progress line.
+        plain_seconds: how long the work would take in plain Python; if compiling takes longer, nobody waits.
     """
     if _loader.chosen is not Tier.AUTO or not can_compile():
         return
@@ -254,7 +317,7 @@ def wait_for(*names: str, what: str = "") -> None:
         _loader.load(module)
         if module._tier is Tier.PLAIN:
             slow.append(module)
-    if not slow:
+    if not slow or plain_seconds < sum(KERNEL_MODULES.get(module._name, 10.0) for module in slow):
         return
     try:
         _loader.wait([module._name for module in slow], what)
@@ -266,39 +329,92 @@ def wait_for(*names: str, what: str = "") -> None:
             _loader.install_compiled(module)
 
 
-def warm_up() -> None:
-    """Compile all kernels now, in parallel, with a progress line, so that nothing runs in plain Python afterwards.
+def prepare(*names: str) -> None:
+    """Ask for modules of kernels that will be used soon: they are compiled in the background. Returns at once.
+
+    Does nothing for those that are compiled, where plain Python was chosen, and where nothing can be compiled.
+    """
+    _loader.prepare(names)
+
+
+def is_compiling(name: str) -> bool:
+    """Whether this process waits for the machine code of a module, and meanwhile runs it in plain Python.
+
+    Reads no file, so it can be asked often.
+    """
+    return name in _loader.pending
+
+
+def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
+    """Call back when a module begins to be used in plain Python, is requested, is replaced or is given up.
+
+    Args:
+        listener: called from any thread, with locks held: it must return at once and call nothing of this package.
+
+    Returns:
+        What ends it.
+    """
+    with _loader.lock:
+        _loader.listeners = (*_loader.listeners, listener)
+
+    def end() -> None:
+        with _loader.lock:
+            _loader.listeners = tuple(one for one in _loader.listeners if one is not listener)
+
+    return end
+
+
+def warm_up(progress: Progress | None = None) -> None:
+    """Compile all kernels now, in parallel, so that nothing runs in plain Python afterwards.
 
     Does nothing where prebuilt kernels are installed.
+
+    Args:
+        progress: is told how far it is; None: a line on stderr.
     """
     if _loader.chosen in (Tier.AUTO, Tier.JIT):
-        missing = [name for name in KERNEL_MODULES if _loader.chosen is Tier.JIT or not prebuilt_functions(name)]
-        if missing:
-            _loader.wait(missing)
+        names = [name for name in KERNEL_MODULES if _loader.chosen is Tier.JIT or not prebuilt_functions(name)]
+        if names:
+            _loader.wait(names, progress=progress)
         wait_for(*KERNEL_MODULES)
 
 
-def kernel_states() -> list[KernelState]:
-    """How each module of kernels is run now, or would be at its next use."""
-    return [_state(name) for name in KERNEL_MODULES]
+def ends_with_process() -> bool:
+    """Whether what is being compiled for this process ends with it, since the cache folder cannot be written."""
+    return _loader.jit.is_private
+
+
+def kernel_states(only_used: bool = False) -> list[KernelState]:
+    """How each module of kernels is run now, or would be at its next use; reads the cache folder.
+
+    Args:
+        only_used: leave out those that this process has neither called nor prepared.
+    """
+    return [_state(name) for name in KERNEL_MODULES if not only_used or name in _loader.used]
 
 
 def _state(name: str) -> KernelState:
-    chosen, jit = _loader.chosen, _loader.jit
+    chosen, jit, is_used = _loader.chosen, _loader.jit, name in _loader.used
     if chosen in (Tier.AUTO, Tier.PREBUILT) and prebuilt_functions(name) is not None:
-        return KernelState(name, Tier.PREBUILT, "ready")
+        return KernelState(name, Tier.PREBUILT, "ready", is_used=is_used)
     if chosen is Tier.PLAIN:
-        return KernelState(name, Tier.PLAIN, "ready")
-    module = _loader.modules.get(name)
-    if can_compile() and (file := jit.compiled_file(name)) is not None:
+        return KernelState(name, Tier.PLAIN, "ready", is_used=is_used)
+    if (reason := why_not_compiled()) is not None:
+        return KernelState(name, Tier.PLAIN, "not compiled", None, reason, is_used)
+    if jit.is_compiled(name):
+        module, file, age = _loader.modules.get(name), jit.compiled_file(name), None
         with suppress(OSError):
-            age = max(0.0, time.time() - file.stat().st_mtime)
-            return KernelState(name, Tier.JIT if module is None else module._tier or Tier.JIT, "ready", age)
-    if can_compile() and jit.is_requested(name):
-        return KernelState(name, Tier.PLAIN, "compiling")
-    if can_compile() and (reason := jit.failure(name)) is not None:
-        return KernelState(name, Tier.PLAIN, "failed", None, reason)
-    return KernelState(name, Tier.PLAIN, "not compiled")
+            age = None if file is None else max(0.0, time.time() - file.stat().st_mtime)
+        tier = Tier.JIT if module is None else module._tier or Tier.JIT
+        return KernelState(name, tier, "ready", age, None, is_used)
+    if name in _loader.abandoned:
+        return KernelState(name, Tier.PLAIN, "failed", None, SERVICE_ENDED, is_used)
+    callees = with_callees([name])
+    if name in _loader.pending or any(map(jit.is_requested, callees)):
+        return KernelState(name, Tier.PLAIN, "compiling", is_used=is_used)
+    if (reason := next(filter(None, map(jit.failure, callees)), None)) is not None:
+        return KernelState(name, Tier.PLAIN, "failed", None, reason, is_used)
+    return KernelState(name, Tier.PLAIN, "not compiled", is_used=is_used)
 
 
 def _tell_failure(name: str, reason: str) -> None:

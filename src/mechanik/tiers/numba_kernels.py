@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
+import os
 import pickle
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mechanik.kernels.compiler import OPTIONS
@@ -57,9 +60,25 @@ def numba_signature(module: str, name: str) -> str:
     return with_functions(kernel.signature, [declared_kernels(one)[function].signature for one, function in callees])
 
 
+def import_numba() -> Any:
+    """Import Numba while other threads run: its largest library is loaded without holding the interpreter.
+
+    `import` would hold it for some 40 ms, in which no other thread can answer.
+    """
+    if "llvmlite" not in sys.modules and sys.platform != "win32":
+        import ctypes
+
+        spec = importlib.util.find_spec("llvmlite")
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            for library in Path(folder, "binding").glob("libllvmlite.*"):
+                # a call of a foreign function releases the interpreter, ctypes.CDLL(path) does not
+                ctypes.CDLL(None).dlopen(os.fsencode(library), os.RTLD_NOW | os.RTLD_LOCAL)
+    return importlib.import_module("numba")
+
+
 def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
     """The kernels of a module from what `compile_module` made; they take the kernels that they call as arguments."""
-    numba = importlib.import_module("numba")
+    numba = import_numba()
     result_type = importlib.import_module("numba.core.compiler").CompileResult
     made: dict[str, Callable[..., Any]] = {}
     for name, kernel in declared_kernels(module).items():

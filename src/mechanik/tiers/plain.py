@@ -14,6 +14,8 @@ from mechanik.kernels.compiler import KERNELS, Kernel
 from mechanik.tiers.signature import DTYPES, Argument, parse
 from mechanik.tiers.sources import PACKAGE
 
+INDICES = Argument("i8", 1)
+
 
 def declared_kernels(module: str) -> dict[str, Kernel]:
     """The kernels of a module, by name."""
@@ -53,7 +55,8 @@ def _converted(value: Any, argument: Argument) -> Any:
             and value.dtype == DTYPES[argument.code]
             and value.flags.carray
         ):
-            return value
+            # numbers of a memory view are Python's own, which makes indices twice as fast as NumPy's
+            return value.data if argument == INDICES else value
         raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
     if argument.code == "f8":
         if isinstance(value, float | int | np.floating | np.integer):

@@ -1,38 +1,57 @@
-"""The progress line of a program that waits for the compiler."""
+"""What a program that waits for the compiler shows."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
+from typing import Protocol
 
 log = logging.getLogger("mechanik")
+
+
+class Progress(Protocol):
+    """Is told how far the compiler is, by a program that waits for it."""
+
+    def begin(self, seconds: dict[str, float]) -> None:
+        """These modules are compiled from now on, each with the seconds of one core that it is expected to take."""
+        ...
+
+    def finish(self, module: str) -> None:
+        """A module is ready."""
+        ...
+
+    def show(self) -> None:
+        """Called about ten times a second."""
+        ...
+
+    def end(self) -> None:
+        """All are ready, or waiting was given up."""
+        ...
 
 
 class CompileProgress:
     """Says on stderr what is compiled and how far it is: one line that changes on a terminal, two lines elsewhere.
 
     Args:
-        seconds: the modules that are compiled, with the seconds that each is expected to take.
-        what: what waits for them.
+        what: what waits for the compiler.
     """
 
-    def __init__(self, seconds: dict[str, float], what: str = "") -> None:
-        self._left = dict(seconds)
-        self._count = len(seconds)
+    def __init__(self, what: str = "") -> None:
+        self._left: dict[str, float] = {}
+        self._count = 0
         self._what = f" for {what}" if what else ""
         self._begun = time.monotonic()
         self._is_terminal = bool(sys.stderr) and sys.stderr.isatty()
         self._shown = 0.0
 
-    def __enter__(self) -> CompileProgress:
-        expected = sum(self._left.values())
+    def begin(self, seconds: dict[str, float]) -> None:
+        self._left, self._count, self._begun = dict(seconds), len(seconds), time.monotonic()
+        expected = sum(seconds.values())
         if self._count and not self._is_terminal:
             _print(f"mechanik: compiling {self._count} kernel modules{self._what}, about {expected:.0f} s of one core")
-        return self
 
     def finish(self, module: str) -> None:
-        """A module is ready."""
         self._left.pop(module, None)
         self.show(is_new=True)
 
@@ -48,7 +67,7 @@ class CompileProgress:
         sys.stderr.write(f"\r\x1b[Kmechanik: {text}"[:200])
         sys.stderr.flush()
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
         if not self._count:
             return
         end = f"mechanik: {self._count - len(self._left)} of {self._count} kernel modules compiled in "

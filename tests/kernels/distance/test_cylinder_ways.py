@@ -54,7 +54,7 @@ def test_ways_to_cylinders_are_those_of_the_walk():
 
 
 def without_compiling():
-    return {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    return {**os.environ, "MECHANIK_KERNELS": "plain"}
 
 
 @pytest.mark.parametrize(

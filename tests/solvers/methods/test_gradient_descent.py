@@ -159,7 +159,7 @@ def test_by_differences_it_arrives_as_well():
 COUNT = """
 import numpy as np
 import mechanik as mk
-from mechanik.solvers import finite_differences as where
+from mechanik.kernels.methods import finite_differences as where
 counted = []
 for joints in (5, 10, 20, 40):
     arm = mk.arm_3d([0.1] * joints, "zy" * (joints // 2) + "z" * (joints % 2))
@@ -182,7 +182,7 @@ print(counted)
 def test_a_joint_more_costs_two_multiplications_more_besides_the_pass_that_keeps_the_products():
     """The pass from the hand to the root needs two a joint: its own matrix, and what lies behind it."""
     root = Path(mk.__file__).parents[1]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(root)}
+    environment = {**os.environ, "MECHANIK_KERNELS": "plain", "PYTHONPATH": str(root)}
     done = subprocess.run([sys.executable, "-c", COUNT], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str([4 * joints + 1 for joints in (5, 10, 20, 40)])
 

@@ -1,5 +1,9 @@
-"""When the server ends, the page says so and what to do; what was in the hand is let go."""
+"""When the server ends, the page says so and what to do; what was in the hand is let go. A page that has lost its
+connection, or its cookie with it, goes on where it was."""
 
+from pathlib import Path
+
+import pytest
 from browser_checks import choose_goal, named
 from studio_driving import Studio, studio_process
 
@@ -42,3 +46,70 @@ def test_a_page_whose_connection_was_cut_goes_on_where_it_was(open_studio):
     assert abs(studio.at_rest()["values"][0] - 0.3) < 1e-9
     assert not studio.page.is_visible(named("banner"))
     assert not studio.page.is_visible(named("start"))
+
+
+def lose_cookie_and_connection(studio) -> None:
+    """What a browser loses whose network process starts anew."""
+    studio.page.context.clear_cookies()
+    studio.eval("(m.store.wire.socket.close(4000), true)")  # no farewell
+
+
+def test_a_page_whose_browser_has_lost_the_cookie_goes_on_where_it_was(open_studio):
+    studio = open_studio("gallery", "panda")
+    studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
+    session = studio.eval("m.store.welcome.session")
+    studio.at_rest()
+    for _ in range(2):
+        studio.eval("(window.heard = [], m.store.on('connected', (is) => window.heard.push(is)), 1)")
+        studio.eval("(window.last = m.store.frame, 1)")
+        lose_cookie_and_connection(studio)
+        studio.wait("window.heard.includes(true) && m.store.frame && m.store.frame !== window.last")
+        assert studio.eval("m.store.welcome.session") == session
+        assert abs(studio.at_rest()["values"][0] - 0.3) < 1e-9
+        assert not studio.page.is_visible(named("banner"))
+    studio.ask({"do": "SetFreedom", "freedom": 0, "value": -0.2})
+    assert abs(studio.at_rest()["values"][0] + 0.2) < 1e-9
+    (cookie,) = studio.page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    studio.reload()  # which needs the cookie
+    assert studio.eval("m.store.welcome.session") == session
+
+
+def test_files_are_sent_and_saved_after_the_cookie_was_lost(open_studio):
+    studio = open_studio("gallery", "planar_2r")
+    with studio.page.expect_download() as saved:
+        studio.page.context.clear_cookies()
+        studio.ask({"do": "Export", "kind": "urdf"})
+    text = Path(saved.value.path()).read_bytes()
+    assert b"<robot" in text
+    studio.page.context.clear_cookies()
+    studio.page.set_input_files(named("file"), {"name": "mine.urdf", "mimeType": "text/xml", "buffer": text})
+    studio.wait("m.store.model.name !== 'planar_2r' || m.store.model.revision > 1")
+    refused = [line for line in studio.complaints if "403" in line]
+    assert len(refused) == 1  # the file that was sent without the cookie
+    studio.complaints = [line for line in studio.complaints if line not in refused]
+
+
+def test_a_page_survives_a_network_process_that_starts_anew(open_studio):
+    """On machines whose clock runs backwards, Chromium's crashes and takes the cookies along."""
+    psutil = pytest.importorskip("psutil")
+    studio = open_studio("gallery", "panda")
+    studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
+    session = studio.eval("m.store.welcome.session")
+    studio.at_rest()
+    network = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if any("network.mojom.NetworkService" in word for word in process.cmdline())
+    ]
+    if not network:
+        pytest.skip("this browser has no network process of its own")
+    studio.eval("(window.last = m.store.frame, 1)")
+    for process in network:
+        process.kill()
+    studio.wait("m.store.isConnected && m.store.frame && m.store.frame !== window.last")
+    assert studio.eval("m.store.welcome.session") == session
+    assert abs(studio.at_rest()["values"][0] - 0.3) < 1e-9
+    assert not studio.page.is_visible(named("banner"))
+    expected = ("net::ERR", "WebSocket connection to")  # of what was open when the process ended
+    studio.complaints = [line for line in studio.complaints if not any(word in line for word in expected)]

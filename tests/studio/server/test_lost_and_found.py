@@ -25,6 +25,12 @@ def wait_until(holds) -> None:
         time.sleep(0.01)
 
 
+def let_time_pass() -> None:
+    """Until the clock has gone on, so that there may be new sessions: it may stand still for tens of milliseconds."""
+    begun = time.monotonic()
+    wait_until(lambda: time.monotonic() > begun + 0.02)
+
+
 def moved(client: WireClient) -> str:
     """Set something up that only this session has; returns its key."""
     client.wait(lambda: client.frame is not None)
@@ -77,8 +83,10 @@ def test_of_a_full_studio_the_session_ends_whose_page_has_gone_and_the_next_page
             wait_until(lambda: server.rooms.find(first) is None)
             also_gone.socket.close(GOES_AWAY)
             wait_until(lambda: server.rooms.find(second) is None)
+        let_time_pass()
         with WireClient(server) as other:
             other.wait_for("Model")
+            let_time_pass()
             with WireClient(server, session=second) as back:
                 assert back.wait_for("Welcome")["session"] == second, "a page that comes back needs no place more"
                 assert len(server.rooms) == 2

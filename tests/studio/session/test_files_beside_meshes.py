@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from painted_meshes import BIN, FILES, RED_GREEN, packed
 from session_desk import Desk
@@ -55,6 +57,23 @@ def test_an_address_changes_with_the_content():
         mechanism, files = load_bytes("plates.zip", packed(FILES | {"plates/meshes/plate.obj": b"v 0 0 0" + more}))
         with Desk(key="k") as desk:
             desk.session.open(mechanism, files=files)
+            found.append([link.visuals[0].mesh for link in desk.model.links])
+    assert found[0][0] != found[1][0]
+    assert found[0][1:] == found[1][1:]
+
+
+def test_the_address_of_a_file_on_the_disk_changes_with_its_content_within_one_tick_of_the_clock(tmp_path):
+    """Files that are written twice within one tick have the same time: pages showed the first."""
+    for name, data in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    mechanism = load(tmp_path / "plates" / "plates.urdf", packages={"plates": tmp_path / "plates"})
+    found, plate = [], tmp_path / "plates" / "meshes" / "plate.obj"
+    for content in (plate.read_bytes(), plate.read_bytes() + b"\n"):
+        plate.write_bytes(content)
+        os.utime(plate, ns=(1, 1))
+        with Desk(key="k") as desk:
+            desk.session.open(mechanism)
             found.append([link.visuals[0].mesh for link in desk.model.links])
     assert found[0][0] != found[1][0]
     assert found[0][1:] == found[1][1:]

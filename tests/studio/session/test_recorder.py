@@ -11,7 +11,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik import motion
 from mechanik.errors import MechanikError, Refused
-from mechanik.studio.messages.events import Download, Notice, Recording
+from mechanik.studio.messages.events import Clashes, Download, Notice, Recording
 from mechanik.studio.messages.requests import Export, Play, RecordMotion, Seek
 from mechanik.studio.session import exports
 from mechanik.studio.session import recorder as recorder_file
@@ -141,3 +141,31 @@ def test_between_two_states_it_is_on_its_way_and_in_a_pause_it_stands() -> None:
     assert np.allclose(recorder.at(0.025), 0.5)
     assert np.array_equal(recorder.at(0.5), b)
     assert np.array_equal(recorder.at(99.0), c)
+
+
+def test_a_clock_that_runs_backwards_leaves_times_in_order() -> None:
+    """The cores of a machine may disagree about the time: events were recorded before the beginning."""
+    looks = iter((10.0, 9.994, 10.048, 10.042, 10.09))
+    recorder, nothing = Recorder(lambda: next(looks)), Clashes(0, [], [], "")
+    recorder.begin(Table(mk.gallery.planar_2r()), np.zeros(2))
+    recorder.note(nothing)
+    recorder.add(np.ones(2))
+    recorder.note(nothing)
+    recorder.add(2 * np.ones(2))
+    assert [when for when, _ in recorder.events()] == pytest.approx([0.0, 0.048])
+    times, q = recorder.motion()
+    assert times == pytest.approx([0.0, 0.048, 0.09])
+    assert q[:, 0].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_clock_that_runs_back_and_forth_does_not_play_faster() -> None:
+    """Each step forward counted, and no step back."""
+    with Desk("planar_2r") as desk:
+        recorder = desk.session.recorder
+        recorder.begin(desk.session.on_stage.table, desk.session.q)
+        recorder._clock = lambda: recorder._begun + 9.0
+        recorder.end(desk.session.q + 0.1)
+        desk.ask(Play(True))
+        for now in (100.0, 100.05, 100.044, 100.05, 100.044, 100.05, 100.1):
+            desk.session.tick(now)
+        assert recorder.time == pytest.approx(0.1)

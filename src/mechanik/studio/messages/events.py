@@ -51,10 +51,12 @@ class GalleryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Welcome(Event):
-    """The first message. session: the key with which this page uploads and downloads."""
+    """The first message. session: the key with which this page uploads and downloads. return_key: by which it gets the
+    server's cookie again if the browser has lost it."""
 
     version: str
     session: str
+    return_key: str
     entries: list[GalleryEntry]
     methods: list[MethodInfo]
     largest_upload: int
@@ -266,6 +268,21 @@ class Comparison(Event):
     rows: list[CompareRow]
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels(Event):
+    """How the kernels that solves use are run, sent when it changes.
+
+    state: "ready"; "compiling": some run in plain Python, slower, until they are compiled; "not compiled": some run in
+    plain Python and will not be compiled. ready, count: modules of kernels that are ready, of those that are used.
+    remedy: what to do about those that are not compiled; empty if nothing.
+    """
+
+    state: Literal["ready", "compiling", "not compiled"]
+    ready: int
+    count: int
+    remedy: str
+
+
 # ---- collisions -------------------------------------------------------------------------------
 
 
@@ -429,6 +446,6 @@ class Notice(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Obstacles, ObstacleMoved, Collisions,
-    Clashes, Scene, Controls, Recording, Download, History, Done, Refused, Notice,
+    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Kernels, Obstacles, ObstacleMoved,
+    Collisions, Clashes, Scene, Controls, Recording, Download, History, Done, Refused, Notice,
 )  # fmt: skip

@@ -1,9 +1,15 @@
-"""Who may come in: by the token of the printed link, to the server's own name, from the server's own pages."""
+"""Who may come in: by the token of the printed link, to the server's own name, from the server's own pages.
+
+A browser may lose the cookie while a page is open, as Chromium does when its network process starts anew. Hence each
+page has a return key, by which it gets the cookie again. It comes over the page's websocket, is held in the page's
+memory alone, and ends soon after the page has gone.
+"""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import math
 import secrets
 import socket
 import time
@@ -35,6 +41,7 @@ class Access:
         self.token = secrets.token_urlsafe(24)
         self._clock = clock
         self._codes: dict[str, float] = {}
+        self._return_keys: dict[str, float] = {}
         self.cookie = f"mechanik_{port}"
         self.frames: tuple[str, ...] = ()
         self._port = port
@@ -80,6 +87,23 @@ class Access:
     def spend_code(self, query: str) -> bool:
         """Whether there is a code that counts; from now on it does not."""
         return self._codes.pop(_only(query, "once") or "", 0.0) > self._clock()
+
+    def new_return_key(self) -> str:
+        """For a page that has come in; it counts until `end_return_key`."""
+        now = self._clock()
+        self._return_keys = {key: until for key, until in self._return_keys.items() if until > now}
+        key = secrets.token_urlsafe(24)
+        self._return_keys[key] = math.inf
+        return key
+
+    def end_return_key(self, key: str, seconds: float) -> None:
+        """The page has left; if it does not come back within so many seconds, its key does not count any more."""
+        self._return_keys[key] = self._clock() + seconds
+
+    def has_return_key(self, headers: Mapping[str, str]) -> bool:
+        """Whether `Authorization` carries the key of a page that is here, or has been until a short while ago."""
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        return scheme == "Bearer" and self._return_keys.get(key, 0.0) > self._clock()
 
     def set_cookie(self) -> str:
         return f"{self.cookie}={self.token}; Path=/; Max-Age={WEEK}; HttpOnly; SameSite=Strict"

@@ -45,6 +45,7 @@ def make_app(
     /                       the page; with ?token= the way in
     /assets/..., /pictures/...    files of the table
     /ws                     the websocket of a session
+    /return                 POST: the cookie again, for a page that has its return key; answered by the guard
     /upload/{key}           POST: a file for the session
     /mesh/{key}/{number}    a mesh of the session's mechanism
     /download/{key}/{file}  a file that the session made
@@ -52,15 +53,15 @@ def make_app(
 
     shown = [entry if entry.picture in files else replace(entry, picture="") for entry in entries]
 
-    def welcome(key: str) -> Welcome:
+    def welcome(key: str, return_key: str) -> Welcome:
         is_shared = rooms.shared is not None
-        return Welcome(__version__, key, shown, list(methods()), limits.largest_upload, is_shared)
+        return Welcome(__version__, key, return_key, shown, list(methods()), limits.largest_upload, is_shared)
 
     def answer(data: bytes, media: str, headers: Mapping[str, str]) -> Response:
         return InPieces(data, media, headers, limits.patience, sockets.cut)
 
     async def websocket(socket: WebSocket) -> None:
-        await talk(socket, rooms, welcome, limits, lambda: sockets.cut(socket.scope.get("client")))
+        await talk(socket, access, rooms, welcome, limits, lambda: sockets.cut(socket.scope.get("client")))
 
     async def mesh(request: Request) -> Response:
         room = rooms.find(request.path_params["key"])

@@ -15,7 +15,7 @@ class Bucket:
 
     def take(self, tokens: float = 1.0) -> bool:
         """So many tokens, if there are as many."""
-        now = self._clock()
+        now = max(self._filled, self._clock())  # which may run backwards between cores, and takes no tokens away
         self._tokens = min(self._room, self._tokens + (now - self._filled) * self._rate)
         self._filled = now
         if self._tokens < tokens:
@@ -26,5 +26,5 @@ class Bucket:
     @property
     def wait(self) -> float:
         """Seconds until there will be one token."""
-        missing = 1.0 - self._tokens - (self._clock() - self._filled) * self._rate
+        missing = 1.0 - self._tokens - max(0.0, self._clock() - self._filled) * self._rate
         return max(0.0, missing / self._rate)

@@ -13,6 +13,7 @@ from mechanik.errors import MechanikError
 from mechanik.studio.messages.events import Refused, Welcome
 from mechanik.studio.messages.frames import read_hand
 from mechanik.studio.messages.write import write_event
+from mechanik.studio.server.access import Access
 from mechanik.studio.server.bucket import Bucket
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.outbox import Outbox
@@ -35,12 +36,17 @@ class Dropped(Exception):
 
 
 async def talk(
-    socket: WebSocket, rooms: Rooms, welcome: Callable[[str], Welcome], limits: Limits, cut: Callable[[], None]
+    socket: WebSocket,
+    access: Access,
+    rooms: Rooms,
+    welcome: Callable[[str, str], Welcome],
+    limits: Limits,
+    cut: Callable[[], None],
 ) -> None:
     """The whole life of a connection.
 
     Args:
-        welcome: the first message, for the key of a room.
+        welcome: the first message, for the key of a room and the return key of the page.
         cut: ends the connection without a word, for a client that does not listen.
     """
     await socket.accept()
@@ -53,8 +59,9 @@ async def talk(
     except MechanikError as error:
         await _last_word(socket, str(error), TRY_LATER, cut)
         return
+    return_key = access.new_return_key()
     try:
-        first = await run_in_threadpool(lambda: write_event(welcome(room.key)))
+        first = await run_in_threadpool(lambda: write_event(welcome(room.key, return_key)))
         connection = _Connection(socket, room, limits)
         await connection.run(first)
     except Dropped as reason:
@@ -63,7 +70,9 @@ async def talk(
     except TimeoutError:
         cut()
     finally:
-        rooms.leave(room, 0.0 if connection is None or is_flood else connection.kept_seconds)
+        kept_seconds = 0.0 if connection is None or is_flood else connection.kept_seconds
+        access.end_return_key(return_key, kept_seconds)
+        rooms.leave(room, kept_seconds)
 
 
 async def _come_back(rooms: Rooms, key: str) -> Room | None:

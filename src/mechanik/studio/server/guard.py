@@ -12,6 +12,8 @@ from mechanik.studio.server.access import BY_LINK, OTHER_HOST, OTHER_ORIGIN, OTH
 from mechanik.studio.server.peers import is_foreign
 
 METHODS = ("GET", "HEAD", "POST")
+RETURN = "/return"
+"""Where a page whose browser has lost the cookie asks for it, by POST and with its return key."""
 DOORSTEP = '<!doctype html><title>Studio</title><meta http-equiv="refresh" content="0; url=/"><a href="/">Come in</a>'
 log = logging.getLogger("mechanik.studio")
 
@@ -53,6 +55,8 @@ class Guard:
                 return self._let_in(headers)
             if scope["method"] == "GET" and access.asks_by_code(query):
                 return self._by_code(scope, headers, query)
+        if not is_socket and scope["method"] == "POST" and scope["path"] == RETURN:
+            return self._give_cookie_again(headers)
         if not access.has_cookie(headers):
             return PlainTextResponse(BY_LINK, 403)
         if not is_socket and scope["method"] not in METHODS:
@@ -75,6 +79,13 @@ class Guard:
         if self._access.spend_code(query):
             return self._let_in(headers)
         return None if self._access.has_cookie(headers) else PlainTextResponse(SPENT, 403)
+
+    def _give_cookie_again(self, headers: Headers) -> Response:
+        if not self._access.knows_origin(headers):
+            return PlainTextResponse(OTHER_ORIGIN, 403)
+        if not self._access.has_return_key(headers):
+            return PlainTextResponse(BY_LINK, 403)
+        return Response(None, 204, {"set-cookie": self._access.set_cookie()})
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

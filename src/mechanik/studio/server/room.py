@@ -56,8 +56,18 @@ class Room:
     holds when it leaves is let go.
     """
 
-    def __init__(self, key: str, make: Callable[[Callable[[Event], None], Callable[[bytes], None]], Session]) -> None:
+    def __init__(
+        self,
+        key: str,
+        make: Callable[[Callable[[Event], None], Callable[[bytes], None]], Session],
+        greet: Callable[[Callable[[Event], None]], None] | None = None,
+    ) -> None:
+        """
+        Args:
+            greet: tells a page that enters what does not come from the session.
+        """
         self.key = key
+        self._greet = greet
         self._pages: tuple[Outbox, ...] = ()
         self._only: Outbox | None = None
         self._holder: Outbox | None = None
@@ -85,6 +95,8 @@ class Room:
                 self._pages = (*self._pages, page)  # before the greeting, so that it misses nothing after it
             self._only = page
             try:
+                if self._greet is not None:
+                    self._greet(lambda event: page.put_event(write_event(event)))
                 self.session.greet()
             finally:
                 self._only = None
@@ -105,6 +117,12 @@ class Room:
 
         forget()
         self._add(_Job(None, call=let_go))
+
+    def tell(self, event: Event) -> None:
+        """Tell all pages something that does not come from the session; from any thread."""
+        text = write_event(event)
+        for page in self._pages:
+            page.put_event(text)
 
     def ask(self, page: Outbox, text: str) -> None:
         """Carry out a request as it came; the page is told `Done` or `Refused`."""

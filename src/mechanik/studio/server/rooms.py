@@ -9,6 +9,7 @@ from collections.abc import Callable
 from mechanik.errors import Refused
 from mechanik.studio.messages.events import Event
 from mechanik.studio.server.bucket import Bucket
+from mechanik.studio.server.kernel_watch import KernelWatch
 from mechanik.studio.server.limits import Limits
 from mechanik.studio.server.room import Room
 from mechanik.studio.session.session import Session
@@ -39,7 +40,15 @@ class Rooms:
         self._is_closed = False
         self._waiting: dict[str, tuple[Room, threading.Timer]] = {}
         self._new = Bucket(limits.new_sessions, limits.sessions)
+        self._kernels = KernelWatch(self.tell)
         self.shared = self._open() if is_shared else None
+
+    def tell(self, event: Event) -> None:
+        """Tell all pages of all rooms; from any thread."""
+        with self._lock:
+            rooms = list(self._rooms.values())
+        for room in rooms:
+            room.tell(event)
 
     def find(self, key: str) -> Room | None:
         return self._rooms.get(key)
@@ -133,6 +142,7 @@ class Rooms:
 
     def close(self) -> None:
         """End all of them; a page that is just coming finds none."""
+        self._kernels.close()
         with self._lock:
             self._is_closed = True
             for _, timer in self._waiting.values():
@@ -147,7 +157,7 @@ class Rooms:
 
     def _open(self) -> Room:
         key = secrets.token_urlsafe(16)
-        room = Room(key, lambda tell, show: self._make(tell, show, key))
+        room = Room(key, lambda tell, show: self._make(tell, show, key), self._kernels.greet)
         with self._lock:
             if not self._is_closed:
                 self._rooms[key] = room

@@ -34,8 +34,10 @@ class Clockwork:
         self._sequence = -1
 
     def tick(self, now: float) -> None:
-        seconds = 0.0 if self._last is None else max(0.0, now - self._last)
-        self._last = now
+        # a clock that runs back and forth between cores must not make time go faster
+        last = now if self._last is None else max(now, self._last)
+        seconds = 0.0 if self._last is None else last - self._last
+        self._last = last
         self._play(seconds)
         self._move(min(seconds, LONGEST))
         self._tell(now)

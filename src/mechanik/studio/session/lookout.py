@@ -15,11 +15,16 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import Clashes, Event
 from mechanik.studio.session.collisions import Collisions, check_watchable, moved
 from mechanik.studio.session.table import Table
+from mechanik.tiers import is_compiling
 
 PAUSE = 0.1
 """s before another mechanism is looked at: its solver begins first, and one that is typed may be another by then."""
 NOTHING = Clashes(-1, [], [], "")
 STRANGE = "what bumps cannot be looked for here"
+KERNELS, COMPILE_PAUSE = "distance.watch", 0.25
+"""What looks, and seconds between two questions whether it is compiled. In plain Python the first look at a hexapod
+takes 7 s of processor time, which would halve the rate at which a hand is followed."""
+NOT_YET = "collisions are shown when their kernels are compiled"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +59,7 @@ class Lookout:
 
     def look(self, sight: Sight) -> None:
         """From any thread; never waits for a look."""
-        is_idle = sight.collisions.mode == "off" or not sight.table.bumps
+        is_idle = not _can_bump(sight)
         with self._news:
             if self._is_closed or (is_idle and self._thread is None):
                 return
@@ -99,11 +104,18 @@ class Lookout:
                 if self._watch is None or self._watch[0] is not sight.table:
                     self._news.wait_for(lambda: self._is_closed, PAUSE)
                     sight, self._next = self._next or sight, None
+            while _can_bump(sight) and is_compiling(KERNELS):
+                self._say(Clashes(sight.revision, [], [], NOT_YET), "")
+                with self._news:
+                    self._news.wait_for(lambda: self._is_closed, COMPILE_PAUSE)
+                    if self._is_closed:
+                        return
+                    sight, self._next = self._next or sight, None
             self._look_at(sight)
 
     def _look_at(self, sight: Sight) -> None:
         clashes, why = (), ""
-        if sight.collisions.mode != "off" and sight.table.bumps:
+        if _can_bump(sight):
             try:
                 clashes, why = self._seen(sight)
             except MechanikError as error:
@@ -115,7 +127,11 @@ class Lookout:
         told = Clashes(
             sight.revision, sorted(links[name] for name in names if name in links), sorted(names - links.keys()), why
         )
-        self._words = in_words(clashes)
+        self._say(told, in_words(clashes))
+
+    def _say(self, told: Clashes, words: str) -> None:
+        """Tell pages, if it is news."""
+        self._words = words
         if told != (self._told if self._told.revision == told.revision else replace(NOTHING, revision=told.revision)):
             self._tell(told)
         self._told = told
@@ -128,6 +144,10 @@ class Lookout:
         if isinstance(collider, str):
             return (), collider
         return (() if collider.is_free(sight.q) else collider.clashes(sight.q)), ""
+
+
+def _can_bump(sight: Sight) -> bool:
+    return sight.collisions.mode != "off" and sight.table.bumps
 
 
 def in_words(clashes: tuple[Clash, ...]) -> str:

@@ -30,7 +30,7 @@ class Recorder:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._begun = 0.0
+        self._begun = self._latest = 0.0
         self._times: list[float] = []
         self._q: list[Array] = []
         self._events: list[tuple[float, Event]] = []
@@ -46,7 +46,7 @@ class Recorder:
     def begin(self, table: Table, q: Array, seen: Iterable[Event] = ()) -> None:
         """A new recording; the first state is q. seen: what pages know of obstacles and of what bumps by now."""
         with self._lock:
-            self.table, self._begun = table, self._clock()
+            self.table, self._begun, self._latest = table, self._clock(), 0.0
             self._times, self._q = [0.0], [np.array(q)]
             self._events = [(0.0, event) for event in seen]
             self.is_recording, self.is_full, self.is_playing, self.time = True, False, False, 0.0
@@ -56,7 +56,7 @@ class Recorder:
         if not self.is_recording:
             return
         with self._lock:
-            now = self._clock() - self._begun
+            now = self._now()
             if not self.is_recording or self.table is None or len(q) != self.table.anatomy.nq:
                 return
             if now > LONGEST or len(self._times) >= min(MOST, MOST_NUMBERS // max(1, len(q))):
@@ -74,7 +74,12 @@ class Recorder:
             return
         with self._lock:
             if self.is_recording and len(self._events) < MOST:
-                self._events.append((self._clock() - self._begun, event))
+                self._events.append((self._now(), event))
+
+    def _now(self) -> float:
+        """Seconds since it began, never fewer than before: the cores of a machine may disagree about the time."""
+        self._latest = max(self._latest, self._clock() - self._begun)
+        return self._latest
 
     def end(self, q: Array) -> None:
         """The last state is q, so that a rest at the end is a part of it."""

@@ -137,11 +137,7 @@ class Meshes:
 
     def _tag(self, name: str) -> str:
         """Another for another content: pages keep what they have fetched, and numbers begin anew with each model."""
-        if name in self._files:
-            return f"{zlib.crc32(self._files[name]):x}"
-        with contextlib.suppress(OSError, ValueError):
-            return f"{Path(name).stat().st_mtime_ns:x}"
-        return "0"
+        return f"{zlib.crc32(self.find(name) or b''):x}"
 
     def points(self, mesh: Mesh) -> Array | None:
         """Of the triangles of a mesh whose file came along, (n, 3), scaled; None if it did not, or cannot be read."""

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 WEB = Path(__file__).resolve().parent
 PAGE = WEB.parent / "page"
@@ -53,6 +54,7 @@ def build(say: Callable[[str], None]) -> bool:
     """
     if is_up_to_date():
         return False
+    load_one_core().pin_to_one_core(say)
     node = find_node()
     if node is None:
         raise PageError(f"there is no Node 20.19, 22.12 or newer with npm on PATH, nor the package {FROM_PYPI}")
@@ -102,6 +104,16 @@ def find_node() -> Node | None:
     if script is None or not (root / place).is_file():
         return None
     return Node(str(root / place), (str(root / place), str(script)))
+
+
+def load_one_core() -> ModuleType:
+    """`one_core.py` of this folder, which is no package and, for a build of Mechanik, not on the path."""
+    spec = importlib.util.spec_from_file_location("mechanik_one_core", WEB / "one_core.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _fits(node: str) -> bool:

@@ -236,6 +236,7 @@ export interface Welcome {
   is: "Welcome";
   version: string;
   session: string;
+  return_key: string;
   entries: GalleryEntry[];
   methods: MethodInfo[];
   largest_upload: number;
@@ -380,6 +381,14 @@ export interface CompareRow {
 export interface Comparison {
   is: "Comparison";
   rows: CompareRow[];
+}
+
+export interface Kernels {
+  is: "Kernels";
+  state: "ready" | "compiling" | "not compiled";
+  ready: number;
+  count: number;
+  remedy: string;
 }
 
 export interface ObstacleInfo {
@@ -541,6 +550,7 @@ export type Told =
   | Words
   | Ghosts
   | Comparison
+  | Kernels
   | Obstacles
   | ObstacleMoved
   | Collisions

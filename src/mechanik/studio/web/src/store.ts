@@ -1,7 +1,7 @@
 // What the page knows: the last of every event, the last frame, what is selected, how things are drawn.
 import type {
-  Clashes, Collisions, Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Model, ObstacleInfo, Recording,
-  Scene, Shown, Solving, Told, Welcome, Words,
+  Clashes, Collisions, Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Kernels, Model, ObstacleInfo,
+  Recording, Scene, Shown, Solving, Told, Welcome, Words,
 } from "./messages";
 import type { Frame } from "./wire/frame";
 import { Wire, type Listener } from "./wire/wire";
@@ -38,6 +38,7 @@ export interface Changes {
   words: Words;
   ghosts: Ghosts;
   comparison: Comparison;
+  kernels: Kernels;
   obstacles: ObstacleInfo[]; // others, or one of them elsewhere
   collisions: Collisions;
   clashes: Clashes | null; // null: of another model, and nothing is known of this one
@@ -73,6 +74,7 @@ export class Store implements Listener {
   words: Words | null = null;
   ghosts: Ghosts | null = null;
   comparison: Comparison | null = null;
+  kernels: Kernels | null = null;
   obstacles: ObstacleInfo[] = [];
   collisions: Collisions | null = null;
   clashes: Clashes | null = null;
@@ -186,6 +188,9 @@ export class Store implements Listener {
       case "Comparison":
         this.comparison = event;
         return this.emit("comparison", event);
+      case "Kernels":
+        this.kernels = event;
+        return this.emit("kernels", event);
       case "Obstacles": {
         this.obstacles = event.obstacles;
         const chosen = this.selection;

@@ -1,9 +1,11 @@
 // Files for the person: from the server, or made by the page itself.
 import { el } from "./element";
 import type { Store } from "../store";
+import { restoreAccess } from "../wire/access";
 
 export function saveFromServer(store: Store): void {
-  store.on("download", ({ address, name }) => save(address, name));
+  // a link that is refused would be saved as a file with the refusal in it
+  store.on("download", ({ address, name }) => void restoreAccess().then(() => save(address, name)));
 }
 
 export function saveBlob(blob: Blob, name: string): void {

@@ -2,6 +2,7 @@
 import { el, write } from "./element";
 import { counted, digits, metres, missing, seconds } from "./format";
 import { paced } from "./pace";
+import type { Kernels } from "../messages";
 import type { Store } from "../store";
 import type { Frame, Status } from "../wire/frame";
 
@@ -22,6 +23,8 @@ export const WORDS: Record<Status, [text: string, mood: Mood]> = {
 };
 
 const PLAYING: [text: string, mood: Mood] = ["Playing", "quiet"];
+
+const COMPILING = "This is done once on this machine, in the background. Until then, kernels run as plain Python.";
 
 export class StatusBar {
   readonly root = el("footer", { class: "status", attributes: { "aria-label": "State" } });
@@ -49,6 +52,7 @@ export class StatusBar {
     test: "trip",
     title: "From a drag to the state that answers it, median of the last",
   });
+  private readonly kernels = el("span", { class: "status-kernels", test: "kernels", role: "status" });
   private readonly connection = el("span", { class: "status-connection", test: "connection" });
   private readonly arrivals: number[] = [];
 
@@ -63,7 +67,7 @@ export class StatusBar {
       this.frames,
       this.trip,
     );
-    this.root.append(this.status, this.sentence, numbers, this.connection);
+    this.root.append(this.status, this.sentence, this.kernels, numbers, this.connection);
     const paint = paced(() => this.paint(), 100);
     store.on("frame", () => {
       this.arrivals.push(performance.now());
@@ -74,9 +78,16 @@ export class StatusBar {
     store.on("model", paint);
     store.on("solving", paint);
     store.on("recording", paint);
+    store.on("kernels", (kernels) => this.compiled(kernels));
     store.on("connected", () => this.connected());
     window.setInterval(() => this.rate(), 500);
+    if (store.kernels) this.compiled(store.kernels);
     this.connected();
+  }
+
+  private compiled(kernels: Kernels): void {
+    write(this.kernels, kernelText(kernels));
+    this.kernels.title = kernels.state === "compiling" ? COMPILING : kernels.remedy;
   }
 
   private connected(): void {
@@ -116,6 +127,17 @@ export class StatusBar {
     write(this.solves, rate > 0 ? `${counted(rate, "solve")}/s` : "");
     const last = wire.trips.slice(-21).sort((a, b) => a - b);
     write(this.trip, last.length > 0 ? `${digits(last[last.length >> 1]!)} ms round trip` : "");
+  }
+}
+
+function kernelText(kernels: Kernels): string {
+  switch (kernels.state) {
+    case "ready":
+      return "";
+    case "compiling":
+      return `compiling kernels, ${kernels.ready} of ${kernels.count}: answers are slower until then`;
+    case "not compiled":
+      return "kernels are not compiled: answers are slower";
   }
 }
 

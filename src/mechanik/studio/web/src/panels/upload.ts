@@ -2,6 +2,7 @@
 import { button, el } from "./element";
 import { bytes } from "./format";
 import type { Store } from "../store";
+import { restoreAccess } from "../wire/access";
 
 const ENDINGS = ".urdf,.xml,.mjcf,.sdf,.world,.json,.zip";
 
@@ -61,7 +62,7 @@ export class Upload {
     );
   }
 
-  private post(file: File, address: URL): void {
+  private post(file: File, address: URL, isAgain = false): void {
     const request = new XMLHttpRequest(); // `fetch` tells nothing of how far an upload has come
     const bar = el("progress", { attributes: { max: "1", value: "0" } });
     const words = el("span", {}, `Sending ${file.name}`);
@@ -73,13 +74,14 @@ export class Upload {
     });
     request.addEventListener("loadend", () => {
       this.progress.hidden = true;
+      const why =
+        request.status === 0
+          ? `${file.name} could not be sent: the connection was lost.`
+          : spokenAnswer(request, file.name);
       if (request.status >= 200 && request.status < 300) for (const listener of this.listeners) listener();
-      else
-        this.fail(
-          request.status === 0
-            ? `${file.name} could not be sent: the connection was lost.`
-            : spokenAnswer(request, file.name),
-        );
+      else if (request.status === 403 && !isAgain)
+        void restoreAccess().then((isRestored) => (isRestored ? this.post(file, address, true) : this.fail(why)));
+      else this.fail(why);
     });
     request.open("POST", address);
     request.send(file);

@@ -1,6 +1,7 @@
 // Mesh files, fetched when they are needed; so are the readers of their formats.
 import { LoadingManager, Mesh, type BufferGeometry, type Color, type Material, type Object3D } from "three";
 import type { ShapeInfo } from "../messages";
+import { fetchWithAccess } from "../wire/access";
 import { coloured } from "./paint";
 import { bare, flip, indexed } from "./shapes";
 
@@ -88,7 +89,7 @@ async function load(address: string, ending: string, beside: Beside): Promise<Pi
 }
 
 async function fetched(address: string): Promise<Response> {
-  const answer = await fetch(address);
+  const answer = await fetchWithAccess(address);
   if (!answer.ok) throw new Error(`the server has no such file (${answer.status})`);
   return answer;
 }

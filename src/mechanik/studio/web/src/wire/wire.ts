@@ -1,5 +1,6 @@
 // The connection to the session: requests with answers, events, state frames, and hands of which one is on its way.
 import { HAND_FREEDOM, HAND_GOAL, HAND_NUMBERS, HAND_OBSTACLE, type Asked, type Told } from "../messages";
+import { keepReturnKey, restoreAccess } from "./access";
 import { readFrame, type Frame } from "./frame";
 import { keepKey, keptKey } from "./kept_key";
 
@@ -97,7 +98,7 @@ export class Wire {
     const frame = readFrame(bytes);
     if (frame === null) return;
     if (frame.layer === 0 && this.inFlight !== null && frame.tag >= this.inFlight.tag) {
-      this.trips.push(performance.now() - this.inFlight.sent);
+      this.trips.push(Math.max(0, performance.now() - this.inFlight.sent));
       if (this.trips.length > 1000) this.trips.splice(0, 500);
       this.inFlight = null;
       this.sendHand();
@@ -109,6 +110,7 @@ export class Wire {
     if (event.is === "Welcome") {
       this.session = event.session;
       keepKey(event.session);
+      keepReturnKey(event.return_key);
       this.triesLeft = TRIES;
     }
     if (event.is === "Done" || event.is === "Refused") {
@@ -126,6 +128,12 @@ export class Wire {
     this.inFlight = null;
     this.newest = null;
     this.listener.connected(false);
-    if (this.triesLeft-- > 0) window.setTimeout(() => this.open(), 1000);
+    if (this.triesLeft-- > 0) window.setTimeout(() => void this.openAgain(), 1000);
+  }
+
+  /** What has cut the connection may have taken the cookie along, and a refused websocket does not say why. */
+  private async openAgain(): Promise<void> {
+    await restoreAccess();
+    this.open();
   }
 }

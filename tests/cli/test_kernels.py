@@ -1,0 +1,124 @@
+"""`mechanik info --kernels` and `mechanik warmup`: what runs each module of kernels, and compiling all of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mechanik.cli import kernel_bar, kernel_table, main
+from mechanik.cli import warmup as warmup_command
+from mechanik.tiers import KERNEL_MODULES, KernelState, Tier
+
+HOUR = 3600.0
+STATES = [
+    KernelState("forward", Tier.JIT, "ready", 2 * HOUR),
+    KernelState("descent", Tier.PLAIN, "compiling"),
+    KernelState("look", Tier.PLAIN, "failed", None, "Traceback\n  line\nMemoryError: no memory\n"),
+    KernelState("chain", Tier.PLAIN, "not compiled", None, "compiling kernels needs Numba: pip install numba"),
+    KernelState("lanes", Tier.PLAIN, "not compiled", None, "compiling kernels needs Numba: pip install numba"),
+]
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def states(monkeypatch):
+    """Both commands see these states, whatever is compiled on this machine."""
+    monkeypatch.setattr(kernel_table, "kernel_states", lambda: STATES)
+    monkeypatch.setattr(warmup_command, "kernel_states", lambda: STATES)
+
+
+def test_info_lists_tier_state_and_age_of_each_module(capsys, states):
+    code, out, err = run(capsys, "info", "--kernels")
+    rows = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert rows[0] == ["kernels", "tier", "state", "age"]
+    assert ["forward", "jit", "ready", "2", "h"] in rows
+    assert ["descent", "plain", "compiling"] in rows
+    assert "1 of 5 modules ready" in out
+    assert "look cannot be compiled: MemoryError: no memory" in err
+    assert err.count("needs Numba") == 1, "a reason that modules share is said once"
+
+
+def test_info_gives_the_same_table_as_data(capsys, states):
+    code, out, _ = run(capsys, "info", "--kernels", "--json")
+    modules = json.loads(out)["modules"]
+    assert code == 0
+    assert [(one["module"], one["tier"], one["state"]) for one in modules] == [
+        (one.module, str(one.tier), one.state) for one in STATES
+    ]
+    assert modules[0]["age"] == 2 * HOUR
+    assert modules[1]["age"] is None
+
+
+def test_info_knows_every_module_of_this_installation(capsys):
+    _, out, _ = run(capsys, "info", "--kernels", "--json")
+    assert [one["module"] for one in json.loads(out)["modules"]] == list(KERNEL_MODULES)
+
+
+def test_info_needs_a_file_or_the_option_and_takes_one_of_both(capsys):
+    code, out, err = run(capsys, "info")
+    assert (code, out) == (2, "")
+    assert "FILE, or --kernels" in err
+    code, out, err = run(capsys, "info", "gallery:panda", "--kernels")
+    assert (code, out) == (2, "")
+    assert "not both" in err
+
+
+def test_warmup_leaves_every_module_ready(capsys):
+    code, out, _ = run(capsys, "warmup")
+    rows = {line.split()[0]: line for line in out.splitlines() if line}
+    assert code == 0
+    assert all(" ready" in rows[name] for name in KERNEL_MODULES)
+
+
+def interrupted(progress):
+    progress.begin({"forward": 5.0, "descent": 65.0})
+    progress.finish("forward")
+    progress.end()
+    raise KeyboardInterrupt
+
+
+def test_interrupted_warmup_says_what_goes_on_in_the_background(capsys, monkeypatch, states):
+    monkeypatch.setattr(warmup_command, "warm_up", interrupted)
+    code, out, err = run(capsys, "warmup")
+    assert (code, out) == (130, "")
+    assert "1 of 2 kernel modules compiled" in err
+    assert "1 kernel module will be compiled in the background all the same" in err
+    monkeypatch.setattr(warmup_command, "ends_with_process", lambda: True)
+    assert "compiling ends with this command" in run(capsys, "warmup")[2]
+
+
+def test_interrupted_warmup_with_nothing_left_says_so(capsys, monkeypatch):
+    monkeypatch.setattr(warmup_command, "warm_up", interrupted)
+    monkeypatch.setattr(warmup_command, "kernel_states", lambda: STATES[:1])
+    code, _, err = run(capsys, "warmup")
+    assert code == 130
+    assert "nothing is compiled in the background" in err
+
+
+def test_bar_on_a_terminal_names_what_is_left(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # by which a stream counts as a terminal
+    monkeypatch.setenv("COLUMNS", "120")
+    bar = kernel_bar.kernel_progress()
+    assert isinstance(bar, kernel_bar.KernelBar)
+    bar.begin({"forward": 5.0, "descent": 65.0})
+    bar.finish("forward")
+    bar.end()
+    err = capsys.readouterr().err
+    assert "1 of 2 ready" in err
+    assert "descent" in err
+    assert "1 of 2 kernel modules compiled in 0 s" in err
+
+
+def test_bar_says_nothing_where_all_is_compiled(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    bar = kernel_bar.kernel_progress()
+    bar.begin({})
+    bar.end()
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,18 @@
+"""A tier for one test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import mechanik as mk
+from mechanik.tiers import modules
+
+
+@pytest.fixture
+def use_tier() -> Iterator[Callable[[str], None]]:
+    """`mk.use_kernels`, undone after the test."""
+    before = modules._loader.chosen
+    yield mk.use_kernels
+    modules._loader.choose(before)

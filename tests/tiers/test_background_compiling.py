@@ -1,0 +1,174 @@
+"""Compiling in the background: nobody waits, everything is compiled once, and what is ready takes over."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from program import ANSWER, LOGGED, PACKAGE, POSE, compiled, run, start, wait_until_compiled, wait_until_idle
+
+from mechanik.tiers import compile_service
+
+UNTIL_TAKEN_OVER = """
+import logging, sys, time
+logging.basicConfig(level=logging.INFO)
+import numpy as np, mechanik as mk
+from mechanik.tiers import kernel_module
+b = mk.Builder(); b.revolute('j', 'x', 'y'); m = b.build()
+first = m.pose('y', [0.5])[0, 0]
+assert 'numba' not in sys.modules
+handle, until, largest = kernel_module('forward'), time.monotonic() + 240, 0.0
+while 'jit' not in repr(handle):
+    before = time.thread_time()
+    m.pose('y', [0.5])
+    largest = max(largest, time.thread_time() - before)
+    assert time.monotonic() < until
+print('same', m.pose('y', [0.5])[0, 0] - first, 'largest', largest)
+"""
+IMPORTED = "import sys; print('numba' in sys.modules)"
+
+
+@pytest.fixture
+def cache(tmp_path: Path):
+    yield tmp_path / "cache"
+    wait_until_idle(tmp_path / "cache")
+
+
+def test_first_answer_comes_from_plain_python_and_later_programs_find_machine_code(cache: Path) -> None:
+    first = run(f"{LOGGED}; {IMPORTED}", cache)
+    assert ANSWER in first
+    assert "compiling kernels in the background" in first
+    assert "False" in first
+    wait_until_compiled(cache, "forward")  # although the program that asked has ended
+    later = run(f"{LOGGED}; {IMPORTED}", cache)
+    assert ANSWER in later
+    assert "compiling" not in later
+    assert "True" in later
+    assert compiled(cache) == ["forward"]
+
+
+def test_machine_code_takes_over_in_the_program_that_asked_for_it(cache: Path) -> None:
+    out = run(UNTIL_TAKEN_OVER, cache)
+    assert "the compiled kernels forward are in use" in out
+    words = out.split()
+    assert abs(float(words[words.index("same") + 1])) < 1e-15
+    assert float(words[words.index("largest") + 1]) < 0.05
+
+
+def test_programs_at_once_compile_a_module_once(cache: Path) -> None:
+    programs = [start(UNTIL_TAKEN_OVER, cache) for _ in range(3)]
+    for program in programs:
+        out, _ = program.communicate(timeout=300)
+        assert program.returncode == 0, out
+    wait_until_idle(cache)
+    assert compiled(cache) == ["forward"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are found by /proc")
+def test_killed_service_is_started_again_by_the_program_that_waits(cache: Path) -> None:
+    program = start(UNTIL_TAKEN_OVER, cache)
+    kill_compilers(cache)
+    out, _ = program.communicate(timeout=300)
+    assert program.returncode == 0, out
+    assert "in use" in out
+    assert compiled(cache) == ["forward"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are found by /proc")
+def test_killed_service_is_started_again_by_the_next_program(cache: Path) -> None:
+    run(POSE, cache)
+    kill_compilers(cache)
+    assert compiled(cache) == []
+    run(POSE, cache)
+    wait_until_compiled(cache, "forward")
+
+
+def kill_compilers(cache: Path) -> None:
+    """End the service of a cache and the processes that compile for it, as soon as there are such."""
+    until = time.monotonic() + 60
+    while True:
+        found = [
+            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and is_compiler(entry, cache)
+        ]
+        if len(found) >= 2:  # the service, and a process that compiles
+            break
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+
+
+def is_compiler(entry: Path, cache: Path) -> bool:
+    try:
+        command = (entry / "cmdline").read_bytes()
+    except OSError:
+        return False
+    return compile_service.MAIN.encode() in command and os.fsencode(cache) in command
+
+
+def test_jit_waits_and_says_so(cache: Path) -> None:
+    out = run(POSE, cache, tier="jit")
+    assert "compiling 1 kernel modules" in out
+    assert "1 of 1 kernel modules compiled" in out
+    assert ANSWER in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
+def test_terminal_is_told_once_that_kernels_are_compiled(cache: Path) -> None:
+    import pty
+
+    seen = b""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(MECHANIK_CACHE_DIR=str(cache), MECHANIK_KERNELS="auto", PYTHONPATH=str(PACKAGE.parent))
+        os.execv(
+            sys.executable,
+            [sys.executable, "-c", POSE + "; m.jacobian('y', [0.5]); mk.solve(m, mk.Point('y', (0, 0, 0)))"],
+        )
+    while True:
+        try:
+            part = os.read(terminal, 1000)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.waitpid(pid, 0)
+    assert seen.decode().count("compiling kernels in the background") == 1
+    assert ANSWER in seen.decode()
+
+
+def test_changed_helper_in_another_file_never_meets_old_machine_code(cache: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "src" / "mechanik"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))
+    before = float(run(POSE, cache, copy, tier="jit").split()[-1])
+    helper = copy / "kernels" / "trigonometry.py"
+    text = helper.read_text()
+    assert "sign * (1.0 + u * c)" in text
+    helper.write_text(text.replace("sign * (1.0 + u * c)", "7.0 * sign * (1.0 + u * c)"))
+    after = float(run(POSE, cache, copy, tier="jit").split()[-1])
+    assert after == pytest.approx(7 * before)
+
+
+def test_many_threads_may_be_the_first(cache: Path) -> None:
+    code = """
+import threading, time, numpy as np, mechanik as mk
+b = mk.Builder(); b.revolute('j', 'x', 'y'); m = b.build(); m.nq; seen = []
+def use(i):
+    time.sleep(0.05 * i); seen.append(m.pose('y', np.zeros(1))[0, 0])
+threads = [threading.Thread(target=use, args=(i,)) for i in range(30)]
+[t.start() for t in threads]; [t.join() for t in threads]; print(len(seen))"""
+    for tier in ("auto", "jit"):
+        assert run(code, cache, tier=tier).split()[-1] == "30"
+
+
+def test_importing_needs_neither_numba_nor_the_extras(tmp_path: Path) -> None:
+    heavy = ["numba", "llvmlite", "rich", "cyclopts", "yaml", "matplotlib", "defusedxml", "scipy"]
+    code = f"import mechanik, sys, json; print(json.dumps([m for m in {heavy!r} if m in sys.modules]))"
+    assert json.loads(run(code, tmp_path)) == []

@@ -1,0 +1,156 @@
+"""A cache that is damaged, full, read-only or missing: answers come all the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import ANSWER, LOGGED, POSE, compiled, run, wait_until_idle
+
+from mechanik.tiers import cache as kernel_cache
+
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
+"""No file may become larger than 20 kB, as on a disk that is full."""
+UNPRIVILEGED = """
+import ctypes, os
+if hasattr(os, 'geteuid') and os.geteuid() == 0:  # root may write wherever it likes, unless it gives that up
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    assert ctypes.CDLL(None).capset(header, (ctypes.c_uint32 * 6)()) == 0
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path):
+    yield tmp_path / "cache"
+    wait_until_idle(tmp_path / "cache")
+
+
+def files(cache: Path) -> dict[str, Path]:
+    """Compiled modules, by name."""
+    return {file.name.rsplit("-", 1)[0]: file for file in (cache / "kernels").glob("*.kernels")}
+
+
+def test_only_the_damaged_file_is_compiled_again(cache: Path) -> None:
+    run(POSE + "; mk.warm_up", cache, tier="jit")
+    run("from mechanik.tiers import kernel_module; kernel_module('put_targets').put_targets", cache, tier="jit")
+    other = files(cache)["put_targets"].stat().st_mtime_ns
+    damaged = files(cache)["forward"]
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    assert ANSWER in run(LOGGED, cache)
+    wait_until_idle(cache)
+    assert ANSWER in run(POSE, cache)
+    assert compiled(cache) == ["forward", "put_targets", "forward"]
+    assert files(cache)["put_targets"].stat().st_mtime_ns == other
+
+
+def test_file_of_something_else_is_compiled_again(cache: Path) -> None:
+    (cache / "kernels").mkdir(parents=True)
+    code = "from mechanik.tiers.cache import *; print(cache_file(cache_folder(), 'forward'))"
+    Path(run(code, cache).strip()).write_text("not machine code")
+    assert ANSWER in run(POSE, cache, tier="jit")
+    assert compiled(cache) == ["forward"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are another matter on Windows")
+@pytest.mark.parametrize("tier", ["auto", "plain"])
+def test_full_disk_is_no_error(cache: Path, tier: str) -> None:
+    assert ANSWER in run(LIMITED + LOGGED, cache, tier=tier)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount")
+def test_disk_without_room_is_not_compiled_to(cache: Path, tmp_path: Path) -> None:
+    cache.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", cache], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        assert ANSWER in run(LOGGED, cache)
+        assert ANSWER in run(POSE, cache, tier="jit")  # compiled for this process alone
+        assert compiled(cache) == []
+    finally:
+        subprocess.run(["umount", cache], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="privileges are given up as on Linux")
+def test_warm_cache_that_is_read_only_is_used(cache: Path) -> None:
+    run(POSE, cache, tier="jit")
+    wait_until_idle(cache)
+    folder = cache / "kernels"
+    folder.chmod(0o555)
+    try:
+        out = run(UNPRIVILEGED + LOGGED + "; import sys; print('numba' in sys.modules)", cache)
+    finally:
+        folder.chmod(0o755)
+    assert ANSWER in out
+    assert "compiling" not in out
+    assert "True" in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="privileges are given up as on Linux")
+def test_cold_cache_that_is_read_only_is_replaced_for_the_process(cache: Path) -> None:
+    cache.mkdir()
+    cache.chmod(0o555)
+    try:
+        out = run(UNPRIVILEGED + LOGGED, cache, tier="jit")
+    finally:
+        cache.chmod(0o755)
+    assert ANSWER in out
+    assert "for this process alone" in out
+    assert not (cache / "kernels").exists()
+
+
+def test_cache_folder_that_is_a_file_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    assert ANSWER in run(POSE, blocked)
+    assert ANSWER in run(POSE, blocked, tier="jit")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="homes are found otherwise on Windows")
+def test_without_a_home_it_works_too(tmp_path: Path) -> None:
+    code = "import pathlib; pathlib.Path.home = classmethod(lambda c: (_ for _ in ()).throw(RuntimeError())); " + POSE
+    assert ANSWER in run(code, tmp_path, MECHANIK_CACHE_DIR="", XDG_CACHE_HOME="")
+
+
+def test_source_that_cannot_be_compiled_is_said_once_and_answers_go_on(cache: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from program import PACKAGE
+
+    copy = tmp_path / "src" / "mechanik"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))
+    source = copy / "kernels" / "forward.py"
+    source.write_text(source.read_text().replace("    fine = True\n", "    fine = bool(str(1).encode())\n"))
+    wait = "; import time; time.sleep(15)"
+    out = run(LOGGED + wait, cache, copy)
+    assert ANSWER in out
+    assert "the kernels forward cannot be compiled, so answers stay slow" in out
+    again = run(LOGGED, cache, copy)
+    assert ANSWER in again
+    assert "cannot be compiled" in again
+    assert compiled(cache) == []
+
+
+def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    notes = folder / "forward notes.txt"
+    notes.write_text("mine")
+    other = folder / "descent-0000000000000000.kernels"
+    other.write_bytes(b"")
+    old = [folder / f"forward-{i:016x}.kernels" for i in range(30)]
+    for i, file in enumerate(old):
+        file.write_bytes(b"")
+        os.utime(file, (i, i))
+    left = folder / "forward-0000000000000000.kernels.77.part"
+    left.write_bytes(b"")
+    kernel_cache.write(folder / f"forward-{99:016x}.kernels", {"pose": b"code"})
+    assert notes.exists()
+    assert other.exists()
+    assert not left.exists()
+    assert [file.exists() for file in old] == [False] * (31 - kernel_cache.VERSIONS_KEPT) + [True] * (
+        kernel_cache.VERSIONS_KEPT - 1
+    )
+    assert kernel_cache.read(folder / f"forward-{99:016x}.kernels") == {"pose": b"code"}

@@ -1,0 +1,168 @@
+"""Compiled kernels and plain Python give the same answers from the same start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from random_mechanisms import random_mechanism
+from special_loops import bennett, planar_four_bar, sarrus, six_sps
+
+import mechanik as mk
+
+TIERS = ("jit", "plain")
+AGREE = 1e-9
+"""m or rad."""
+
+
+def last_link(mechanism: mk.Mechanism) -> str:
+    return list(mechanism.links)[-1]
+
+
+def moved(mechanism: mk.Mechanism, seed: int, size: float) -> np.ndarray:
+    """A configuration near the present one, loops closed."""
+    rng = np.random.default_rng(seed)
+    v = rng.normal(size=mechanism.nv) * size
+    q = mechanism.space.clamp(mechanism.space.integrate(mechanism.q, v)) if mechanism.nv else mechanism.q
+    if not mechanism.closures:
+        return q
+    return np.asarray(mk.solve(mechanism, mk.RestPose(q), mechanism.q, restarts=0).q)
+
+
+def answers(
+    mechanism: mk.Mechanism, goals: list[mk.Objective], q0: np.ndarray, use_tier: Callable[[str], None], **options
+):
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        found.append(mk.Solver(mechanism, goals).solve(q0=q0, **options))
+    return found
+
+
+def check(compiled: mk.Solution, plain: mk.Solution) -> None:
+    assert compiled.success == plain.success
+    assert compiled.status == plain.status
+    if compiled.success:
+        np.testing.assert_allclose(plain.q, compiled.q, rtol=0.0, atol=AGREE)
+
+
+@pytest.mark.parametrize("name", mk.gallery.names())
+def test_solves_of_the_gallery_agree(name: str, use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    mechanism = mk.gallery.make(name)
+    if not mechanism.nv:
+        pytest.skip("nothing moves")
+    link, q0 = last_link(mechanism), mechanism.q.copy()
+    target = mechanism.pose(link, moved(mechanism, 1, 0.05))
+    check(*answers(mechanism, [mk.Point(link, target[:3, 3])], q0, use_tier))
+    check(*answers(mechanism, [mk.PoseGoal(link, target)], q0, use_tier))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_solves_of_random_mechanisms_agree(seed: int, use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    mechanism = random_mechanism(seed, 3 + seed % 12)
+    if not mechanism.nv:
+        pytest.skip("nothing moves")
+    link, q0 = last_link(mechanism), mechanism.q.copy()
+    target = mechanism.pose(link, moved(mechanism, seed, 0.2))
+    goals = [mk.PoseGoal(link, target), mk.RestPose(q0, level=2)] if seed % 2 else [mk.Point(link, target[:3, 3])]
+    check(*answers(mechanism, goals, q0, use_tier))
+
+
+@pytest.mark.parametrize("make", [planar_four_bar, bennett, sarrus, six_sps])
+def test_solves_of_loops_agree(make: Callable[[], mk.Mechanism], use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    mechanism = make()
+    link, q0 = last_link(mechanism), mechanism.q.copy()
+    target = mechanism.pose(link, moved(mechanism, 3, 0.05))
+    check(*answers(mechanism, [mk.Point(link, target[:3, 3])], q0, use_tier))
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "puma560"])
+def test_arms_without_a_start_agree(name: str, use_tier: Callable[[str], None]) -> None:
+    """From the seed table, whose single-precision numbers are the same in both."""
+    use_tier("jit")
+    arm = mk.gallery.make(name)
+    link, targets = last_link(arm), arm.space.random(np.random.default_rng(5), 30)
+    X = arm.pose(link, targets)
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        solver = mk.Solver(arm, mk.PoseGoal(link, X[0]))
+        found.append([solver.solve(one) for one in X])
+    for compiled, plain in zip(*found, strict=True):
+        check(compiled, plain)
+
+
+def test_a_batch_in_lanes_is_the_batch_in_plain_python(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.panda()
+    X = arm.pose("panda_link8", arm.space.random(np.random.default_rng(2), 100))
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        found.append(mk.Solver(arm, mk.PoseGoal("panda_link8", X[0])).solve_batch(X))
+    compiled, plain = found
+    np.testing.assert_array_equal(compiled.success, plain.success)
+    np.testing.assert_allclose(plain.q, compiled.q, rtol=0.0, atol=AGREE)
+
+
+@pytest.mark.parametrize("method", sorted(set(mk.METHODS) - {"annealing", "evolution", "closed_form"}))
+def test_every_method_agrees(method: str, use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.panda()
+    target = arm.pose("panda_link8", arm.q + 0.05)
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        found.append(mk.solve(arm, mk.Point("panda_link8", target[:3, 3]), arm.q, solver=method))
+    check(*found)
+
+
+def test_distances_agree(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.panda()
+    q = arm.space.random(np.random.default_rng(4), 8)
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        collider = mk.Collider(arm, ["self", mk.Obstacle(mk.Box((0.2, 0.3, 0.2)), position=(0.5, 0.1, 0.3))])
+        found.append(collider.distance(q))
+    np.testing.assert_allclose(*found, rtol=0.0, atol=AGREE)
+
+
+def test_paths_around_obstacles_agree(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.planar_3r()
+    obstacle = mk.Obstacle(mk.Box((0.1, 0.1, 1.0)), position=(1.6, 1.6, 0.0))
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        path = mk.plan(arm, np.array([0.0, 0.2, 0.2]), np.array([1.4, 0.2, 0.2]), avoid=[obstacle], max_seconds=120.0)
+        found.append(path.q)
+    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
+
+
+def test_paths_along_loops_agree(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    mechanism = mk.gallery.four_bar()
+    goal = mk.solve(mechanism, mk.JointValues({"crank_joint": 1.6}), mechanism.q).q
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        found.append(mk.plan(mechanism, mechanism.q, goal, avoid=None, max_seconds=60.0).q)
+    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
+
+
+def test_tracking_agrees(use_tier: Callable[[str], None]) -> None:
+    use_tier("jit")
+    arm = mk.gallery.ur5()
+    target = arm.pose("tool0", arm.q + 0.03)
+    found = []
+    for tier in TIERS:
+        use_tier(tier)
+        tracker = mk.Tracker(arm, mk.PoseGoal("tool0", target), dt=0.01)
+        found.append(np.array([tracker.step().q for _ in range(10)]))
+    np.testing.assert_allclose(*found, rtol=0.0, atol=AGREE)
