@@ -25,6 +25,11 @@
 #endif
 #endif
 
+#ifdef _MSC_VER
+/* kernels call hypot, which Microsoft's library has under another name */
+#pragma comment(linker, "/alternatename:hypot=_hypot")
+#endif
+
 /* ---- Numba's runtime, as far as kernels need it -------------------------------------------------------------------
 
    Memory of arrays that kernels allocate. Their code reads `references` and `data`; the order is Numba's. */
