@@ -34,12 +34,12 @@ class BuildHook(BuildHookInterface[Any]):
         return [*self._page_dependencies(), *kernels]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        self._build_page()
         if self._has_kernels() and version != "editable":
-            extension = self._build_kernels()
+            extension = self._build_kernels()  # before the page, which may keep this process on one core
             build_data["force_include"][str(extension)] = f"mechanik/{extension.name}"
             build_data["pure_python"] = False
             build_data["tag"] = f"{PYTHON_TAG}-{platform_tag()}"
+        self._build_page()
 
     # ---- the page -------------------------------------------------------------------------
 

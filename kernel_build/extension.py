@@ -149,7 +149,9 @@ def _environment(level: Level) -> dict[str, str]:
     """That of a level's process: no settings of Numba but those of the level."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MECHANIK_"))}
     path = os.pathsep.join([str(SOURCES), str(ROOT)])
-    return {**given, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **level.environment()}
+    # Intel's vector mathematics is no part of the extension, so it must not be used where it happens to be installed
+    fixed = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_DISABLE_INTEL_SVML": "1"}
+    return {**given, **fixed, **level.environment()}
 
 
 def _object_key(level: Level, modules: list[str]) -> str:

@@ -25,6 +25,11 @@
 #endif
 #endif
 
+#ifdef _MSC_VER
+/* kernels call hypot, which Microsoft's library has under another name */
+#pragma comment(linker, "/alternatename:hypot=_hypot")
+#endif
+
 /* ---- Numba's runtime, as far as kernels need it -------------------------------------------------------------------
 
    Memory of arrays that kernels allocate. Their code reads `references` and `data`; the order is Numba's. */
@@ -318,8 +323,14 @@ static PyObject *call(const Kernel *kernel, PyObject *const *given, Py_ssize_t c
 #define DESCRIPTION(level, id) kernel_##level##__##id
 #define FUNCTION(level, id) call_##level##__##id
 
+#ifdef _MSC_VER
+#define HIDDEN /* as all that is not exported */
+#else
+#define HIDDEN __attribute__((visibility("hidden")))
+#endif
+
 #define DEFINE_KERNEL(level, id, module, name, arguments, results, releases_gil)                                       \
-    extern int32_t ENTRY(level, id)(const int64_t *, int64_t *, Failure **);                                           \
+    HIDDEN extern int32_t ENTRY(level, id)(const int64_t *, int64_t *, Failure **);                                    \
     static const Kernel DESCRIPTION(level, id) = {ENTRY(level, id), name, arguments, results, releases_gil};           \
     static PyObject *FUNCTION(level, id)(PyObject * self, PyObject *const *given, Py_ssize_t count)                    \
     {                                                                                                                  \

@@ -24,7 +24,8 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, sigutils, typing
+from numba.core import cgutils
+from numba.core.callconv import CPUCallConv
 from numba.core.cpu import CPUContext
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
@@ -32,7 +33,7 @@ from numba.np import arrayobj
 
 from kernel_build.levels import level
 from mechanik.kernels.compiler import INSIDE
-from mechanik.tiers.numba_kernels import compiled_package
+from mechanik.tiers.numba_kernels import compiled_package, numba_signature
 from mechanik.tiers.plain import declared_kernels
 
 PROVIDED = {
@@ -45,6 +46,9 @@ SYSTEM = {
     "hypot", "fmod", "floor", "ceil",
 }  # fmt: skip
 """Functions of every C library."""
+NEVER_CALLED = ("Py", "_Py", "numba_gil_", "numba_unpickle")
+"""Functions of Python, by how their names begin. Numba has two uses for them that do not occur here: putting shapes of
+arrays into the message of an exception when it reaches Python, and finding a kernel whose address is not given."""
 I32, I64, DOUBLE, BYTES = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
 
 
@@ -55,7 +59,7 @@ def entry_name(level_identifier: str, module: str, kernel: str) -> str:
 
 def compile_object(level_identifier: str, modules: list[str]) -> bytes:
     """The object file with all kernels of some modules, each under its `entry_name`."""
-    _generate_no_code()
+    _prepare_numba()
     whole: Any = None
     entries: set[str] = set()
     for module in modules:
@@ -64,7 +68,8 @@ def compile_object(level_identifier: str, modules: list[str]) -> bytes:
             entry = entry_name(level_identifier, module, name)
             entries.add(entry)
             compiled = _compiled(module, name)
-            for text in (compiled.library.get_llvm_str(), _entry_code(entry, compiled)):
+            callees = [_compiled(*callee.split(":")) for callee in declared_kernels(module)[name].calls]
+            for text in (compiled.library.get_llvm_str(), _entry_code(entry, compiled, callees)):
                 part = llvm.parse_assembly(text)
                 if whole is None:
                     whole = part
@@ -82,14 +87,21 @@ def compile_object(level_identifier: str, modules: list[str]) -> bytes:
     return content
 
 
-def _generate_no_code() -> None:
-    """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor."""
+def _prepare_numba() -> None:
+    """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor.
+
+    Exceptions are kept without the places in sources where they are raised: those are paths of this machine.
+    """
 
     def no_executable(context: Any, library: Any, description: Any, environment: Any) -> Any:
         library._ensure_finalized()  # linked with the parts that it calls, and optimised
         return [description].append  # a builtin function of its own for each kernel, which is all that Numba asks for
 
+    def exception(convention: Any, kind: Any, arguments: Any, location: Any, function: Any) -> Any:
+        return kind, arguments, None
+
     CPUContext.get_executable = no_executable
+    CPUCallConv.build_excinfo_struct = exception
 
 
 def _dispatchers(module: str) -> dict[str, Any]:
@@ -102,27 +114,20 @@ def _dispatchers(module: str) -> dict[str, Any]:
 
 @functools.cache
 def _compiled(module: str, name: str) -> Any:
-    """What Numba made of a kernel. The kernels that it calls are linked to it, and are no arguments."""
-    kernel = declared_kernels(module)[name]
+    """What Numba made of a kernel."""
     dispatcher = _dispatchers(module)[name]
-    callees: list[Any] = []
-    for callee in kernel.calls:
-        other, _, function = callee.partition(":")
-        _compiled(other, function)
-        callees.append(types.Dispatcher(_dispatchers(other)[function]))
-    arguments, result = sigutils.normalize_signature(kernel.signature)
     dispatcher.targetoptions.update(INSIDE)
-    if not dispatcher.overloads:  # else a kernel of another module has called it
-        dispatcher.compile(typing.signature(result, *callees, *arguments))
-        dispatcher.disable_compile()  # so that other kernels that call it use this one
+    dispatcher.compile(numba_signature(module, name))
     (compiled,) = dispatcher.overloads.values()
-    if compiled.signature.return_type != result or compiled.signature.args[len(callees) :] != arguments:
-        raise SystemExit(f"{module}:{name} is called by another kernel with {compiled.signature}")
     return compiled
 
 
-def _entry_code(name: str, compiled: Any) -> str:
-    """LLVM code of the function that takes a row of values, and calls a kernel as Numba's functions call each other."""
+def _entry_code(name: str, compiled: Any, callees: list[Any]) -> str:
+    """LLVM code of the function that takes a row of values, and calls a kernel as Numba's functions call each other.
+
+    Args:
+        callees: the kernels that the kernel takes as its first arguments.
+    """
     context = cpu_target.target_context
     module = context.codegen()._create_empty_module(name)
     kind = ir.FunctionType(I32, [I64.as_pointer(), I64.as_pointer(), BYTES.as_pointer()])
@@ -130,13 +135,17 @@ def _entry_code(name: str, compiled: Any) -> str:
     values, results, failure = function.args
     builder = ir.IRBuilder(function.append_basic_block())
     places = iter(range(1 << 16))
+    remaining = iter(callees)
 
     def value() -> Any:
         return builder.load(builder.gep(values, [ir.Constant(I64, next(places))]))
 
     def argument(given: Any) -> Any:
-        if isinstance(given, types.Dispatcher):
-            return context.get_dummy_value()
+        if isinstance(given, types.FunctionType):
+            pointer = context.make_helper(builder, given)  # all other addresses are null
+            address = context.declare_function(module, next(remaining).fndesc)
+            pointer.jit_addr = builder.bitcast(address, pointer.jit_addr.type)
+            return pointer._getvalue()
         if not isinstance(given, types.Array):
             return _as_number(builder, value(), given)
         array = context.make_array(given)(context, builder)
@@ -187,12 +196,11 @@ def _as_value(builder: Any, number: Any, given: Any) -> Any:
 
 def _hide_all_but(whole: Any, entries: set[str]) -> None:
     """Make all else internal, so that levels do not mix, and remove what is never used."""
-    # Numba would call Python to put shapes of arrays into the message of an exception; kernels.c does not ask for it
     for group, text in (
         (whole.functions, "define ptr @{}() {{ ret ptr null }}"),
         (whole.global_variables, "@{} = global ptr null"),
     ):
-        for name in [one.name for one in group if one.is_declaration and one.name.startswith("Py")]:
+        for name in [one.name for one in group if one.is_declaration and one.name.startswith(NEVER_CALLED)]:
             whole.link_in(llvm.parse_assembly(text.format(name)))
     for one in (*whole.functions, *whole.global_variables):
         if not one.is_declaration and one.name not in entries:

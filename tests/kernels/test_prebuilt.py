@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -41,7 +42,7 @@ def jit_functions(module: str) -> dict[str, Function]:
         mk.use_kernels("jit")
         return {name: getattr(kernel_module(module), name) for name in declared_kernels(module)}
     finally:
-        mk.use_kernels("auto")
+        mk.use_kernels(os.environ.get("MECHANIK_KERNELS", "auto"))
 
 
 def outcomes(function: Function, arguments: tuple[Any, ...]) -> list[Any]:
@@ -262,8 +263,6 @@ def test_what_kernels_raise_is_raised(columns: int, count: int, error: type, ext
 
 
 def run_python(code: str, *arguments: str, **environment: str) -> str:
-    import os
-
     env = {**os.environ, "PYTHONPATH": str(SOURCES), **environment}
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
