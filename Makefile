@@ -47,6 +47,7 @@ layers: $(VENV)/.test-installed
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/.test-installed page browser
+	$(BIN)/mechanik warmup
 	$(RUN) pytest -n $(WORKERS)
 
 # a browser for the studio's tests: the one that is there, or Debian's
@@ -55,6 +56,8 @@ browser:
 
 benchmark: $(VENV)/.test-installed
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/takeover.py
+	$(BIN)/python benchmarks/prebuilt.py
 	$(BIN)/python benchmarks/fk.py
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/long_arm.py
