@@ -10,6 +10,7 @@ from mechanik.cli.output import fits, number, row, say, show, table
 from mechanik.mechanism import Mechanism, mobility
 from mechanik.spatial import to_position_wxyz
 from mechanik.stopwatch import seconds_per_call
+from mechanik.tiers import Tier, kernel_states
 
 SHOWN = {
     "planar_2r": "tool",
@@ -41,7 +42,21 @@ def demo() -> None:
     say()
     _solves()
     say()
+    _say_what_ran()
     say("more: mechanik gallery, mechanik info gallery:panda, mechanik fk gallery:planar_2r --help")
+
+
+def _say_what_ran() -> None:
+    """That times are not those of compiled kernels, if they are not."""
+    used = kernel_states(only_used=True)
+    if all(one.tier != Tier.PLAIN for one in used):
+        return
+    if any(one.state == "compiling" for one in used):
+        say("These times are of plain Python: kernels are being compiled in the background. Run it again in a minute.")
+    elif all(one.state == "ready" for one in used):
+        say("These times are of plain Python, as MECHANIK_KERNELS asks for.")
+    else:
+        say("These times are of plain Python: kernels are not compiled (mechanik info --kernels says why).")
 
 
 def _poses() -> None:
