@@ -23,6 +23,8 @@ from mechanik.tiers.prebuilt import prebuilt_level
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("jit", "prebuilt")
+LEAST_SECONDS = 0.1
+"""Of processor time between two readings of the clock."""
 HANDS, PLATFORM = ("left_hand", "right_hand"), "platform"
 
 
@@ -125,18 +127,22 @@ def recorded_arguments(arm: mk.Mechanism, tool: str) -> tuple[object, ...]:
 
 
 def measure(todo: list[Case], rounds: int) -> dict[str, dict[str, float]]:
-    """Processor seconds of each case in each tier: the best of rounds in which tiers take turns."""
+    """Processor seconds of one run of each case in each tier: the best of rounds in which tiers take turns."""
     best: dict[str, dict[str, float]] = {case.name: dict.fromkeys(TIERS, float("inf")) for case in todo}
-    for k in range(rounds + 1):
-        for case in todo:
+    for case in todo:
+        repeats, seconds = 1, 0.0
+        for k in range(-1, rounds):
             for tier in TIERS if k % 2 else reversed(TIERS):
                 mk.use_kernels(tier)
-                if k == 0:  # loads kernels
-                    case.run()
-                    continue
+                case.run()  # loads kernels
                 start = time.process_time()
-                case.run()
-                best[case.name][tier] = min(best[case.name][tier], time.process_time() - start)
+                for _ in range(repeats):
+                    case.run()
+                seconds = (time.process_time() - start) / repeats
+                if k >= 0:
+                    best[case.name][tier] = min(best[case.name][tier], seconds)
+            if k < 0:
+                repeats = max(1, round(LEAST_SECONDS / max(seconds, 1e-6)))
     return best
 
 
