@@ -23,6 +23,10 @@ from mechanik.tiers.prebuilt import prebuilt_level
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("jit", "prebuilt")
+LEAST_SECONDS = 0.1
+"""Of processor time between two readings of the clock."""
+NOISE = 0.02
+"""By which ratios of two runs of the same code differ on a busy 2-core virtual machine; goals are missed beyond it."""
 HANDS, PLATFORM = ("left_hand", "right_hand"), "platform"
 
 
@@ -125,18 +129,22 @@ def recorded_arguments(arm: mk.Mechanism, tool: str) -> tuple[object, ...]:
 
 
 def measure(todo: list[Case], rounds: int) -> dict[str, dict[str, float]]:
-    """Processor seconds of each case in each tier: the best of rounds in which tiers take turns."""
+    """Processor seconds of one run of each case in each tier: the best of rounds in which tiers take turns."""
     best: dict[str, dict[str, float]] = {case.name: dict.fromkeys(TIERS, float("inf")) for case in todo}
-    for k in range(rounds + 1):
-        for case in todo:
+    for case in todo:
+        repeats, seconds = 1, 0.0
+        for k in range(-1, rounds):
             for tier in TIERS if k % 2 else reversed(TIERS):
                 mk.use_kernels(tier)
-                if k == 0:  # loads kernels
-                    case.run()
-                    continue
+                case.run()  # loads kernels
                 start = time.process_time()
-                case.run()
-                best[case.name][tier] = min(best[case.name][tier], time.process_time() - start)
+                for _ in range(repeats):
+                    case.run()
+                seconds = (time.process_time() - start) / repeats
+                if k >= 0:
+                    best[case.name][tier] = min(best[case.name][tier], seconds)
+            if k < 0:
+                repeats = max(1, round(LEAST_SECONDS / max(seconds, 1e-6)))
     return best
 
 
@@ -154,7 +162,7 @@ def main() -> int:
     for name, seconds in measure(todo, given.rounds).items():
         case = next(case for case in todo if case.name == name)
         ratio = seconds["jit"] / seconds["prebuilt"]
-        is_late = case.goal is not None and ratio < case.goal
+        is_late = case.goal is not None and ratio < case.goal - NOISE
         is_missed |= is_late
         each = [1e6 * seconds[tier] / case.count for tier in TIERS]
         print(f"{name:28} {each[0]:10.2f} {each[1]:10.2f} {ratio:14.2f}{'  <- missed' if is_late else ''}")
