@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ LOW_PRIORITY = 10
 OPTIONS = ("-P", "-c")
 """Of Python: nothing is imported from the folder in which it is started."""
 MAIN = "from mechanik.tiers.compile_service import main; main()"
+GROUPS = {"look": "descent", "put_targets": "descent", "lanes": "chain", "ccd_sweep": "methods"}
+"""Modules that are compiled in one process with another; else with those of their package."""
 REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
 """Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
 
@@ -94,10 +97,10 @@ def start(folder: Path) -> subprocess.Popen[bytes] | None:
 
 
 def main() -> None:
-    """Run in a process of its own: arguments are a cache folder, and a request if one module is to be compiled."""
+    """Run in a process of its own: arguments are a cache folder, and the requests that are to be compiled, if any."""
     folder, *requests = map(Path, sys.argv[1:])
     if requests:
-        compile_one(folder, requests[0])
+        compile_modules(folder, requests)
     else:
         signal.signal(signal.SIGTERM, _end)
         serve(folder)
@@ -118,26 +121,36 @@ def serve(folder: Path) -> None:
 
 
 def _serve_all(folder: Path) -> None:
-    running: dict[Path, subprocess.Popen[bytes]] = {}
+    running: dict[subprocess.Popen[bytes], list[Path]] = {}
     try:
         while True:
             requests = _read_requests(folder)
-            for file, process in list(running.items()):
-                if process.poll() is not None:
-                    del running[file]
-                    _finish(file, process)
+            for process in [one for one in running if one.poll() is not None]:
+                for file in running.pop(process):
+                    _finish(file, process.returncode)
                     requests.pop(file, None)
-            waiting = [file for file in requests if file not in running]
+            begun = {file for files in running.values() for file in files}
+            waiting = [file for file in requests if file not in begun]
             if not running and not waiting:
                 return
             cores = _cores()
             limit = cores if any(one["urgent"] for one in requests.values()) else max(1, cores - 1)
-            for file in waiting[: max(0, limit - len(running))]:
-                running[file] = _start_one(folder, file, requests[file])
+            while waiting and len(running) < limit:
+                first = requests[waiting[0]]
+                together = [file for file in waiting if _go_together(requests[file], first)]
+                running[_start_compiler(folder, together, first)] = together
+                waiting = [file for file in waiting if file not in together]
             time.sleep(PAUSE)
     finally:
-        for process in running.values():
+        for process in running:
             process.kill()
+
+
+def _go_together(a: dict[str, object], b: dict[str, object]) -> bool:
+    """Whether two requests are for one process: parts that both modules contain are then compiled once."""
+    groups = (str(one["module"]) for one in (a, b))
+    first, second = (GROUPS.get(module, module.partition(".")[0]) for module in groups)
+    return first == second and all(a[key] == b[key] for key in ("python", "path", "urgent"))
 
 
 def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
@@ -157,41 +170,51 @@ def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
     return {file: wanted for _, _, file, wanted in sorted(found, key=lambda one: (one[0], one[1], one[2]))}
 
 
-def _start_one(folder: Path, file: Path, wanted: dict[str, object]) -> subprocess.Popen[bytes]:
-    """A process that compiles one module with the Python and the sources of the program that asked."""
-    command = [str(wanted["python"]), *OPTIONS, MAIN, str(folder), str(_request_of(file))]
+def _start_compiler(folder: Path, files: list[Path], wanted: dict[str, object]) -> subprocess.Popen[bytes]:
+    """A process that compiles modules with the Python and the sources of the program that asked."""
+    command = [str(wanted["python"]), *OPTIONS, MAIN, str(folder), *(str(_request_of(file)) for file in files)]
     flags = 0
     if sys.platform == "win32" and not wanted["urgent"]:  # elsewhere the process lowers its priority by itself
         flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
+    nothing, environment = subprocess.DEVNULL, _environment(str(wanted["path"]))
     return subprocess.Popen(
-        command, env=_environment(str(wanted["path"])), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, creationflags=flags,
-    )  # fmt: skip
+        command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing, creationflags=flags
+    )
 
 
-def _finish(file: Path, process: subprocess.Popen[bytes]) -> None:
-    """Remove the request; if the file is not there, say why beside it."""
-    error = b"" if process.stderr is None else process.stderr.read()
+def _finish(file: Path, exit_code: int) -> None:
+    """Remove the request; if there is neither the file nor a reason why, the compiler has crashed."""
     with suppress(OSError):
-        if not file.exists():
-            file.with_suffix(FAILED).write_bytes(error[-4000:] or f"exit code {process.returncode}".encode())
+        if not file.exists() and failure(file) is None:
+            file.with_suffix(FAILED).write_text(f"the compiler ended with exit code {exit_code}", encoding="utf-8")
     with suppress(OSError):
         _request_of(file).unlink()
 
 
-def compile_one(folder: Path, path: Path) -> None:
-    """Compile one module into the cache."""
+def compile_modules(folder: Path, requests: list[Path]) -> None:
+    """Compile modules into the cache; of those that fail, the reason is written beside where they should be."""
+    for request in requests:
+        wanted = json.loads(request.read_text(encoding="utf-8"))
+        if not wanted["urgent"] and sys.platform != "win32" and request == requests[0]:
+            os.nice(LOW_PRIORITY)
+        try:
+            _compile(folder, wanted["module"], wanted["file"])
+        except Exception:  # whatever Numba and the file system raise
+            with suppress(OSError):
+                reason = traceback.format_exc()[-4000:]
+                (folder / wanted["file"]).with_suffix(FAILED).write_text(reason, encoding="utf-8")
+
+
+def _compile(folder: Path, module: str, name: str) -> None:
     from mechanik.tiers import cache, numba_kernels
 
-    wanted = json.loads(path.read_text(encoding="utf-8"))
-    if not wanted["urgent"] and sys.platform != "win32":
-        os.nice(LOW_PRIORITY)
-    file = cache.cache_file(folder, wanted["module"])
-    if file.name != wanted["file"]:
-        raise SystemExit(f"the sources of {wanted['module']} have changed since it was asked for")
-    cache.write(file, numba_kernels.compile_module(wanted["module"]))
+    begun = time.process_time()
+    file = cache.cache_file(folder, module)
+    if file.name != name:
+        raise RuntimeError(f"the sources of {module} have changed since it was asked for")
+    cache.write(file, numba_kernels.compile_module(module))
     with suppress(OSError), open(folder / LOG, "a", encoding="utf-8") as log:
-        log.write(f"{wanted['module']} {time.process_time():.1f} {file.name}\n")
+        log.write(f"{module} {time.process_time() - begun:.1f} {file.name}\n")
 
 
 # ---- common -------------------------------------------------------------------------------------

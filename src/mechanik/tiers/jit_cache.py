@@ -203,7 +203,7 @@ class JitCache:
                         missing.remove(name)
                         progress.finish(name)
                     elif (reason := self.failure(name)) is not None:
-                        raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {reason.strip()}")
+                        raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {last_line(reason)}")
                     elif not self.is_requested(name):  # its file was damaged, or removed
                         self.request([name], is_urgent=True)
                 if missing and not self.keep_service():
@@ -244,6 +244,11 @@ class JitCache:
                     self._service.wait(5.0)
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
+
+
+def last_line(reason: str) -> str:
+    """Of why compiling failed: what was raised, without the lines of code that led there."""
+    return (reason.strip().splitlines() or [""])[-1]
 
 
 @contextmanager

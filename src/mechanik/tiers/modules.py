@@ -22,6 +22,7 @@ from mechanik.tiers.jit_cache import (
     Functions,
     JitCache,
     can_compile,
+    last_line,
     short_switches,
     why_not_compiled,
     with_callees,
@@ -418,7 +419,7 @@ def _state(name: str) -> KernelState:
 
 
 def _tell_failure(name: str, reason: str) -> None:
-    log.warning("mechanik: the kernels %s cannot be compiled, so answers stay slow: %s", name, reason.strip())
+    log.warning("mechanik: the kernels %s cannot be compiled, so answers stay slow: %s", name, last_line(reason))
 
 
 def _names() -> str:
