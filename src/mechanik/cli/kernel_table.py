@@ -7,6 +7,7 @@ from typing import Any
 from mechanik.cli.output import aside, row, say, show, table
 from mechanik.tiers import kernel_states
 from mechanik.tiers.cache import cache_folder
+from mechanik.tiers.jit_cache import last_line
 
 UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -24,7 +25,7 @@ def print_kernels() -> None:
     say(f"{ready} of {len(states)} modules ready{kept}")
     for one in states:
         if one.state == "failed" and one.reason:
-            aside(f"{one.module} cannot be compiled: {_last_line(one.reason)}")
+            aside(f"{one.module} cannot be compiled: {last_line(one.reason)}")
     for reason in dict.fromkeys(one.reason for one in states if one.state == "not compiled" and one.reason):
         aside(f"answers are slower: {reason}")
 
@@ -37,11 +38,6 @@ def kernel_data() -> dict[str, Any]:
         for one in kernel_states()
     ]
     return {"cache": None if folder is None else str(folder), "modules": modules}
-
-
-def _last_line(reason: str) -> str:
-    """Of a traceback, the line that says what is wrong."""
-    return (reason.strip().splitlines() or [""])[-1]
 
 
 def _text_of(seconds: float) -> str:

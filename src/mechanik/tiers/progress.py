@@ -63,7 +63,7 @@ class CompileProgress:
         self._shown = now
         names = ", ".join(list(self._left)[:3]) + (", ..." if len(self._left) > 3 else "")
         done = self._count - len(self._left)
-        text = f"compiling kernels{self._what}, {done} of {self._count} ready, {now - self._begun:.0f} s: {names}"
+        text = f"compiling kernels{self._what}, {done} of {self._count} ready, {max(0.0, now - self._begun):.0f} s: {names}"
         sys.stderr.write(f"\r\x1b[Kmechanik: {text}"[:200])
         sys.stderr.flush()
 
