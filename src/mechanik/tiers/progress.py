@@ -62,8 +62,8 @@ class CompileProgress:
             return
         self._shown = now
         names = ", ".join(list(self._left)[:3]) + (", ..." if len(self._left) > 3 else "")
-        done = self._count - len(self._left)
-        text = f"compiling kernels{self._what}, {done} of {self._count} ready, {max(0.0, now - self._begun):.0f} s: {names}"
+        done, seconds = self._count - len(self._left), max(0.0, now - self._begun)
+        text = f"compiling kernels{self._what}, {done} of {self._count} ready, {seconds:.0f} s: {names}"
         sys.stderr.write(f"\r\x1b[Kmechanik: {text}"[:200])
         sys.stderr.flush()
 
