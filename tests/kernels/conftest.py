@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import pickle
 import shutil
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -128,14 +129,23 @@ def installation() -> Installation:
         run(command, MECHANIK_PREBUILT="1", **({} if has_page() else {"MECHANIK_WITHOUT_PAGE": "1"}))
         (wheel,) = Path(folder).glob("*.whl")
         place = build_folder() / f"installation-{content_key(wheel, Path(__file__))}"
-        report = place / "installation.pickle"
+        report = place / "installation.json"
         if not report.exists():
             for old in build_folder().glob("installation-*"):
                 remove(old)
             place.mkdir()
             wheel = wheel.rename(place / wheel.name)
-            report.write_bytes(pickle.dumps(install(wheel, place / "environment")))
-        return pickle.loads(report.read_bytes())
+            write_installation(report, install(wheel, place / "environment"))
+        return read_installation(report)
+
+
+def write_installation(report: Path, made: Installation) -> None:
+    report.write_text(json.dumps({**asdict(made), "wheel": str(made.wheel), "python": str(made.python)}))
+
+
+def read_installation(report: Path) -> Installation:
+    found = json.loads(report.read_text())
+    return Installation(**{**found, "wheel": Path(found["wheel"]), "python": Path(found["python"])})
 
 
 def has_page() -> bool:
