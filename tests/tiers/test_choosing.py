@@ -12,7 +12,7 @@ from program import PACKAGE, POSE, start
 
 import mechanik as mk
 from mechanik.errors import KernelsUnavailable
-from mechanik.tiers import KERNEL_MODULES, cache, kernel_module, kernel_states
+from mechanik.tiers import KERNEL_MODULES, availability, kernel_module, kernel_states
 from mechanik.tiers.plain import declared_kernels
 from mechanik.tiers.signature import Argument, parse, with_functions
 from mechanik.tiers.sources import FOLDER, imported_sources, source_stamp
@@ -83,7 +83,7 @@ def test_a_tier_that_does_not_exist_is_refused_with_the_names_of_those_that_do(t
 
 
 def test_without_numba_jit_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "numba_version", lambda: None)
+    monkeypatch.setattr(availability, "numba_version", lambda: None)
     with pytest.raises(KernelsUnavailable, match=r"pip install 'mechanik\[jit\]'"):
         mk.use_kernels("jit")
 

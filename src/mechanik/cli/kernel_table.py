@@ -6,8 +6,8 @@ from typing import Any
 
 from mechanik.cli.output import aside, row, say, show, table
 from mechanik.tiers import kernel_states
+from mechanik.tiers.availability import last_line
 from mechanik.tiers.cache import cache_folder
-from mechanik.tiers.jit_cache import last_line
 
 UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 

@@ -18,6 +18,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from mechanik.tiers.availability import numba_version
 from mechanik.tiers.sources import source_stamp
 
 log = logging.getLogger("mechanik")
@@ -101,17 +102,6 @@ def _drop_old(file: Path) -> None:
             versions = sorted(file.parent.glob(pattern), key=lambda one: one.stat().st_mtime, reverse=True)
             for old in versions[kept:]:
                 old.unlink()
-
-
-@functools.cache
-def numba_version() -> str | None:
-    """The version of the installed Numba, without importing it; None if there is none."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("numba")
-    except PackageNotFoundError:
-        return None
 
 
 @functools.cache

@@ -5,64 +5,28 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from mechanik.errors import KernelsUnavailable
 from mechanik.tiers import cache, compile_service, numba_kernels
-from mechanik.tiers.plain import declared_kernels
+from mechanik.tiers.availability import POLL_SECONDS, SERVICE_ENDED, last_line, why_not_compiled
+from mechanik.tiers.plain import Functions, with_callees
 from mechanik.tiers.progress import CompileProgress, Progress
 
 log = logging.getLogger("mechanik")
 
-POLL_SECONDS = 0.1
-"""How often programs look whether machine code is ready."""
 RESTARTS = 2
 """How often a compile service that was killed is started again by one program."""
 SWITCH_SECONDS = 5e-4
 """How soon other threads get the interpreter while machine code is loaded; Python's default is 5e-3."""
-
-Functions = dict[str, Callable[..., Any]]
-
-
-SERVICE_ENDED = "the processes that compile kernels were ended"
-NO_NUMBA = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
-
-
-def can_compile() -> bool:
-    """Whether Numba is there, and a Python to run it in the background."""
-    return why_not_compiled() is None
-
-
-def why_not_compiled() -> str | None:
-    """Why nothing can be compiled in this process; None if it can."""
-    if cache.numba_version() is None:
-        return NO_NUMBA
-    if os.environ.get("NUMBA_DISABLE_JIT"):
-        return "NUMBA_DISABLE_JIT is set, so Numba compiles nothing: unset it"
-    if not sys.executable or getattr(sys, "frozen", False):  # the executable of a frozen program is that program
-        return "there is no Python interpreter that could compile in the background"
-    return None
-
-
-def with_callees(names: Iterable[str]) -> list[str]:
-    """Modules of kernels, and before each the modules of the kernels that it calls."""
-    found: dict[str, None] = {}
-    for name in names:
-        for kernel in declared_kernels(name).values():
-            for callee in kernel.calls:
-                found.update(dict.fromkeys(with_callees([callee.partition(":")[0]])))
-        found[name] = None
-    return list(found)
 
 
 class JitCache:
@@ -244,11 +208,6 @@ class JitCache:
                     self._service.wait(5.0)
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
-
-
-def last_line(reason: str) -> str:
-    """Of why compiling failed: what was raised, without the lines of code that led there."""
-    return (reason.strip().splitlines() or [""])[-1]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import os
@@ -12,24 +13,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mechanik.errors import KernelsUnavailable
-from mechanik.tiers.jit_cache import (
+from mechanik.tiers.availability import (
     NO_NUMBA,
     POLL_SECONDS,
     SERVICE_ENDED,
-    Functions,
-    JitCache,
     can_compile,
     last_line,
-    short_switches,
     why_not_compiled,
-    with_callees,
 )
-from mechanik.tiers.plain import plain_functions
+from mechanik.tiers.plain import Functions, plain_functions, with_callees
 from mechanik.tiers.prebuilt import prebuilt_functions
-from mechanik.tiers.progress import Progress
+
+if TYPE_CHECKING:
+    from mechanik.tiers.jit_cache import JitCache
+    from mechanik.tiers.progress import Progress
 
 log = logging.getLogger("mechanik")
 
@@ -123,7 +123,6 @@ class _Loader:
 
     def __init__(self) -> None:
         self.modules: dict[str, KernelModule] = {}
-        self.jit = JitCache()
         self.lock = threading.RLock()
         self._chosen: Tier | None = None
         self.used: dict[str, None] = {}
@@ -132,6 +131,13 @@ class _Loader:
         self.listeners: tuple[Callable[[], None], ...] = ()
         self._watcher: threading.Thread | None = None
         self._has_announced = False
+
+    @functools.cached_property
+    def jit(self) -> JitCache:
+        """Machine code from the cache; with prebuilt kernels neither it nor what it imports is needed."""
+        from mechanik.tiers.jit_cache import JitCache
+
+        return JitCache()
 
     @property
     def chosen(self) -> Tier:
@@ -254,6 +260,8 @@ class _Loader:
         module = self.modules.get(name)
         if module is None or module._tier is not Tier.PLAIN:
             return  # it is loaded when it is called
+        from mechanik.tiers.jit_cache import short_switches
+
         with short_switches():  # outside of the lock: nobody waits for this
             functions = self.jit.functions(name)
         with self.lock:
@@ -265,7 +273,8 @@ class _Loader:
         """In a forked process there are no other threads: locks that they held are open, and a new one watches."""
         self.lock = threading.RLock()
         self._watcher = None
-        self.jit.renew_after_fork()
+        if "jit" in self.__dict__:
+            self.jit.renew_after_fork()
         with self.lock:
             self._start_watcher()
 

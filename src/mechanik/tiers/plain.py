@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +13,8 @@ import numpy as np
 from mechanik.kernels.compiler import KERNELS, Kernel
 from mechanik.tiers.signature import DTYPES, Argument, parse
 from mechanik.tiers.sources import PACKAGE
+
+Functions = dict[str, Callable[..., Any]]
 
 INDICES = Argument("i8", 1)
 REAL: tuple[type, ...] = (float, int, np.floating, np.integer)
@@ -66,3 +68,14 @@ def _fits(value: Any, argument: Argument) -> bool:
         return False
     array = cast(np.ndarray[Any, np.dtype[Any]], value)
     return array.ndim == argument.ndim and array.dtype == DTYPES[argument.code] and array.flags.carray
+
+
+def with_callees(names: Iterable[str]) -> list[str]:
+    """Modules of kernels, and before each the modules of the kernels that it calls."""
+    found: dict[str, None] = {}
+    for name in names:
+        for kernel in declared_kernels(name).values():
+            for callee in kernel.calls:
+                found.update(dict.fromkeys(with_callees([callee.partition(":")[0]])))
+        found[name] = None
+    return list(found)
