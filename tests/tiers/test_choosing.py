@@ -12,7 +12,8 @@ from program import PACKAGE, POSE, start
 
 import mechanik as mk
 from mechanik.errors import KernelsUnavailable
-from mechanik.tiers import KERNEL_MODULES, availability, kernel_module, kernel_states
+from mechanik.kernels.compiler import Kernel
+from mechanik.tiers import KERNEL_MODULES, availability, kernel_module, kernel_states, plain
 from mechanik.tiers.plain import declared_kernels
 from mechanik.tiers.signature import Argument, parse, with_functions
 from mechanik.tiers.sources import FOLDER, imported_sources, source_stamp
@@ -146,3 +147,19 @@ def test_the_package_has_no_other_way_to_kernels() -> None:
                 module = node.module.removeprefix("mechanik.kernels.")
                 functions = set(declared_kernels(module)) if module in KERNEL_MODULES else set()
                 assert not functions & {alias.name for alias in node.names}, file
+
+
+def test_plain_python_divides_by_zero_as_machine_code_does() -> None:
+    """With Python's own numbers, which are fast, a division by zero raises: then the call is done again."""
+
+    def invert(x: np.ndarray, y: np.ndarray) -> float:
+        x[0] += 1.0
+        y[1] = 1.0 / y[0]
+        return x[0] + y[1]
+
+    call = plain._checked("invert", Kernel(invert, "f8(f8[::1], f8[::1])", True, ()), plain.FLOATS)
+    x, y = np.zeros(1), np.zeros(2)
+    assert call(x, y) == np.inf
+    assert x[0] == 1.0  # and not 2.0
+    y[0] = 4.0
+    assert call(x, y) == 2.25

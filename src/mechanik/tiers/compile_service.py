@@ -23,7 +23,7 @@ from typing import IO
 
 PAUSE = 0.05
 """Seconds between two looks at the requests."""
-LOW_PRIORITY = 10
+LOW_PRIORITY = 19
 OPTIONS = ("-P", "-c")
 """Of Python: nothing is imported from the folder in which it is started."""
 MAIN = "from mechanik.tiers.compile_service import main; main()"

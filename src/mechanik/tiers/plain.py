@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,10 @@ from mechanik.tiers.sources import PACKAGE
 
 Functions = dict[str, Callable[..., Any]]
 
-INDICES = Argument("i8", 1)
+INDICES = (Argument("i8", 1),)
+FLOATS = (*INDICES, Argument("f8", 1))
+VIEWED = ("descent", "look")
+"""Modules that read and write their tables of floats number by number."""
 REAL: tuple[type, ...] = (float, int, np.floating, np.integer)
 
 
@@ -29,22 +32,42 @@ def declared_kernels(module: str) -> dict[str, Kernel]:
 @functools.cache
 def plain_functions(module: str) -> dict[str, Callable[..., Any]]:
     """The kernels of a module as Python functions."""
-    return {name: _checked(name, kernel) for name, kernel in declared_kernels(module).items()}
+    views = FLOATS if module in VIEWED else INDICES
+    return {name: _checked(name, kernel, views) for name, kernel in declared_kernels(module).items()}
 
 
-def _checked(name: str, kernel: Kernel) -> Callable[..., Any]:
+def _checked(name: str, kernel: Kernel, views: Sequence[Argument] = INDICES) -> Callable[..., Any]:
+    """A kernel that takes what its machine code would take.
+
+    Args:
+        views: arrays that it is given as memory views. Their numbers are Python's own, which are two to three times as
+            fast as NumPy's.
+    """
     given = parse(kernel.signature).arguments
     function = kernel.function
     for callee in kernel.calls:
         module, _, callee_name = callee.partition(":")
         function = functools.partial(function, declared_kernels(module)[callee_name].function)
 
+    def run(arguments: list[Any], views: Sequence[Argument]) -> Any:
+        viewed = (one.data if kind in views else one for one, kind in zip(arguments, given, strict=True))
+        with np.errstate(all="ignore"):  # as in machine code: what is not finite is found in the answer
+            return function(*viewed)
+
     @functools.wraps(kernel.function)
     def call(*arguments: Any) -> Any:
         if len(arguments) != len(given):
             raise TypeError(f"{name} takes {len(given)} arguments, not {len(arguments)}")
-        with np.errstate(all="ignore"):  # as in machine code: what is not finite is found in the answer
-            return function(*map(_converted, arguments, given))
+        taken = list(map(_converted, arguments, given))
+        if views is INDICES:
+            return run(taken, views)
+        arrays = [(one, one.copy()) for one, kind in zip(taken, given, strict=True) if kind.ndim]
+        try:
+            return run(taken, views)
+        except ZeroDivisionError:  # by Python's numbers; machine code and NumPy's numbers go on with infinity
+            for array, before in arrays:
+                array[...] = before
+            return run(taken, INDICES)
 
     return call
 
@@ -54,8 +77,7 @@ def _converted(value: Any, argument: Argument) -> Any:
     if argument.ndim:
         if not _fits(value, argument):
             raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
-        # numbers of a memory view are Python's own, which makes indices twice as fast as NumPy's
-        return value.data if argument == INDICES else value
+        return value
     if argument.code == "f8":
         if not isinstance(value, REAL):
             raise TypeError(f"not a number: {value!r}")
