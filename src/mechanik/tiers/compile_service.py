@@ -23,6 +23,8 @@ from typing import IO
 
 PAUSE = 0.05
 """Seconds between two looks at the requests."""
+HEAD_START = 2.0
+"""Seconds: about as long as the studio takes to start."""
 LOW_PRIORITY = 19
 OPTIONS = ("-P", "-c")
 """Of Python: nothing is imported from the folder in which it is started."""
@@ -117,7 +119,15 @@ def serve(folder: Path) -> None:
         with _locked(folder) as is_mine:
             if not is_mine:
                 return
+            _give_head_start(folder)
             _serve_all(folder)
+
+
+def _give_head_start(folder: Path) -> None:
+    """Leave the processor to the program that asked while it starts, unless somebody waits."""
+    until = time.monotonic() + HEAD_START
+    while time.monotonic() < until and not any(one["urgent"] for one in _read_requests(folder).values()):
+        time.sleep(PAUSE)
 
 
 def _serve_all(folder: Path) -> None:
