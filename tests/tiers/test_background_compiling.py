@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from program import ANSWER, LOGGED, PACKAGE, POSE, compiled, run, start, wait_until_compiled, wait_until_idle
+from kernel_programs import ANSWER, LOGGED, PACKAGE, POSE, compiled, run, start, wait_until_compiled, wait_until_idle
 
 from mechanik.tiers import compile_service
 

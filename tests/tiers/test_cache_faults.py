@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import ANSWER, LOGGED, POSE, compiled, run, wait_until_idle
+from kernel_programs import ANSWER, LOGGED, POSE, compiled, run, wait_until_idle
 
 from mechanik.tiers import cache as kernel_cache
 
@@ -117,7 +117,7 @@ def test_without_a_home_it_works_too(tmp_path: Path) -> None:
 def test_source_that_cannot_be_compiled_is_said_once_and_answers_go_on(cache: Path, tmp_path: Path) -> None:
     import shutil
 
-    from program import PACKAGE
+    from kernel_programs import PACKAGE
 
     copy = tmp_path / "src" / "mechanik"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))

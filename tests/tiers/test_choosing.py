@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import PACKAGE, POSE, start
+from kernel_programs import PACKAGE, POSE, start
 
 import mechanik as mk
 from mechanik.errors import KernelsUnavailable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from program import run
+from kernel_programs import run
 
 COMPILE = """
 import sys
