@@ -97,11 +97,11 @@ def test_a_page_survives_a_network_process_that_starts_anew(open_studio):
     studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
     session = studio.eval("m.store.welcome.session")
     studio.at_rest()
-    network = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if any("network.mojom.NetworkService" in word for word in process.cmdline())
-    ]
+    network = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it may have ended meanwhile
+            if any("network.mojom.NetworkService" in word for word in process.cmdline()):
+                network.append(process)
     if not network:
         pytest.skip("this browser has no network process of its own")
     studio.eval("(window.last = m.store.frame, 1)")
