@@ -1,6 +1,7 @@
 """When the server ends, the page says so and what to do; what was in the hand is let go. A page that has lost its
 connection, or its cookie with it, goes on where it was."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
