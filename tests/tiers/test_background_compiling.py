@@ -31,6 +31,13 @@ while 'jit' not in repr(handle):
     assert time.monotonic() < until
 print('same', m.pose('y', [0.5])[0, 0] - first, 'largest', largest)
 """
+UNTIL_ALONE = """
+import psutil
+until = time.monotonic() + 60
+while psutil.Process().children():
+    assert time.monotonic() < until, psutil.Process().children()
+    time.sleep(0.05)
+"""
 IMPORTED = "import sys; print('numba' in sys.modules)"
 
 
@@ -59,6 +66,10 @@ def test_machine_code_takes_over_in_the_program_that_asked_for_it(cache: Path) -
     words = out.split()
     assert abs(float(words[words.index("same") + 1])) < 1e-15
     assert float(words[words.index("largest") + 1]) < 0.05
+
+
+def test_compile_service_that_has_ended_leaves_no_zombie_process(cache: Path) -> None:
+    run(UNTIL_TAKEN_OVER + UNTIL_ALONE, cache)
 
 
 def test_programs_at_once_compile_a_module_once(cache: Path) -> None:

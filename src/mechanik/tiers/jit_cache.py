@@ -195,6 +195,8 @@ class JitCache:
         service = compile_service.start(folder)
         if service is not None:
             self._service = service
+            # a process that has ended is a zombie until its parent has waited for it
+            threading.Thread(target=service.wait, name="mechanik compile service", daemon=True).start()
         return service is not None or compile_service.is_running(folder)
 
     def _end(self) -> None:

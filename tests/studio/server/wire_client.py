@@ -158,7 +158,21 @@ def connect_to(server, *, origin="own", cookie="own", session=""):
         max_size=None,
         open_timeout=PATIENCE,
     )
-    return opening.__enter__()  # closed by whoever has it
+    connection = opening.__enter__()  # closed by whoever has it
+    join_one_at_a_time(connection.recv_events_thread)
+    return connection
+
+
+def join_one_at_a_time(thread: threading.Thread) -> None:
+    """Let several threads join one: websockets does so when a connection ends, and up to Python 3.12 `join` may raise
+    AssertionError then (its lock is held for a moment by each thread that waits)."""
+    lock, join = threading.Lock(), thread.join
+
+    def join_alone(timeout: float | None = None) -> None:
+        with lock:
+            join(timeout)
+
+    thread.join = join_alone
 
 
 def raw(server, data: bytes) -> bytes:
