@@ -123,7 +123,7 @@ def _compile_objects(
     folder: Path, levels: list[Level], modules: list[str], report: Callable[[str], None]
 ) -> list[Path]:
     """The object files of levels, compiled in parallel, one process each."""
-    files = [folder / f"{one.name}-{_object_key(one, one.own_modules(modules))}.o" for one in levels]
+    files = [object_file(folder, one, modules) for one in levels]
     running: list[tuple[Level, subprocess.Popen[str]]] = []
     for one, file in zip(levels, files, strict=True):
         if not file.exists():
@@ -154,12 +154,15 @@ def _environment(level: Level) -> dict[str, str]:
     return {**given, **fixed, **level.environment()}
 
 
-def _object_key(level: Level, modules: list[str]) -> str:
+def object_file(folder: Path, level: Level, modules: Iterable[str] = ()) -> Path:
+    """The object file of a level, which `build_extension` writes; by default with all modules of kernels."""
     from mechanik.tiers.sources import source_stamp
 
+    own = level.own_modules(list(modules) or _all_modules())
     generator = Path(__file__).with_name("object_code.py").read_text(encoding="utf-8")
-    stamps = [f"{module} {source_stamp(module)}" for module in modules]
-    return _digest(level.name, str(level.cpu), generator, version("numba"), version("llvmlite"), *stamps)
+    stamps = [f"{module} {source_stamp(module)}" for module in own]
+    key = _digest(level.name, str(level.environment()), generator, version("numba"), version("llvmlite"), *stamps)
+    return folder / f"{level.name}-{key}.o"
 
 
 def _link(place: Path, generated: Path, objects: list[Path]) -> Path:

@@ -68,6 +68,15 @@ def prebuilt_file() -> Path:
 
 
 @pytest.fixture(scope="session")
+def v3_object_file(prebuilt_file: Path) -> Path:
+    """The machine code of the level x86-64-v3, from which the extension was linked."""
+    levels = kernel_build("levels")
+    if not levels.is_x86_64():
+        pytest.skip("another kind of processor")
+    return kernel_build("extension").object_file(build_folder(), levels.V3)
+
+
+@pytest.fixture(scope="session")
 def load_extension(prebuilt_file: Path) -> Callable[[], ModuleType]:
     """A function that imports the extension, without making it the one that Mechanik uses."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -27,6 +29,11 @@ KERNELS = [(module, name) for module in KERNEL_MODULES for name in declared_kern
 SOURCES = Path(mk.__file__).parents[1]
 TOLERANCES = {"x86-64": 1e-5}
 """Without fused multiply-adds iterations take other steps, and end where the error is below the solver's tolerance."""
+BEYOND_V3 = re.compile(
+    r"\t(?:extrq|insertq|movnts[sd]|sha\d\w+|v?aes\w+|v?pclmul\w*|ad[co]x|rd(?:rand|seed|pid|pru|[fg]sbase)|wr[fg]sbase"
+    r"|cl(?:flushopt|wb|zero)|m(?:onitor|wait)x|prefetchw|wbnoinvd|xsave\w+)\b|%zmm\d+|%k[0-7]"
+)
+"""Instructions and registers, as objdump writes them, of Zen 2 and of AVX-512."""
 Calls = dict[str, list[tuple[Any, ...]]]
 Function = Callable[..., Any]
 
@@ -80,6 +87,17 @@ def test_all_kernels_are_in_every_level(extension: ModuleType) -> None:
     for level in extension.levels:
         for module in KERNEL_MODULES:
             assert set(extension.functions(module, level)) == set(declared_kernels(module))
+
+
+@pytest.mark.slow
+def test_level_v3_has_no_instructions_that_some_of_its_processors_lack(v3_object_file: Path) -> None:
+    """It is compiled with the costs of a processor that has more of them."""
+    if shutil.which("objdump") is None:
+        pytest.skip("objdump is not installed")
+    command = ["objdump", "-d", "--no-show-raw-insn", str(v3_object_file)]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "vfmadd" in listing
+    assert sorted(set(BEYOND_V3.findall(listing))) == []
 
 
 @pytest.mark.slow
