@@ -47,20 +47,23 @@ def check(compiled: mk.Solution, plain: mk.Solution) -> None:
         np.testing.assert_allclose(plain.q, compiled.q, rtol=0.0, atol=AGREE)
 
 
+@pytest.mark.parametrize("options", [{}, {"restarts": 0}], ids=["default", "one attempt"])
 @pytest.mark.parametrize("name", mk.gallery.names())
-def test_solves_of_the_gallery_agree(name: str, use_tier: Callable[[str], None]) -> None:
+def test_solves_of_the_gallery_agree(name: str, options: dict[str, int], use_tier: Callable[[str], None]) -> None:
+    """One attempt of an arm runs in the general kernel, others in the one for chains."""
     use_tier("jit")
     mechanism = mk.gallery.make(name)
     if not mechanism.nv:
         pytest.skip("nothing moves")
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, 1, 0.05))
-    check(*answers(mechanism, [mk.Point(link, target[:3, 3])], q0, use_tier))
-    check(*answers(mechanism, [mk.PoseGoal(link, target)], q0, use_tier))
+    check(*answers(mechanism, [mk.Point(link, target[:3, 3])], q0, use_tier, **options))
+    check(*answers(mechanism, [mk.PoseGoal(link, target)], q0, use_tier, **options))
 
 
+@pytest.mark.parametrize("options", [{}, {"restarts": 0}], ids=["default", "one attempt"])
 @pytest.mark.parametrize("seed", range(40))
-def test_solves_of_random_mechanisms_agree(seed: int, use_tier: Callable[[str], None]) -> None:
+def test_solves_of_random_mechanisms_agree(seed: int, options: dict[str, int], use_tier: Callable[[str], None]) -> None:
     use_tier("jit")
     mechanism = random_mechanism(seed, 3 + seed % 12)
     if not mechanism.nv:
@@ -68,7 +71,7 @@ def test_solves_of_random_mechanisms_agree(seed: int, use_tier: Callable[[str], 
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, seed, 0.2))
     goals = [mk.PoseGoal(link, target), mk.RestPose(q0, level=2)] if seed % 2 else [mk.Point(link, target[:3, 3])]
-    check(*answers(mechanism, goals, q0, use_tier))
+    check(*answers(mechanism, goals, q0, use_tier, **options))
 
 
 @pytest.mark.parametrize("make", [planar_four_bar, bennett, sarrus, six_sps])
@@ -156,13 +159,16 @@ def test_paths_along_loops_agree(use_tier: Callable[[str], None]) -> None:
     np.testing.assert_allclose(*found, rtol=0.0, atol=1e-6)
 
 
-def test_tracking_agrees(use_tier: Callable[[str], None]) -> None:
+@pytest.mark.parametrize(("name", "tolerance"), [("ur5", AGREE), ("panda", 10.0 * AGREE)])
+def test_tracking_agrees(name: str, tolerance: float, use_tier: Callable[[str], None]) -> None:
+    """Ten steps add up to more where the goal leaves a freedom, which rounding moves."""
     use_tier("jit")
-    arm = mk.gallery.ur5()
-    target = arm.pose("tool0", arm.q + 0.03)
+    arm = mk.gallery.make(name)
+    link = last_link(arm)
+    target = arm.pose(link, arm.q + 0.03)
     found = []
     for tier in TIERS:
         use_tier(tier)
-        tracker = mk.Tracker(arm, mk.PoseGoal("tool0", target), dt=0.01)
+        tracker = mk.Tracker(arm, mk.PoseGoal(link, target), dt=0.01)
         found.append(np.array([tracker.step().q for _ in range(10)]))
-    np.testing.assert_allclose(*found, rtol=0.0, atol=AGREE)
+    np.testing.assert_allclose(*found, rtol=0.0, atol=tolerance)

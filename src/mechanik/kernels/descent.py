@@ -18,6 +18,11 @@ from .rows import evaluate
 from .solver_state import *
 from .stages import judge, next_stage
 
+LEAST_DAMPING = 1e-10
+"""Added to the damping of every step. Rounding divided by it moves what the goals leave free: answers of redundant arms
+differ by up to 2e-10 rad between machine code and plain Python, with 1e-12 by 3e-9. In 3,000 solves of the gallery
+(near, out of reach, at singular poses, with levels) both take the same number of iterations, to 1 in 1,000."""
+
 
 @part
 def independent_columns(I):
@@ -75,7 +80,7 @@ def search(I, F, target, q0, starts, q):
             if action == STAGE_OVER:
                 break
             newton, current = action == NEWTON, int(S[CURRENT])
-            damping = S[MU] * S[COST] + 1e-12
+            damping = S[MU] * S[COST] + LEAST_DAMPING
             if options[FIXED_DAMPING] > 0.0:
                 damping = options[FIXED_DAMPING] * S[MU] / options[FIRST_MU]
             base, buffer = (trial, 1 - current) if newton else (x, current)

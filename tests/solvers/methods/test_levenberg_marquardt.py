@@ -15,7 +15,7 @@ from plain_steps import Plain, two_hands
 import mechanik as mk
 
 ARMS = ("panda", "ur5", "iiwa14", "puma560", "dh6", "zalo5", "grippy10", "two hands")
-FIRST_MU, LEAST_MU, SLOW = 0.04, 1e-8, 0.5
+FIRST_MU, LEAST_MU, LEAST_DAMPING, SLOW = 0.04, 1e-8, 1e-10, 0.5
 
 
 def plain_iterates(plain: Plain, q: np.ndarray) -> Generator[tuple[np.ndarray, np.ndarray, float], np.ndarray]:
@@ -28,7 +28,7 @@ def plain_iterates(plain: Plain, q: np.ndarray) -> Generator[tuple[np.ndarray, n
     mu, (e, J) = FIRST_MU, plain.rows(q)
     costs = [e @ e]
     while np.sqrt(costs[-1]) > 1e-7:
-        damping = mu * costs[-1] + 1e-12
+        damping = mu * costs[-1] + LEAST_DAMPING
         step = -np.linalg.solve(J.T @ J + damping * np.eye(J.shape[1]), J.T @ e)
         there = plain.mechanism.integrate(q, plain.scale * step)
         cost = np.sum(plain.rows(there)[0] ** 2)
