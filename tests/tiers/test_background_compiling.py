@@ -17,19 +17,18 @@ from mechanik.tiers import compile_service
 
 UNTIL_TAKEN_OVER = """
 import logging, sys, time
-logging.basicConfig(level=logging.INFO)
+logging.basicConfig(level=logging.INFO, format='%(threadName)s: %(message)s')
 import numpy as np, mechanik as mk
 from mechanik.tiers import kernel_module
 b = mk.Builder(); b.revolute('j', 'x', 'y'); m = b.build()
 first = m.pose('y', [0.5])[0, 0]
 assert 'numba' not in sys.modules
-handle, until, largest = kernel_module('forward'), time.monotonic() + 240, 0.0
+handle, until, answers = kernel_module('forward'), time.monotonic() + 240, 0
 while 'jit' not in repr(handle):
-    before = time.thread_time()
+    answers += 'numba' in sys.modules
     m.pose('y', [0.5])
-    largest = max(largest, time.thread_time() - before)
     assert time.monotonic() < until
-print('same', m.pose('y', [0.5])[0, 0] - first, 'largest', largest)
+print('same', m.pose('y', [0.5])[0, 0] - first, 'meanwhile', answers)
 """
 UNTIL_ALONE = """
 import psutil
@@ -61,11 +60,12 @@ def test_first_answer_comes_from_plain_python_and_later_programs_find_machine_co
 
 
 def test_machine_code_takes_over_in_the_program_that_asked_for_it(cache: Path) -> None:
+    """It is loaded in another thread, while this one goes on; `benchmarks/takeover.py` measures the gaps."""
     out = run(UNTIL_TAKEN_OVER, cache)
-    assert "the compiled kernels forward are in use" in out
+    assert "mechanik kernels: mechanik: the compiled kernels forward are in use" in out
     words = out.split()
     assert abs(float(words[words.index("same") + 1])) < 1e-15
-    assert float(words[words.index("largest") + 1]) < 0.05
+    assert int(words[words.index("meanwhile") + 1]) > 0
 
 
 def test_compile_service_that_has_ended_leaves_no_zombie_process(cache: Path) -> None:
@@ -100,19 +100,57 @@ def test_killed_service_is_started_again_by_the_next_program(cache: Path) -> Non
     wait_until_compiled(cache, "forward")
 
 
-def kill_compilers(cache: Path) -> None:
-    """End the service of a cache and the processes that compile for it, as soon as there are such."""
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are found by /proc")
+def test_killed_compiler_is_started_once_more_by_each_program(cache: Path) -> None:
+    """As where memory runs out: the service goes on, and the process that compiles is gone."""
+    program = start(UNTIL_TAKEN_OVER, cache)
+    kill_compilers(cache, service=False)
+    out, _ = program.communicate(timeout=300)
+    assert program.returncode == 0, out
+    assert "in use" in out
+    assert compiled(cache) == ["forward"]
+
+
+@pytest.mark.parametrize("missing", ["python", "path"])
+def test_requests_of_removed_installations_stop_nobody(cache: Path, tmp_path: Path, missing: str) -> None:
+    """A virtual environment, or a folder of sources, that was removed before its kernels were compiled."""
+    left = {"module": "forward", "python": sys.executable, "path": str(PACKAGE.parent), "urgent": False}
+    folder = cache / "kernels"
+    folder.mkdir(parents=True)
+    old = folder / "forward-0000000000000000.request"
+    old.write_text(json.dumps({**left, "file": "forward-0000000000000000.kernels", missing: str(tmp_path / "removed")}))
+    run(POSE, cache)
+    wait_until_compiled(cache, "forward")
+    wait_until_idle(cache)
+    assert not old.exists()
+    assert [file.name for file in folder.glob("*.failed")] == []
+
+
+def test_failures_that_may_have_passed_are_tried_again(cache: Path) -> None:
+    code = "from mechanik.tiers.cache import *; print(cache_file(cache_folder(), 'forward'))"
+    file = Path(run(code, cache).strip())
+    for reason in compile_service.PASSING:
+        assert compile_service.is_passing(f"{reason} 9")
+    file.parent.mkdir(parents=True)
+    failed = file.with_suffix(compile_service.FAILED)
+    failed.write_text(f"{compile_service.NO_SPACE}: No space left on device")
+    assert ANSWER in run(POSE, cache)
+    wait_until_compiled(cache, "forward")
+    assert not failed.exists()
+
+
+def kill_compilers(cache: Path, service: bool = True) -> None:
+    """End the processes that compile for a cache, as soon as there are such, and the service that started them."""
     until = time.monotonic() + 60
     while True:
-        found = [
-            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and is_compiler(entry, cache)
-        ]
-        if len(found) >= 2:  # the service, and a process that compiles
+        entries = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit() and is_compiler(entry, cache)]
+        if len(entries) >= 2:
             break
         assert time.monotonic() < until
         time.sleep(0.02)
-    for pid in found:
-        os.kill(pid, signal.SIGKILL)
+    for entry in entries:
+        if service or b".request" in (entry / "cmdline").read_bytes():
+            os.kill(int(entry.name), signal.SIGKILL)
 
 
 def is_compiler(entry: Path, cache: Path) -> bool:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -33,6 +33,13 @@ GROUPS = {"look": "descent", "put_targets": "descent", "lanes": "chain", "ccd_sw
 """Modules that are compiled in one process with another; else with those of their package."""
 REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
 """Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
+ENDED = "the compiler was ended by signal"
+NOT_STARTED = "the compiler could not be started"
+NO_SPACE = "there was no space for machine code"
+CHANGED = "the sources have changed since they were asked for"
+PASSING = (ENDED, NOT_STARTED, NO_SPACE, CHANGED)
+"""How reasons of failures begin that are no fault of the sources, and may have passed when it is tried again."""
+ENDING_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
 
 
 # ---- for programs -------------------------------------------------------------------------------
@@ -65,6 +72,11 @@ def failure(file: Path) -> str | None:
     with suppress(OSError):
         return file.with_suffix(FAILED).read_text(encoding="utf-8")
     return None
+
+
+def is_passing(reason: str) -> bool:
+    """Whether compiling that failed for this reason may succeed when it is tried again."""
+    return reason.startswith(PASSING)
 
 
 def forget_failure(file: Path) -> None:
@@ -137,8 +149,9 @@ def _serve_all(folder: Path) -> None:
             requests = _read_requests(folder)
             for process in [one for one in running if one.poll() is not None]:
                 for file in running.pop(process):
-                    _finish(file, process.returncode)
-                    requests.pop(file, None)
+                    if file in requests:  # else it is compiled, or its sources were removed meanwhile
+                        _finish(file, _why_ended(process.returncode))
+                        del requests[file]
             begun = {file for files in running.values() for file in files}
             waiting = [file for file in requests if file not in begun]
             if not running and not waiting:
@@ -148,7 +161,11 @@ def _serve_all(folder: Path) -> None:
             while waiting and len(running) < limit:
                 first = requests[waiting[0]]
                 together = [file for file in waiting if _go_together(requests[file], first)]
-                running[_start_compiler(folder, together, first)] = together
+                try:
+                    running[_start_compiler(folder, together, first)] = together
+                except OSError as error:
+                    for file in together:
+                        _finish(file, f"{NOT_STARTED}: {error}")
                 waiting = [file for file in waiting if file not in together]
             time.sleep(PAUSE)
     finally:
@@ -164,13 +181,16 @@ def _go_together(a: dict[str, object], b: dict[str, object]) -> bool:
 
 
 def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
-    """Requests by the file that is asked for: urgent ones first, then the oldest. Those that are met are removed."""
+    """Requests by the file that is asked for: urgent ones first, then the oldest.
+
+    Those that are met are removed, and those of installations that are gone.
+    """
     found: list[tuple[bool, float, Path, dict[str, object]]] = []
     for path in folder.glob(REQUESTS):
         try:
             wanted = json.loads(path.read_text(encoding="utf-8"))
             file = folder / wanted["file"]
-            if file.exists():
+            if file.exists() or not _is_installed(wanted):
                 path.unlink()
             else:
                 found.append((not wanted["urgent"], path.stat().st_mtime, file, wanted))
@@ -178,6 +198,11 @@ def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
             with suppress(OSError):
                 path.unlink()  # not a request
     return {file: wanted for _, _, file, wanted in sorted(found, key=lambda one: (one[0], one[1], one[2]))}
+
+
+def _is_installed(wanted: Mapping[str, object]) -> bool:
+    """Whether the Python and the sources of the program that asked are still there."""
+    return os.access(str(wanted["python"]), os.X_OK) and Path(str(wanted["path"]), "mechanik").is_dir()
 
 
 def _start_compiler(folder: Path, files: list[Path], wanted: dict[str, object]) -> subprocess.Popen[bytes]:
@@ -192,13 +217,18 @@ def _start_compiler(folder: Path, files: list[Path], wanted: dict[str, object]) 
     )
 
 
-def _finish(file: Path, exit_code: int) -> None:
-    """Remove the request; if there is neither the file nor a reason why, the compiler has crashed."""
+def _finish(file: Path, reason: str) -> None:
+    """Remove the request; if there is neither the file nor a reason why, this one is written."""
     with suppress(OSError):
         if not file.exists() and failure(file) is None:
-            file.with_suffix(FAILED).write_text(f"the compiler ended with exit code {exit_code}", encoding="utf-8")
+            file.with_suffix(FAILED).write_text(reason, encoding="utf-8")
     with suppress(OSError):
         _request_of(file).unlink()
+
+
+def _why_ended(exit_code: int) -> str:
+    name = ENDING_SIGNALS.get(-exit_code)
+    return f"the compiler ended with exit code {exit_code}" if name is None else f"{ENDED} {name}"
 
 
 def compile_modules(folder: Path, requests: list[Path]) -> None:
@@ -208,23 +238,33 @@ def compile_modules(folder: Path, requests: list[Path]) -> None:
         if not wanted["urgent"] and sys.platform != "win32" and request == requests[0]:
             os.nice(LOW_PRIORITY)
         try:
-            _compile(folder, wanted["module"], wanted["file"])
-        except Exception:  # whatever Numba and the file system raise
-            with suppress(OSError):
-                reason = traceback.format_exc()[-4000:]
-                (folder / wanted["file"]).with_suffix(FAILED).write_text(reason, encoding="utf-8")
+            if not _compile(folder, wanted["module"], wanted["file"]):
+                _fail(folder, wanted, CHANGED)
+        except (OSError, MemoryError) as error:
+            _fail(folder, wanted, f"{NO_SPACE}: {error}")
+        except Exception:  # whatever Numba raises
+            _fail(folder, wanted, traceback.format_exc()[-4000:])
 
 
-def _compile(folder: Path, module: str, name: str) -> None:
+def _fail(folder: Path, wanted: Mapping[str, str], reason: str) -> None:
+    """Write why a module could not be compiled, unless its sources were removed: the same may be elsewhere."""
+    if _is_installed(wanted):
+        with suppress(OSError):
+            (folder / wanted["file"]).with_suffix(FAILED).write_text(reason, encoding="utf-8")
+
+
+def _compile(folder: Path, module: str, name: str) -> bool:
+    """Compile one module; False if its sources are no longer those that a file of this name is for."""
     from mechanik.tiers import cache, numba_kernels
 
     begun = time.process_time()
     file = cache.cache_file(folder, module)
     if file.name != name:
-        raise RuntimeError(f"the sources of {module} have changed since it was asked for")
+        return False
     cache.write(file, numba_kernels.compile_module(module))
     with suppress(OSError), open(folder / LOG, "a", encoding="utf-8") as log:
         log.write(f"{module} {time.process_time() - begun:.1f} {file.name}\n")
+    return True
 
 
 # ---- common -------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class JitCache:
         self._private: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
         self._restarts = RESTARTS
+        self._tried_again: set[str] = set()
         atexit.register(self._end)
 
     def renew_after_fork(self) -> None:
@@ -114,8 +115,11 @@ class JitCache:
             file = cache.cache_file(folder, name)
             if is_urgent:
                 compile_service.forget_failure(file)
-            elif compile_service.failure(file) is not None:
-                continue
+            elif (reason := compile_service.failure(file)) is not None:
+                if name in self._tried_again or not compile_service.is_passing(reason):
+                    continue
+                self._tried_again.add(name)
+                compile_service.forget_failure(file)
             try:
                 compile_service.request(name, file, is_urgent)
             except OSError as error:

@@ -245,7 +245,8 @@ class _Loader:
             return True
         callees = with_callees([name])
         for one in callees:
-            if (reason := self.jit.failure(one)) is not None and not self.jit.is_requested(one):
+            reason = self.jit.failure(one)
+            if reason is not None and not self.jit.is_requested(one) and not self.jit.request([one], is_urgent=False):
                 _tell_failure(name, reason)
                 return True
         if not any(map(self.jit.is_requested, callees)):
@@ -428,7 +429,11 @@ def _state(name: str) -> KernelState:
 
 
 def _tell_failure(name: str, reason: str) -> None:
-    log.warning("mechanik: the kernels %s cannot be compiled, so answers stay slow: %s", name, last_line(reason))
+    log.warning(
+        "mechanik: the kernels %s cannot be compiled, so answers stay slow: %s. `mechanik warmup` tries again.",
+        name,
+        last_line(reason).rstrip("."),
+    )
 
 
 def _names() -> str:
