@@ -12,6 +12,7 @@ those of the last version without tiers, on the machine that its first line name
 from __future__ import annotations
 
 import argparse
+import compileall
 import importlib.metadata
 import os
 import platform
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,27 +146,41 @@ def show_compiling(seconds: dict[str, float], before: dict[str, float], report: 
 
 
 def show_sizes(report: Report) -> None:
-    """Megabytes of the packages installed here, and of the newest wheel in dist."""
+    """Megabytes of the packages installed here and of the newest wheel in dist, with the bytecode that pip writes."""
     sizes = {name: size_of(name) for name in ("numpy", "defusedxml", "numba", "llvmlite")}
     wheels = sorted(Path(__file__).parents[1].glob("dist/*abi3*.whl"), key=lambda file: file.stat().st_mtime)
-    print("\ninstalled size (MB): " + ", ".join(f"{name} {size:.0f}" for name, size in sizes.items()))
+    each = ", ".join(f"{name} {size:.0f} ({bytecode:.0f})" for name, (size, bytecode) in sizes.items())
+    print(f"\ninstalled size in MB (how much of it is bytecode): {each}")
     if wheels:
-        import zipfile
-
-        with zipfile.ZipFile(wheels[-1]) as wheel:
-            own = sum(one.file_size for one in wheel.infolist()) / 1e6
-        total = own + sizes["numpy"] + sizes["defusedxml"]
-        packed = wheels[-1].stat().st_size / 1e6
-        text = f"wheel {packed:.1f} MB, installed {own:.1f} MB; with all it needs {total:.0f} MB"
-        print(text + report.mark(total, INSTALL_GOAL_MB, "MB"))
+        sizes["mechanik"] = size_of_wheel(wheels[-1])
+        total, bytecode = (sum(sizes[name][k] for name in ("mechanik", "numpy", "defusedxml")) for k in (0, 1))
+        packed, own = wheels[-1].stat().st_size / 1e6, sizes["mechanik"]
+        print(f"wheel {packed:.1f} MB, installed {own[0]:.1f} MB ({own[1]:.1f}); with all it needs:")
+        print(f"  without bytecode {total - bytecode:.0f} MB" + report.mark(total - bytecode, INSTALL_GOAL_MB, "MB"))
+        print(f"  with bytecode {total:.0f} MB" + report.mark(total, INSTALL_GOAL_MB, "MB"))
 
 
-def size_of(package: str) -> float:
+def size_of(package: str) -> tuple[float, float]:
+    """Megabytes of an installed package, and how many of them are bytecode."""
     try:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
-        return 0.0
-    return sum(Path(file.locate()).stat().st_size for file in files if Path(file.locate()).is_file()) / 1e6
+        return 0.0, 0.0
+    return megabytes(Path(file.locate()) for file in files)
+
+
+def size_of_wheel(wheel: Path) -> tuple[float, float]:
+    """The same of a wheel, as pip would install it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(wheel) as packed:
+            packed.extractall(folder)
+        compileall.compile_dir(folder, quiet=1)
+        return megabytes(Path(folder).rglob("*"))
+
+
+def megabytes(files: Iterable[Path]) -> tuple[float, float]:
+    sizes = [(file.stat().st_size / 1e6, file.suffix == ".pyc") for file in files if file.is_file()]
+    return sum(size for size, _ in sizes), sum(size for size, is_bytecode in sizes if is_bytecode)
 
 
 if __name__ == "__main__":
