@@ -32,7 +32,7 @@ def why_not_compiled() -> str | None:
     """Why nothing can be compiled in this process; None if it can."""
     if numba_version() is None:
         return NO_NUMBA
-    if os.environ.get("NUMBA_DISABLE_JIT"):
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "NUMBA_DISABLE_JIT is set, so Numba compiles nothing: unset it"
     if not sys.executable or getattr(sys, "frozen", False):  # the executable of a frozen program is that program
         return "there is no Python interpreter that could compile in the background"

@@ -1,7 +1,8 @@
 """The cache on disk: one file for each module of kernels, written at once or not at all.
 
 A file's name holds the stamp of the sources and of all else that machine code depends on: versions of Python and Numba,
-and the processor. So what is there is never stale, and machines that share a home do not disturb each other.
+Numba's settings, and the processor. So what is there is never stale, and machines that share a home do not disturb each
+other.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ VERSIONS_KEPT = 8
 """Of each module: enough for some branches of the sources, versions of Python and machines."""
 SPACE_NEEDED = 16 << 20
 """Bytes; the largest file has two million."""
+WITHOUT_EFFECT = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
 HEAD = b"mechanik kernels 1\n"
 
 
@@ -34,7 +36,7 @@ def cache_folder() -> Path | None:
     """Where machine code is kept; None where there is no home at all, as in some containers."""
     try:
         if given := os.environ.get("MECHANIK_CACHE_DIR"):
-            return Path(given) / "kernels"
+            return Path(given).expanduser().absolute() / "kernels"
         if sys.platform == "win32":
             home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "Cache"
         elif sys.platform == "darwin":
@@ -60,9 +62,15 @@ def is_writable(folder: Path | None) -> bool:
 
 
 def cache_file(folder: Path, module: str) -> Path:
-    """The file of a module of kernels, as its sources are now, for this Python, Numba and processor."""
-    key = _digest(source_stamp(module), numba_version() or "", sys.version, _processor())
+    """The file of a module of kernels, as its sources are now, for this Python, Numba (as it is set) and processor."""
+    key = _digest(source_stamp(module), numba_version() or "", str(numba_settings()), sys.version, _processor())
     return folder / f"{module}-{key}.kernels"
+
+
+def numba_settings() -> dict[str, str]:
+    """What the environment says to Numba that may change machine code."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
+    return {name: settings[name] for name in sorted(settings) if name not in WITHOUT_EFFECT}
 
 
 def read(file: Path) -> dict[str, bytes] | None:

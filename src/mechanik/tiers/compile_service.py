@@ -19,7 +19,9 @@ import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
+
+from mechanik.tiers.cache import numba_settings
 
 PAUSE = 0.05
 """Seconds between two looks at the requests."""
@@ -33,13 +35,20 @@ GROUPS = {"look": "descent", "put_targets": "descent", "lanes": "chain", "ccd_sw
 """Modules that are compiled in one process with another; else with those of their package."""
 REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
 """Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
+FIELDS = {"module", "file", "python", "path", "numba", "urgent"}
+"""Of a request."""
 ENDED = "the compiler was ended by signal"
 NOT_STARTED = "the compiler could not be started"
 NO_SPACE = "there was no space for machine code"
 CHANGED = "the sources have changed since they were asked for"
-PASSING = (ENDED, NOT_STARTED, NO_SPACE, CHANGED)
+REMOVED = "the cache folder was removed while kernels were compiled"
+NO_NUMBA = "Numba could not be imported"
+PASSING = (ENDED, NOT_STARTED, NO_SPACE, CHANGED, REMOVED, NO_NUMBA)
 """How reasons of failures begin that are no fault of the sources, and may have passed when it is tried again."""
-ENDING_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
+ENDING_SIGNALS = {
+    1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM", 24: "SIGXCPU",
+}  # fmt: skip
+"""Those that end a process from outside, and those by which LLVM ends where memory runs out."""
 
 
 # ---- for programs -------------------------------------------------------------------------------
@@ -52,18 +61,24 @@ def request(module: str, file: Path, is_urgent: bool) -> None:
         is_urgent: somebody waits: compile with normal priority, and on all cores.
     """
     here = str(Path(__file__).parents[2])
-    text = json.dumps(
-        {"module": module, "file": file.name, "python": sys.executable, "path": here, "urgent": is_urgent}
-    )
+    wanted = {
+        "module": module, "file": file.name, "python": sys.executable, "path": here, "numba": numba_settings(),
+        "urgent": is_urgent,
+    }  # fmt: skip
     beside = file.with_suffix(f".{os.getpid()}.new")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, _request_of(file))
+    try:
+        beside.write_text(json.dumps(wanted), encoding="utf-8")
+        os.replace(beside, _request_of(file))
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
 
 
 def is_requested(file: Path) -> bool:
     """Whether the service has still to compile a file."""
     with suppress(OSError):  # a folder that cannot be read has no requests of ours
-        return _request_of(file).exists()
+        return _request_of(file).is_file()
     return False
 
 
@@ -127,7 +142,7 @@ def _end(number: int, frame: object) -> None:
 
 def serve(folder: Path) -> None:
     """Compile what is asked for, several modules at a time, until nothing is."""
-    while any(folder.glob(REQUESTS)):
+    while _read_requests(folder):
         with _locked(folder) as is_mine:
             if not is_mine:
                 return
@@ -177,7 +192,7 @@ def _go_together(a: dict[str, object], b: dict[str, object]) -> bool:
     """Whether two requests are for one process: parts that both modules contain are then compiled once."""
     groups = (str(one["module"]) for one in (a, b))
     first, second = (GROUPS.get(module, module.partition(".")[0]) for module in groups)
-    return first == second and all(a[key] == b[key] for key in ("python", "path", "urgent"))
+    return first == second and all(a[key] == b[key] for key in ("python", "path", "numba", "urgent"))
 
 
 def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
@@ -189,14 +204,16 @@ def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
     for path in folder.glob(REQUESTS):
         try:
             wanted = json.loads(path.read_text(encoding="utf-8"))
+            if set(wanted) != FIELDS:
+                raise ValueError("not a request of this version")
             file = folder / wanted["file"]
-            if file.exists() or not _is_installed(wanted):
+            if file.is_file() or not _is_installed(wanted):
                 path.unlink()
             else:
                 found.append((not wanted["urgent"], path.stat().st_mtime, file, wanted))
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, TypeError, RecursionError):
             with suppress(OSError):
-                path.unlink()  # not a request
+                path.unlink()
     return {file: wanted for _, _, file, wanted in sorted(found, key=lambda one: (one[0], one[1], one[2]))}
 
 
@@ -212,6 +229,8 @@ def _start_compiler(folder: Path, files: list[Path], wanted: dict[str, object]) 
     if sys.platform == "win32" and not wanted["urgent"]:  # elsewhere the process lowers its priority by itself
         flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
     nothing, environment = subprocess.DEVNULL, _environment(str(wanted["path"]))
+    environment = {name: value for name, value in environment.items() if name not in numba_settings()}
+    environment.update(cast("dict[str, str]", wanted["numba"]))
     return subprocess.Popen(
         command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing, creationflags=flags
     )
@@ -220,23 +239,32 @@ def _start_compiler(folder: Path, files: list[Path], wanted: dict[str, object]) 
 def _finish(file: Path, reason: str) -> None:
     """Remove the request; if there is neither the file nor a reason why, this one is written."""
     with suppress(OSError):
-        if not file.exists() and failure(file) is None:
+        if not file.is_file() and failure(file) is None:
             file.with_suffix(FAILED).write_text(reason, encoding="utf-8")
     with suppress(OSError):
         _request_of(file).unlink()
 
 
 def _why_ended(exit_code: int) -> str:
+    if exit_code == 0:
+        return REMOVED
     name = ENDING_SIGNALS.get(-exit_code)
     return f"the compiler ended with exit code {exit_code}" if name is None else f"{ENDED} {name}"
 
 
 def compile_modules(folder: Path, requests: list[Path]) -> None:
     """Compile modules into the cache; of those that fail, the reason is written beside where they should be."""
+    from mechanik.tiers.numba_kernels import import_numba
+
     for request in requests:
         wanted = json.loads(request.read_text(encoding="utf-8"))
         if not wanted["urgent"] and sys.platform != "win32" and request == requests[0]:
             os.nice(LOW_PRIORITY)
+        try:
+            import_numba()
+        except Exception as error:  # whatever a broken installation raises
+            _fail(folder, wanted, f"{NO_NUMBA}: {error}")
+            continue
         try:
             if not _compile(folder, wanted["module"], wanted["file"]):
                 _fail(folder, wanted, CHANGED)

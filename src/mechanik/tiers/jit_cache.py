@@ -25,6 +25,8 @@ log = logging.getLogger("mechanik")
 
 RESTARTS = 2
 """How often a compile service that was killed is started again by one program."""
+FORK_SECONDS = 10.0
+"""How long a fork waits for a thread that loads machine code, which takes about 1 s."""
 SWITCH_SECONDS = 5e-4
 """How soon other threads get the interpreter while machine code is loaded; Python's default is 5e-3."""
 
@@ -34,16 +36,30 @@ class JitCache:
 
     def __init__(self) -> None:
         self._loaded: dict[str, Functions] = {}
-        self._loading = threading.RLock()
+        self.loading = threading.RLock()
+        self._is_held = False
+        self._import_error: str | None = None
         self._private: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
         self._restarts = RESTARTS
         self._tried_again: set[str] = set()
         atexit.register(self._end)
 
+    # ---- forks ----------------------------------------------------------------------------
+
+    def prepare_fork(self) -> None:
+        """Let a thread that loads machine code finish: in the new process the locks of its imports would stay held."""
+        self._is_held = self.loading.acquire(timeout=FORK_SECONDS)
+
+    def end_fork(self) -> None:
+        """In the process that forked."""
+        if self._is_held:
+            self._is_held = False
+            self.loading.release()
+
     def renew_after_fork(self) -> None:
         """In a forked process: the service and the private folder belong to the process that forked."""
-        self._loading = threading.RLock()
+        self.loading, self._is_held = threading.RLock(), False
         self._service = None
         atexit.unregister(self._end)
 
@@ -58,12 +74,12 @@ class JitCache:
 
     def _load(self, name: str) -> bool:
         """Load one module from the cache; a file that cannot be loaded is removed."""
-        with self._loading:
+        with self.loading:
             for file in self._files(name):
                 if name in self._loaded:
                     return True
                 code = cache.read(file)
-                if code is None:
+                if code is None or not self._has_numba():
                     continue
                 try:
                     self._loaded[name] = numba_kernels.functions_from(name, code)
@@ -72,6 +88,16 @@ class JitCache:
                     with suppress(OSError):
                         file.unlink()
             return name in self._loaded
+
+    def _has_numba(self) -> bool:
+        """Whether Numba, which machine code needs, can be imported: a file of the user may have its name."""
+        if self._import_error is None:
+            try:
+                numba_kernels.import_numba()
+            except Exception as error:  # whatever a broken installation raises
+                self._import_error = f"{compile_service.NO_NUMBA}: {error}"
+                log.warning("mechanik: %s; plain Python is used", self._import_error)
+        return self._import_error is None
 
     def is_compiled(self, name: str) -> bool:
         """Whether the files of a module, and of those that it calls, are there."""
@@ -158,6 +184,8 @@ class JitCache:
         if (reason := why_not_compiled()) is not None:
             raise KernelsUnavailable(reason)
         missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
+        if self._import_error is not None:
+            raise KernelsUnavailable(self._import_error)
         if len(self.request(missing, is_urgent=True)) < len(missing):
             raise KernelsUnavailable(
                 "kernels cannot be compiled: there is no folder to write them to. Set MECHANIK_CACHE_DIR to one."
@@ -170,6 +198,8 @@ class JitCache:
                     if self._load(name):
                         missing.remove(name)
                         progress.finish(name)
+                    elif self._import_error is not None:
+                        raise KernelsUnavailable(self._import_error)
                     elif (reason := self.failure(name)) is not None:
                         raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {last_line(reason)}")
                     elif not self.is_requested(name):  # its file was damaged, or removed
@@ -221,7 +251,7 @@ def short_switches() -> Generator[None]:
     """Let other threads have the interpreter sooner, while machine code is loaded in the background.
 
     The garbage collector rests meanwhile, and what was loaded counts as old: one collection over all that importing
-    Numba makes would hold it for 40 ms.
+    Numba makes would hold it for 40 ms. To be used with `JitCache.loading` held, so that no fork comes in between.
     """
     before, collects = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))

@@ -6,7 +6,6 @@ import functools
 import logging
 import math
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -42,6 +41,7 @@ KERNEL_MODULES: dict[str, float] = {
 }  # fmt: skip
 """Each module of kernels, with the processor seconds that compiling it took on a 2-core cloud machine."""
 ENVIRONMENT = "MECHANIK_KERNELS"
+NOT_PREBUILT = "this installation has no prebuilt kernels for its sources and this processor"
 IN_BACKGROUND = (
     "mechanik: compiling kernels in the background, once on this machine and also after this program ends; "
     "answers are slower until then"
@@ -99,11 +99,12 @@ class KernelModule:
         # reached only until the module is loaded: then its functions are attributes of their own
         if function.startswith("_"):
             raise AttributeError(function)
-        _loader.load(self)
-        try:
-            return self.__dict__[function]
-        except KeyError:
-            raise AttributeError(f"the kernels {self._name} have no function {function!r}") from None
+        with _loader.lock:  # so that no other thread chooses a tier in between
+            _loader.load(self)
+            try:
+                return self.__dict__[function]
+            except KeyError:
+                raise AttributeError(f"the kernels {self._name} have no function {function!r}") from None
 
     def __repr__(self) -> str:
         return f"<kernels {self._name}, {self._tier or 'not loaded'}>"
@@ -210,11 +211,12 @@ class _Loader:
                 _tell_failure(name, reason)
             return
         if coming:
+            from mechanik.tiers.progress import is_terminal, write
+
             log.info("%s (%s)", IN_BACKGROUND, ", ".join(coming))
-            if not self._has_announced and sys.stderr and sys.stderr.isatty():
+            if not self._has_announced and is_terminal():
                 self._has_announced = True
-                sys.stderr.write(IN_BACKGROUND + "\n")
-                sys.stderr.flush()
+                write(IN_BACKGROUND + "\n")
         self.pending[name] = None
         self._start_watcher()
 
@@ -263,12 +265,20 @@ class _Loader:
             return  # it is loaded when it is called
         from mechanik.tiers.jit_cache import short_switches
 
-        with short_switches():  # outside of the lock: nobody waits for this
+        with self.jit.loading, short_switches():  # not with `self.lock`: nobody waits for this
             functions = self.jit.functions(name)
         with self.lock:
             if functions is not None and module._tier is Tier.PLAIN and self.chosen is Tier.AUTO:
                 module._install(functions, Tier.JIT)
                 log.info("mechanik: the compiled kernels %s are in use", name)
+
+    def prepare_fork(self) -> None:
+        if "jit" in self.__dict__:
+            self.jit.prepare_fork()
+
+    def end_fork(self) -> None:
+        if "jit" in self.__dict__:
+            self.jit.end_fork()
 
     def renew_after_fork(self) -> None:
         """In a forked process there are no other threads: locks that they held are open, and a new one watches."""
@@ -282,7 +292,9 @@ class _Loader:
 
 _loader = _Loader()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loader.renew_after_fork)
+    os.register_at_fork(
+        before=_loader.prepare_fork, after_in_parent=_loader.end_fork, after_in_child=_loader.renew_after_fork
+    )
 
 
 def kernel_module(name: str) -> KernelModule:
@@ -308,7 +320,7 @@ def use_kernels(tier: str) -> None:
     if chosen is Tier.JIT and not can_compile():
         raise KernelsUnavailable(why_not_compiled() or NO_NUMBA)
     if chosen is Tier.PREBUILT and prebuilt_functions("forward") is None:
-        raise KernelsUnavailable("this installation has no prebuilt kernels for its sources and this processor")
+        raise KernelsUnavailable(NOT_PREBUILT)
     _loader.choose(chosen)
 
 
@@ -408,6 +420,8 @@ def _state(name: str) -> KernelState:
     chosen, jit, is_used = _loader.chosen, _loader.jit, name in _loader.used
     if chosen in (Tier.AUTO, Tier.PREBUILT) and prebuilt_functions(name) is not None:
         return KernelState(name, Tier.PREBUILT, "ready", is_used=is_used)
+    if chosen is Tier.PREBUILT:
+        return KernelState(name, Tier.PREBUILT, "failed", None, NOT_PREBUILT, is_used)
     if chosen is Tier.PLAIN:
         return KernelState(name, Tier.PLAIN, "ready", is_used=is_used)
     if (reason := why_not_compiled()) is not None:

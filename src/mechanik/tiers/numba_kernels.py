@@ -73,6 +73,7 @@ def import_numba() -> Any:
             for library in Path(folder, "binding").glob("libllvmlite.*"):
                 # a call of a foreign function releases the interpreter, ctypes.CDLL(path) does not
                 ctypes.CDLL(None).dlopen(os.fsencode(library), os.RTLD_NOW | os.RTLD_LOCAL)
+    importlib.import_module("numba.core.compiler")  # a file called numba.py has none
     return importlib.import_module("numba")
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from mechanik.errors import NotFinite
 from mechanik.kernels.compiler import KERNELS, Kernel
 from mechanik.tiers.signature import DTYPES, Argument, parse
 from mechanik.tiers.sources import PACKAGE
@@ -59,6 +60,12 @@ def _checked(name: str, kernel: Kernel, views: Sequence[Argument] = INDICES) -> 
         if len(arguments) != len(given):
             raise TypeError(f"{name} takes {len(given)} arguments, not {len(arguments)}")
         taken = list(map(_converted, arguments, given))
+        try:
+            return run_with_views(taken)
+        except (OverflowError, ValueError) as error:  # machine code goes on with NaN, and its callers refuse that
+            raise NotFinite(f"a number is not finite, or too large to compute with ({error})") from None
+
+    def run_with_views(taken: list[Any]) -> Any:
         if views is INDICES:
             return run(taken, views)
         arrays = [(one, one.copy()) for one, kind in zip(taken, given, strict=True) if kind.ndim]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from contextlib import suppress
 from typing import Protocol
 
 log = logging.getLogger("mechanik")
@@ -42,7 +43,7 @@ class CompileProgress:
         self._count = 0
         self._what = f" for {what}" if what else ""
         self._begun = time.monotonic()
-        self._is_terminal = bool(sys.stderr) and sys.stderr.isatty()
+        self._is_terminal = is_terminal()
         self._shown = 0.0
 
     def begin(self, seconds: dict[str, float]) -> None:
@@ -64,8 +65,7 @@ class CompileProgress:
         names = ", ".join(list(self._left)[:3]) + (", ..." if len(self._left) > 3 else "")
         done, seconds = self._count - len(self._left), max(0.0, now - self._begun)
         text = f"compiling kernels{self._what}, {done} of {self._count} ready, {seconds:.0f} s: {names}"
-        sys.stderr.write(f"\r\x1b[Kmechanik: {text}"[:200])
-        sys.stderr.flush()
+        write(f"\r\x1b[Kmechanik: {text}"[:200])
 
     def end(self) -> None:
         if not self._count:
@@ -73,12 +73,24 @@ class CompileProgress:
         end = f"mechanik: {self._count - len(self._left)} of {self._count} kernel modules compiled in "
         end += f"{max(0.0, time.monotonic() - self._begun):.0f} s"
         if self._is_terminal:
-            sys.stderr.write("\r\x1b[K")
+            write("\r\x1b[K")
         _print(end)
+
+
+def is_terminal() -> bool:
+    """Whether somebody sees what is written to stderr. A program without a console has none, or a closed one."""
+    with suppress(AttributeError, OSError, ValueError):
+        return sys.stderr.isatty()
+    return False
+
+
+def write(text: str) -> None:
+    """Write to stderr, if that can be."""
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _print(text: str) -> None:
     log.info(text)
-    if sys.stderr:  # a program without a console has none
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+    write(text + "\n")
