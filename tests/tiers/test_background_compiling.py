@@ -114,11 +114,12 @@ def test_killed_compiler_is_started_once_more_by_each_program(cache: Path) -> No
 @pytest.mark.parametrize("missing", ["python", "path"])
 def test_requests_of_removed_installations_stop_nobody(cache: Path, tmp_path: Path, missing: str) -> None:
     """A virtual environment, or a folder of sources, that was removed before its kernels were compiled."""
-    left = {"module": "forward", "python": sys.executable, "path": str(PACKAGE.parent), "urgent": False}
     folder = cache / "kernels"
     folder.mkdir(parents=True)
-    old = folder / "forward-0000000000000000.request"
-    old.write_text(json.dumps({**left, "file": "forward-0000000000000000.kernels", missing: str(tmp_path / "removed")}))
+    file = folder / "forward-0000000000000000.kernels"
+    compile_service.request("forward", file, is_urgent=False)
+    old = file.with_suffix(".request")
+    old.write_text(json.dumps({**json.loads(old.read_text()), missing: str(tmp_path / "removed")}))
     run(POSE, cache)
     wait_until_compiled(cache, "forward")
     wait_until_idle(cache)

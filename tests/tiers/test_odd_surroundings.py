@@ -40,6 +40,7 @@ while 'jit' not in repr(handle):
     time.sleep(0.03)
 print(*(os.waitpid(pid, 0)[1] for pid in children))
 """
+WRONG_TYPES = '{"module": 1, "file": 2, "python": 3, "path": 4, "numba": 5, "is_urgent": 6}'
 WRONG_STDERR = {
     "closed": "sys.stderr.close()",
     "none": "sys.stderr = None",
@@ -116,7 +117,7 @@ def test_failure_to_import_numba_is_tried_again_by_other_programs(cache: Path, t
     wait_until_compiled(cache, "forward")
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", "", "[" * 100_000, '{"file": 1}', None])
+@pytest.mark.parametrize("content", ["[]", "{}", "", "[" * 100_000, '{"file": 1}', WRONG_TYPES, None])
 def test_requests_that_are_none_stop_nobody(cache: Path, forward_file: Path, content: str | None) -> None:
     """None: a folder."""
     wrong = forward_file.with_name("x.request")

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from mechanik.tiers.cache import numba_settings
 
@@ -35,8 +36,6 @@ GROUPS = {"look": "descent", "put_targets": "descent", "lanes": "chain", "ccd_sw
 """Modules that are compiled in one process with another; else with those of their package."""
 REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
 """Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
-FIELDS = {"module", "file", "python", "path", "numba", "urgent"}
-"""Of a request."""
 ENDED = "the compiler was ended by signal"
 NOT_STARTED = "the compiler could not be started"
 NO_SPACE = "there was no space for machine code"
@@ -51,6 +50,48 @@ ENDING_SIGNALS = {
 """Those that end a process from outside, and those by which LLVM ends where memory runs out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a program asks for, kept as JSON in the cache folder.
+
+    Attributes:
+        module: a module of kernels.
+        file: the name of the file with its machine code.
+        python: the interpreter of the program.
+        path: the folder that has its package `mechanik`.
+        numba: its settings of Numba, by names of environment variables.
+        is_urgent: somebody waits: compile with normal priority, and on all cores.
+    """
+
+    module: str
+    file: str
+    python: str
+    path: str
+    numba: dict[str, str]
+    is_urgent: bool
+
+    @classmethod
+    def read(cls, path: Path) -> Request:
+        """OSError, ValueError, TypeError or RecursionError if there is no request."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the Python and the sources of the program that asked are still there."""
+        return os.access(self.python, os.X_OK) and Path(self.path, "mechanik").is_dir()
+
+    def goes_with(self, other: Request) -> bool:
+        """Whether both are for one process: parts that both modules contain are then compiled once."""
+        return self._group == other._group
+
+    @property
+    def _group(self) -> tuple[object, ...]:
+        return (
+            GROUPS.get(self.module, self.module.partition(".")[0]),
+            self.python, self.path, self.numba, self.is_urgent,
+        )  # fmt: skip
+
+
 # ---- for programs -------------------------------------------------------------------------------
 
 
@@ -60,14 +101,11 @@ def request(module: str, file: Path, is_urgent: bool) -> None:
     Args:
         is_urgent: somebody waits: compile with normal priority, and on all cores.
     """
-    here = str(Path(__file__).parents[2])
-    wanted = {
-        "module": module, "file": file.name, "python": sys.executable, "path": here, "numba": numba_settings(),
-        "urgent": is_urgent,
-    }  # fmt: skip
+    package = Path(__file__).parents[2]
+    wanted = Request(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
     beside = file.with_suffix(f".{os.getpid()}.new")
     try:
-        beside.write_text(json.dumps(wanted), encoding="utf-8")
+        beside.write_text(json.dumps(asdict(wanted)), encoding="utf-8")
         os.replace(beside, _request_of(file))
     except OSError:
         with suppress(OSError):
@@ -153,7 +191,7 @@ def serve(folder: Path) -> None:
 def _give_head_start(folder: Path) -> None:
     """Leave the processor to the program that asked while it starts, unless somebody waits."""
     until = time.monotonic() + HEAD_START
-    while time.monotonic() < until and not any(one["urgent"] for one in _read_requests(folder).values()):
+    while time.monotonic() < until and not any(one.is_urgent for one in _read_requests(folder).values()):
         time.sleep(PAUSE)
 
 
@@ -168,14 +206,14 @@ def _serve_all(folder: Path) -> None:
                         _finish(file, _why_ended(process.returncode))
                         del requests[file]
             begun = {file for files in running.values() for file in files}
-            waiting = [file for file in requests if file not in begun]
+            waiting: list[Path] = [file for file in requests if file not in begun]
             if not running and not waiting:
                 return
             cores = _cores()
-            limit = cores if any(one["urgent"] for one in requests.values()) else max(1, cores - 1)
+            limit = cores if any(one.is_urgent for one in requests.values()) else max(1, cores - 1)
             while waiting and len(running) < limit:
                 first = requests[waiting[0]]
-                together = [file for file in waiting if _go_together(requests[file], first)]
+                together: list[Path] = [file for file in waiting if requests[file].goes_with(first)]
                 try:
                     running[_start_compiler(folder, together, first)] = together
                 except OSError as error:
@@ -188,49 +226,35 @@ def _serve_all(folder: Path) -> None:
             process.kill()
 
 
-def _go_together(a: dict[str, object], b: dict[str, object]) -> bool:
-    """Whether two requests are for one process: parts that both modules contain are then compiled once."""
-    groups = (str(one["module"]) for one in (a, b))
-    first, second = (GROUPS.get(module, module.partition(".")[0]) for module in groups)
-    return first == second and all(a[key] == b[key] for key in ("python", "path", "numba", "urgent"))
-
-
-def _read_requests(folder: Path) -> dict[Path, dict[str, object]]:
+def _read_requests(folder: Path) -> dict[Path, Request]:
     """Requests by the file that is asked for: urgent ones first, then the oldest.
 
-    Those that are met are removed, and those of installations that are gone.
+    Those that are met are removed, those of installations that are gone, and what is no request.
     """
-    found: list[tuple[bool, float, Path, dict[str, object]]] = []
+    waiting: list[tuple[bool, float, Path, Request]] = []
     for path in folder.glob(REQUESTS):
         try:
-            wanted = json.loads(path.read_text(encoding="utf-8"))
-            if set(wanted) != FIELDS:
-                raise ValueError("not a request of this version")
-            file = folder / wanted["file"]
-            if file.is_file() or not _is_installed(wanted):
+            request = Request.read(path)
+            file = folder / request.file
+            if file.is_file() or not request.is_installed:
                 path.unlink()
             else:
-                found.append((not wanted["urgent"], path.stat().st_mtime, file, wanted))
+                waiting.append((not request.is_urgent, path.stat().st_mtime, file, request))
         except (OSError, ValueError, TypeError, RecursionError):
             with suppress(OSError):
                 path.unlink()
-    return {file: wanted for _, _, file, wanted in sorted(found, key=lambda one: (one[0], one[1], one[2]))}
+    return {file: request for _, _, file, request in sorted(waiting, key=lambda one: one[:3])}
 
 
-def _is_installed(wanted: Mapping[str, object]) -> bool:
-    """Whether the Python and the sources of the program that asked are still there."""
-    return os.access(str(wanted["python"]), os.X_OK) and Path(str(wanted["path"]), "mechanik").is_dir()
-
-
-def _start_compiler(folder: Path, files: list[Path], wanted: dict[str, object]) -> subprocess.Popen[bytes]:
+def _start_compiler(folder: Path, files: list[Path], request: Request) -> subprocess.Popen[bytes]:
     """A process that compiles modules with the Python and the sources of the program that asked."""
-    command = [str(wanted["python"]), *OPTIONS, MAIN, str(folder), *(str(_request_of(file)) for file in files)]
+    command = [request.python, *OPTIONS, MAIN, str(folder), *(str(_request_of(file)) for file in files)]
     flags = 0
-    if sys.platform == "win32" and not wanted["urgent"]:  # elsewhere the process lowers its priority by itself
+    if sys.platform == "win32" and not request.is_urgent:  # elsewhere the process lowers its priority by itself
         flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
-    nothing, environment = subprocess.DEVNULL, _environment(str(wanted["path"]))
-    environment = {name: value for name, value in environment.items() if name not in numba_settings()}
-    environment.update(cast("dict[str, str]", wanted["numba"]))
+    nothing, own = subprocess.DEVNULL, numba_settings()
+    environment = {name: value for name, value in _environment(request.path).items() if name not in own}
+    environment.update(request.numba)
     return subprocess.Popen(
         command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing, creationflags=flags
     )
@@ -246,6 +270,7 @@ def _finish(file: Path, reason: str) -> None:
 
 
 def _why_ended(exit_code: int) -> str:
+    """The reason of a compiler that has left neither machine code nor a reason."""
     if exit_code == 0:
         return REMOVED
     name = ENDING_SIGNALS.get(-exit_code)
@@ -256,42 +281,41 @@ def compile_modules(folder: Path, requests: list[Path]) -> None:
     """Compile modules into the cache; of those that fail, the reason is written beside where they should be."""
     from mechanik.tiers.numba_kernels import import_numba
 
-    for request in requests:
-        wanted = json.loads(request.read_text(encoding="utf-8"))
-        if not wanted["urgent"] and sys.platform != "win32" and request == requests[0]:
+    for request in map(Request.read, requests):
+        if not request.is_urgent and sys.platform != "win32" and os.nice(0) < LOW_PRIORITY:
             os.nice(LOW_PRIORITY)
         try:
             import_numba()
         except Exception as error:  # whatever a broken installation raises
-            _fail(folder, wanted, f"{NO_NUMBA}: {error}")
+            _fail(folder, request, f"{NO_NUMBA}: {error}")
             continue
         try:
-            if not _compile(folder, wanted["module"], wanted["file"]):
-                _fail(folder, wanted, CHANGED)
+            if not _compile(folder, request):
+                _fail(folder, request, CHANGED)
         except (OSError, MemoryError) as error:
-            _fail(folder, wanted, f"{NO_SPACE}: {error}")
+            _fail(folder, request, f"{NO_SPACE}: {error}")
         except Exception:  # whatever Numba raises
-            _fail(folder, wanted, traceback.format_exc()[-4000:])
+            _fail(folder, request, traceback.format_exc()[-4000:])
 
 
-def _fail(folder: Path, wanted: Mapping[str, str], reason: str) -> None:
+def _fail(folder: Path, request: Request, reason: str) -> None:
     """Write why a module could not be compiled, unless its sources were removed: the same may be elsewhere."""
-    if _is_installed(wanted):
+    if request.is_installed:
         with suppress(OSError):
-            (folder / wanted["file"]).with_suffix(FAILED).write_text(reason, encoding="utf-8")
+            (folder / request.file).with_suffix(FAILED).write_text(reason, encoding="utf-8")
 
 
-def _compile(folder: Path, module: str, name: str) -> bool:
-    """Compile one module; False if its sources are no longer those that a file of this name is for."""
+def _compile(folder: Path, request: Request) -> bool:
+    """Compile one module; False if its sources are no longer those that were asked for."""
     from mechanik.tiers import cache, numba_kernels
 
     begun = time.process_time()
-    file = cache.cache_file(folder, module)
-    if file.name != name:
+    file = cache.cache_file(folder, request.module)
+    if file.name != request.file:
         return False
-    cache.write(file, numba_kernels.compile_module(module))
+    cache.write(file, numba_kernels.compile_module(request.module))
     with suppress(OSError), open(folder / LOG, "a", encoding="utf-8") as log:
-        log.write(f"{module} {time.process_time() - begun:.1f} {file.name}\n")
+        log.write(f"{request.module} {time.process_time() - begun:.1f} {file.name}\n")
     return True
 
 
