@@ -167,7 +167,7 @@ def test_numba_may_be_told_not_to_compile(cache: Path, value: str, compiles: boo
 
 def test_states_say_that_there_are_no_prebuilt_kernels(cache: Path) -> None:
     code = "from mechanik.tiers import kernel_states; print({(s.tier.value, s.state) for s in kernel_states()})"
-    assert run(code, cache, tier="prebuilt").strip() == "{('prebuilt', 'failed')}"
+    assert run(code, cache, tier="prebuilt").strip() == "{('prebuilt', 'missing')}"
 
 
 def test_choosing_a_tier_while_others_solve_disturbs_nobody(use_tier: Callable[[str], None]) -> None:

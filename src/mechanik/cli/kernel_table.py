@@ -26,8 +26,9 @@ def print_kernels() -> None:
     for one in states:
         if one.state == "failed" and one.reason:
             aside(f"{one.module} cannot be compiled: {last_line(one.reason)}")
-    for reason in dict.fromkeys(one.reason for one in states if one.state == "not compiled" and one.reason):
-        aside(f"answers are slower: {reason}")
+    for state, effect in (("not compiled", "answers are slower"), ("missing", "nothing can be solved")):
+        for reason in dict.fromkeys(one.reason for one in states if one.state == state and one.reason):
+            aside(f"{effect}: {reason}")
 
 
 def kernel_data() -> dict[str, Any]:

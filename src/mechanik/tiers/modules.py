@@ -71,7 +71,7 @@ class KernelState:
     Attributes:
         module: its name.
         tier: what runs it now, or would at its next use.
-        state: "ready", "compiling", "failed" or "not compiled".
+        state: "ready", "compiling", "failed", "not compiled", or "missing" where the chosen tier cannot be had.
         age: seconds since its machine code was compiled; None without.
         reason: why compiling failed, or cannot be tried.
         is_used: whether this process has called it, or has asked for it by `prepare`.
@@ -421,7 +421,7 @@ def _state(name: str) -> KernelState:
     if chosen in (Tier.AUTO, Tier.PREBUILT) and prebuilt_functions(name) is not None:
         return KernelState(name, Tier.PREBUILT, "ready", is_used=is_used)
     if chosen is Tier.PREBUILT:
-        return KernelState(name, Tier.PREBUILT, "failed", None, NOT_PREBUILT, is_used)
+        return KernelState(name, Tier.PREBUILT, "missing", None, NOT_PREBUILT, is_used)
     if chosen is Tier.PLAIN:
         return KernelState(name, Tier.PLAIN, "ready", is_used=is_used)
     if (reason := why_not_compiled()) is not None:
