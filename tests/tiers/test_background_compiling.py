@@ -23,12 +23,18 @@ from mechanik.tiers import kernel_module
 b = mk.Builder(); b.revolute('j', 'x', 'y'); m = b.build()
 first = m.pose('y', [0.5])[0, 0]
 assert 'numba' not in sys.modules
-handle, until, answers = kernel_module('forward'), time.monotonic() + 240, 0
+begun = tick = time.monotonic()
+while tick == begun:
+    tick = time.monotonic()
+handle, until, answers, largest = kernel_module('forward'), time.monotonic() + 240, 0, 0.0
 while 'jit' not in repr(handle):
     answers += 'numba' in sys.modules
+    before = time.thread_time()
     m.pose('y', [0.5])
+    largest = max(largest, time.thread_time() - before)
     assert time.monotonic() < until
-print('same', m.pose('y', [0.5])[0, 0] - first, 'meanwhile', answers)
+same = m.pose('y', [0.5])[0, 0] - first
+print('same', same, 'meanwhile', answers, 'largest', largest, 'tick', abs(tick - begun))
 """
 UNTIL_ALONE = """
 import psutil
@@ -60,12 +66,20 @@ def test_first_answer_comes_from_plain_python_and_later_programs_find_machine_co
 
 
 def test_machine_code_takes_over_in_the_program_that_asked_for_it(cache: Path) -> None:
-    """It is loaded in another thread, while this one goes on; `benchmarks/takeover.py` measures the gaps."""
+    """It is loaded in another thread, and no call takes 50 ms of processor time meanwhile.
+
+    Under a clock that ticks coarsely in this process alone, a thread that waits for the interpreter never sleeps, so
+    that its processor time says nothing of the call.
+    """
     out = run(UNTIL_TAKEN_OVER, cache)
     assert "mechanik kernels: mechanik: the compiled kernels forward are in use" in out
     words = out.split()
-    assert abs(float(words[words.index("same") + 1])) < 1e-15
-    assert int(words[words.index("meanwhile") + 1]) > 0
+    same, answers, largest, tick = (
+        float(words[words.index(name) + 1]) for name in ("same", "meanwhile", "largest", "tick")
+    )
+    assert abs(same) < 1e-15
+    assert answers > 0
+    assert largest < 0.05 or tick > 1e-3
 
 
 def test_compile_service_that_has_ended_leaves_no_zombie_process(cache: Path) -> None:
