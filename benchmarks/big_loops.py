@@ -24,7 +24,7 @@ import numpy as np
 from processor_clock import clock, intervals
 
 import mechanik as mk
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 TOLERANCE, SHUT = 1e-5, 1e-9
 LEGS = (3, 4, 6, 8, 10, 12)
@@ -81,7 +81,7 @@ def walker_run(ticks: int) -> Run:
     walker = mk.gallery.walker()
     feet = [f"foot{k}" for k in range(1, 7)]
     home = np.array([walker.pose(foot)[:3, 3] for foot in feet])
-    goals = [mk.Point(foot, at, tolerance=TOLERANCE) for foot, at in zip(feet, home, strict=True)]
+    goals = [mk.PositionGoal(foot, at, tolerance=TOLERANCE) for foot, at in zip(feet, home, strict=True)]
     a = 0.05 * np.arange(ticks)[:, None] + np.arange(6)
     swing = np.stack([0.1 * np.sin(a), np.zeros_like(a), 0.1 * np.maximum(0.0, np.cos(a))], axis=-1)
     wanted = home + swing
@@ -149,7 +149,7 @@ def driven(
     t = 0.05 * np.arange(ticks)[:, None]
     wanted = it.q[columns] + swing * np.sin(t * (1 + 0.5 * np.sin(np.arange(count))))
     targets = [dict(zip(cranks, one.tolist(), strict=True)) for one in wanted]
-    return mk.Solver(it, mk.JointValues(targets[0], turns="exact", angle_tolerance=TOLERANCE)), targets, columns
+    return mk.Solver(it, mk.JointValues(targets[0], angle_mode="exact", angle_tolerance=TOLERANCE)), targets, columns
 
 
 # ---- platforms ------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def platform_run(legs: int, ticks: int) -> Run:
         p_platform = 0.12 * np.array([math.cos(aside), math.sin(aside), 0.0])
         reach = p_platform + np.array([0.0, 0.0, height]) - p_base
         R = rotation.between(np.array([0.0, 0.0, 1.0]), reach)
-        b.universal(f"universal{k}", "base", f"leg{k}", at=make(R, p_base))
+        b.universal(f"universal{k}", "base", f"leg{k}", at=make_pose(R, p_base))
         length = float(np.linalg.norm(reach))
         b.prismatic(f"slide{k}", f"leg{k}", f"piston{k}", limits=(0.2, 0.5), value=length)
         b.close(f"ball{k}", f"piston{k}", "platform", "ball", onto=p_platform)
@@ -179,8 +179,8 @@ def platform_run(legs: int, ticks: int) -> Run:
 
 def platform_pose(t: float) -> np.ndarray:
     s = math.sin
-    R = rotation.turn_z(0.15 * s(0.5 * t)) @ rotation.turn_y(0.1 * s(1.1 * t)) @ rotation.turn_x(0.1 * s(0.9 * t))
-    return make(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
+    R = rotation.about_z(0.15 * s(0.5 * t)) @ rotation.about_y(0.1 * s(1.1 * t)) @ rotation.about_x(0.1 * s(0.9 * t))
+    return make_pose(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
 
 
 def apart(X: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -28,8 +28,8 @@ import numpy as np
 
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.collision.exact import ExactCollider
-from mechanik.mechanism.shapes import Box, Capsule, Sphere
+from mechanik.collision.exact_collider import ExactCollider
+from mechanik.model.shapes import Box, Capsule, Sphere
 from mechanik.spatial import rotation
 
 HAND = "panda_link8"

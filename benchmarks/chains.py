@@ -24,8 +24,8 @@ import numpy as np
 from processor_clock import clock, intervals
 
 import mechanik as mk
-from mechanik.kernels.chain_layout import FROM_TABLE, REPORT
-from mechanik.search.chain_search import one_at_a_time
+from mechanik.kernels.chain_layout import FROM_TABLE, REPORT_FLOATS
+from mechanik.solver.search.chain_search import chain_kernel
 from mechanik.spatial import rotation
 
 TOLERANCE = 1e-6
@@ -106,9 +106,9 @@ class Case:
 
     def _kernels(self) -> None:
         """Both kernels on the same targets, and the scalar one where there is nothing to do: a target that is none."""
-        chain = self.solver._chain
+        chain = self.solver._chain_search
         assert chain is not None, f"{self.name} is not seen as a chain"
-        solve, work, q0 = one_at_a_time.solve_one, chain.new_work(), np.array(self.arm.q)
+        solve, work, q0 = chain_kernel.solve_target, chain.allocate_workspace(), np.array(self.arm.q)
         X, q, none = np.ascontiguousarray(self.X[:SCALAR_TARGETS]), np.empty_like(q0), np.full((4, 4), np.nan)
         for what, targets in (("scalar", list(X)), ("call", [none] * len(X))):
             times = [clock()]
@@ -116,7 +116,7 @@ class Case:
                 solve(work, target, q0, FROM_TABLE, 0.0, q)
                 times.append(clock())
             self.keep(what, times)
-        starts, report = np.tile(q0, (len(X), 1)), np.empty((len(X), REPORT))
+        starts, report = np.tile(q0, (len(X), 1)), np.empty((len(X), REPORT_FLOATS))
         begun = clock()
         chain.solve_rows(X, starts, FROM_TABLE, 0.0, np.empty_like(starts), report)
         self.keep("lane kernel", [begun, clock()])

@@ -8,14 +8,14 @@ import numpy as np
 from processor_clock import LEAST, clock, cost_of_look
 from shape_pairs import Array, Pairs
 
-from mechanik.kernels.distance.shape_layout import (
+from mechanik.kernels.distance.collision_layout import (
     BOX,
     CAPSULE,
     CYLINDER,
     HALF_SPACE,
     HULL,
-    KIND,
-    SIZE,
+    SHAPE_KIND,
+    SHAPE_SIZE,
     SPHERE,
 )
 
@@ -54,7 +54,7 @@ class CoalGaps:
         return out, max(seconds / n - cost_of_look(), LEAST)
 
     def _shape(self, row: Array, P: Array, hulls: dict[float, object]) -> object:
-        coal, kind, (x, y, z) = self.coal, row[KIND], row[SIZE : SIZE + 3]
+        coal, kind, (x, y, z) = self.coal, row[SHAPE_KIND], row[SHAPE_SIZE : SHAPE_SIZE + 3]
         if kind == SPHERE:
             return coal.Sphere(x)
         if kind == CAPSULE:
@@ -103,10 +103,10 @@ class MujocoGaps:
         for k in range(n):
             ids = [0, 0]
             for side, row in enumerate((k, n + k)):
-                hull = pairs.S[row, KIND] == HULL
-                ids[side] = geom = side + 2 * (places[pairs.S[row, SIZE]] if hull else 0)
+                hull = pairs.S[row, SHAPE_KIND] == HULL
+                ids[side] = geom = side + 2 * (places[pairs.S[row, SHAPE_SIZE]] if hull else 0)
                 if not hull:
-                    model.geom_size[geom] = pairs.S[row, SIZE : SIZE + 3]
+                    model.geom_size[geom] = pairs.S[row, SHAPE_SIZE : SHAPE_SIZE + 3]
                 data.geom_xpos[geom], data.geom_xmat[geom] = pairs.X[row, 9:], pairs.X[row, :9]
             start = clock()
             d = mujoco.mj_geomDistance(model, data, ids[0], ids[1], FAR, line)
@@ -117,7 +117,7 @@ class MujocoGaps:
 
     def _hulls(self, pairs: Pairs) -> list[float]:
         """The first rows in P of all hulls."""
-        return sorted({row[SIZE] for row in pairs.S if row[KIND] == HULL})
+        return sorted({row[SHAPE_SIZE] for row in pairs.S if row[SHAPE_KIND] == HULL})
 
     def _model(self, pairs: Pairs) -> tuple[Any, dict[float, int]]:
         """Geoms 2 k for the first shapes and 2 k + 1 for the second; hulls have a k for each set of points."""
@@ -129,10 +129,10 @@ class MujocoGaps:
         }  # fmt: skip
         hulls = self._hulls(pairs)
         for k, first in enumerate(hulls):
-            count = pairs.S[(pairs.S[:, KIND] == HULL) & (pairs.S[:, SIZE] == first), SIZE + 1][0]
+            count = pairs.S[(pairs.S[:, SHAPE_KIND] == HULL) & (pairs.S[:, SHAPE_SIZE] == first), SHAPE_SIZE + 1][0]
             spec.add_mesh(name=f"hull{k}", uservert=pairs.P[int(first) : int(first + count)].ravel().tolist())
         for k in range(max(len(hulls), 1)):
-            for kind in (pairs.S[0, KIND], pairs.S[-1, KIND]):
+            for kind in (pairs.S[0, SHAPE_KIND], pairs.S[-1, SHAPE_KIND]):
                 geom = spec.worldbody.add_geom(type=names[int(kind)], size=[0.1, 0.1, 0.1])
                 if kind == HULL:
                     geom.meshname = f"hull{k}"

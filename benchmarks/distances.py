@@ -18,7 +18,7 @@ import numpy as np
 from distance_peers import CoalGaps, MujocoGaps
 from shape_pairs import NAMES, Pairs, as_prisms, differing, random_pairs, separation
 
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, FIELD, HALF_SPACE, HULL, SPHERE
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, HULL, SPHERE
 
 SAME = 1e-9
 FEWER = 50
@@ -65,13 +65,13 @@ def compare_field(kind: int, count: int, coal: CoalGaps) -> bool:
 
     Nothing is proven here; in the ground, ours is the way up, and not that through the wall of a prism.
     """
-    pairs = random_pairs(np.random.default_rng([kind, FIELD]), kind, FIELD, count)
+    pairs = random_pairs(np.random.default_rng([kind, HEIGHT_FIELD]), kind, HEIGHT_FIELD, count)
     ours, (prisms, each) = pairs.gaps()[:, 0], as_prisms(pairs)
     all_theirs, seconds = coal.gaps(prisms)
     theirs = all_theirs[:, 0].reshape(count, each).min(axis=1)
     outside = (ours > 0.0) | (theirs > 0.0)
     off = np.abs(ours - theirs)[outside]
-    line = f"{NAMES[kind] + ' - ' + NAMES[FIELD]:24}{1e9 * seconds_a_pair(pairs):7.0f}{'':10}"
+    line = f"{NAMES[kind] + ' - ' + NAMES[HEIGHT_FIELD]:24}{1e9 * seconds_a_pair(pairs):7.0f}{'':10}"
     print(f"{line}{1e6 * seconds * each:11.2f}{off.max():9.0e}{(off > SAME).sum():8d}  of {len(off)} apart", flush=True)
     return bool(off.max() <= SAME)
 
@@ -88,7 +88,7 @@ def main() -> int:
     print(f"{'':24}{'mechanik':>17}{'coal':>36}{'MuJoCo':>36}")
     print(HEAD)
     fine = True
-    for kind, other in itertools.combinations_with_replacement(range(FIELD), 2):
+    for kind, other in itertools.combinations_with_replacement(range(HEIGHT_FIELD), 2):
         if (kind, other) != (HALF_SPACE, HALF_SPACE):
             fine &= compare(kind, other, count, peers)
     for kind in (SPHERE, CAPSULE, BOX, HULL):

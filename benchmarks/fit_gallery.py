@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import mechanik as mk
-from mechanik.collision.fitting import fit_shapes
-from mechanik.mechanism import Capsule, Mechanism, PlacedShape, Sphere
+from mechanik.collision.shape_fitting import fit_shapes
+from mechanik.model import Capsule, Mechanism, ShapeInstance, Sphere
 
 ROBOTS = {"PANDA": "panda.urdf", "UR5": "ur5_robot.urdf", "UR10": "ur10_robot.urdf"}
 COUNT = 4
@@ -34,7 +34,7 @@ def read(name: str) -> Mechanism:
     return mk.load(path, packages={"example-robot-data": share, "ur_description": share / "robots/ur_description"})
 
 
-def rounded(placed: PlacedShape) -> str:
+def rounded(placed: ShapeInstance) -> str:
     shape = placed.shape
     assert isinstance(shape, Capsule | Sphere)
     half = 0.5 * shape.length if isinstance(shape, Capsule) else 0.0

@@ -18,7 +18,7 @@ from time import process_time as clock
 import numpy as np
 
 import mechanik as mk
-from mechanik.formats.urdf_writer import write_urdf
+from mechanik.formats.urdf.writer import write_urdf
 
 TOOL = "panda_link8"
 SINGLE_GOAL_US, BATCH_GOAL = 4.0, 4.0e6

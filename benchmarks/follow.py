@@ -18,7 +18,7 @@ from time import process_time as clock
 import numpy as np
 
 import mechanik as mk
-from mechanik.paths import Line, Path, PosePath, follow
+from mechanik.motion.follow import CartesianPath, Line, Path, follow
 from mechanik.spatial import rotation
 
 sys.path.insert(0, str(File(__file__).parents[1] / "tests" / "paths"))
@@ -66,7 +66,7 @@ def singular(path: Path, link: str) -> float:
 
 
 def run(
-    title: str, mechanism: mk.Mechanism, link: str, way: PosePath, count: int, limits: Limits | None = None
+    title: str, mechanism: mk.Mechanism, link: str, way: CartesianPath, count: int, limits: Limits | None = None
 ) -> bool:
     begun = clock()
     found = follow(mechanism, link, way, count, limits=limits)
@@ -74,7 +74,7 @@ def run(
     if not found.success or found.path is None:
         print(f"{title}: {found.message}")
         return False
-    path, off = found.path, missed(found.path, link, way.sampled(count))
+    path, off = found.path, missed(found.path, link, way.sample(count))
     ratio, worst = path.largest_step / path.median_step, path.s[int(np.argmax(path.steps))]
     print(
         f"{title}: largest {path.largest_step:.3g} (at s = {worst:.3f}), median {path.median_step:.3g}, ratio "
@@ -85,17 +85,17 @@ def run(
     return ratio <= EVEN and off <= EXACT
 
 
-def breaks(title: str, mechanism: mk.Mechanism, link: str, way: PosePath, count: int) -> bool:
+def breaks(title: str, mechanism: mk.Mechanism, link: str, way: CartesianPath, count: int) -> bool:
     begun = clock()
     found = follow(mechanism, link, way, count)
     print(f"{title}: {found.message}; {clock() - begun:.2f} s")
     return not found.success
 
 
-def again(mechanism: mk.Mechanism, link: str, way: PosePath, count: int) -> None:
+def again(mechanism: mk.Mechanism, link: str, way: CartesianPath, count: int) -> None:
     """All poses at once, each from its answer a step before."""
     path = follow(mechanism, link, way, count).require()
-    X = way.sampled(count)
+    X = way.sample(count)
     solver = mk.Solver(mechanism, mk.PoseGoal(link, X[0]))
     times = []
     for _ in range(20):

@@ -21,7 +21,7 @@ import numpy as np
 from processor_clock import clock, intervals
 
 import mechanik as mk
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 JOINTS = (10, 30, 100, 300, 500)
 GOAL_US = {100: 60.0}
@@ -87,8 +87,8 @@ def path(X: np.ndarray, ticks: int) -> list[np.ndarray]:
     found: list[np.ndarray] = []
     for t in 2 * math.pi * np.arange(ticks) / ticks:
         shift = np.array([0.06 * math.sin(t), 0.06 * (math.cos(t) - 1), 0.04 * math.sin(2 * t)])
-        turn = rotation.turn_z(0.3 * math.sin(t)) @ rotation.turn_y(0.2 * math.sin(2 * t))
-        found.append(make(X[:3, :3] @ turn, X[:3, 3] + shift))
+        turn = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
+        found.append(make_pose(X[:3, :3] @ turn, X[:3, 3] + shift))
     return found
 
 
@@ -97,7 +97,7 @@ def make_run(kind: str, joints: int, ticks: int) -> Run:
     arm, q = arm_and_start(joints)
     poses = path(arm.pose("tool", q), ticks)
     targets = [np.ascontiguousarray(X[:3, 3]) for X in poses] if kind == "point" else poses
-    goal = mk.Point("tool", targets[0]) if kind == "point" else mk.PoseGoal("tool", targets[0])
+    goal = mk.PositionGoal("tool", targets[0]) if kind == "point" else mk.PoseGoal("tool", targets[0])
     solver = mk.Solver(arm, goal)
     return Run(kind, joints, solver, targets, q, clock() - begun)
 
@@ -105,7 +105,7 @@ def make_run(kind: str, joints: int, ticks: int) -> Run:
 def out_of_reach(joints: int) -> str:
     """From the same start to a point 1.5 m away, 0.5 m more than there is."""
     arm, q = arm_and_start(joints)
-    solver = mk.Solver(arm, mk.Point("tool", (0.9, 0.9, 0.8)), max_iterations=1000)
+    solver = mk.Solver(arm, mk.PositionGoal("tool", (0.9, 0.9, 0.8)), max_iterations=1000)
     solution, best = solver.solve(q0=q), math.inf
     for _ in range(3):
         begun = clock()
@@ -124,7 +124,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer ticks and rounds")
     quick = parser.parse_args().quick
-    mk.Solver(arm_and_start(10)[0], mk.Point("tool", (0.5, 0.0, 0.5)))  # compiles
+    mk.Solver(arm_and_start(10)[0], mk.PositionGoal("tool", (0.5, 0.0, 0.5)))  # compiles
     runs = [make_run(kind, joints, 60 if quick else 400) for kind in ("point", "pose") for joints in JOINTS]
     for _ in range(3 if quick else 15):
         for run in runs:

@@ -36,7 +36,7 @@ from planning_scenes import SCENES, Scene, straight
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
 from mechanik.errors import PlanningError
-from mechanik.mechanism.shapes import Box
+from mechanik.model.shapes import Box
 
 PROBLEMS, SECONDS, RUNS = 100, 10.0, 10
 EVERY = 10

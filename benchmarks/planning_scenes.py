@@ -19,8 +19,8 @@ from cage import HAND, cage, free_configurations
 
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.mechanism.shapes import Box
-from mechanik.spatial import make, rotation
+from mechanik.model.shapes import Box
+from mechanik.spatial import make_pose, rotation
 
 DENSE = 0.005
 """Rad: how far apart looks are that decide."""
@@ -59,10 +59,10 @@ def hands(
 ) -> np.ndarray:
     """(count, nq) free, with the hand anywhere between two corners, pointing forward within half a radian."""
     found: list[np.ndarray] = []
-    forward = rotation.turn_y(np.pi / 2)
+    forward = rotation.about_y(np.pi / 2)
     while len(found) < count:
-        turns = rotation.exp(rng.uniform(-0.5, 0.5, (count, 3))) @ forward @ rotation.turn_z(rng.uniform(-3, 3, count))
-        X = make(turns, rng.uniform(low, high, (count, 3)))
+        turns = rotation.exp(rng.uniform(-0.5, 0.5, (count, 3))) @ forward @ rotation.about_z(rng.uniform(-3, 3, count))
+        X = make_pose(turns, rng.uniform(low, high, (count, 3)))
         solver = mk.Solver(collider.mechanism, mk.PoseGoal(HAND, X[0]), avoid=collider)
         result = solver.solve_batch(X, threads=1)
         found += list(result.q[result.success])

@@ -19,7 +19,7 @@ import numpy as np
 import mechanik
 import mechanik as mk
 from mechanik.tiers import kernel_module
-from mechanik.tiers.prebuilt import prebuilt_level
+from mechanik.tiers.availability import prebuilt_level
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("jit", "prebuilt")
@@ -54,7 +54,7 @@ def install_extension(levels: list[str]) -> None:
     chosen = [level(name) for name in levels] or default_levels()
     mechanik.__path__.insert(0, str(build_extension(default_folder(), chosen).parent))
     sys.modules.pop("mechanik._kernels", None)
-    from mechanik.tiers import prebuilt
+    from mechanik.tiers import availability as prebuilt
 
     prebuilt._extension.cache_clear()
 
@@ -70,13 +70,13 @@ def cases() -> list[Case]:
 
     humanoid = mk.gallery.humanoid()
     hands = [humanoid.pose(name, humanoid.q)[:3, 3] for name in HANDS]
-    both = mk.Solver(humanoid, [mk.Point(name, at) for name, at in zip(HANDS, hands, strict=True)])
+    both = mk.Solver(humanoid, [mk.PositionGoal(name, at) for name, at in zip(HANDS, hands, strict=True)])
     circle = 0.05 * np.hstack([np.cos(times), np.sin(times), np.sin(2.0 * times)])
     reach = [[at + step for at in hands] for step in circle]
 
     four_bar = mk.gallery.four_bar()
     angles = [float(angle) for angle in np.linspace(0.0, 2.0 * np.pi, 400)]
-    loop = mk.Solver(four_bar, mk.JointValues({"crank_joint": 0.0}, turns="exact"))
+    loop = mk.Solver(four_bar, mk.JointValues({"crank_joint": 0.0}, angle_mode="exact"))
 
     stewart = mk.gallery.stewart_platform()
     platform = mk.Solver(stewart, mk.PoseGoal(PLATFORM, stewart.pose(PLATFORM, stewart.q)))

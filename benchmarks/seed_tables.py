@@ -20,18 +20,23 @@ from typing import Any
 import numpy as np
 
 import mechanik as mk
-from mechanik.solvers import attempts
-from mechanik.solvers.options import Options
-from mechanik.solvers.problem import Problem
-from mechanik.solvers.seed_starts import Asked, starts_in_turn
-from mechanik.solvers.seed_table import SeedTable, moving_numbers, shut_all
-from mechanik.solvers.starts import halton_points, halton_starts
-from mechanik.solvers.watch import Watch
-from mechanik.spatial import make, rotation
+from mechanik.solver import restarts as attempts
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.solver.restarts import RestartRequest, restart_sequence
+from mechanik.solver.start_configurations import (
+    SeedTable,
+    close_loops_of_starts,
+    halton_configurations,
+    halton_points,
+    movable_configuration_mask,
+)
+from mechanik.spatial import make_pose, rotation
 from mechanik.spatial.array import Array
 
 RESTARTS, SIZES, SEED, ROUNDS = 100, (64, 256, 1024), 11, 20
-Starts = Callable[[Asked, Problem, Array], Iterator[Array]]
+Starts = Callable[[RestartRequest, LeastSquaresProblem, Array], Iterator[Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ def two_arms() -> mk.Mechanism:
     body = mk.Builder("two_arms")
     body.revolute("torso", "world", "chest", limits=(-1.5, 1.5))
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        at = make(rotation.turn_x(-sign * math.pi / 2), (0.0, 0.2 * sign, 0.5))
+        at = make_pose(rotation.about_x(-sign * math.pi / 2), (0.0, 0.2 * sign, 0.5))
         body.fixed(f"{side}_mount", "chest", f"{side}_0", at=at)
         for k, (place, axis) in enumerate(joints):
             most = math.pi if k == 2 else 2 * math.pi
@@ -82,7 +87,9 @@ def cases() -> Iterator[Case]:
     X, o = np.eye(4), (0.0, 0.0, 0.0)
 
     def of(name: str, mechanism: mk.Mechanism, poses: list[str], points: list[str]) -> Case:
-        goals = [mk.PoseGoal(link, X, name=link) for link in poses] + [mk.Point(link, o, name=link) for link in points]
+        goals = [mk.PoseGoal(link, X, name=link) for link in poses] + [
+            mk.PositionGoal(link, o, name=link) for link in points
+        ]
 
         def target(q: Array) -> Any:
             all_of_them = [mechanism.pose(link, q) for link in poses]
@@ -111,29 +118,29 @@ def cases() -> Iterator[Case]:
 # ---- orders of starts ---------------------------------------------------------------------------
 
 
-def in_halton_order(call: Asked, problem: Problem, q: Array) -> Iterator[Array]:
+def in_halton_order(call: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
     """As it would be without tables."""
-    yield halton_starts(problem.mechanism.space, RESTARTS)
+    yield halton_configurations(problem.mechanism.space, RESTARTS)
 
 
 def from_table(entries: int, shut: bool) -> Starts:
     """Best first from a table, which is kept; what it lacks comes in Halton's order."""
     kept: dict[int, SeedTable] = {}
 
-    def starts(call: Asked, problem: Problem, q: Array) -> Iterator[Array]:
+    def starts(call: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
         if id(problem) not in kept:
             kept[id(problem)] = make_table(problem, entries)
         table = kept[id(problem)]
-        best = table.shut_best_first(problem, entries, Options(), Watch()) if shut else table.best_first(problem)
-        more = halton_starts(problem.mechanism.space, RESTARTS, entries)
+        best = table.closed_best_first(problem, entries, Options(), Monitor()) if shut else table.best_first(problem)
+        more = halton_configurations(problem.mechanism.space, RESTARTS, entries)
         yield np.ascontiguousarray(np.concatenate([best, more])[:RESTARTS])
 
     return starts
 
 
-def make_table(problem: Problem, entries: int) -> SeedTable:
+def make_table(problem: LeastSquaresProblem, entries: int) -> SeedTable:
     space = problem.mechanism.space
-    mine = moving_numbers(problem, np.zeros(space.nv, dtype=np.bool_))
+    mine = movable_configuration_mask(problem, np.zeros(space.nv, dtype=np.bool_))
     return SeedTable(problem, space, halton_points(space, entries), mine, problem.mechanism.q)
 
 
@@ -146,7 +153,7 @@ def met(case: Case, solver: mk.Solver, rng: np.random.Generator, count: int) -> 
     while len(found) < count:
         drawn = case.mechanism.random(rng, count)
         if case.mechanism.closures:
-            drawn = shut_all(solver._problems[0], drawn, Options(), Watch())[0]
+            drawn = close_loops_of_starts(solver._problems[0], drawn, Options(), Monitor())[0]
         found += list(drawn)
     return found[:count]
 
@@ -157,14 +164,14 @@ def measure(case: Case, order: Starts, count: int) -> tuple[str, ...]:
     solver = mk.Solver(case.mechanism, case.goals)
     targets = [case.target(q) for q in met(case, solver, rng, count)]
     tries, iterations = np.full(count, np.inf), np.zeros(count)
-    before, attempts.starts_in_turn = attempts.starts_in_turn, order
+    before, attempts.restart_sequence = attempts.restart_sequence, order
     try:
         for i, (target, q0) in enumerate(zip(targets, case.mechanism.random(rng, count), strict=True)):
             solution = solver.solve(target, q0, restarts=RESTARTS)
             tries[i] = solution.attempts if solution.success else np.inf
             iterations[i] = solution.iterations
     finally:
-        attempts.starts_in_turn = before
+        attempts.restart_sequence = before
     solved = tries[np.isfinite(tries)]
     shares = "/".join(f"{100 * np.mean(tries <= most + 1):.4g}" for most in (10, 30, RESTARTS))
     return f"{solved.mean() if len(solved) else math.nan:.2f}", f"{iterations.mean():.1f}", shares
@@ -185,14 +192,14 @@ def costs(case: Case) -> str:
         return 1e6 * best
 
     table = make_table(problem, 256)
-    drawing = least(lambda: halton_starts(space, RESTARTS))
+    drawing = least(lambda: halton_configurations(space, RESTARTS))
     building, ranking = least(lambda: make_table(problem, 256)), least(lambda: table.best_first(problem))
     shutting = "" if not table.has_loops else f"{least(lambda: table_shut(problem, table), 3):.0f}"
     return f"{drawing:.0f} | {building:.0f} | {ranking:.0f} | {shutting}"
 
 
-def table_shut(problem: Problem, table: SeedTable) -> Array:
-    return shut_all(problem, table.starts, Options(), Watch())[0]
+def table_shut(problem: LeastSquaresProblem, table: SeedTable) -> Array:
+    return close_loops_of_starts(problem, table.starts, Options(), Monitor())[0]
 
 
 def main() -> None:
@@ -202,7 +209,7 @@ def main() -> None:
     orders: dict[str, Callable[[], Starts]] = {"Halton's order": lambda: in_halton_order}
     orders |= {f"{size}": partial(from_table, size, shut=False) for size in SIZES}
     orders |= {f"{size} shut": partial(from_table, size, shut=True) for size in SIZES}
-    orders["as it is"] = lambda: starts_in_turn
+    orders["as it is"] = lambda: restart_sequence
     found = {
         case.name: [
             measure(case, make(), count) if case.mechanism.closures or "shut" not in name else ("", "", "")

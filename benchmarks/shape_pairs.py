@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanik.kernels.distance.shape_layout import (
-    BALL,
+from mechanik.kernels.distance.collision_layout import (
     BOX,
     CAPSULE,
     CYLINDER,
-    FIELD,
     HALF_SPACE,
+    HEIGHT_FIELD,
     HULL,
-    KIND,
-    RADIUS,
+    SHAPE_CENTRE,
     SHAPE_FLOATS,
-    SIZE,
+    SHAPE_KIND,
+    SHAPE_RADIUS,
+    SHAPE_SIZE,
     SPHERE,
 )
 from mechanik.tiers import kernel_module
@@ -30,7 +30,7 @@ from mechanik.tiers import kernel_module
 Array = np.ndarray
 NAMES = {
     SPHERE: "sphere", CAPSULE: "capsule", BOX: "box", HALF_SPACE: "half-space",
-    CYLINDER: "cylinder", HULL: "hull", FIELD: "field",
+    CYLINDER: "cylinder", HULL: "hull", HEIGHT_FIELD: "field",
 }  # fmt: skip
 TURNS = ("free", "near", "grid")
 PLACES = ("free", "grid", "tiny", "same", "far")
@@ -53,7 +53,7 @@ class Pairs:
     @property
     def size(self) -> Array:
         """(n,) metres, about how large a pair is with the way between: what rounding is measured by."""
-        n, finite = self.count, np.where(np.isfinite(self.S[:, RADIUS]), self.S[:, RADIUS], 0.0)
+        n, finite = self.count, np.where(np.isfinite(self.S[:, SHAPE_RADIUS]), self.S[:, SHAPE_RADIUS], 0.0)
         return finite[:n] + finite[n:] + np.linalg.norm(self.X[:n, 9:], axis=1) + np.linalg.norm(self.X[n:, 9:], axis=1)
 
     def gaps(self, swapped: bool = False) -> Array:
@@ -61,7 +61,7 @@ class Pairs:
         first = np.arange(self.count)
         pairs = np.stack([first, first + self.count], axis=1)
         out = np.full((self.count, 10), np.nan)
-        kernel_module("distance.gaps").pair_gaps(
+        kernel_module("distance.shape_distance").pair_distances(
             self.S, self.P, self.X, pairs[:, ::-1].copy() if swapped else pairs, out
         )
         return out
@@ -88,9 +88,9 @@ def random_pairs(
     """
     n = 2 * count
     S = np.zeros((n, SHAPE_FLOATS))
-    S[:count, KIND], S[count:, KIND] = kind, other
+    S[:count, SHAPE_KIND], S[count:, SHAPE_KIND] = kind, other
     sizes = rng.integers(1, 4, (n, 3)) * 0.25 if turns == "grid" else rng.uniform(0.05, 0.6, (n, 3))
-    S[:, SIZE : SIZE + 3] = sizes * (rng.random((n, 3)) < 0.5) if zeros else sizes
+    S[:, SHAPE_SIZE : SHAPE_SIZE + 3] = sizes * (rng.random((n, 3)) < 0.5) if zeros else sizes
     R = {"free": free_turns, "near": near_turns, "grid": grid_turns}[turns](rng, n)
     p = np.zeros((n, 3)) if turns == "grid" else rng.uniform(-1.0, 1.0, (n, 3))
     shift = {
@@ -113,8 +113,8 @@ def random_pairs(
 def add_points(rng: np.random.Generator, S: Array, pool: int = 32, corners: int = 12, cells: int = 5) -> Array:
     """Give each hull and field one of a few sets of points, drawn by chance; all points (m, 3)."""
     P: list[Array] = [np.zeros((1, 3))]
-    for kind in (HULL, FIELD):
-        rows = np.flatnonzero(S[:, KIND] == kind)
+    for kind in (HULL, HEIGHT_FIELD):
+        rows = np.flatnonzero(S[:, SHAPE_KIND] == kind)
         if not len(rows):
             continue
         starts = []
@@ -127,20 +127,20 @@ def add_points(rng: np.random.Generator, S: Array, pool: int = 32, corners: int 
                 x, y = np.meshgrid(np.linspace(-0.5, 0.5, cells + 1), np.linspace(-0.4, 0.4, cells + 1))
                 P.append(np.stack([x, y, rng.uniform(0.0, 0.3, x.shape)], axis=2).reshape(-1, 3))
                 P.append(np.array([[-0.2, 0.0, 0.0]]))
-        S[rows, SIZE] = rng.choice(starts, len(rows))
-        S[rows, SIZE + 1], S[rows, SIZE + 2] = (corners, 0.0) if kind == HULL else (cells, cells)
+        S[rows, SHAPE_SIZE] = rng.choice(starts, len(rows))
+        S[rows, SHAPE_SIZE + 1], S[rows, SHAPE_SIZE + 2] = (corners, 0.0) if kind == HULL else (cells, cells)
     return np.concatenate(P)
 
 
 def add_balls(S: Array, P: Array) -> None:
     """The ball about each shape."""
-    x, y, z = S[:, SIZE], S[:, SIZE + 1], S[:, SIZE + 2]
+    x, y, z = S[:, SHAPE_SIZE], S[:, SHAPE_SIZE + 1], S[:, SHAPE_SIZE + 2]
     radius = np.select(
-        [S[:, KIND] == kind for kind in (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER)],
+        [S[:, SHAPE_KIND] == kind for kind in (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER)],
         [x, x + y, np.sqrt(x * x + y * y + z * z), np.full(len(S), np.inf), np.sqrt(x * x + y * y)],
         np.linalg.norm(P, axis=1).max(),
     )
-    S[:, BALL : BALL + 3], S[:, RADIUS] = 0.0, radius
+    S[:, SHAPE_CENTRE : SHAPE_CENTRE + 3], S[:, SHAPE_RADIUS] = 0.0, radius
 
 
 def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
@@ -149,8 +149,8 @@ def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
     Returns:
         the pairs, those that belong together one after the other, and how many belong together.
     """
-    n, cells = pairs.count, int(pairs.S[-1, SIZE + 1])
-    starts, P = np.unique(pairs.S[n:, SIZE]), []
+    n, cells = pairs.count, int(pairs.S[-1, SHAPE_SIZE + 1])
+    starts, P = np.unique(pairs.S[n:, SHAPE_SIZE]), []
     for start in starts.astype(int):
         bottom = pairs.P[start + (cells + 1) ** 2, 0]
         for row, column in np.ndindex(cells, cells):
@@ -160,14 +160,14 @@ def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
                 top = pairs.P[list(triangle)]
                 P.append(np.concatenate([top, np.column_stack([top[:, :2], np.full(3, bottom)])]))
     count = 2 * cells * cells
-    field = np.searchsorted(starts, pairs.S[n:, SIZE])
+    field = np.searchsorted(starts, pairs.S[n:, SHAPE_SIZE])
     second = np.repeat(pairs.S[n:], count, axis=0)
-    second[:, KIND] = HULL
-    second[:, SIZE] = 6 * (count * np.repeat(field, count) + np.tile(np.arange(count), n))
-    second[:, SIZE + 1 : SIZE + 3] = 6, 0
+    second[:, SHAPE_KIND] = HULL
+    second[:, SHAPE_SIZE] = 6 * (count * np.repeat(field, count) + np.tile(np.arange(count), n))
+    second[:, SHAPE_SIZE + 1 : SHAPE_SIZE + 3] = 6, 0
     S, X = np.repeat(pairs.S[:n], count, axis=0), np.repeat(pairs.X.reshape(2, n, 12), count, axis=1)
-    if pairs.S[0, KIND] == HULL:  # the first shape's points come after those of the prisms
-        S[:, SIZE] += 6 * len(P)
+    if pairs.S[0, SHAPE_KIND] == HULL:  # the first shape's points come after those of the prisms
+        S[:, SHAPE_SIZE] += 6 * len(P)
     return Pairs(np.concatenate([S, second]), np.concatenate([*P, pairs.P]), X.reshape(-1, 12)), count
 
 
@@ -226,7 +226,7 @@ def reach(pairs: Pairs, rows: slice, n: Array) -> Array:
     """(k,) the largest n . x over the points x of each shape."""
     S, X = pairs.S[rows], pairs.X[rows]
     m = np.einsum("nji,nj->ni", X[:, :9].reshape(-1, 3, 3), n)
-    size, kind = S[:, SIZE : SIZE + 3], int(S[0, KIND])
+    size, kind = S[:, SHAPE_SIZE : SHAPE_SIZE + 3], int(S[0, SHAPE_KIND])
     if kind == SPHERE:
         top = size[:, 0]
     elif kind == CAPSULE:
@@ -248,7 +248,7 @@ def off_surface(pairs: Pairs, rows: slice, x: Array) -> Array:
     """(k,) the signed distance of the points x (k, 3) from each shape; for the kinds up to HALF_SPACE."""
     S, X = pairs.S[rows], pairs.X[rows]
     y = np.einsum("nji,nj->ni", X[:, :9].reshape(-1, 3, 3), x - X[:, 9:])
-    size, kind = S[:, SIZE : SIZE + 3], int(S[0, KIND])
+    size, kind = S[:, SHAPE_SIZE : SHAPE_SIZE + 3], int(S[0, SHAPE_KIND])
     if kind == SPHERE:
         return np.linalg.norm(y, axis=1) - size[:, 0]
     if kind == CAPSULE:

@@ -26,9 +26,9 @@ from rounds import Answers, Case, Times, Verdict, measure
 
 import mechanik as mk
 from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
-from mechanik.search.chain_search import one_at_a_time
-from mechanik.solvers.running import descent
-from mechanik.spatial import make, rotation
+from mechanik.solver.kernel_driver import descent_kernel
+from mechanik.solver.search.chain_search import chain_kernel
+from mechanik.spatial import make_pose, rotation
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 ARMS = {"Panda": ("panda", "panda_link8"), "UR5": ("ur5", "tool0")}
@@ -158,16 +158,16 @@ def follow(solver: mk.Solver, targets: list[Any], q: np.ndarray, times: Times) -
 
 def kernel(solver: mk.Solver) -> Callable[[Any, np.ndarray | None, np.ndarray], int]:
     """The kernel as the solver calls it, without the checks before and the answer after."""
-    chain, home = solver._chain, solver._home
+    chain, home = solver._chain_search, solver._mid_configuration
     if chain is not None:
-        solve_one, work = one_at_a_time.solve_one, chain.new_work()
+        solve_one, work = chain_kernel.solve_target, chain.allocate_workspace()
         seeded = lambda target, q0, q: solve_one(work, target, q0, FROM_SEED, 0.0, q)  # noqa: E731
         return lambda target, q0, q: (
             seeded(target, q0, q) if q0 is not None else solve_one(work, target, home, FROM_TABLE, 0.0, q)
         )
-    ints, floats, starts, put = solver._ints, solver._floats, solver._starts, solver._shortcut
+    ints, floats, starts, put = solver._ints, solver._floats, solver._starts, solver._target_writer
     assert put is not None
-    search = descent.search
+    search = descent_kernel.search
     return lambda target, q0, q: search(ints, floats, put(target, q0), q0, starts, q)
 
 
@@ -249,8 +249,8 @@ def hexapod_case(ends: Any, quick: bool) -> Case:
 
 def platform_pose(t: float) -> np.ndarray:
     s = math.sin
-    R = rotation.turn_z(0.15 * s(0.5 * t)) @ rotation.turn_y(0.1 * s(1.1 * t)) @ rotation.turn_x(0.1 * s(0.9 * t))
-    return make(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
+    R = rotation.about_z(0.15 * s(0.5 * t)) @ rotation.about_y(0.1 * s(1.1 * t)) @ rotation.about_x(0.1 * s(0.9 * t))
+    return make_pose(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
 
 
 def four_bar_case(quick: bool) -> Case:
@@ -259,7 +259,7 @@ def four_bar_case(quick: bool) -> Case:
     loop = mk.gallery.four_bar(ground, crank, coupler, rocker, angle=0.6)
     count = 300 if quick else TICKS["four-bar"]
     angles = [0.6 + 0.02 * i for i in range(count)]
-    goal = mk.JointValues({"crank_joint": angles[0]}, turns="exact", angle_tolerance=TOLERANCE)
+    goal = mk.JointValues({"crank_joint": angles[0]}, angle_mode="exact", angle_tolerance=TOLERANCE)
     solver, q_start = mk.Solver(loop, goal), np.array(loop.q)
 
     def judge(answers: Answers) -> Verdict:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from mechanik.errors import KernelsUnavailable
 from mechanik.tiers import KERNEL_MODULES, use_kernels
-from mechanik.tiers.compile_service import LOG
+from mechanik.tiers.compile_service import LOG_FILE
 
 FIRST_ANSWER_GOAL_S, IMPORT_GOAL_S, WARM_GOAL_S = 1.5, 0.1, 1.5
 COMPILE_GOAL_S, GENERAL_GOAL_S, INSTALL_GOAL_MB = 100.0, 35.0, 80.0
@@ -117,7 +117,7 @@ def main() -> int:
         start = time.perf_counter()
         cost("import mechanik as mk; mk.warm_up()", 1, **settings)
         print(f"\nall modules compiled, in parallel: {max(0.0, time.perf_counter() - start):.0f} s wall")
-        show_compiling(read_log(Path(cache, "kernels", LOG)), before, report)
+        show_compiling(read_log(Path(cache, "kernels", LOG_FILE)), before, report)
     show_sizes(report)
     print("\na goal was missed" if report.missed else "\nall goals met")
     return report.missed

@@ -29,7 +29,7 @@ import numpy as np
 import psutil
 from websockets.asyncio.client import ClientConnection, connect
 
-from mechanik.studio.messages.frames import HAND_GOAL, Hand, StateFrame, read_state, write_hand
+from mechanik.studio.messages.message_codec import DRAG_GOAL, DragUpdate, StateFrame, read_state, write_drag_update
 
 RATE = 60.0
 GROWTH = 30e6
@@ -38,7 +38,7 @@ START = """
 import sys
 from pathlib import Path
 import mechanik as mk
-from mechanik.studio.server.serve import serve
+from mechanik.studio.server.server import serve
 server = serve(mk.gallery.make(sys.argv[1]), port=0, page=Path(sys.argv[2]))
 print(server.link, flush=True)
 sys.stdin.read()
@@ -88,7 +88,7 @@ async def _circle(client: Client, wire: ClientConnection, goal: dict, until: flo
         angle = time.monotonic() - start + client.number
         place = centre + radius * np.array([math.cos(angle) - 1.0, math.sin(angle), 0.0])
         sent = time.perf_counter()
-        await wire.send(write_hand(Hand(HAND_GOAL, tag, goal["number"], (*place.tolist(), *turn))))
+        await wire.send(write_drag_update(DragUpdate(DRAG_GOAL, tag, goal["number"], (*place.tolist(), *turn))))
         state = await _answer(wire, tag)
         client.trips.append(max(0.0, time.perf_counter() - sent))
         client.answers += 1

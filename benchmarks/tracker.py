@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 import mechanik as mk
-from mechanik.mechanism import Mechanism
-from mechanik.spatial import make, rotation
-from mechanik.tracking import Tracker, TrackerStatus
+from mechanik.model import Mechanism
+from mechanik.motion.tracking import Tracker, TrackerStatus
+from mechanik.spatial import make_pose, rotation
 
 DT, VELOCITY, ACCELERATION = 1e-3, 2.0, 15.0
 STRUT_VELOCITY, STRUT_ACCELERATION = 0.05, 1.0
@@ -65,7 +65,7 @@ def goals(
     X, way, moves = X0, np.zeros(3), False
     for k in range(steps):
         if k % LEAP == 0:
-            X = make(
+            X = make_pose(
                 rotation.exp(turn * rng.standard_normal(3)) @ X0[:3, :3], X0[:3, 3] + place * rng.standard_normal(3)
             )
             way, moves = 0.1 * np.asarray(place) * rng.standard_normal(3), k % (2 * LEAP) == 0

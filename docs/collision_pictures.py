@@ -17,11 +17,11 @@ import matplotlib.pyplot as plt
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import mechanik as mk
+from mechanik.collision.collision_meshes import read_collision_mesh
 from mechanik.collision.fit_quality import fit_quality
-from mechanik.collision.fitting import fit_shapes
-from mechanik.collision.meshes import read_body
-from mechanik.mechanism import Mechanism, Mesh
-from mechanik.motion.solids import triangles
+from mechanik.collision.shape_fitting import fit_shapes
+from mechanik.model import Mechanism, Mesh
+from mechanik.motion.record.tessellation import tessellate
 
 LIGHT = np.array([0.4, -0.5, 0.77])
 MESH, ORANGE, BLUE = (0.25, 0.28, 0.33), (0.95, 0.49, 0.12), (0.25, 0.52, 0.78)
@@ -64,9 +64,9 @@ def shapes(mechanism: Mechanism, name: str) -> list[np.ndarray]:
     found: list[np.ndarray] = []
     for placed in mechanism.links[name].collisions:
         if isinstance(placed.shape, Mesh):
-            body = read_body(placed.shape, f"link {name!r}")
+            body = read_collision_mesh(placed.shape, f"link {name!r}")
             found.append(placed.pose.apply(body.points)[body.corners])
-        elif (solid := triangles(placed.shape)) is not None:
+        elif (solid := tessellate(placed.shape)) is not None:
             found.append(placed.pose.apply(solid.points)[solid.corners])
     return found
 

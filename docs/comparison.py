@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import mechanik as mk
-from mechanik.comparison.table import COLUMNS, markdown, markdown_by_task, markdown_overview
+from mechanik.comparison.comparison_result import TABLE_COLUMNS, markdown_by_task, markdown_overview, markdown_table
 
 HERE = Path(__file__).parent
 INTRODUCTION = """# Solvers compared
@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument("--pages", action="store_true", help="make the pages anew from the records")
     asked = parser.parse_args()
     records = HERE / "comparison.csv.gz"
-    if asked.pages:
+    if asked.page_count:
         found = mk.comparison.Comparison.from_csv(records)
     else:
         found = mk.compare(
@@ -85,10 +85,10 @@ def document(found: mk.comparison.Comparison) -> str:
     return INTRODUCTION.format(
         **found.about["machine"],
         **found.about["settings"],
-        columns="\n".join(f"- *{name}*: {what}." for name, what in COLUMNS.items() if what),
+        columns="\n".join(f"- *{name}*: {what}." for name, what in TABLE_COLUMNS.items() if what),
         overview=markdown_overview(found.rows, found.titles),
         by_task=markdown_by_task(found.rows),
-        table=markdown(found.rows, found.titles),
+        table=markdown_table(found.rows, found.titles),
     )
 
 

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import mechanik as mk
-from mechanik.motion.solids import triangles
+from mechanik.motion.record.tessellation import tessellate
 from mechanik.spatial.array import Array
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ def solid(shape: mk.Box | mk.HeightField) -> Array | None:
     """Triangles (T, 3, 3) of a shape in its frame, small ones, so that they can be sorted by how far they are."""
     if isinstance(shape, mk.HeightField):
         return field(shape)
-    found = triangles(shape)
+    found = tessellate(shape)
     if found is None:
         return None
     corners = found.points[found.corners]

@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from studio_driving import Studio, chromium  # noqa: E402
 
 from mechanik.studio.messages.events import GalleryEntry  # noqa: E402
-from mechanik.studio.scenes import entries  # noqa: E402
-from mechanik.studio.server.serve import serve  # noqa: E402
+from mechanik.studio.scenes import start_page_entries  # noqa: E402
+from mechanik.studio.server.server import serve  # noqa: E402
 
 SMALL, LARGE = (320, 200), (1280, 800)
 FULL, NEAREST = 0.62, 0.55
@@ -110,7 +110,7 @@ def main() -> None:
             width, height = 2 * SMALL[0], 2 * SMALL[1]
             studio = Studio.open(browser, server.link, width=width, height=height)
             studio.eval("(m.panels.side.close(), 1)")
-            for entry in entries():
+            for entry in start_page_entries():
                 if is_wanted(entry.name):
                     show(studio, entry, is_small=True)
                     small(studio, arguments.small / Path(entry.picture).name)
@@ -123,7 +123,7 @@ def main() -> None:
             if is_wanted("start"):
                 studio.page.wait_for_timeout(1000)
                 studio.page.screenshot(path=arguments.large / "start.png")
-            for entry in entries():
+            for entry in start_page_entries():
                 if entry.kind == "scene" and is_wanted(entry.name):
                     show(studio, entry)
                     studio.page.screenshot(path=arguments.large / f"{entry.name}.png")

@@ -29,4 +29,4 @@ line = mk.OnLine("panda_hand_tcp", (0.5, 0.1, 0.0), (0, 0, 1))
 print("on the line at height", arm.pose("panda_hand_tcp", mk.solve(arm, line).q)[2, 3].round(3))
 
 # out of reach: the closest pose, and why
-print(mk.solve(arm, mk.Point("panda_hand_tcp", (2, 0, 0.5)), restarts=0).message)
+print(mk.solve(arm, mk.PositionGoal("panda_hand_tcp", (2, 0, 0.5)), restarts=0).message)

@@ -11,7 +11,7 @@ def goals(target):
     return [
         *feet,
         mk.CentreOfMass((0.02, 0, 0), dof=["X", "Y"], level=0, name="balance"),
-        mk.Point("left_hand", target, at=(0, 0, -0.15), level=1, name="hand"),
+        mk.PositionGoal("left_hand", target, at=(0, 0, -0.15), level=1, name="hand"),
         mk.LookAt("eyes", target, axis=(1, 0, 0), level=2, name="gaze"),
         mk.RestPose(body.configurations["home"], name="comfort"),
     ]

@@ -45,5 +45,5 @@ print("shoulder at", shoulder.values, "and the bar at", bar.world_position.round
 pin.closure.undo()  # let go with the right hand
 goal.position = (-1.5, 0.5, 0)
 shoulder.clear_targets()
-for chain in solver.solve().chains:
+for chain in solver.solve().subproblems:
     print(chain.status.name, "moves", *chain.joints)

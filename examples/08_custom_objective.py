@@ -14,7 +14,7 @@ def lean(mechanism, q):
 
 # held level at level 0; the derivative is found by differences, since none is given
 level = mk.Custom(lean, level=0, name="level")
-reach = mk.Point("tool0", (0.4, 0.3, 0.4), name="reach")
+reach = mk.PositionGoal("tool0", (0.4, 0.3, 0.4), name="reach")
 solution = mk.solve(arm, [level, reach])
 print(solution)
 print("the tool leans by", f"{lean(arm, solution.q):.1e}", "and is at", arm.pose("tool0", solution.q)[:3, 3].round(6))

@@ -24,7 +24,7 @@ form = mk.closed_form(redundant, "iiwa_link_ee")
 q = redundant.random(np.random.default_rng(1))
 hand = redundant.pose("iiwa_link_ee", q)
 for elbow in np.linspace(-1, 1, 3):
-    there = form.branches(hand, q, elbow=form.elbow_of(q) + elbow, within_limits=False)
+    there = form.branches(hand, q, elbow=form.elbow_angle(q) + elbow, within_limits=False)
     print(f"elbow turned by {elbow:+.0f} rad: {len(there)} branches, the nearest {there[0].round(2)}")
 
 # as a solver: the nearest branch, or the closest pose where there is none

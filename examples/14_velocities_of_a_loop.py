@@ -7,7 +7,7 @@ import mechanik as mk
 # which joints drive and which follow, found from the geometry
 robot = mk.gallery.stewart_platform()
 found = mk.structure(robot)
-print("mobility", found.mobility.dof, "- driven by", ", ".join(found.drives))
+print("mobility", found.mobility.dof, "- driven by", ", ".join(found.inputs))
 
 # leg velocities to the platform's velocity (linear, angular): raise all legs by 1 mm/s
 J = robot.closed_jacobian("platform")
@@ -16,15 +16,15 @@ print(f"condition {J.condition:.2f}")
 
 # a crank cannot be started by its piston at a dead point
 engine = mk.gallery.slider_crank(angle=0.0)
-J = engine.closed_jacobian("crank", drive="slider_joint")
+J = engine.closed_jacobian("crank", inputs="slider_joint")
 print("at the dead point", ", ".join(J.dependent), "cannot drive;", ", ".join(J.undetermined), "may move all the same")
 solution = mk.solve(engine, mk.JointValues({"slider_joint": 1.3}), q0=engine.q)
-print(solution.singular)
+print(solution.singularity)
 
 # a stretched arm cannot reach further: asked for a point outside, it says so
 arm = mk.Builder("arm")
 arm.revolute("shoulder", "base", "upper", value=0.5)
 arm.revolute("elbow", "upper", "lower", at=(1.0, 0.0, 0.0), value=0.8)
 arm.fixed("wrist", "lower", "hand", at=(0.7, 0.0, 0.0))
-solution = mk.solve(arm.build(), mk.Point("hand", (2.0, 1.0, 0.0)))
-print(solution.status.name, "-", solution.singular)
+solution = mk.solve(arm.build(), mk.PositionGoal("hand", (2.0, 1.0, 0.0)))
+print(solution.status.name, "-", solution.singularity)

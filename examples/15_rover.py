@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import mechanik as mk
-from mechanik.gallery.rover import WHEELS
+from mechanik.gallery.mobile_robots import WHEELS
 
 rover = mk.gallery.rover()
 print(rover, "with", mk.mobility(rover).dof, "freedoms")
@@ -13,7 +13,7 @@ print(rover, "with", mk.mobility(rover).dof, "freedoms")
 # a field of heights, 12 m wide, and the surface on which the middle of a wheel of 0.25 m rolls
 x, y = np.meshgrid(np.arange(-6, 6.1, 0.2), np.arange(-6, 6.1, 0.2))
 ground = mk.Terrain(0.25 * np.sin(1.3 * x) * np.cos(1.1 * y) + 0.1 * np.sin(2.3 * y + x), cell=0.2, origin=(-6, -6))
-rolling = ground.raised_by(0.25)
+rolling = ground.offset_by(0.25)
 
 # x, y and heading come first; then every wheel touches
 drag = mk.PoseGoal("body", np.eye(4), dof=("X", "Y", "EZ"), level=0, name="drag")
@@ -47,7 +47,7 @@ print(f"at the end the body leans by {tilt:.1f} degrees; the last solve took {1e
 
 # over a pit so deep that no bogie can follow, it comes as near as it can and says so
 deep = -2.5 / (1 + np.exp((np.hypot(x, y - 1.1) - 0.7) / 0.06))
-pit = mk.Terrain(deep, cell=0.2, origin=(-6, -6)).raised_by(0.25)
+pit = mk.Terrain(deep, cell=0.2, origin=(-6, -6)).offset_by(0.25)
 goals = [drag, *(mk.OnTerrain(wheel, pit, name=wheel) for wheel in WHEELS)]
 solution = mk.Solver(rover, goals).solve(None, rover.q)
 print("over a pit:", solution.status.name, "with the limit of", *solution.active_limits)

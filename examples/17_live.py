@@ -21,12 +21,12 @@ def look(state):
     widest = max(widest, *(error.position for error in state.solution.closure_errors.values()))
 
 
-goal = mk.Point("tool", start, name="tool")
-with mk.Live(linkage, goal, on_state=look) as live:
+goal = mk.PositionGoal("tool", start, name="tool")
+with mk.LiveSolver(linkage, goal, on_state=look) as live:
     # targets come when they come: the newest wins, and none waits in a queue
     for k in range(120):
         angle = 2 * math.pi * k / 60
-        live.aim(start + np.array([0.02 * math.sin(angle), 0.02 * math.cos(angle), 0.0]), tag=k)
+        live.set_targets(start + np.array([0.02 * math.sin(angle), 0.02 * math.cos(angle), 0.0]), tag=k)
         time.sleep(1 / 240)
     state = live.solve().result(timeout=10)
     print(f"120 targets, the last of them answered: {state.tag == 119}; {state.status.name}")
@@ -40,7 +40,7 @@ with mk.Live(linkage, goal, on_state=look) as live:
     # one step at a time
     live.stop()
     live.set(lock=())
-    live.aim(start + np.array([0.1, 0.1, 0.0]))
+    live.set_targets(start + np.array([0.1, 0.1, 0.0]))
     off = [live.step().error for _ in range(4)]
     print("by steps:", ", ".join(f"{error:.0e}" for error in off), "m off")
 

@@ -49,7 +49,7 @@ with mk.Studio(arm, open_browser=False) as studio:
 
     # a solution of one's own is shown, and stays
     elbow.remove()
-    solution = mk.solve(arm, mk.Point("panda_hand", (0.5, 0.2, 0.5)), q0=arm.configurations["home"]).require()
+    solution = mk.solve(arm, mk.PositionGoal("panda_hand", (0.5, 0.2, 0.5)), q0=arm.configurations["home"]).require()
     studio.show(solution)
     studio.settle()
     assert np.allclose(studio.mechanism.pose("panda_hand", studio.q)[:3, 3], (0.5, 0.2, 0.5), atol=1e-5)

@@ -21,24 +21,24 @@ print(collider)
 # the hand is low on this side of the wall, to the right; it shall reach slanting down on the other
 start = arm.configurations["home"].copy()
 start[[0, 1, 3, 5]] = -1.0, 0.1, -2.4, 2.5
-R_world_tool = mk.spatial.rotation.turn_y(0.75 * math.pi)
-beyond = mk.PoseGoal("panda_hand_tcp", mk.spatial.make(R_world_tool, (0.75, 0.1, 0.45)))
+R_world_tool = mk.spatial.rotation.about_y(0.75 * math.pi)
+beyond = mk.PoseGoal("panda_hand_tcp", mk.spatial.make_pose(R_world_tool, (0.75, 0.1, 0.45)))
 
 # who does not look meets the goal from inside the wall; with avoid= that is never a success
 blind = mk.solve(arm, beyond, start).require()
-print("not looking:", *collider.clashes(blind.q))
+print("not looking:", *collider.contacts(blind.q))
 print("looking:", mk.solve(arm, beyond, start, avoid=collider, clearance=0.005).message)
 
 # the way there; every place between its knots is free too, because nothing could have moved far enough
 path = mk.plan(arm, start, beyond, avoid=collider, clearance=0.005, max_seconds=60)
-straight = mk.Path(arm, [start, path.q[-1]]).finer()
+straight = mk.Path(arm, [start, path.q[-1]]).densify()
 print(f"the straight way is {-1e3 * collider.distance(straight.q).min():.0f} mm deep in the wall")
 print(f"by {path.planner}: {len(path)} knots, smallest gap {1e3 * path.gap:.1f} mm, certain: {path.is_certain}")
 assert path.gap >= 0.005
 
 # in time; then every millisecond is looked at
 move = mk.retime(path, velocity=2.0, acceleration=10.0)
-each = move.sampled(1e-3)
+each = move.resample(1e-3)
 print(f"in {move.duration:.2f} s, with at most {abs(each.v).max():.3f} rad/s and {abs(each.a).max():.3f} rad/s^2")
 print(f"smallest gap of {len(each)} configurations: {1e3 * collider.distance(each.q).min():.1f} mm")
 assert np.all(collider.is_free(each.q, 0.005))

@@ -24,13 +24,13 @@ behind = mk.solve(arms, box_at(0.25), front.q, avoid=collider, clearance=0.01).r
 # straight from one to the other the hands would let go of the box; with the loop shut it meets the post
 drawn = mk.follow(arms, lambda s: box_at(-0.25 + 0.5 * s), s=60, q0=front.q)
 print("along a line:", drawn.message)
-print("  where", collider.nearest(drawn.require().at(0.5))[0])
+print("  where", collider.nearest_pairs(drawn.require().at(0.5))[0])
 stopped = mk.follow(arms, lambda s: box_at(-0.25 + 0.5 * s), s=60, q0=front.q, avoid=collider)
 print("kept off the post:", stopped.message)
 
 # around it
 path = mk.plan(arms, front, behind, avoid=collider, clearance=0.005, max_seconds=120)
-fine = path.finer(0.01)
+fine = path.densify(0.01)
 top = arms.pose("box", fine.q)[:, 2, 3].max()
 print(
     f"around the post: the box rises to {top:.2f} m, the smallest gap is {1e3 * collider.distance(fine.q).min():.1f} mm"

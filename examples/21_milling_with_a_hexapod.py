@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import mechanik as mk
-from mechanik.spatial import inverse, make, rotation
+from mechanik.spatial import inverse, make_pose, rotation
 
 hexapod = mk.gallery.hexapod()
 print(hexapod, "with", mk.mobility(hexapod).dof, "freedoms")
@@ -23,7 +23,7 @@ def workpiece(rim):
         angle, tilt = 2 * math.pi * TURNS * share, math.asin(rim / BOWL) * share
         up = np.array([-math.cos(angle) * math.sin(tilt), -math.sin(angle) * math.sin(tilt), math.cos(tilt)])
         R = rotation.between(up, (0.0, 0.0, 1.0))
-        return make(R, p_world_mill - R @ ((0.0, 0.0, HIGH + BOWL) - BOWL * up))
+        return make_pose(R, p_world_mill - R @ ((0.0, 0.0, HIGH + BOWL) - BOWL * up))
 
     return pose
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 import mechanik as mk
-from mechanik.gallery.rover import WHEELS
+from mechanik.gallery.mobile_robots import WHEELS
 
 rover = mk.gallery.rover()
 
 # heights every 0.2 m, and amid them a rock, higher than the body: ground to roll on, and to bump into
 x, y = np.meshgrid(np.linspace(-7, 7, 71), np.linspace(-4, 4, 41))
 heights = 0.08 * np.sin(1.3 * x) * np.cos(1.1 * y) + 0.95 * np.exp(-(x**2 + y**2) / 0.5**2)
-rolling = mk.Terrain(heights, cell=0.2, origin=(-7, -4)).raised_by(0.25)
+rolling = mk.Terrain(heights, cell=0.2, origin=(-7, -4)).offset_by(0.25)
 ground = mk.Obstacle(mk.HeightField(heights, size=(14, 8)), name="ground")
 collider = mk.Collider(rover, [ground], allow=[(wheel, "ground") for wheel in WHEELS])
 print(collider, "about", ", ".join(a for a, _ in collider.pairs))
@@ -29,19 +29,19 @@ def swing(aside):
     def place(s):
         x = 10 * s - 5
         y = aside * math.exp(-((x / 2) ** 2))
-        return {"drag": mk.spatial.make(mk.spatial.rotation.turn_z(math.atan(-x * y / 2)), (x, y, 0))}
+        return {"drag": mk.spatial.make_pose(mk.spatial.rotation.about_z(math.atan(-x * y / 2)), (x, y, 0))}
 
     return place
 
 
 for aside in (0.0, 0.5, 2.0):
     path = mk.follow(rover, goals, swing(aside), 100, q0=start).require()
-    nearest = collider.nearest(path.q[np.argmin(collider.distance(path.q))])[0]
+    nearest = collider.nearest_pairs(path.q[np.argmin(collider.distance(path.q))])[0]
     print(f"{aside} m aside: {nearest}")
 
 # the last one with all that must hold on the way
 path = mk.follow(rover, goals, swing(2.0), 100, q0=start, avoid=collider, clearance=0.1).require()
-fine = path.finer(0.02)
+fine = path.densify(0.02)
 centres = rover.poses(path.q, WHEELS)[..., :3, 3]
 off = np.abs(centres[..., 2] - rolling.height(centres[..., 0], centres[..., 1])).max()
 print(f"wheels are off the ground by at most {off:.0e} m; the differential is open by {path.closure_error():.0e} m")

@@ -19,16 +19,16 @@ print(collider)
 corners = [person.pose(foot) @ (x, y, 0.0, 1.0) for foot in soles for x in (-0.059, 0.199) for y in (-0.046, 0.046)]
 stand = [
     *(mk.PoseGoal(foot, person.pose(foot), level=0) for foot in soles),
-    mk.CentreOfMass(over=np.array(corners)[:, :2], margin=0.02, level=0),
+    mk.CentreOfMass(support=np.array(corners)[:, :2], margin=0.02, level=0),
 ]
 fingertip = (0.0, 0.0, -0.18)
 
 # below the table: a person who does not look goes through it
-below = mk.Point("right_hand", (0.5, -0.2, 0.6), fingertip)
+below = mk.PositionGoal("right_hand", (0.5, -0.2, 0.6), fingertip)
 blind = mk.solve(person, [*stand, below]).require()
-print("not looking:", *collider.clashes(blind.q)[:1])
+print("not looking:", *collider.contacts(blind.q)[:1])
 careful = mk.solve(person, [*stand, below], avoid=collider, clearance=0.01).require()
-print("looking:", collider.nearest(careful.q)[0])
+print("looking:", collider.nearest_pairs(careful.q)[0])
 
 
 # the whole way, on a circle about the edge of the table, which is at x = 0.3 m
@@ -38,7 +38,7 @@ def around(s):
 
 
 left = ["left_shoulder", "left_elbow", "left_wrist"]
-hand = mk.Point("right_hand", (0.0, 0.0, 0.0), fingertip, name="hand")
+hand = mk.PositionGoal("right_hand", (0.0, 0.0, 0.0), fingertip, name="hand")
 path = mk.follow(person, [*stand, hand], around, 60, q0=person.q, lock=left, avoid=collider, clearance=0.01).require()
 print(f"{len(path)} knots, largest step {path.largest_step:.3f} rad or m, median {path.median_step:.3f}")
 
@@ -46,6 +46,6 @@ gaps = collider.distance(path.q)
 slip = max(np.abs(person.pose(foot, path.q) - person.pose(foot)).max() for foot in soles)
 lean = max(stand[-1].error(person, q).position for q in path.q)
 print(f"smallest gap {1e3 * gaps.min():.1f} mm; feet slip by {slip:.0e}, and balance is off by {lean:.0e} m")
-print("nearest on the way:", collider.nearest(path.q[np.argmin(gaps)])[0])
+print("nearest on the way:", collider.nearest_pairs(path.q[np.argmin(gaps)])[0])
 assert gaps.min() > 0.01 - 1e-6
 assert path.is_free(collider)

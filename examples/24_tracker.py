@@ -41,7 +41,7 @@ fastest = np.abs(velocities).max()
 hardest = np.abs(np.diff(velocities, axis=0)).max() / tracker.dt
 print(f"on the circle, from 1 s on, the tool is off by at most {1e3 * max(off[1000:4000]):.3f} mm")
 print(f"at most {fastest:.2f} rad/s and {hardest:.2f} rad/s^2 in {len(off)} steps, {braked} of them out of limits")
-print(f"never nearer than {1e3 * nearest:.1f} mm; in the end {collider.nearest(state.q)[0]}")
+print(f"never nearer than {1e3 * nearest:.1f} mm; in the end {collider.nearest_pairs(state.q)[0]}")
 print(f"and {off[-1]:.2f} m from a target that went through it")
 assert fastest < 2.0 + 1e-9
 assert nearest > 0.0

@@ -76,15 +76,13 @@ def _build(folder: Path, levels: list[Level], modules: list[str], report: Callab
 
 def kernel_table(levels: list[Level], modules: list[str]) -> str:
     """The header `kernel_table.h`: levels, modules with the stamps of their sources, and kernels."""
-    from mechanik.tiers.plain import declared_kernels
-    from mechanik.tiers.signature import parse
-    from mechanik.tiers.sources import source_stamp
+    from mechanik.tiers.kernel_sources import declared_kernels, parse_signature, source_stamp
 
     longest = 1
     kernels: dict[tuple[str, str], str] = {}
     for module in modules:
         for name, kernel in declared_kernels(module).items():
-            signature = parse(kernel.signature)
+            signature = parse_signature(kernel.signature)
             longest = max(longest, sum(1 + one.ndim for one in signature.arguments))
             arguments = "".join(f"{LETTERS[one.code]}{one.ndim}" for one in signature.arguments)
             kernels[module, name] = (
@@ -156,7 +154,7 @@ def _environment(level: Level) -> dict[str, str]:
 
 def object_file(folder: Path, level: Level, modules: Iterable[str] = ()) -> Path:
     """The object file of a level, which `build_extension` writes; by default with all modules of kernels."""
-    from mechanik.tiers.sources import source_stamp
+    from mechanik.tiers.kernel_sources import source_stamp
 
     own = level.own_modules(list(modules) or _all_modules())
     generator = Path(__file__).with_name("object_code.py").read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ class Level:
 
 HOST = Level("host", None)
 """The processor of this machine: the same bits as machine code that is compiled when it is needed."""
-V4 = Level("x86-64-v4", "x86-64-v4", ("lanes",))
+V4 = Level("x86-64-v4", "x86-64-v4", ("lane_kernel",))
 """Batches are 1.17 times as fast as on x86-64-v3 (panda, 10,000 rows, AMD EPYC with AVX-512), single solves as fast."""
 V3 = Level(
     "x86-64-v3",

@@ -18,7 +18,7 @@ def locked(file: Path) -> Generator[None]:
     """Hold the lock of a file, after waiting for it. The system unlocks it when a process ends, however it ends."""
     with open(file, "ab") as stream:
         while not _try_lock(stream):
-            time.sleep(PAUSE)
+            time.pause(PAUSE)
         yield
 
 

@@ -32,9 +32,9 @@ from numba.core.runtime import nrtdynmod
 from numba.np import arrayobj
 
 from kernel_build.levels import level
-from mechanik.kernels.compiler import INSIDE
+from mechanik.kernels.compiler import INTERNAL_OPTIONS
+from mechanik.tiers.kernel_sources import declared_kernels
 from mechanik.tiers.numba_kernels import compiled_package, numba_signature
-from mechanik.tiers.plain import declared_kernels
 
 PROVIDED = {
     "NRT_Allocate", "NRT_Free", "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe",
@@ -116,7 +116,7 @@ def _dispatchers(module: str) -> dict[str, Any]:
 def _compiled(module: str, name: str) -> Any:
     """What Numba made of a kernel."""
     dispatcher = _dispatchers(module)[name]
-    dispatcher.targetoptions.update(INSIDE)
+    dispatcher.targetoptions.update(INTERNAL_OPTIONS)
     dispatcher.compile(numba_signature(module, name))
     (compiled,) = dispatcher.overloads.values()
     return compiled

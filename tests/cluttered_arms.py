@@ -6,7 +6,7 @@ import numpy as np
 
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.mechanism.shapes import Box, Capsule, PlacedShape, Sphere
+from mechanik.model.shapes import Box, Capsule, ShapeInstance, Sphere
 
 ALONG_X = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)
 
@@ -15,7 +15,7 @@ def rail():
     """A ball of 0.1 m on a rail along x, from -2 to 2 m."""
     b = mk.Builder("rail")
     b.prismatic("slide", "base", "cart", axis="x", limits=(-2, 2))
-    b.link("cart", collisions=[PlacedShape(Sphere(0.1))])
+    b.link("cart", collisions=[ShapeInstance(Sphere(0.1))])
     return b.build()
 
 
@@ -29,7 +29,7 @@ def planar_arm(joints=4, length=0.4, radius=0.04):
     parent = "base"
     for k in range(joints):
         b.revolute(f"j{k}", parent, f"bar{k}", axis="z", at=(length if k else 0.0, 0, 0), limits=(-2.8, 2.8))
-        bar = PlacedShape(Capsule(radius, length - 0.1), mk.Pose((length / 2, 0, 0), ALONG_X))
+        bar = ShapeInstance(Capsule(radius, length - 0.1), mk.Pose((length / 2, 0, 0), ALONG_X))
         b.link(f"bar{k}", collisions=[bar])
         parent = f"bar{k}"
     b.fixed("end", parent, "tip", at=(length, 0, 0))
@@ -46,7 +46,7 @@ def four_bar():
     b.revolute("crank", "base", "first", axis="z", value=1.2)
     b.revolute("knee", "first", "coupler", axis="z", at=(0.4, 0, 0), value=-0.9)
     b.revolute("rocker", "base", "last", axis="z", at=(1.0, 0, 0), value=1.6)
-    b.link("coupler", collisions=[PlacedShape(Sphere(0.05), mk.Pose((0.9, 0, 0)))])
+    b.link("coupler", collisions=[ShapeInstance(Sphere(0.05), mk.Pose((0.9, 0, 0)))])
     b.close("pin", "coupler", "last", "pin", at=(0.9, 0, 0), onto=(0.7, 0, 0))
     return b.build()
 

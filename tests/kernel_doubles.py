@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mechanik.studio.server import kernel_watch
+from mechanik.studio.server import session_pool as kernel_watch
 from mechanik.tiers import KernelState, Tier
 
-NAMES = ("forward", "look", "put_targets", "descent")
+NAMES = ("forward", "dense_evaluation", "write_targets", "descent")
 
 
 class KernelDouble:
@@ -43,6 +43,6 @@ def replace_states(monkeypatch) -> KernelDouble:
     """Servers that are made from now on read the states of the double, and ask for no kernels."""
     double = KernelDouble()
     monkeypatch.setattr(kernel_watch, "kernel_states", double)
-    monkeypatch.setattr(kernel_watch, "prepare", lambda *names: None)
+    monkeypatch.setattr(kernel_watch, "request_kernels", lambda *names: None)
     monkeypatch.setattr(kernel_watch, "on_kernel_change", lambda listener: lambda: None)
     return double

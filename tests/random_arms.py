@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mechanik import Builder, Mechanism
-from mechanik.spatial import inverse, make, quaternion, rotation
+from mechanik.spatial import inverse, make_pose, quaternion, rotation
 
 Lines = tuple[np.ndarray, np.ndarray]
 """Directions and points of axes, (n, 3) each."""
@@ -141,18 +141,18 @@ FAMILIES = {
 def arm_of(rng: np.random.Generator, lines: Lines, unit: float = 1.0) -> Mechanism:
     """An arm with these axes in the frame of its link "base", which stands anywhere; so do frames on their axes."""
     R_world_base, tip = quaternion.to_matrix(quaternion.normalize(rng.standard_normal(4))), unit * place(rng)
-    X_world_base = make(R_world_base, 3 * unit * place(rng))
+    X_world_base = make_pose(R_world_base, 3 * unit * place(rng))
     robot = Builder("arm")
     robot.fixed("stand", "floor", "base", at=X_world_base)
     parent, X_base_parent = "base", np.eye(4)
     for k, (h, p) in enumerate(zip(*lines, strict=True)):
-        X_base_joint = make(
+        X_base_joint = make_pose(
             quaternion.to_matrix(quaternion.normalize(rng.standard_normal(4))), p + h * unit * rng.uniform(-1, 1)
         )
         axis = X_base_joint[:3, :3].T @ h
         robot.revolute(f"j{k + 1}", parent, f"l{k + 1}", at=inverse(X_base_parent) @ X_base_joint, axis=axis)
         parent, X_base_parent = f"l{k + 1}", X_base_joint
-    X_base_tool = make(rotation.exp(direction(rng)), tip)
+    X_base_tool = make_pose(rotation.exp(direction(rng)), tip)
     robot.fixed("mount", parent, "tool", at=inverse(X_base_parent) @ X_base_tool)
     return robot.build()
 

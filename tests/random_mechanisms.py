@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mechanik import Joint, Link, Mechanism
-from mechanik.mechanism.dof import ALL, ROTATIONS, DoF
+from mechanik.model.dof import ALL_DOFS, ROTATIONS, DoF
 from mechanik.spatial import quaternion
 
 
@@ -25,7 +25,7 @@ def random_mechanism(seed: int, joints: int, *, couplings: bool = True) -> Mecha
     single = [joint for joint in made if len(joint.dof) == 1]
     for follower, leader in zip(single[1::3], single[::3], strict=False):
         if couplings:
-            follower.follow(leader, ratio=rng.uniform(-2, 2), offset=rng.uniform(-0.5, 0.5))
+            follower.mimic(leader, ratio=rng.uniform(-2, 2), offset=rng.uniform(-0.5, 0.5))
     return Mechanism(links[0], name=f"random{seed}")
 
 
@@ -36,11 +36,11 @@ def random_joint(rng: np.random.Generator, name: str) -> Joint:
     elif kind <= 2:
         dof = (DoF(int(rng.integers(6))),)
     elif kind == 3:
-        dof = tuple(d for d in ALL if rng.random() < 0.5)
+        dof = tuple(d for d in ALL_DOFS if rng.random() < 0.5)
     elif kind == 4:
         dof = ROTATIONS
     else:
-        dof = ALL
+        dof = ALL_DOFS
     joint = Joint(name, dof=dof, axes_wxyz=random_turn(rng), **random_pose(rng))
     if rng.random() < 0.4:
         joint.set_limits([-rng.uniform(0, 2) for _ in dof], [rng.uniform(0, 2) for _ in dof])

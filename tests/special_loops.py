@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import mechanik as mk
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -44,7 +44,7 @@ def bennett(turn=0.8, a=0.5, alpha=0.6, beta=1.1) -> mk.Mechanism:
     builder = mk.Builder("bennett")
 
     def next_hinge(length, twist):
-        return make(rotation.turn_x(twist), (length, 0.0, 0.0))
+        return make_pose(rotation.about_x(twist), (length, 0.0, 0.0))
 
     builder.revolute("one", "ground", "first", value=turn)
     builder.revolute("two", "first", "second", at=next_hinge(a, alpha), value=other)
@@ -62,15 +62,15 @@ def sarrus(bend=0.7, arm=0.5) -> mk.Mechanism:
     builder = mk.Builder("sarrus")
 
     def fold(name, turn):
-        R = rotation.turn_z(turn)
-        builder.revolute(f"{name}1", "ground", f"{name}_lower", at=make(R, R @ (0.6, 0, 0)), axis="y", value=-bend)
+        R = rotation.about_z(turn)
+        builder.revolute(f"{name}1", "ground", f"{name}_lower", at=make_pose(R, R @ (0.6, 0, 0)), axis="y", value=-bend)
         builder.revolute(f"{name}2", f"{name}_lower", f"{name}_upper", at=(0, 0, arm), axis="y", value=2 * bend)
         return R
 
     fold("a", 0.0)
     builder.revolute("a3", "a_upper", "plate", at=(0, 0, arm), axis="y", value=-bend)
     R = fold("b", math.pi / 2)
-    onto = make(R, R @ (0.6, 0, 0) - np.array([0.6, 0, 0]))
+    onto = make_pose(R, R @ (0.6, 0, 0) - np.array([0.6, 0, 0]))
     builder.close("b3", "b_upper", "plate", "pin", at=(0, 0, arm), axis="y", onto=onto)
     return builder.build()
 
@@ -116,13 +116,13 @@ def six_sps(
         p_base = 0.20 * np.array([math.cos(start), math.sin(start), 0.0])
         p_platform = 0.12 * np.array([math.cos(end), math.sin(end), 0.0])
         reach = X[:3, :3] @ p_platform + X[:3, 3] - p_base
-        at = make(rotation.between(Z, reach), p_base)
-        getattr(builder, foot)(f"foot{k}", "base", f"leg{k}", at=at)
+        at = make_pose(rotation.between(Z, reach), p_base)
+        getattr(builder, {"ball": "spherical"}.get(foot, foot))(f"foot{k}", "base", f"leg{k}", at=at)
         builder.prismatic(f"slide{k}", f"leg{k}", f"piston{k}", value=float(np.linalg.norm(reach)))
         if ends == "closure":
             builder.close(f"top{k}", f"piston{k}", "platform", "ball", onto=p_platform)
         else:
-            builder.ball(f"top{k}", f"piston{k}", f"cup{k}")
+            builder.spherical(f"top{k}", f"piston{k}", f"cup{k}")
             builder.close(f"weld{k}", f"cup{k}", "platform", "weld")
     return builder.build()
 

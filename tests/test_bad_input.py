@@ -142,7 +142,7 @@ def test_a_broken_file_is_refused_with_the_place(name, tmp_path: Path):
 def arm() -> mk.Mechanism:
     builder = mk.Builder("arm")
     builder.revolute("elbow", "base", "lower", limits=(-1, 1))
-    builder.ball("wrist", "lower", "hand")
+    builder.spherical("wrist", "lower", "hand")
     return builder.build()
 
 
@@ -175,7 +175,7 @@ CALLS = {
     "two values for one freedom": (lambda: arm().configuration({"elbow": [1, 2]}), e.ShapeError, "elbow"),
     "a second parent": (lambda: mk.Link("x").add_child(arm().joint("wrist")), e.SecondParent, "wrist"),
     "a child of itself": (lambda: (f := mk.Link("x")).add_child(f), e.CyclicStructure, "x"),
-    "a link on a link": (lambda: mk.Link("x").add_child(mk.Link("y")), e.WrongKind, "joints"),
+    "a link on a link": (lambda: mk.Link("x").add_child(mk.Link("y")), e.InvalidArgument, "joints"),
     "letting go of a stranger": (lambda: mk.Link("x").remove_child(mk.Joint("y")), e.NotAChild, "y"),
     "freedoms out of order": (lambda: mk.Joint("j", dof=["EX", "X"]), e.DoFError, "order"),
     "a freedom twice": (lambda: mk.Joint("j", dof=["X", "X"]), e.DoFError, "twice"),
@@ -184,8 +184,8 @@ CALLS = {
     "too many values": (lambda: arm().joint("elbow").set_values(1, 2), e.ShapeError, "elbow"),
     "a value that is no number": (lambda: arm().joint("elbow").set_value("EZ", "x"), e.ShapeError, "elbow"),
     "a target at infinity": (lambda: arm().joint("elbow").set_targets(np.inf), e.NotFinite, "elbow"),
-    "a joint that follows itself": (lambda: (j := arm().joint("elbow")).follow(j), e.CouplingError, "itself"),
-    "a closure onto nothing": (lambda: mk.Joint("j").make_closure("hand"), e.WrongKind, "link"),
+    "a joint that follows itself": (lambda: (j := arm().joint("elbow")).mimic(j), e.CouplingError, "itself"),
+    "a closure onto nothing": (lambda: mk.Joint("j").make_closure("hand"), e.InvalidArgument, "link"),
     "a kind of closure that does not exist": (
         lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.close("c", "x", "y", "glue")),
         e.UnknownName,
@@ -193,7 +193,7 @@ CALLS = {
     ),
     "a kind of closure that is a number": (
         lambda: (b := mk.Builder(), b.fixed("f", "x", "y"), b.close("c", "x", "y", 3)),
-        e.WrongKind,
+        e.InvalidArgument,
         "pin, ball.*not 3",
     ),
     "a closure without a name": (
@@ -233,7 +233,7 @@ CALLS = {
     "an arm without links": (lambda: mk.arm_2d([]), e.ArmError, "empty"),
     "an arm with too few axes": (lambda: mk.arm_3d([1, 1], "z"), e.ArmError, "axes"),
     "a mechanism that the gallery has not": (lambda: mk.gallery.make("pandaa"), e.UnknownName, "panda"),
-    "a mechanism of strings": (lambda: mk.Mechanism("robot"), e.WrongKind, "r"),
+    "a mechanism of strings": (lambda: mk.Mechanism("robot"), e.InvalidArgument, "r"),
     "an unknown link to keep": (lambda: mk.trim(arm(), keep=["hnd"]), e.UnknownName, "hand"),
 }
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.collision.exact import ExactCollider
-from mechanik.collision.meshes import kernel_shapes
+from mechanik.collision.collision_meshes import convex_shapes
+from mechanik.collision.exact_collider import ExactCollider
 from mechanik.errors import (
+    InvalidArgument,
     MechanikError,
     MeshError,
     MissingExtra,
@@ -22,10 +23,9 @@ from mechanik.errors import (
     ShapeError,
     StructureError,
     UnknownName,
-    WrongKind,
 )
-from mechanik.mechanism import Mechanism, PlacedShape
-from mechanik.timing.rates import as_rates
+from mechanik.model import Mechanism, ShapeInstance
+from mechanik.motion.rate_limits import require_rate_limits
 
 for package in ("ompl", "toppra", "ruckig", "coal", "trimesh"):
     pytest.importorskip(package)
@@ -55,17 +55,17 @@ def away(arm: Mechanism, by: float = 0.3) -> mk.Path:
 @pytest.mark.parametrize("planner", ["PRM", None, 3])
 def test_a_planner_that_is_not_there_is_refused_although_there_is_no_way_to_go(arm: Mechanism, planner: Any) -> None:
     """It was looked at only where the straight way was shut; None gave a TypeError."""
-    with pytest.raises(UnknownName, match="auto, trees, RRTConnect"):
+    with pytest.raises(UnknownName, match="auto, rrt_connect, RRTConnect"):
         mk.plan(arm, arm.q, arm.q, planner=planner)
 
 
 @pytest.mark.parametrize("given", [{"clearance": 0.1}, {"allow": [("a", "b")]}, {"forbid": [("a", "b")]}])
 def test_to_keep_off_nothing_by_so_much_is_refused(arm: Mechanism, given: Any) -> None:
     """Both were passed over."""
-    with pytest.raises(WrongKind, match="give avoid="):
+    with pytest.raises(InvalidArgument, match="give avoid="):
         mk.plan(arm, arm.q, arm.q, avoid=None, **given)
     if "clearance" in given:
-        with pytest.raises(WrongKind, match="give avoid="):
+        with pytest.raises(InvalidArgument, match="give avoid="):
             mk.Tracker(arm, mk.RestPose(), **given)
 
 
@@ -78,7 +78,9 @@ def test_links_without_shapes_are_said_with_a_way_out() -> None:
 
 @pytest.mark.parametrize("goal", [{"panda_joint1": 0.1}, "home", mk.Pose((0.4, 0, 0.5)), None])
 def test_what_is_no_goal_is_refused_with_what_would_be(arm: Mechanism, goal: Any) -> None:
-    with pytest.raises(WrongKind, match=r"mechanism.configuration\(.*configurations\[name\].*PoseGoal\(link, pose\)"):
+    with pytest.raises(
+        InvalidArgument, match=r"mechanism.configuration\(.*configurations\[name\].*PoseGoal\(link, pose\)"
+    ):
         mk.plan(arm, arm.q, goal)
 
 
@@ -88,7 +90,7 @@ def test_a_clearance_is_a_number(arm: Mechanism, clearance: Any) -> None:
         lambda: mk.plan(arm, arm.q, arm.q, clearance=clearance),
         lambda: mk.Tracker(arm, mk.RestPose(), avoid="self", clearance=clearance),
         lambda: ExactCollider(mk.Collider(arm)).is_free(arm.q, clearance),  # it once said that all is free
-        lambda: ExactCollider(mk.Collider(arm)).clashes(arm.q, clearance),
+        lambda: ExactCollider(mk.Collider(arm)).contacts(arm.q, clearance),
     ):
         with pytest.raises((NotFinite, ShapeError), match="clearance"):
             ask()
@@ -113,10 +115,10 @@ def test_what_a_goal_does_not_ask_for_stays_where_it_is(arm: Mechanism) -> None:
     start = mk.solve(arm, mk.PoseGoal("panda_hand", X), avoid=around).require()
     X[1, 3] = 0.3
     path = mk.plan(arm, start, mk.PoseGoal("panda_hand", X), avoid=around, max_seconds=60)
-    assert path.planner == "trees"
+    assert path.planner == "rrt_connect"
     np.testing.assert_array_equal(path.q[:, 7], start.q[7])
     np.testing.assert_allclose(arm.pose("panda_hand", path.q[-1])[:3, 3], X[:3, 3], atol=1e-5)
-    assert float(np.min(around.distance(path.finer(0.01).q))) >= 0.0
+    assert float(np.min(around.distance(path.densify(0.01).q))) >= 0.0
 
 
 # ---- retime ---------------------------------------------------------------------------------------
@@ -127,7 +129,7 @@ def test_a_follower_binds_its_leader_by_its_ratio_in_a_trajectory_and_in_a_track
     robot = mk.load(MIMIC)
     path = mk.Path(robot, [[0.0], [1.0]])
     for given, rate in ((None, 0.25), ({"follow": 1.0}, 0.5), (1.0, 0.5), ([1.0], 1.0)):
-        assert as_rates(robot, given, "velocity", np.ones(1)) == pytest.approx([rate])
+        assert require_rate_limits(robot, given, "velocity", np.ones(1)) == pytest.approx([rate])
         assert mk.Tracker(robot, mk.RestPose(), velocity=given).velocity == pytest.approx([rate])
         assert 0.99 * rate < mk.retime(path, given, 100.0).v.max() <= rate
 
@@ -136,7 +138,7 @@ def test_limits_that_a_file_has_for_the_joint_that_closes_a_loop_do_no_harm() ->
     robot = mk.gallery.four_bar()
     names = [*robot.space.v_names, *robot.closures]
     robot.extras["limits"] = {name: {"velocity": 2.0} for name in names}
-    assert as_rates(robot, None, "velocity", np.ones(robot.nv)) == pytest.approx(2.0)
+    assert require_rate_limits(robot, None, "velocity", np.ones(robot.nv)) == pytest.approx(2.0)
 
 
 def test_times_that_are_none_are_refused(arm: Mechanism) -> None:
@@ -148,7 +150,7 @@ def test_times_that_are_none_are_refused(arm: Mechanism) -> None:
         with pytest.raises(ShapeError, match="times"):
             ask("now")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="at most 10,000,000"):
-        timed.sampled(1e-12)
+        timed.resample(1e-12)
 
 
 def test_years_are_not_sampled_every_hundredth_of_a_second(arm: Mechanism) -> None:
@@ -197,7 +199,7 @@ def test_a_ground_as_low_as_its_bottom_is_refused() -> None:
 
 
 def test_shapes_are_fitted_to_a_mechanism() -> None:
-    with pytest.raises(WrongKind, match="links of a mechanism"):
+    with pytest.raises(InvalidArgument, match="links of a mechanism"):
         mk.fit_shapes("panda")  # type: ignore[arg-type]
 
 
@@ -234,8 +236,8 @@ def test_a_mesh_that_needs_trimesh_is_named_where_it_is_missing(
 ) -> None:
     """It was said that fitted capsules are taken, and then which file cannot be read was not."""
     (tmp_path / "hand.ply").write_text("ply\n")
-    placed = PlacedShape(mk.Mesh("hand.ply", path=str(tmp_path / "hand.ply")))
+    placed = ShapeInstance(mk.Mesh("hand.ply", path=str(tmp_path / "hand.ply")))
     without(monkeypatch, "trimesh")
     with pytest.raises(MissingExtra, match=r"link 'hand': the mesh 'hand.ply' ends with '.ply'.*mechanik\[collision\]"):
-        kernel_shapes(placed, "link 'hand'", "auto")
+        convex_shapes(placed, "link 'hand'", "auto")
     assert not caplog.messages

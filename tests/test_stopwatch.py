@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.batch.progress import Line
-from mechanik.spatial import make, rotation
-from mechanik.stopwatch import seconds_per_call, seconds_since
+from mechanik.processor_clock import seconds_per_call, seconds_since
+from mechanik.solver.batch.batch_run import BatchProgressLine
+from mechanik.spatial import make_pose, rotation
 
-POSE = make(rotation.turn_x(np.pi), (0.45, 0.25, 0.30))
+POSE = make_pose(rotation.about_x(np.pi), (0.45, 0.25, 0.30))
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def backward_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = itertools.count()
     for name in ("perf_counter", "monotonic"):
         monkeypatch.setattr(time, name, lambda: 1000.0 - 6e-3 * next(looks))
-    for place in ("chain_way", "guard", "short_way"):
-        monkeypatch.setattr(f"mechanik.ik.{place}.perf_counter", time.perf_counter)
+    for place in ("collision_avoidance", "fast_path"):
+        monkeypatch.setattr(f"mechanik.solver.{place}.perf_counter", time.perf_counter)
 
 
 @pytest.mark.usefixtures("backward_clock")
@@ -49,14 +49,14 @@ def test_a_solution_never_took_less_than_no_time(options: dict, avoid: str | Non
     for q0 in (None, arm.q):
         solution = solver.solve(target, q0, **more)
         assert solution.seconds >= 0.0
-        assert all(chain.seconds >= 0.0 for chain in solution.chains)
+        assert all(chain.seconds >= 0.0 for chain in solution.subproblems)
 
 
 @pytest.mark.usefixtures("backward_clock")
 def test_several_goals_and_loops_never_took_less_than_no_time() -> None:
     hexapod = mk.gallery.stewart_platform()
     X = hexapod.pose("platform", hexapod.q)
-    solver = mk.Solver(hexapod, [mk.PoseGoal("platform", X), mk.Point("platform", X[:3, 3])])
+    solver = mk.Solver(hexapod, [mk.PoseGoal("platform", X), mk.PositionGoal("platform", X[:3, 3])])
     assert solver.solve([X, X[:3, 3]], hexapod.q).seconds >= 0.0
     assert mk.solve(hexapod, mk.PoseGoal("platform", X)).seconds >= 0.0
 
@@ -72,8 +72,8 @@ def test_batches_and_plans_never_took_less_than_no_time() -> None:
 
 @pytest.mark.usefixtures("backward_clock")
 def test_a_step_of_a_live_solver_never_took_less_than_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mechanik.live.engine.perf_counter", time.perf_counter)
-    live = mk.Live(mk.gallery.panda(), mk.PoseGoal("panda_hand_tcp", POSE))
+    monkeypatch.setattr("mechanik.motion.live.background_solver.perf_counter", time.perf_counter)
+    live = mk.LiveSolver(mk.gallery.panda(), mk.PoseGoal("panda_hand_tcp", POSE))
     assert live.step().seconds >= 0.0
 
 
@@ -81,7 +81,7 @@ def test_the_line_of_a_batch_gives_no_rate_before_the_clock_has_moved(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 12.0)
-    line = Line()
+    line = BatchProgressLine()
     line(0, 100)
     line(100, 100)
     assert capsys.readouterr().err == "100 of 100 rows, 100 %\n"
@@ -104,5 +104,5 @@ def test_a_call_is_repeated_until_its_time_is_known(monkeypatch: pytest.MonkeyPa
 def test_a_call_that_takes_no_time_is_not_repeated_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "process_time", lambda: 5.0)
     calls = itertools.count()
-    assert seconds_per_call(lambda: next(calls), most_calls=1000) == 0.0
+    assert seconds_per_call(lambda: next(calls), max_calls=1000) == 0.0
     assert next(calls) == 1000

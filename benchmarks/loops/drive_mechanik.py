@@ -49,7 +49,7 @@ def build(case: Case) -> mk.Mechanism:
 def wish(case: Case) -> mk.Objective:
     want, first = case.want, case.targets[0]
     if want.kind == "joint":
-        return mk.JointValues({want.name: float(first)}, turns="exact", angle_tolerance=TOLERANCE)
+        return mk.JointValues({want.name: float(first)}, angle_mode="exact", angle_tolerance=TOLERANCE)
     if want.kind == "point":
-        return mk.Point(want.name, first, want.at, tolerance=TOLERANCE)
+        return mk.PositionGoal(want.name, first, want.at, tolerance=TOLERANCE)
     return mk.PoseGoal(want.name, first, tolerance=TOLERANCE, angle_tolerance=TOLERANCE)

@@ -23,7 +23,7 @@ from node_package import node_packages
 from tables import ORIGINAL, OURS, goals, markdown
 
 import mechanik as mk
-from mechanik.comparison.machine import describe_machine
+from mechanik.comparison.benchmark_records import describe_machine
 
 sys.path.append(str(HERE.parent / "peers"))
 from arms import WORK

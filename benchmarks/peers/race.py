@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Answers:
-    """What came out of the rounds of one entry; see `worker.Run`. `right` is the oracle's word."""
+    """What came out of the rounds of one entry; see `worker.SolverRun`. `right` is the oracle's word."""
 
     q: np.ndarray
     times: np.ndarray

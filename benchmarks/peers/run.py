@@ -21,7 +21,7 @@ from race import Answers, Entry, race, say, surroundings
 from report import Figures, Goal, figures, goals, markdown
 
 import mechanik as mk
-from mechanik.comparison.machine import describe_machine
+from mechanik.comparison.benchmark_records import describe_machine
 
 US = "Mechanik"
 HERE = Path(__file__).parent

@@ -1,8 +1,14 @@
-"""Mechanik: inverse kinematics for any mechanism, closed loops above all.
+"""Mechanik: inverse kinematics for any mechanism, with closed loops as a first-class case.
 
-import mechanik as mk
-arm = mk.gallery.panda()
-solution = mk.solve(arm, mk.Point("panda_link8", (0.4, 0.2, 0.5)))
+Units are SI: m, rad, kg, s. Poses are 4x4 matrices in the world frame; quaternions are wxyz.
+
+Example:
+    >>> arm = mk.gallery.panda()
+    >>> solution = mk.solve(arm, mk.PositionGoal("panda_link8", (0.4, 0.2, 0.5)))
+    >>> solution.success
+    True
+    >>> arm.pose("panda_link8", solution.q)[:3, 3].round(3).tolist()
+    [0.4, 0.2, 0.5]
 """
 
 from importlib import import_module
@@ -10,31 +16,31 @@ from typing import TYPE_CHECKING
 
 from mechanik import errors, spatial
 from mechanik.errors import MechanikError, UnknownName
-from mechanik.mechanism import (
+from mechanik.model import (
     Box,
     Builder,
     Capsule,
-    Chain,
     ClosedJacobian,
     Closure,
+    ClosureGap,
     ConvexMesh,
     Coupling,
     Cylinder,
     DoF,
     Frame,
-    Gap,
     Goal,
     HalfSpace,
     HeightField,
+    IndependentChain,
     Inertial,
     Joint,
-    Law,
+    JointConstraint,
     Link,
     Material,
     Mechanism,
     Mesh,
     Mobility,
-    PlacedShape,
+    ShapeInstance,
     Sphere,
     Structure,
     find_roots,
@@ -50,47 +56,46 @@ from mechanik.version import __version__
 
 if TYPE_CHECKING:
     from mechanik import comparison, formats, gallery, objectives
-    from mechanik.assembly import Assembly, AssemblyModes, AssemblyPath
-    from mechanik.batch import BatchResult, Interrupted
-    from mechanik.collision import Clash, Collider, Obstacle, find_unchecked, fit_shapes
+    from mechanik.closure import Assembly, AssemblyModes, AssemblyPath
+    from mechanik.collision import Collider, Contact, Obstacle, find_allowed_collisions, fit_shapes
     from mechanik.comparison import compare
     from mechanik.formats import arm_2d, arm_3d, check, from_dh, load, save
-    from mechanik.ik import Solver, solve
-    from mechanik.live import Live, LiveState
+    from mechanik.motion.follow import Arc, CartesianPath, FollowResult, Line, Path, Spline, follow
+    from mechanik.motion.live import LiveSolver, LiveState
+    from mechanik.motion.plan import PlannedPath, plan
+    from mechanik.motion.retime import Trajectory, retime
+    from mechanik.motion.tracking import Task, Tracker, TrackerState, TrackerStatus
     from mechanik.objectives import (
-        Axis,
+        AxisGoal,
         CentreOfMass,
         Clearance,
         Custom,
         Distance,
-        Hinge,
+        HingeGoal,
         InBand,
         InBox,
         InCone,
         JointValues,
+        LinkGoal,
         LookAt,
         Manipulability,
         Objective,
         OnLine,
         OnPlane,
         OnTerrain,
-        Orientation,
-        Placement,
-        Point,
+        OrientationGoal,
         PoseGoal,
+        PositionGoal,
         RestPose,
-        Surface,
+        SurfaceGoal,
         Terrain,
         from_points,
     )
-    from mechanik.paths import Arc, Following, Line, Path, PosePath, Spline, follow
-    from mechanik.planning import PlannedPath, plan
     from mechanik.reach import ReachMap, reachability
-    from mechanik.search import SolutionSet, closed_form
-    from mechanik.solvers import METHODS, Iterate, Method, Options, Solution, Status
-    from mechanik.studio.studio import Studio
-    from mechanik.timing import Trajectory, retime
-    from mechanik.tracking import Task, Tracker, TrackerState, TrackerStatus
+    from mechanik.solver import METHODS, Iterate, Method, Options, Solution, Solver, Status, solve
+    from mechanik.solver.batch import BatchResult, Interrupted
+    from mechanik.solver.search import SolutionSet, closed_form
+    from mechanik.studio.studio_api import Studio
 
 __all__ = [
     "METHODS",
@@ -98,43 +103,45 @@ __all__ = [
     "Assembly",
     "AssemblyModes",
     "AssemblyPath",
-    "Axis",
+    "AxisGoal",
     "BatchResult",
     "Box",
     "Builder",
     "Capsule",
+    "CartesianPath",
     "CentreOfMass",
-    "Chain",
-    "Clash",
     "Clearance",
     "ClosedJacobian",
     "Closure",
+    "ClosureGap",
     "Collider",
+    "Contact",
     "ConvexMesh",
     "Coupling",
     "Custom",
     "Cylinder",
     "Distance",
     "DoF",
-    "Following",
+    "FollowResult",
     "Frame",
-    "Gap",
     "Goal",
     "HalfSpace",
     "HeightField",
-    "Hinge",
+    "HingeGoal",
     "InBand",
     "InBox",
     "InCone",
+    "IndependentChain",
     "Inertial",
     "Interrupted",
     "Iterate",
     "Joint",
+    "JointConstraint",
     "JointValues",
-    "Law",
     "Line",
     "Link",
-    "Live",
+    "LinkGoal",
+    "LiveSolver",
     "LiveState",
     "LookAt",
     "Manipulability",
@@ -150,17 +157,15 @@ __all__ = [
     "OnPlane",
     "OnTerrain",
     "Options",
-    "Orientation",
+    "OrientationGoal",
     "Path",
-    "PlacedShape",
-    "Placement",
     "PlannedPath",
-    "Point",
     "Pose",
     "PoseGoal",
-    "PosePath",
+    "PositionGoal",
     "ReachMap",
     "RestPose",
+    "ShapeInstance",
     "Solution",
     "SolutionSet",
     "Solver",
@@ -169,7 +174,7 @@ __all__ = [
     "Status",
     "Structure",
     "Studio",
-    "Surface",
+    "SurfaceGoal",
     "Task",
     "Terrain",
     "Tracker",
@@ -185,8 +190,8 @@ __all__ = [
     "compare",
     "comparison",
     "errors",
+    "find_allowed_collisions",
     "find_roots",
-    "find_unchecked",
     "fit_shapes",
     "follow",
     "formats",
@@ -213,28 +218,30 @@ __all__ = [
 # most of the time that importing takes is theirs, and no program needs all of them
 _LATER = {
     "compare": "mechanik.comparison",
-    "Studio": "mechanik.studio.studio",
-    **dict.fromkeys(("SolutionSet", "closed_form"), "mechanik.search"),
+    "Studio": "mechanik.studio.studio_api",
+    **dict.fromkeys(("SolutionSet", "closed_form"), "mechanik.solver.search"),
     **dict.fromkeys(("arm_2d", "arm_3d", "check", "from_dh", "load", "save"), "mechanik.formats"),
-    **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solvers"),
-    **dict.fromkeys(("Solver", "solve"), "mechanik.ik"),
-    **dict.fromkeys(("Live", "LiveState"), "mechanik.live"),
-    **dict.fromkeys(("Assembly", "AssemblyModes", "AssemblyPath"), "mechanik.assembly"),
+    **dict.fromkeys(("METHODS", "Iterate", "Method", "Options", "Solution", "Status"), "mechanik.solver"),
+    **dict.fromkeys(("Solver", "solve"), "mechanik.solver"),
+    **dict.fromkeys(("LiveSolver", "LiveState"), "mechanik.motion.live"),
+    **dict.fromkeys(("Assembly", "AssemblyModes", "AssemblyPath"), "mechanik.closure"),
     **dict.fromkeys(("ReachMap", "reachability"), "mechanik.reach"),
-    **dict.fromkeys(("BatchResult", "Interrupted"), "mechanik.batch"),
-    **dict.fromkeys(("Clash", "Collider", "Obstacle", "find_unchecked", "fit_shapes"), "mechanik.collision"),
-    **dict.fromkeys(("Arc", "Following", "Line", "Path", "PosePath", "Spline", "follow"), "mechanik.paths"),
-    **dict.fromkeys(("PlannedPath", "plan"), "mechanik.planning"),
-    **dict.fromkeys(("Trajectory", "retime"), "mechanik.timing"),
-    **dict.fromkeys(("Task", "Tracker", "TrackerState", "TrackerStatus"), "mechanik.tracking"),
+    **dict.fromkeys(("BatchResult", "Interrupted"), "mechanik.solver.batch"),
+    **dict.fromkeys(("Contact", "Collider", "Obstacle", "find_allowed_collisions", "fit_shapes"), "mechanik.collision"),
+    **dict.fromkeys(
+        ("Arc", "FollowResult", "Line", "Path", "CartesianPath", "Spline", "follow"), "mechanik.motion.follow"
+    ),
+    **dict.fromkeys(("PlannedPath", "plan"), "mechanik.motion.plan"),
+    **dict.fromkeys(("Trajectory", "retime"), "mechanik.motion.retime"),
+    **dict.fromkeys(("Task", "Tracker", "TrackerState", "TrackerStatus"), "mechanik.motion.tracking"),
     **dict.fromkeys(
         (
-            "Axis",
+            "AxisGoal",
             "CentreOfMass",
             "Clearance",
             "Custom",
             "Distance",
-            "Hinge",
+            "HingeGoal",
             "InBand",
             "InBox",
             "InCone",
@@ -245,12 +252,12 @@ _LATER = {
             "OnLine",
             "OnPlane",
             "OnTerrain",
-            "Orientation",
-            "Placement",
-            "Point",
+            "OrientationGoal",
+            "LinkGoal",
+            "PositionGoal",
             "PoseGoal",
             "RestPose",
-            "Surface",
+            "SurfaceGoal",
             "Terrain",
             "from_points",
         ),

@@ -1,7 +1,7 @@
-"""The exceptions that Mechanik raises: what is wrong, where, and what to do.
+"""The exceptions of Mechanik; each message says what is wrong, where, and what to do.
 
-All derive from `MechanikError`; each also derives from the built-in exception that a
-caller would expect (`ValueError`, `KeyError`, ...), so either may be caught.
+All derive from `MechanikError`. Each also derives from the matching built-in exception (`ValueError`, `KeyError`, ...),
+so callers may catch either.
 """
 
 from __future__ import annotations
@@ -11,11 +11,35 @@ from collections.abc import Iterable
 
 
 class MechanikError(Exception):
-    """Something that Mechanik was given cannot be what was meant."""
+    """Base class of all exceptions of Mechanik.
+
+    Example:
+        >>> try:
+        ...     mk.gallery.panda().link("hand")
+        ... except mk.MechanikError as error:
+        ...     print(type(error).__name__)
+        UnknownName
+    """
 
 
 class UnknownName(MechanikError, KeyError):
-    """A name that nothing in the mechanism carries."""
+    """A name that does not exist; the message suggests similar names.
+
+    Args:
+        kind: kind of the object, such as "link".
+        name: the unknown name.
+        known: the existing names.
+
+    Attributes:
+        kind, name, known: as in Args; `known` is a list.
+
+    Example:
+        >>> try:
+        ...     mk.gallery.panda().link("hand")
+        ... except mk.UnknownName as error:
+        ...     print(error.kind, error.name)
+        link hand
+    """
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = [str(one) for one in known]
@@ -29,30 +53,30 @@ class UnknownName(MechanikError, KeyError):
         super().__init__(text)
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, object, list[str]]]:
-        return UnknownName, (self.kind, self.name, self.known)  # so that it survives the way from another process
+        return UnknownName, (self.kind, self.name, self.known)  # so that it can be sent from another process
 
-    def __str__(self) -> str:  # KeyError would print the repr
+    def __str__(self) -> str:  # KeyError prints the repr
         return str(self.args[0])
 
 
 class DuplicateName(MechanikError, ValueError):
-    """Two things of one kind carry the same name."""
+    """Two objects of the same kind have the same name."""
 
 
 class StructureError(MechanikError, ValueError):
-    """The graph of links and joints cannot be put together that way."""
+    """The graph of links and joints does not allow the operation."""
 
 
 class SecondParent(StructureError):
-    """A frame that has a parent was given another one."""
+    """A frame that has a parent was added to another parent."""
 
 
 class NotAChild(StructureError):
-    """A frame was asked to let go of one that it does not hold."""
+    """A frame was removed from a frame that is not its parent."""
 
 
-class WrongKind(StructureError, TypeError):
-    """Links hold joints and a joint holds one link; nothing else fits."""
+class InvalidArgument(StructureError, TypeError):
+    """An argument has the wrong type, such as a joint where a link is required."""
 
 
 class CyclicStructure(StructureError):
@@ -60,118 +84,131 @@ class CyclicStructure(StructureError):
 
 
 class DoFError(MechanikError, ValueError):
-    """Degrees of freedom out of order, doubled, unknown, or not free."""
+    """Dofs are unsorted, repeated, unknown or not free."""
 
 
 class LimitsError(MechanikError, ValueError):
-    """Limits of which the lower lies above the upper."""
+    """A limit is out of range, such as a lower limit above the upper limit."""
 
 
 class ShapeError(MechanikError, ValueError):
-    """An array of the wrong shape or length."""
+    """An array or a size has the wrong shape, length or sign."""
 
 
 class NotFinite(MechanikError, ValueError):
-    """A NaN or an infinity where a number is needed."""
+    """A number is NaN or infinite."""
 
 
 class NotARotation(MechanikError, ValueError):
-    """A matrix or quaternion that does not describe a rotation."""
+    """A matrix, quaternion or axis does not describe a rotation."""
 
 
 class CouplingError(MechanikError, ValueError):
-    """A coupling that follows itself, or a freedom that cannot be coupled."""
+    """A coupling or joint constraint is cyclic, contradictory, or contains a dof that cannot be coupled."""
 
 
 class FormatError(MechanikError, ValueError):
-    """A file or text that cannot be read as a mechanism."""
+    """A file or text cannot be read as a mechanism."""
 
 
 class UnknownFormat(FormatError):
-    """Content that none of the readers recognises."""
+    """No reader recognises the content."""
 
 
 class XmlError(FormatError):
-    """Not well-formed XML, or XML that tries to do more than describe a robot."""
+    """The XML is not well-formed, or uses features that a robot description does not need."""
 
 
 class UrdfError(FormatError):
-    """Well-formed XML that is not a sound URDF."""
+    """Well-formed XML is not a valid URDF."""
 
 
 class MjcfError(FormatError):
-    """An MJCF model that MuJoCo, which reads it, refuses."""
+    """MuJoCo, which reads MJCF, rejects the model."""
 
 
 class SdfError(FormatError):
-    """Well-formed XML that is not a sound SDF, or one that says more than is read here."""
+    """Well-formed XML is not a valid SDF, or contains elements that are not supported."""
 
 
 class XacroError(FormatError):
-    """A xacro file, which has to be expanded first."""
+    """A xacro file must be expanded before it is read."""
 
 
 class DHError(FormatError):
-    """A Denavit-Hartenberg table that cannot be read."""
+    """A Denavit-Hartenberg table cannot be read."""
 
 
 class ArmError(FormatError):
-    """A list of lengths and axes that does not describe an arm."""
+    """A list of lengths and axes does not describe an arm."""
 
 
 class MeshError(FormatError):
-    """The mesh of a link that is not there, cannot be read, or holds no volume."""
+    """The mesh of a link is missing, unreadable or has no volume."""
 
 
 class SrdfError(FormatError):
-    """Well-formed XML that is not a sound SRDF, or does not fit the mechanism."""
+    """Well-formed XML is not a valid SRDF, or does not match the mechanism."""
 
 
 class JsonError(FormatError):
-    """A JSON mechanism that does not fit the schema."""
+    """A JSON mechanism does not match the schema."""
 
 
 class MissingExtra(MechanikError, ImportError):
-    """An optional dependency that is not installed."""
+    """An optional dependency is not installed.
+
+    Args:
+        need: the feature that needs it, subject of the message.
+        extra: name of the extra to install.
+    """
 
     def __init__(self, need: str, extra: str) -> None:
         super().__init__(f"{need} needs an optional part of Mechanik: pip install 'mechanik[{extra}]'")
 
 
 class FileMissing(FormatError, FileNotFoundError):
-    """A file that is not there."""
+    """A file does not exist."""
 
 
 class UnknownOption(MechanikError, TypeError):
-    """An option that the reader of this kind of file does not take."""
+    """The reader of this file format does not have the option."""
 
 
 class CannotSave(MechanikError, OSError):
-    """A file that could not be written; what stood there before still does."""
+    """A file cannot be written; a previous file is unchanged."""
 
 
 class CannotServe(MechanikError, OSError):
-    """An address or port on which the studio cannot be reached."""
+    """The studio cannot listen on the address or port."""
 
 
 class StudioClosed(MechanikError, RuntimeError):
-    """A studio that was closed was asked for something."""
+    """A studio was used after it was closed."""
 
 
 class ClosureError(FormatError):
-    """Closures beside a model that do not fit it, or do not say what they should."""
+    """The closures in a file next to a model are invalid or do not match the model."""
 
 
 class ObjectiveError(MechanikError, ValueError):
-    """An objective that contradicts itself, or is asked for what it does not have."""
+    """An objective is contradictory, or does not have the requested property."""
 
 
 class NoClosedForm(MechanikError, ValueError):
-    """A chain whose geometry has no closed form among those known here; the general solver takes any."""
+    """No closed form is known for the geometry of the chain; the general solver handles any chain."""
 
 
 class NotSolved(MechanikError, RuntimeError):
-    """A solution was required, and there is none; the best that was found is in `solution`."""
+    """A required solution was not found.
+
+    Args:
+        message: the message.
+        solution: the best result of the solver.
+
+    Attributes:
+        solution: the best result; None after unpickling.
+    """
 
     def __init__(self, message: str, solution: object = None) -> None:
         super().__init__(message)
@@ -181,24 +218,24 @@ class NotSolved(MechanikError, RuntimeError):
         return NotSolved, (str(self),)
 
 
-class NotFollowed(NotSolved):
-    """A path was required, and it breaks; `solution` holds the report, with the part before the break."""
+class PathNotFollowed(NotSolved):
+    """A required path cannot be followed; `solution` holds the report with the part before the break."""
 
-    def __reduce__(self) -> tuple[type[NotFollowed], tuple[str]]:
-        return NotFollowed, (str(self),)
-
-
-class Refused(MechanikError, ValueError):
-    """A method was asked for what it cannot do; the message names one that can."""
+    def __reduce__(self) -> tuple[type[PathNotFollowed], tuple[str]]:
+        return PathNotFollowed, (str(self),)
 
 
-class OtherBatch(MechanikError, ValueError):
-    """A batch was to go on with the result of another one; that result stays as it is."""
+class InvalidOperation(MechanikError, ValueError):
+    """The method does not support the operation, or a limit of it is exceeded; the message says what to do."""
+
+
+class BatchMismatch(MechanikError, ValueError):
+    """A batch cannot continue the stored result of a different batch; that result is unchanged."""
 
 
 class PlanningError(MechanikError, RuntimeError):
-    """No path, or no way to time one: from a start or to a goal that cannot be, or not found in the time there was."""
+    """No path or timing was found: start or goal is invalid, or the time limit was reached."""
 
 
 class KernelsUnavailable(MechanikError, RuntimeError):
-    """The tier of kernels that was chosen cannot be had here."""
+    """The chosen kernel tier is not available on this machine."""

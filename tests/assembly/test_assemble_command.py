@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.cli.run import run
+from mechanik.cli.command_line import run
 
 
 def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:

@@ -34,7 +34,7 @@ def test_a_four_bar_has_two(angle: float) -> None:
     assert len(modes) == 2
     wanted = [rocker_of(*LENGTHS, angle, is_crossed) for is_crossed in (False, True)]
     assert max(min(turned_off(q[2], one) for q in modes) for one in wanted) < 1e-9
-    assert (modes.found > 1).all()
+    assert (modes.hit_counts > 1).all()
     assert not modes.redundant
 
 
@@ -224,7 +224,7 @@ def test_a_delta_robot_has_two_in_which_its_platform_is_level() -> None:
 def test_the_same_modes_each_time_and_with_other_starts() -> None:
     one, two = (FOUR_BAR.assembly_modes({"crank": 1.0}) for _ in range(2))
     assert np.array_equal(one.q, two.q)
-    assert np.array_equal(one.found, two.found)
+    assert np.array_equal(one.hit_counts, two.hit_counts)
     other = FOUR_BAR.assembly_modes({"crank": 1.0}, rng=np.random.default_rng(5))
     assert np.abs(one.q - other.q).max() < 1e-9
 

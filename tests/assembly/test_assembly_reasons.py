@@ -9,7 +9,7 @@ import pytest
 from driven_linkages import four_bar, rocker_of
 
 import mechanik as mk
-from mechanik.assembly.walk import MOST_STEPS
+from mechanik.closure.continuation import MOST_STEPS
 from mechanik.errors import NotFinite, ObjectiveError, ShapeError, StructureError
 
 LENGTHS = 2.0, 0.5, 1.8, 1.2
@@ -42,7 +42,7 @@ def test_a_square_leaves_zero_whatever_else_is_free(idle: int) -> None:
     b.prismatic("slide", "ground", "piston")
     for k in range(idle):
         b.revolute(f"idle{k}", "ground", f"wheel{k}", at=(0, 5, k))
-    b.law("square", {"angle": [0.0, 1.0], "slide": -1.0})
+    b.joint_constraint("square", {"angle": [0.0, 1.0], "slide": -1.0})
     robot = b.build()
     there = robot.assemble({"slide": 0.25})
     assert there.success
@@ -55,10 +55,10 @@ def test_where_loops_lose_rank_at_a_dead_point_all_words_say_both() -> None:
     linkage = mk.gallery.peaucellier()
     there = linkage.assemble({"crank_joint": float(linkage.values()["crank_joint"]) + 4.0})
     assert not there.success
-    assert [one.kind for one in there.passed] == ["dead point"]
+    assert [one.kind for one in there.singularities] == ["dead point"]
     assert "dead point, where loops lose rank too" in there.message
     assert there.singular.kinds == ("change point", "dead point")
-    moves = there.singular.part("dead point").motion  # type: ignore[union-attr]
+    moves = there.singular.direction("dead point").motion  # type: ignore[union-attr]
     assert abs(moves["crank_joint"]) < 1e-3 * max(map(abs, moves.values()))
 
 
@@ -83,12 +83,12 @@ def test_laws_that_contradict_each_other_are_named() -> None:
     b = mk.Builder("two laws")
     b.revolute("a", "ground", "one")
     b.revolute("b", "ground", "two")
-    b.law("half", {"a": 1.0, "b": 1.0}, constant=0.5)
-    b.law("whole", {"a": 1.0, "b": 1.0}, constant=1.0)
+    b.joint_constraint("half", {"a": 1.0, "b": 1.0}, constant=0.5)
+    b.joint_constraint("whole", {"a": 1.0, "b": 1.0}, constant=1.0)
     there = b.build().assemble({"a": 0.3})
     assert there.status is mk.Status.OPEN
     for name in ("half", "whole"):
-        assert f"law {name} (off by {abs(there.law_errors[name]):.4g})" in there.message
+        assert f"law {name} (off by {abs(there.joint_constraint_errors[name]):.4g})" in there.message
 
 
 # ---- far ways and none --------------------------------------------------------------------------
@@ -102,14 +102,14 @@ def test_a_hundred_turns_are_walked() -> None:
 
 
 def test_what_is_too_far_for_one_walk_goes_on_from_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mechanik.assembly.assemble.MOST_STEPS", 50)
+    monkeypatch.setattr("mechanik.closure.assemble_loops.MOST_STEPS", 50)
     goal = 0.6 + 8 * math.pi
     there = FOUR_BAR.assemble({"crank": goal})
     assert there.status is mk.Status.TIMEOUT
     assert "after 50 steps" in there.message
     for _ in range(10):
         before, there = there, FOUR_BAR.assemble({"crank": goal}, there)
-        assert there.drive_errors["crank"] < before.drive_errors["crank"]
+        assert there.input_errors["crank"] < before.input_errors["crank"]
         if there.success:
             break
     assert there.success
@@ -117,7 +117,7 @@ def test_what_is_too_far_for_one_walk_goes_on_from_where_it_ends(monkeypatch: py
 
 
 def test_more_steps_than_a_walk_may_take_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mechanik.assembly.assemble.MOST_STEPS", 50)
+    monkeypatch.setattr("mechanik.closure.assemble_loops.MOST_STEPS", 50)
     assert MOST_STEPS > 50
     assert FOUR_BAR.assemble({"crank": 0.8}, steps=120).success
 
@@ -151,7 +151,7 @@ def test_all_drives_that_were_given_are_counted(off: float) -> None:
     there = FOUR_BAR.assemble({"crank": 1.0, "rocker": rocker_of(*LENGTHS, 1.0) + off})
     assert there.success
     assert there.message == "2 of 2 drives met, 1 loop shut"
-    assert there.drive_errors["rocker"] == pytest.approx(off, abs=1e-12)
+    assert there.input_errors["rocker"] == pytest.approx(off, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [1, -1])

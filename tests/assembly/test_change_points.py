@@ -65,14 +65,14 @@ def test_a_kite_folds_through(way: list[float], is_crossed: bool) -> None:
 
 def test_change_points_on_the_way_are_reported_where_they_are() -> None:
     linkage = four_bar(2.0, 0.5, 2.0, 0.5, 0.6)
-    passed = linkage.assemble({"crank": 0.6 + 2 * PI}).passed
+    passed = linkage.assemble({"crank": 0.6 + 2 * PI}).singularities
     assert [one.kind for one in passed] == ["change point"] * 2
     assert np.abs([one.q[0] - angle for one, angle in zip(passed, (PI, 2 * PI), strict=True)]).max() < 1e-4
-    assert linkage.assemble({"crank": 3.0}).passed == ()
+    assert linkage.assemble({"crank": 3.0}).singularities == ()
 
 
 def test_a_linkage_without_change_points_passes_none() -> None:
-    assert four_bar(2.0, 0.5, 1.8, 1.2, 0.6).assemble({"crank": 0.6 + 4 * PI}).passed == ()
+    assert four_bar(2.0, 0.5, 1.8, 1.2, 0.6).assemble({"crank": 0.6 + 4 * PI}).singularities == ()
 
 
 def test_an_assembly_on_a_change_point_is_singular() -> None:
@@ -113,7 +113,7 @@ def test_branches_that_only_come_near_each_other_are_not_mixed_up(
         if there.success:
             assert turned_off(there.q[2], rocker_of(*lengths, sign * angle)) < 1e-7
         else:  # flat, the short rod does not reach
-            assert there.passed[-1].kind == "dead point"
+            assert there.singularities[-1].kind == "dead point"
 
 
 def test_a_row_of_parallelograms_passes_its_flat_pose() -> None:

@@ -30,7 +30,7 @@ def driven_from_its_closure() -> mk.Mechanism:
 
 
 def reading(linkage: mk.Mechanism) -> float:
-    return float(linkage.closure("drive").measure()[0])
+    return float(linkage.closure("drive").joint_values()[0])
 
 
 def heading_of_crank(q: np.ndarray) -> float:
@@ -48,7 +48,7 @@ def test_a_closing_joint_is_turned_as_far_as_it_is_asked_to(turn: float) -> None
     assert heading_of_crank(there.q) - heading_of_crank(linkage.q) == pytest.approx(turn, abs=1e-9)
     assert turned_off(there.q[0], rocker_of(*LENGTHS, ANGLE + turn)) < 1e-9
     assert there["drive"] == pytest.approx(reading(linkage) + turn, abs=1e-9)
-    assert there.drive_errors["drive"] < 1e-9
+    assert there.input_errors["drive"] < 1e-9
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -72,7 +72,7 @@ def test_what_is_missing_of_its_turns_is_told_in_turns() -> None:
     assert not there.success
     gone = heading_of_crank(there.q) - heading_of_crank(linkage.q)
     assert gone <= 1.5 + 1e-9
-    assert there.drive_errors["drive"] == pytest.approx(6 * math.pi - gone, abs=1e-9)
+    assert there.input_errors["drive"] == pytest.approx(6 * math.pi - gone, abs=1e-9)
 
 
 def test_beyond_its_own_limits_it_is_left_at_the_nearer_one() -> None:
@@ -84,7 +84,7 @@ def test_beyond_its_own_limits_it_is_left_at_the_nearer_one() -> None:
         assert there.status is mk.Status.CLOSEST
         assert "outside its limits" in there.message
         assert there["drive"] == pytest.approx(limit, abs=1e-9)
-        assert there.drive_errors["drive"] == pytest.approx(abs(wanted - limit), abs=1e-9)
+        assert there.input_errors["drive"] == pytest.approx(abs(wanted - limit), abs=1e-9)
     assert linkage.assemble({"drive": high}).success
 
 

@@ -15,9 +15,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.assemble import Start, walk_to
-from mechanik.assembly.kept import loops_of
-from mechanik.assembly.one_step import one_step
+from mechanik.closure.assemble_loops import StartState, follow_branch_to
+from mechanik.closure.loop_system import cached_loop_system
+from mechanik.closure.newton_step import newton_step_for
 from mechanik.spatial.array import Array
 
 LENGTHS = 2.0, 0.5, 1.8, 1.2
@@ -39,7 +39,7 @@ LINKAGES = {
 def driven(name: str) -> tuple[mk.Mechanism, tuple[str, ...], Array]:
     """A linkage, its drives, and where it is shut."""
     linkage = mk.gallery.make(name)
-    return linkage, LINKAGES[name] or tuple(map(str, mk.structure(linkage).drives)), linkage.assemble().require().q
+    return linkage, LINKAGES[name] or tuple(map(str, mk.structure(linkage).inputs)), linkage.assemble().require().q
 
 
 def moved(linkage: mk.Mechanism, names: tuple[str, ...], q: Array, far: float, seed: int) -> dict[str, Array]:
@@ -55,18 +55,18 @@ def test_a_small_step_ends_where_a_walk_does(name: str) -> None:
     linkage, names, q = driven(name)
     rng = np.random.default_rng(3)
     taken = 0
-    with loops_of(linkage, {}) as loops:
+    with cached_loop_system(linkage, {}) as loops:
         for seed in range(12):
             values = moved(linkage, names, q, 10 ** rng.uniform(-5, -1), seed)
-            step, still = one_step(loops, values), np.zeros(linkage.nv)
+            step, still = newton_step_for(loops, values), np.zeros(linkage.nv)
             assert step is not None
-            at_once, walked = step.go(values, q, still), walk_to(loops, values, Start(q, still))
+            at_once, walked = step.solve(values, q, still), follow_branch_to(loops, values, StartState(q, still))
             if at_once is not None:
                 assert walked.success
                 assert np.abs(at_once.q - walked.q).max() < 1e-12
                 assert at_once.message == walked.message
-                assert at_once.drive_errors == walked.drive_errors
-                assert not walked.passed
+                assert at_once.input_errors == walked.input_errors
+                assert not walked.singularities
                 assert [float(at_once[name]) for name in names] == [float(values[name][0]) for name in names]
                 taken += 1
             if walked.success:
@@ -92,12 +92,12 @@ def test_near_change_points_and_dead_points_it_is_the_walks_branch_too(
     linkage = four_bar(ground + off, crank, coupler, rocker, 10**away, is_crossed=is_crossed)
     assume(max(float(np.abs(one.gap().position).max()) for one in linkage.closures.values()) < 1e-12)
     values = {drive: np.array([float(linkage.values()[drive]) + sign * 10**far])}  # type: ignore[arg-type]
-    with loops_of(linkage, {}) as loops:
-        step = one_step(loops, values)
+    with cached_loop_system(linkage, {}) as loops:
+        step = newton_step_for(loops, values)
         assert step is not None
-        at_once = step.go(values, linkage.q, np.zeros(3))
+        at_once = step.solve(values, linkage.q, np.zeros(3))
         if at_once is not None:
-            walked = walk_to(loops, values, Start(linkage.q, np.zeros(3)))
+            walked = follow_branch_to(loops, values, StartState(linkage.q, np.zeros(3)))
             assert np.abs(at_once.q - walked.q).max() < 1e-9
             assert (at_once.success, at_once.message) == (walked.success, walked.message)
 
@@ -105,11 +105,11 @@ def test_near_change_points_and_dead_points_it_is_the_walks_branch_too(
 def test_all_around_a_four_bar_no_walk_is_needed() -> None:
     linkage = four_bar(*LENGTHS, 0.6)
     q = linkage.q
-    with loops_of(linkage, {}) as loops:
+    with cached_loop_system(linkage, {}) as loops:
         for angle in np.arange(0.65, 7.0, 0.05):
             values = {"crank": np.array([angle])}
-            step = one_step(loops, values)
-            there = None if step is None else step.go(values, q, np.zeros(3))
+            step = newton_step_for(loops, values)
+            there = None if step is None else step.solve(values, q, np.zeros(3))
             assert there is not None
             q = there.q
             assert q[0] == angle

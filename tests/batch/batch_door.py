@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import mechanik as mk
-from mechanik.batch import Asked, BatchResult, General, Lanes, run_batch
+from mechanik.solver.batch import BatchRequest, BatchResult, LaneBackend, SequentialBackend, run_batch
 
 
 def twin(solver: mk.Solver) -> mk.Solver:
@@ -17,18 +17,20 @@ def twin(solver: mk.Solver) -> mk.Solver:
     return mk.Solver(solver.mechanism, solver.objectives, solver=solver.method, limits=solver._limits, **common)
 
 
-def asked_of(solver: mk.Solver) -> Asked:
-    return Asked(solver.mechanism, solver.objectives, (solver.method, solver.options, solver._bounds, solver._moving))
+def asked_of(solver: mk.Solver) -> BatchRequest:
+    return BatchRequest(
+        solver.mechanism, solver.objectives, (solver.method, solver.options, solver._bounds, solver._moving_dofs)
+    )
 
 
-def general(solver: mk.Solver) -> General:
-    return General(solver.mechanism, solver.objectives, lambda: twin(solver))
+def general(solver: mk.Solver) -> SequentialBackend:
+    return SequentialBackend(solver.mechanism, solver.objectives, lambda: twin(solver))
 
 
-def lanes(solver: mk.Solver, search: Any = None) -> Lanes:
+def lanes(solver: mk.Solver, search: Any = None) -> LaneBackend:
     """By the solver's own chain, or by a search that stands for it."""
-    home = solver.mechanism.q if search is not None or solver._home is None else solver._home
-    return Lanes(search or solver._chain, general(solver), solver.objectives[0], np.array(home))
+    home = solver.mechanism.q if search is not None or solver._mid_configuration is None else solver._mid_configuration
+    return LaneBackend(search or solver._chain_search, general(solver), solver.objectives[0], np.array(home))
 
 
 def solve_batch(solver: mk.Solver, targets: Any, q0: Any = None, **how: Any) -> BatchResult:

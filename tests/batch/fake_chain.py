@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from mechanik.kernels.chain_layout import BAD_ROW, SOLVED
+from mechanik.kernels.chain_layout import BAD_INPUT, SOLVED
 from mechanik.spatial import is_pose
 
 
@@ -29,7 +29,7 @@ class FakeChain:
         numbers = np.concatenate([X[:, :3, 3], np.full((len(X), 1), key % 1000)], axis=1)
         good = is_pose(X, 1e-6)
         report[:] = 0.0
-        report[:, 0] = np.where(good, SOLVED, BAD_ROW)
+        report[:, 0] = np.where(good, SOLVED, BAD_INPUT)
         report[:, 2:5] = np.where(good[:, None], X[:, 0, :3], 0.0)
         q[:] = np.where(good[:, None], np.tile(numbers, (1, 3))[:, : q.shape[1]] + q0, q0)
         self.rows += len(X)

@@ -13,7 +13,7 @@ import numpy as np
 from fake_chain import FakeChain
 
 import mechanik as mk
-from mechanik.batch import Asked, BatchResult, General, Interrupted, Lanes, run_batch
+from mechanik.solver.batch import BatchRequest, BatchResult, Interrupted, LaneBackend, SequentialBackend, run_batch
 
 ARM = mk.gallery.planar_3r()
 GOAL = mk.PoseGoal("tool", np.eye(4))
@@ -23,8 +23,8 @@ def solve(folder, targets, pause=0.0, threads=1, chunk=None, **how) -> BatchResu
     def no_solver():
         raise AssertionError("every row is the chain's")
 
-    engine = Lanes(FakeChain(pause), General(ARM, (GOAL,), no_solver), GOAL, ARM.q)
-    return run_batch(Asked(ARM, (GOAL,)), engine, targets, out=folder, threads=threads, chunk=chunk, **how)
+    engine = LaneBackend(FakeChain(pause), SequentialBackend(ARM, (GOAL,), no_solver), GOAL, ARM.q)
+    return run_batch(BatchRequest(ARM, (GOAL,)), engine, targets, out=folder, threads=threads, chunk=chunk, **how)
 
 
 def peak() -> int:
@@ -36,9 +36,9 @@ def peak() -> int:
 def main(folder: str, targets: str, pause: str, threads: str) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have turned it off
     if float(pause):
-        import mechanik.batch.run
+        import mechanik.solver.batch.batch_run
 
-        mechanik.batch.run.BETWEEN_COMMITS_S = 0.02
+        mechanik.solver.batch.batch_run.COMMIT_INTERVAL_S = 0.02
     wanted = np.load(targets, mmap_mode="r")
     try:
         result = solve(folder, wanted, float(pause), int(threads), 50 if float(pause) else None)

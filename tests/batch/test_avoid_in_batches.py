@@ -8,8 +8,8 @@ from cluttered_arms import ball, four_bar, free_configurations, panda_among, pla
 
 import mechanik as mk
 from mechanik.collision import Collider
-from mechanik.errors import OtherBatch
-from mechanik.solvers.status import Status
+from mechanik.errors import BatchMismatch
+from mechanik.solver.solution import Status
 
 HAND = "panda_link8"
 PANDA, AMONG = panda_among()
@@ -62,7 +62,7 @@ def test_starts_are_stayed_near_to():
 def test_rows_inside_an_obstacle_are_in_collision_and_the_summary_says_so():
     cart = rail()
     places = np.array([[-1.0, 0, 0], [1.0, 0, 0], [0.5, 0, 0], [2.5, 0, 0], [np.nan, 0, 0]])
-    result = mk.Solver(cart, mk.Point("cart", (0, 0, 0)), avoid=wall()).solve_batch(places, threads=1)
+    result = mk.Solver(cart, mk.PositionGoal("cart", (0, 0, 0)), avoid=wall()).solve_batch(places, threads=1)
     found = [result.status_of(row) for row in range(len(places))]
     assert found == [Status.CONVERGED, Status.IN_COLLISION, Status.CONVERGED, Status.CLOSEST, Status.BAD_TARGET]
     assert result.rows_with(Status.IN_COLLISION).tolist() == [1]
@@ -81,7 +81,7 @@ def test_loops_and_several_goals_keep_off_row_by_row():
     assert (free | ~result.success).all()
     assert 0 < result.success.sum() < len(values)
     arm = planar_arm()
-    both = mk.Solver(arm, [mk.Point("tip", (1, 0.4, 0)), mk.JointValues({"j3": 0.3})], avoid=ball(0.6, 0.2))
+    both = mk.Solver(arm, [mk.PositionGoal("tip", (1, 0.4, 0)), mk.JointValues({"j3": 0.3})], avoid=ball(0.6, 0.2))
     tips = np.array([[1.0, 0.4, 0], [0.9, -0.4, 0], [0.6, 0.2, 0]])
     result = both.solve_batch([tips, None], np.array([-0.5, 0.6, 0.6, 0.3]), threads=1)
     assert result.success.tolist() == [True, True, False]
@@ -92,14 +92,14 @@ def test_a_folder_goes_on_only_with_the_same_obstacles(tmp_path):
     arm = planar_arm()
     collider = Collider(arm, [ball(0.6, 0.2)])
     places = np.array([[1.0, 0.4, 0], [0.9, -0.4, 0]])
-    asked = mk.Solver(arm, mk.Point("tip", places[0]), avoid=collider)
+    asked = mk.Solver(arm, mk.PositionGoal("tip", places[0]), avoid=collider)
     first = asked.solve_batch(places, threads=1, out=tmp_path / "it")
     assert np.array_equal(asked.solve_batch(places, threads=1, out=tmp_path / "it").q, first.q)
-    more = mk.Solver(arm, mk.Point("tip", places[0]), avoid=collider, clearance=0.01)
-    with pytest.raises(OtherBatch, match="options"):
+    more = mk.Solver(arm, mk.PositionGoal("tip", places[0]), avoid=collider, clearance=0.01)
+    with pytest.raises(BatchMismatch, match="options"):
         more.solve_batch(places, threads=1, out=tmp_path / "it")
     collider.move("ball", mk.Pose((0.6, 0.25, 0)))
-    with pytest.raises(OtherBatch, match="options"):
+    with pytest.raises(BatchMismatch, match="options"):
         asked.solve_batch(places, threads=1, out=tmp_path / "it")
 
 

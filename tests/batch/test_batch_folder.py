@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.batch import BatchResult, Interrupted
-from mechanik.batch.result import percent
-from mechanik.errors import CannotSave, FileMissing, FormatError, NotSolved, OtherBatch, WrongKind
-from mechanik.solvers.status import Status
+from mechanik.errors import BatchMismatch, CannotSave, FileMissing, FormatError, InvalidArgument, NotSolved
+from mechanik.solver.batch import BatchResult, Interrupted
+from mechanik.solver.batch.batch_result import format_percent
+from mechanik.solver.solution import Status
 
 NAMES = ("q", "status", "errors", "iterations")
 ARM = mk.gallery.planar_3r()
 TIP = "tool"
-GOAL = mk.Point(TIP, (0.5, 0.5, 0.0))
+GOAL = mk.PositionGoal(TIP, (0.5, 0.5, 0.0))
 SOLVER = mk.Solver(ARM, GOAL, restarts=20)
 POINTS = ARM.pose(TIP, ARM.random(np.random.default_rng(3), 40))[:, :3, 3].copy()
 POINTS[7] = np.nan
@@ -83,7 +83,7 @@ def test_a_folder_goes_on_where_it_was_stopped(row, chunk, threads):
     engine = FakeChain()
     with pytest.MonkeyPatch.context() as patch:
         folder = tempfile.mkdtemp()
-        patch.setattr("mechanik.batch.run.BETWEEN_COMMITS_S", 0.0)
+        patch.setattr("mechanik.solver.batch.batch_run.COMMIT_INTERVAL_S", 0.0)
         patch.setattr("os.fsync", lambda file: None)  # no power is lost here, and disks are slow
         try:
             with pytest.raises(Interrupted) as stopped:
@@ -134,18 +134,18 @@ def test_an_unfinished_result_can_be_saved_and_gone_on_with(tmp_path):
         (lambda: (SOLVER, POINTS, START + 1e-12), "other starts"),
         (lambda: (SOLVER, POINTS, None), "other starts"),
         (lambda: (mk.Solver(ARM, GOAL, restarts=1), POINTS, START), "other options"),
-        (lambda: (mk.Solver(ARM, mk.Point(TIP, (0, 0, 0), tolerance=1e-3)), POINTS, START), "other goals"),
-        (lambda: (mk.Solver(ARM, mk.Point(TIP, (0, 0, 0), (0.1, 0, 0))), POINTS, START), "other goals"),
+        (lambda: (mk.Solver(ARM, mk.PositionGoal(TIP, (0, 0, 0), tolerance=1e-3)), POINTS, START), "other goals"),
+        (lambda: (mk.Solver(ARM, mk.PositionGoal(TIP, (0, 0, 0), (0.1, 0, 0))), POINTS, START), "other goals"),
         (lambda: (mk.Solver(ARM, GOAL, limits={"joint2": (-1, 1)}), POINTS, START), "other options"),
         (lambda: (mk.Solver(longer(), GOAL), POINTS, START), "other mechanism"),
-        (lambda: (mk.Solver(mk.gallery.ur5(), mk.Point("tool0", (0, 0, 0))), POINTS, None), "3 numbers in q"),
+        (lambda: (mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0, 0, 0))), POINTS, None), "3 numbers in q"),
     ],
 )
 def test_the_result_of_another_problem_is_refused_and_stays(other, words, tmp_path):
     kept = WHOLE.save(tmp_path / "out")
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     for out in (tmp_path / "out", kept, WHOLE):
-        with pytest.raises(OtherBatch, match=words):
+        with pytest.raises(BatchMismatch, match=words):
             solve_batch(*other(), out=out)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
@@ -157,14 +157,14 @@ def longer() -> mk.Mechanism:
 def test_a_target_that_the_batch_replaces_is_no_other_problem(tmp_path):
     solve_batch(SOLVER, POINTS, START, out=tmp_path / "out")
     found = solve_batch(
-        mk.Solver(ARM, mk.Point(TIP, (0.1, 0.2, 0.0)), restarts=20), POINTS, START, out=tmp_path / "out"
+        mk.Solver(ARM, mk.PositionGoal(TIP, (0.1, 0.2, 0.0)), restarts=20), POINTS, START, out=tmp_path / "out"
     )
     assert_same(found, WHOLE)
 
 
 def test_another_rng_is_refused_and_none_is_its_own(tmp_path):
     first = solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(1))
-    with pytest.raises(OtherBatch, match="begun with another rng"):
+    with pytest.raises(BatchMismatch, match="begun with another rng"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(2))
     assert solve_batch(SOLVER, POINTS, START, out=tmp_path / "out").seed == first.seed
     solve_batch(SOLVER, POINTS, START, out=tmp_path / "out", rng=np.random.default_rng(1))
@@ -177,7 +177,7 @@ def test_what_is_not_a_batch_is_never_written_into(tmp_path):
     with pytest.raises(CannotSave, match="is a file"):
         solve_batch(SOLVER, POINTS, START, out=tmp_path / "notes.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    with pytest.raises(WrongKind, match="out is a folder"):
+    with pytest.raises(InvalidArgument, match="out is a folder"):
         solve_batch(SOLVER, POINTS, START, out=3)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "about.json").write_text('{"format": "something else"}')
@@ -226,12 +226,12 @@ def test_a_result_in_words():
         WHOLE.require()
     fine = solve_batch(SOLVER, POINTS[:5], START)
     assert fine.require() is fine
-    assert json.loads(WHOLE._about.text())["rows"] == 40
+    assert json.loads(WHOLE._metadata.to_json())["rows"] == 40
 
 
 def test_all_but_one_of_ten_million_are_not_all():
-    assert percent(9_999_999, 10_000_000) == "over 99.99"
-    assert [percent(*some) for some in ((7, 7), (0, 3), (37, 40), (1, 3))] == ["100", "0", "92.5", "33.33"]
+    assert format_percent(9_999_999, 10_000_000) == "over 99.99"
+    assert [format_percent(*some) for some in ((7, 7), (0, 3), (37, 40), (1, 3))] == ["100", "0", "92.5", "33.33"]
 
 
 def test_nothing_is_warned_of():

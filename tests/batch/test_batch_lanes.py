@@ -8,9 +8,9 @@ from batch_door import solve_batch, solve_in_lanes
 from fake_chain import FakeChain
 
 import mechanik as mk
-from mechanik.batch import takes_lanes
 from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
-from mechanik.solvers.status import Status
+from mechanik.solver.batch import supports_lanes
+from mechanik.solver.solution import Status
 from mechanik.spatial import inverse, rotation, to_position_wxyz
 
 ARM = mk.gallery.ur5()
@@ -41,10 +41,10 @@ def test_every_form_of_target_becomes_a_pose(form):
 
 
 def test_points_are_poses_without_a_turn_and_turns_poses_without_a_place():
-    turns = run(mk.Point("tool0", (0, 0, 1)), P)[1].X[:, :3, :3]
+    turns = run(mk.PositionGoal("tool0", (0, 0, 1)), P)[1].X[:, :3, :3]
     assert np.array_equal(turns, np.tile(np.eye(3), (10, 1, 1)))
     for targets in (X[:, :3, :3], WXYZ):
-        found = run(mk.Orientation("tool0", np.eye(3)), targets)[1].X
+        found = run(mk.OrientationGoal("tool0", np.eye(3)), targets)[1].X
         assert np.abs(found[:, :3, :3] - X[:, :3, :3]).max() < 1e-15
         assert not found[:, :3, 3].any()
 
@@ -92,7 +92,8 @@ def test_lanes_solve_what_can_be_solved_and_say_how_far_off_they_are():
         assert ARM.space.within_limits(found.q).all()
 
 
-@pytest.mark.parametrize("goal", [mk.Point("tool0", (0, 0, 1), (0.1, 0.2, 0.3)), mk.Orientation("tool0", np.eye(3)),
+@pytest.mark.parametrize("goal", [mk.PositionGoal("tool0", (0, 0, 1), (0.1, 0.2, 0.3)), mk.OrientationGoal("tool0",
+    np.eye(3)),
                                   mk.PoseGoal("tool0", X[0], relative_to="upper_arm_link", at=X[1])])  # fmt: skip
 def test_goals_for_a_place_or_a_turn_alone_or_seen_from_a_link(goal):
     solver = mk.Solver(ARM, goal)
@@ -102,11 +103,11 @@ def test_goals_for_a_place_or_a_turn_alone_or_seen_from_a_link(goal):
         if goal.relative_to is None
         else inverse(ARM.pose(goal.relative_to, q)) @ ARM.pose("tool0", q)
     )
-    targets = {"Point": shown[:, :3, 3], "Orientation": shown, "PoseGoal": shown @ X[1]}[type(goal).__name__]
+    targets = {"PositionGoal": shown[:, :3, 3], "OrientationGoal": shown, "PoseGoal": shown @ X[1]}[type(goal).__name__]
     found = solve_in_lanes(solver, targets)
     assert found.success.all()
     for i in range(20):
-        error = goal.at(targets[i]).error(ARM, found.q[i])
+        error = goal.with_target(targets[i]).error(ARM, found.q[i])
         assert max(error.position, error.rotation) < 1e-6
         assert found.errors[i, 0] == pytest.approx([error.position, error.rotation], abs=1e-9)
 
@@ -143,12 +144,12 @@ def test_what_is_no_row_for_the_chain_kernel_is_solved_all_the_same():
         (GOAL, True),
         (mk.PoseGoal("tool0", X[0], at=X[1]), True),
         (mk.PoseGoal("tool0", X[0], relative_to="base_link"), True),
-        (mk.Point("tool0", (0, 0, 1), (0.1, 0.2, 0.3)), True),
-        (mk.Orientation("tool0", np.eye(3)), True),
+        (mk.PositionGoal("tool0", (0, 0, 1), (0.1, 0.2, 0.3)), True),
+        (mk.OrientationGoal("tool0", np.eye(3)), True),
         (mk.PoseGoal("tool0", np.eye(4), dof=("X", "Y", "Z", "EX"), axes="world"), False),
-        (mk.Axis("tool0", (0, 0, 1), (1, 0, 0)), False),
+        (mk.AxisGoal("tool0", (0, 0, 1), (1, 0, 0)), False),
         (mk.JointValues({"elbow_joint": 0.0}), False),
     ],
 )
 def test_lanes_are_for_goals_whose_target_is_a_pose(goal, fits):
-    assert takes_lanes(ARM, goal) == fits
+    assert supports_lanes(ARM, goal) == fits

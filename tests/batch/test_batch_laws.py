@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.batch import Interrupted, run_batch
-from mechanik.solvers.status import Status
+from mechanik.solver.batch import Interrupted, run_batch
+from mechanik.solver.solution import Status
 
 NAMES = ("q", "status", "errors", "iterations")
 N = 24
@@ -24,7 +24,7 @@ def cases() -> dict[str, tuple[mk.Solver, np.ndarray, np.ndarray | None]]:
     points = planar.pose(tip, planar.random(rng, N))[:, :3, 3].copy()
     points[::5] *= 4.0
     X[3::7, :3, 3] += 3.0
-    one_by_one = mk.Solver(planar, mk.Point(tip, points[0]), restarts=0)
+    one_by_one = mk.Solver(planar, mk.PositionGoal(tip, points[0]), restarts=0)
     poses = mk.Solver(ur5, mk.PoseGoal("tool0", X[0]), restarts=3)
     return {
         "points of 3R": (one_by_one, points, planar.random(rng, N)),

@@ -7,8 +7,8 @@ import pytest
 from batch_door import solve_batch
 
 import mechanik as mk
-from mechanik.errors import LimitsError, ObjectiveError, WrongKind
-from mechanik.solvers.status import Status
+from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError
+from mechanik.solver.solution import Status
 
 
 def assert_one_by_one(solver, found, row, starts) -> None:
@@ -40,7 +40,10 @@ def test_a_body_with_two_hands_and_levels():
     q = body.clamp(body.integrate(body.q, rng.uniform(-0.1, 0.1, (6, body.nv))))
     hands = [body.pose(link, q)[:, :3, 3].copy() for link in links]
     hands[1][4] += 9.0
-    goals = [mk.Point(links[0], hands[0][0], name="one"), mk.Point(links[1], hands[1][0], name="other", level=2)]
+    goals = [
+        mk.PositionGoal(links[0], hands[0][0], name="one"),
+        mk.PositionGoal(links[1], hands[1][0], name="other", level=2),
+    ]
     solver, starts = mk.Solver(body, goals), np.tile(body.q, (6, 1))
     found = solve_batch(solver, hands, starts, threads=2, chunk=1)
     assert np.flatnonzero(~found.success).tolist() == [4]
@@ -62,7 +65,7 @@ def test_any_method_has_batches(method):
 
 def test_rows_in_python_and_their_errors():
     arm = mk.gallery.planar_3r()
-    wanted = mk.Point("tool", (1.0, 0.5, 0.0))
+    wanted = mk.PositionGoal("tool", (1.0, 0.5, 0.0))
     level = mk.Custom(lambda mechanism, q: np.array([q[0] + q[1] + q[2]]), name="level")
     found = solve_batch(mk.Solver(arm, [wanted, level]), [[(1.0, 0.5, 0.0), (9.0, 0.0, 0.0)], None], np.full(3, 0.2))
     assert found.status_of(0) is Status.CONVERGED
@@ -80,25 +83,25 @@ def test_an_error_in_a_users_function_is_the_users_to_see(tmp_path):
             raise ZeroDivisionError("in my function")
         return np.array([q[0] - 0.1])
 
-    solver = mk.Solver(arm, [mk.Point("tool", (1.0, 0.5, 0.0)), mk.Custom(fails)])
+    solver = mk.Solver(arm, [mk.PositionGoal("tool", (1.0, 0.5, 0.0)), mk.Custom(fails)])
     points = np.tile([1.0, 0.5, 0.0], (50, 1))
     with pytest.raises(ObjectiveError, match="ZeroDivisionError: in my function") as raised:
         solve_batch(solver, [points, None], np.full(3, 0.2), out=tmp_path / "out", chunk=1, threads=2)
     assert "kept in" in raised.value.__notes__[0]
-    assert 0 < mk.batch.BatchResult.open(tmp_path / "out").done < 50
+    assert 0 < mk.BatchResult.open(tmp_path / "out").done < 50
 
 
 @pytest.mark.parametrize("how", [{"threads": 0}, {"threads": 1.5}, {"threads": True}, {"chunk": 0}, {"chunk": "a"}])
 def test_threads_and_chunks_are_whole_numbers(how):
     arm = mk.gallery.planar_3r()
     with pytest.raises(LimitsError, match=f"{next(iter(how))} must be a whole number of 1 or more"):
-        solve_batch(mk.Solver(arm, mk.Point("tool", (1, 0, 0))), np.zeros((2, 3)), **how)
+        solve_batch(mk.Solver(arm, mk.PositionGoal("tool", (1, 0, 0))), np.zeros((2, 3)), **how)
 
 
 def test_rng_and_progress_are_what_they_should_be():
     arm = mk.gallery.planar_3r()
-    solver = mk.Solver(arm, mk.Point("tool", (1, 0, 0)))
-    with pytest.raises(WrongKind, match="rng must be a generator"):
+    solver = mk.Solver(arm, mk.PositionGoal("tool", (1, 0, 0)))
+    with pytest.raises(InvalidArgument, match="rng must be a generator"):
         solve_batch(solver, np.zeros((2, 3)), rng=3)
-    with pytest.raises(WrongKind, match="progress is True, or a function"):
+    with pytest.raises(InvalidArgument, match="progress is True, or a function"):
         solve_batch(solver, np.zeros((2, 3)), progress="bar")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from stoppable import solve
 
-from mechanik.batch import progress as module
-from mechanik.batch.progress import Line, clock
+from mechanik.solver.batch import batch_run as module
+from mechanik.solver.batch.batch_run import BatchProgressLine, format_duration
 
 X = np.tile(np.eye(4), (100, 1, 1))
 
@@ -52,9 +52,9 @@ def counted_seconds(monkeypatch):
 
 @pytest.mark.usefixtures("counted_seconds")
 def test_a_line_on_a_terminal_is_written_over_itself(monkeypatch):
-    monkeypatch.setattr(module, "ON_A_TERMINAL_S", 0.0)
+    monkeypatch.setattr(module, "TERMINAL_INTERVAL_S", 0.0)
     stream = Terminal()
-    line = Line(stream)
+    line = BatchProgressLine(stream)
     for done in (0, 500, 1000):
         line(done, 1000)
     texts = stream.getvalue().split("\r")[1:]
@@ -69,7 +69,7 @@ def test_a_line_on_a_terminal_is_written_over_itself(monkeypatch):
 @pytest.mark.usefixtures("counted_seconds")
 def test_elsewhere_there_is_a_line_now_and_then_and_one_at_the_end():
     stream = io.StringIO()
-    line = Line(stream)
+    line = BatchProgressLine(stream)
     for done in range(0, 1001, 10):
         line(done, 1000)
     assert stream.getvalue().startswith("1,000 of 1,000 rows, 100 %, ")
@@ -82,4 +82,4 @@ def test_true_is_that_line(capsys):
 
 
 def test_time_is_told_in_hours_minutes_and_seconds():
-    assert [clock(seconds) for seconds in (0.4, 61, 3600, 7325.6)] == ["0:00", "1:01", "1:00:00", "2:02:06"]
+    assert [format_duration(seconds) for seconds in (0.4, 61, 3600, 7325.6)] == ["0:00", "1:01", "1:00:00", "2:02:06"]

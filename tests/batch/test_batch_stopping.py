@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from stoppable import solve
 
-from mechanik.batch import BatchResult
 from mechanik.errors import MechanikError
+from mechanik.solver.batch import BatchResult
 
 NAMES = ("q", "status", "errors", "iterations")
 HERE = Path(__file__).parent

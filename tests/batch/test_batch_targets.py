@@ -7,8 +7,8 @@ import pytest
 from batch_door import solve_batch
 
 import mechanik as mk
-from mechanik.errors import NotFinite, ShapeError, UnknownName, WrongKind
-from mechanik.solvers.status import Status
+from mechanik.errors import InvalidArgument, NotFinite, ShapeError, UnknownName
+from mechanik.solver.solution import Status
 from mechanik.spatial import to_position_wxyz
 
 RNG = np.random.default_rng(5)
@@ -17,7 +17,7 @@ START = np.array([0.3, -1.2, 1.4, -0.8, 0.9, 0.2])
 Q = START + RNG.uniform(-0.3, 0.3, (9, 6))
 X = ARM.pose("tool0", Q)
 POSE = mk.Solver(ARM, mk.PoseGoal("tool0", X[0]))
-POINT = mk.Solver(ARM, mk.Point("tool0", X[0, :3, 3]))
+POINT = mk.Solver(ARM, mk.PositionGoal("tool0", X[0, :3, 3]))
 
 
 def same(one, other) -> bool:
@@ -75,9 +75,9 @@ def test_any_array_or_list_of_poses_will_do(kind, tmp_path):
 @pytest.mark.parametrize(
     ("objective", "targets"),
     [
-        (mk.Axis("tool0", (0, 0, 1), (1, 0, 0)), RNG.standard_normal((4, 3))),
-        (mk.Orientation("tool0", np.eye(3)), X[:4, :3, :3]),
-        (mk.Orientation("tool0", np.eye(3)), to_position_wxyz(X)[1][:4]),
+        (mk.AxisGoal("tool0", (0, 0, 1), (1, 0, 0)), RNG.standard_normal((4, 3))),
+        (mk.OrientationGoal("tool0", np.eye(3)), X[:4, :3, :3]),
+        (mk.OrientationGoal("tool0", np.eye(3)), to_position_wxyz(X)[1][:4]),
         (mk.Distance("tool0", "base_link", equal=0.5), np.array([0.4, 0.5, 0.6, 0.7])),
         (mk.JointValues({"elbow_joint": 0.1}), np.array([0.1, 0.2, 0.3, -0.4])),
         (mk.JointValues({"elbow_joint": 0.1, "wrist_1_joint": 0.2}), RNG.uniform(-1, 1, (4, 2))),
@@ -102,18 +102,22 @@ def test_every_objective_takes_many_of_what_it_takes_one_of(objective, targets):
         assert found.errors[i, 0].tolist() == [error.position, error.rotation]
 
 
-@pytest.mark.parametrize("goal", [mk.PoseGoal("tool0", X[0], at=X[3]), mk.Point("tool0", X[0, :3, 3], (0.1, 0.2, 0.3)),
+@pytest.mark.parametrize("goal", [mk.PoseGoal("tool0", X[0], at=X[3]), mk.PositionGoal("tool0", X[0, :3, 3], (0.1,
+    0.2, 0.3)),
                                   mk.PoseGoal("tool0", np.eye(4), relative_to="forearm_link")])  # fmt: skip
 def test_the_errors_of_rows_are_those_of_the_objective(goal):
     targets = X if isinstance(goal, mk.PoseGoal) else X[:, :3, 3]
     found = solve_batch(mk.Solver(ARM, goal, max_iterations=2), targets, START)
     for i in range(len(X)):
-        error = goal.at(targets[i]).error(ARM, found.q[i])
+        error = goal.with_target(targets[i]).error(ARM, found.q[i])
         assert found.errors[i, 0] == pytest.approx([error.position, error.rotation], rel=1e-12, abs=1e-14)
 
 
 def test_several_goals_by_name_or_in_their_order_some_of_which_stay():
-    goals = [mk.Point("tool0", X[0, :3, 3], name="hand"), mk.JointValues({"shoulder_pan_joint": 0.3}, name="base")]
+    goals = [
+        mk.PositionGoal("tool0", X[0, :3, 3], name="hand"),
+        mk.JointValues({"shoulder_pan_joint": 0.3}, name="base"),
+    ]
     solver = mk.Solver(ARM, goals)
     ordered = solve_batch(solver, [X[:, :3, 3], None], START)
     assert same(ordered, solve_batch(solver, {"hand": X[:, :3, 3]}, START))
@@ -165,7 +169,7 @@ def test_a_quaternion_that_is_none_is_a_bad_row(wxyz):
 def test_what_only_the_objective_can_tell_to_be_bad_is_a_bad_row_too():
     found = solve_batch(mk.Solver(ARM, mk.Distance("tool0", "base_link", equal=0.5)), [0.4, -1.0, 0.5], START)
     assert [found.status_of(i) for i in range(3)] == [Status.CONVERGED, Status.BAD_TARGET, Status.CONVERGED]
-    found = solve_batch(mk.Solver(ARM, mk.Axis("tool0", (0, 0, 1), (1, 0, 0))), [(0, 0, 0), (0, 1, 0)], START)
+    found = solve_batch(mk.Solver(ARM, mk.AxisGoal("tool0", (0, 0, 1), (1, 0, 0))), [(0, 0, 0), (0, 1, 0)], START)
     assert [found.status_of(i) for i in range(2)] == [Status.BAD_TARGET, Status.CONVERGED]
 
 
@@ -181,12 +185,14 @@ def test_a_bad_start_is_a_bad_row_and_stays_at_the_present_configuration():
 
 def test_a_ball_without_a_direction_is_a_bad_start():
     robot = mk.Builder("ball")
-    robot.ball("shoulder", "base", "arm")
+    robot.spherical("shoulder", "base", "arm")
     robot.fixed("mount", "arm", "tip", at=(1.0, 0.0, 0.0))
     mechanism = robot.build()
     starts = np.tile(mechanism.neutral(), (3, 1))
     starts[1] = 0.0
-    found = solve_batch(mk.Solver(mechanism, mk.Point("tip", (0, 1, 0))), np.tile([0.0, 0.6, 0.8], (3, 1)), starts)
+    found = solve_batch(
+        mk.Solver(mechanism, mk.PositionGoal("tip", (0, 1, 0))), np.tile([0.0, 0.6, 0.8], (3, 1)), starts
+    )
     assert [found.status_of(i) for i in range(3)] == [Status.CONVERGED, Status.BAD_START, Status.CONVERGED]
 
 
@@ -225,11 +231,11 @@ def test_what_does_not_fit_together_is_refused():
         solve_batch(POSE, X, Q[:, :5])
     with pytest.raises(NotFinite, match="q is not finite at 'shoulder_pan_joint'"):
         solve_batch(POSE, X, np.array([np.nan, 0, 0, 0, 0, 0]))
-    with pytest.raises(WrongKind, match="not text"):
+    with pytest.raises(InvalidArgument, match="not text"):
         solve_batch(POSE, "targets.npy")
     with pytest.raises(UnknownName, match="no objective is called 'hnd'"):
-        solve_batch(mk.Solver(ARM, mk.Point("tool0", (0, 0, 1), name="hand")), {"hnd": X[:, :3, 3]})
-    two = mk.Solver(ARM, [mk.Point("tool0", (0, 0, 1)), mk.JointValues({"elbow_joint": 0.0})])
+        solve_batch(mk.Solver(ARM, mk.PositionGoal("tool0", (0, 0, 1), name="hand")), {"hnd": X[:, :3, 3]})
+    two = mk.Solver(ARM, [mk.PositionGoal("tool0", (0, 0, 1)), mk.JointValues({"elbow_joint": 0.0})])
     with pytest.raises(ShapeError, match="2 objectives: give as many"):
         solve_batch(two, X)
     with pytest.raises(ShapeError, match="as many targets as the others, and they have 9, 4"):

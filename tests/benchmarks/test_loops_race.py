@@ -96,7 +96,7 @@ def test_the_urdf_that_peers_read_has_the_same_tree(tmp_path: Path):
         assert np.abs(robot.pose(a, q)[:3, 3] - robot.pose(b, q)[:3, 3]).max() < 1e-12
     R = X["leg3"][0, :3, :3]
     roll, pitch, yaw = rpy(X["leg3"][0])
-    assert np.abs(rotation.turn_z(yaw) @ rotation.turn_y(pitch) @ rotation.turn_x(roll) - R).max() < 1e-14
+    assert np.abs(rotation.about_z(yaw) @ rotation.about_y(pitch) @ rotation.about_x(roll) - R).max() < 1e-14
 
 
 # ---- the judge ------------------------------------------------------------------------------

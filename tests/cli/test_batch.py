@@ -19,10 +19,8 @@ from hypothesis import strategies as st
 
 from mechanik import gallery, spatial
 from mechanik.cli import main
-from mechanik.cli.bar import Bar
-from mechanik.cli.csv_reader import read_csv
-from mechanik.cli.result_files import column_names
-from mechanik.cli.target_files import POSE, POSITION
+from mechanik.cli.batch_files import POSE_COLUMNS, POSITION_COLUMNS, joint_column_names, read_csv
+from mechanik.cli.output import ProgressBar
 from mechanik.errors import MechanikError
 
 UR5 = gallery.make("ur5")
@@ -204,8 +202,8 @@ def test_empty_cells_and_nan_are_bad_rows(capsys, tmp_path):
 def test_blocks_of_lines_make_one_table(capsys, tmp_path, poses, monkeypatch):
     path = write_csv(tmp_path / "t.csv", poses, HEADER)
     usual = solved(capsys, tmp_path, "--targets", path)
-    monkeypatch.setattr("mechanik.cli.csv_reader.BLOCK", 7)
-    monkeypatch.setattr("mechanik.cli.result_files.BLOCK", 7)
+    monkeypatch.setattr("mechanik.cli.batch_files.CSV_BLOCK_LINES", 7)
+    monkeypatch.setattr("mechanik.cli.batch_files.RESULT_BLOCK_ROWS", 7)
     solved(capsys, tmp_path, "--targets", path, out="short.npz")
     assert run(capsys, "gallery:ur5", "--targets", path, "--out", tmp_path / "short.csv")[0] == 0
     with open(tmp_path / "short.csv", newline="") as stream:
@@ -230,8 +228,8 @@ def test_what_is_written_as_text_is_read_back_to_the_bit(tmp_path_factory, rows,
     path.write_text("\n\n".join(lines), encoding="utf-8")
     read = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("mechanik.cli.csv_reader.BLOCK", block)
-        assert read_csv(path, (POSE, POSITION), read.append) == 3
+        patched.setattr("mechanik.cli.batch_files.CSV_BLOCK_LINES", block)
+        assert read_csv(path, (POSE_COLUMNS, POSITION_COLUMNS), read.append) == 3
     wanted = np.array([*rows, (1.0, np.nan, 1.0)] if has_gap else rows)
     assert np.array_equal(np.vstack(read), wanted, equal_nan=True)
 
@@ -268,7 +266,7 @@ def test_one_start_is_for_all_and_locked_joints_stay_there(capsys, tmp_path, pos
 # ---- going on --------------------------------------------------------------------------------
 
 
-class Impatient(Bar):
+class Impatient(ProgressBar):
     """Somebody who presses Ctrl-C when so many rows are done."""
 
     stops_at = 10
@@ -286,7 +284,7 @@ def test_after_an_interrupt_it_goes_on_to_the_same_result(capsys, tmp_path, monk
     words = ["gallery:ur5", "--targets", tmp_path / "t.npy", "--out", tmp_path / "r.npz", "--threads", 1]
     (tmp_path / "r.npz").write_text("old")
     with monkeypatch.context() as patched:
-        patched.setattr("mechanik.cli.batch.Bar", Impatient)
+        patched.setattr("mechanik.cli.batch_command.ProgressBar", Impatient)
         code, out, err = run(capsys, *words)
     assert (code, out) == (130, "")
     done = int(re.search(r"([\d,]+) of 5,000 targets are done", err)[1].replace(",", ""))
@@ -310,7 +308,7 @@ def test_after_an_interrupt_it_goes_on_to_the_same_result(capsys, tmp_path, monk
 def test_other_targets_are_not_gone_on_with(capsys, tmp_path, targets, poses, monkeypatch):
     words = ["gallery:ur5", "--targets", targets, "--out", tmp_path / "r.npz"]
     with monkeypatch.context() as patched:
-        patched.setattr("mechanik.cli.batch.write_result", _interrupt)  # all are solved, none is written
+        patched.setattr("mechanik.cli.batch_command.write_result", _interrupt)  # all are solved, none is written
         assert run(capsys, *words)[0] == 130
     moved = poses.copy()
     moved[:, 0] += 1e-3
@@ -327,7 +325,7 @@ def _interrupt(*_):
 
 
 def test_an_interrupt_before_anything_is_solved_leaves_nothing(capsys, tmp_path, targets, monkeypatch):
-    monkeypatch.setattr("mechanik.cli.batch.read_targets", _interrupt)
+    monkeypatch.setattr("mechanik.cli.batch_command.read_targets", _interrupt)
     code, _, err = run(capsys, "gallery:ur5", "--targets", targets, "--out", tmp_path / "r.npz")
     assert (code, err) == (130, "interrupted\n")
     assert list(tmp_path.iterdir()) == [targets]
@@ -349,7 +347,7 @@ def test_what_cannot_be_written_leaves_the_old_file_and_the_rows(capsys, tmp_pat
     (tmp_path / "r.npz").write_text("old")
     words = ["gallery:ur5", "--targets", targets, "--out", tmp_path / "r.npz"]
     with monkeypatch.context() as patched:
-        patched.setattr("mechanik.cli.result_files._write_npz", full)
+        patched.setattr("mechanik.cli.batch_files._write_npz", full)
         code, _, err = run(capsys, *words)
     assert code == 1
     assert "No space left on device" in err
@@ -390,7 +388,7 @@ def _environment():
 
 
 def test_a_joint_that_is_called_like_a_column_of_the_result_keeps_its_own_column():
-    assert column_names(["elbow", "success"]) == ["elbow", "joint success"]
+    assert joint_column_names(["elbow", "success"]) == ["elbow", "joint success"]
 
 
 def test_help_has_examples(capsys):
@@ -508,7 +506,7 @@ def test_a_fault_inside_leaves_a_word_on_how_to_go_on(capsys, tmp_path, targets,
     def faulty(*_):
         raise MechanikError("something is wrong")
 
-    monkeypatch.setattr("mechanik.cli.batch.write_result", faulty)
+    monkeypatch.setattr("mechanik.cli.batch_command.write_result", faulty)
     code, _, err = run(capsys, "gallery:ur5", "--targets", targets, "--out", tmp_path / "r.npz")
     assert code == 1
     assert "something is wrong" in err

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mechanik.mechanism as mk
+import mechanik.model as mk
 from mechanik import gallery
 from mechanik.cli import main
 from mechanik.formats import describe, load, save
-from mechanik.solvers import METHODS
+from mechanik.solver import METHODS
 
 DATA = Path(__file__).parents[1] / "data"
 UR5 = str(DATA / "peers" / "ur5.urdf")
@@ -146,8 +146,8 @@ def test_info_shows_laws_and_cones(capsys, tmp_path):
     builder = mk.Builder("bound")
     builder.revolute("left", "body", "left arm")
     builder.prismatic("slide", "body", "cart")
-    builder.ball("neck", "body", "head")
-    builder.law("cam", {"left": [1.0, 0.5], "slide": -2.0}, 0.3)
+    builder.spherical("neck", "body", "head")
+    builder.joint_constraint("cam", {"left": [1.0, 0.5], "slide": -2.0}, 0.3)
     mechanism = builder.build()
     mechanism.joint("neck").set_cone(0.75)
     file = tmp_path / "bound.json"
@@ -362,7 +362,7 @@ def test_fk_prints_a_table_of_the_links_asked_for(capsys):
 def test_fk_sets_joints_of_several_freedoms(capsys, tmp_path):
     builder = mk.Builder("ball")
     builder.planar("base", "world", "cart")
-    builder.ball("ball", "cart", "head")
+    builder.spherical("ball", "cart", "head")
     save(builder.build(), tmp_path / "ball.json")
     told = data(capsys, "fk", tmp_path / "ball.json", "base=1,2,90", "ball=0,0,90", "--degrees")
     assert told["links"]["head"]["position"] == [1.0, 2.0, 0.0]
@@ -526,17 +526,17 @@ def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
 
 
 def test_an_interrupt_exits_130_quietly(capsys, monkeypatch):
-    monkeypatch.setattr("mechanik.cli.run.run", _interrupt)
+    monkeypatch.setattr("mechanik.cli.command_line.run", _interrupt)
     assert run(capsys, "demo") == (130, "", "")
 
 
 def test_an_interrupt_while_importing_exits_130_quietly(capsys, monkeypatch):
     class Finder:
         def find_spec(self, name, path=None, target=None):
-            if name == "mechanik.cli.run":
+            if name == "mechanik.cli.command_line":
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "mechanik.cli.run", raising=False)
+    monkeypatch.delitem(sys.modules, "mechanik.cli.command_line", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
     assert run(capsys, "demo") == (130, "", "")
 

@@ -6,7 +6,7 @@ import pytest
 
 from mechanik import comparison
 from mechanik.cli import main
-from mechanik.comparison import comparing
+from mechanik.comparison import benchmark_runner as comparing
 
 SHORT = ["--quick", "--targets", "3", "--robots", "3r_planar", "--tasks", "pose", "point", "--solvers", "lm", "dls"]
 
@@ -61,14 +61,14 @@ def test_wrong_use_is_said_at_once(capsys, arguments, says):
 
 
 def test_ctrl_c_shows_what_is_done_and_says_how_to_go_on(capsys, tmp_path, monkeypatch):
-    cell = comparing.run_cell
+    cell = comparing.run_case
 
     def once(exercise, solver, *rest):
         if solver == "dls":
             raise KeyboardInterrupt
         return cell(exercise, solver, *rest)
 
-    monkeypatch.setattr(comparing, "run_cell", once)
+    monkeypatch.setattr(comparing, "run_case", once)
     path = tmp_path / "records.csv"
     code, out, err = run(capsys, *SHORT, "--csv", path)
     assert code == 130
@@ -87,7 +87,7 @@ def test_names_may_have_commas_between_them(capsys):
 
 
 def test_a_long_table_is_left_to_files_unless_asked_for(capsys, monkeypatch):
-    monkeypatch.setattr("mechanik.cli.compare.MOST_ROWS", 1)
+    monkeypatch.setattr("mechanik.cli.solver_commands.MAX_PRINTED_ROWS", 1)
     code, out, err = run(capsys, *SHORT)
     assert code == 0
     assert "one attempt" not in out

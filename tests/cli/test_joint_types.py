@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import mechanik.mechanism as mk
-from mechanik.cli.joint_types import law_of, places_in_q, type_of
+import mechanik.model as mk
+from mechanik.cli.info_command import coupling_formula, joint_type_name, q_indices
 
 TYPES = [
     ((), None, "fixed"),
@@ -27,17 +27,17 @@ TYPES = [
 def test_a_joint_is_called_by_its_freedoms(dof, limits, name):
     builder = mk.Builder()
     builder.joint("j", "a", "b", dof, limits=limits)
-    assert type_of(builder.build().joint("j")) == name
+    assert joint_type_name(builder.build().joint("j")) == name
 
 
 def test_the_places_of_all_joints_are_q_once_over():
     builder = mk.Builder()
     builder.planar("cart", "world", "cart")
-    builder.ball("neck", "cart", "head")
+    builder.spherical("neck", "cart", "head")
     builder.fixed("glue", "head", "hat")
     builder.revolute("jaw", "head", "chin")
     mechanism = builder.build()
-    places = [places_in_q(mechanism, joint) for joint in mechanism.joints.values()]
+    places = [q_indices(mechanism, joint) for joint in mechanism.joints.values()]
     assert [k for place in places for one in place.values() for k in one] == list(range(mechanism.nq))
     assert places[1] == {mk.DoF.EX: range(3, 7)}
     assert places[2] == {}
@@ -51,5 +51,5 @@ def test_the_law_of_a_follower_is_written_out():
     builder.couple("b", "a", -2.0, -0.5)
     builder.couple("c", "cart", leader_dof="EZ")
     mechanism = builder.build()
-    laws = {name: law_of(mechanism, mechanism.joint(name), mk.DoF.EZ) for name in ("a", "b", "c")}
+    laws = {name: coupling_formula(mechanism, mechanism.joint(name), mk.DoF.EZ) for name in ("a", "b", "c")}
     assert laws == {"a": "", "b": "= -2 * a - 0.5", "c": "= cart.EZ"}

@@ -31,13 +31,13 @@ def data(capsys, *arguments):
 def tray(tmp_path_factory):
     """A ball of 0.1 m that slides along x, and a block that stands in its way for x above 1.4."""
     robot = mk.Builder("tray")
-    robot.link("base", collisions=[mk.PlacedShape(mk.Box((1, 1, 1)), mk.spatial.Pose((2, 0, 0)))])
+    robot.link("base", collisions=[mk.ShapeInstance(mk.Box((1, 1, 1)), mk.spatial.Pose((2, 0, 0)))])
     robot.prismatic("slide", "base", "ball", axis="x", limits=(-3, 3))
     robot.prismatic("lift", "ball", "tip", axis="z", limits=(-3, 3))
-    robot.link("ball", collisions=[mk.PlacedShape(mk.Sphere(0.1))])
-    robot.link("tip", collisions=[mk.PlacedShape(mk.Sphere(0.1))])
+    robot.link("ball", collisions=[mk.ShapeInstance(mk.Sphere(0.1))])
+    robot.link("tip", collisions=[mk.ShapeInstance(mk.Sphere(0.1))])
     made = robot.build()
-    made.unchecked = {("base", "ball"): "adjacent", ("ball", "tip"): "adjacent"}
+    made.allowed_collisions = {("base", "ball"): "adjacent", ("ball", "tip"): "adjacent"}
     path = tmp_path_factory.mktemp("tray") / "tray.json"
     mk.save(made, path)
     return path
@@ -199,7 +199,7 @@ def test_info_counts_the_pairs_that_a_collider_has(capsys, name):
     assert told["collision"]["shapes"] == sum(len(link.collisions) for link in links)
     assert told["collision"]["pairs"] == len(collider.pairs)
     found = {tuple(one["links"]): one["reason"] for one in told["collision"]["left_out"]}
-    assert found == collider.left_out
+    assert found == collider.allowed_collisions
 
 
 def test_info_says_in_a_line_what_can_bump_and_lists_pairs_if_asked(capsys, tray):

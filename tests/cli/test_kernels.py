@@ -6,17 +6,18 @@ import json
 
 import pytest
 
-from mechanik.cli import kernel_bar, kernel_table, main
-from mechanik.cli import warmup as warmup_command
+from mechanik.cli import main, warmup_command
+from mechanik.cli import warmup_command as kernel_bar
+from mechanik.cli import warmup_command as kernel_table
 from mechanik.tiers import KERNEL_MODULES, KernelState, Tier
 
 HOUR = 3600.0
 STATES = [
     KernelState("forward", Tier.JIT, "ready", 2 * HOUR),
     KernelState("descent", Tier.PLAIN, "compiling"),
-    KernelState("look", Tier.PLAIN, "failed", None, "Traceback\n  line\nMemoryError: no memory\n"),
-    KernelState("chain", Tier.PLAIN, "not compiled", None, "compiling kernels needs Numba: pip install numba"),
-    KernelState("lanes", Tier.PLAIN, "not compiled", None, "compiling kernels needs Numba: pip install numba"),
+    KernelState("dense_evaluation", Tier.PLAIN, "failed", None, "Traceback\n  line\nMemoryError: no memory\n"),
+    KernelState("chain_kernel", Tier.PLAIN, "not compiled", None, "compiling kernels needs Numba: pip install numba"),
+    KernelState("lane_kernel", Tier.PLAIN, "not compiled", None, "compiling kernels needs Numba: pip install numba"),
 ]
 
 
@@ -41,7 +42,7 @@ def test_info_lists_tier_state_and_age_of_each_module(capsys, states):
     assert ["forward", "jit", "ready", "2", "h"] in rows
     assert ["descent", "plain", "compiling"] in rows
     assert "1 of 5 modules ready" in out
-    assert "look cannot be compiled: MemoryError: no memory" in err
+    assert "dense_evaluation cannot be compiled: MemoryError: no memory" in err
     assert err.count("needs Numba") == 1, "a reason that modules share is said once"
 
 
@@ -90,7 +91,7 @@ def test_interrupted_warmup_says_what_goes_on_in_the_background(capsys, monkeypa
     assert (code, out) == (130, "")
     assert "1 of 2 kernel modules compiled" in err
     assert "1 kernel module will be compiled in the background all the same" in err
-    monkeypatch.setattr(warmup_command, "ends_with_process", lambda: True)
+    monkeypatch.setattr(warmup_command, "is_cache_private", lambda: True)
     assert "compiling ends with this command" in run(capsys, "warmup")[2]
 
 
@@ -105,8 +106,8 @@ def test_interrupted_warmup_with_nothing_left_says_so(capsys, monkeypatch):
 def test_bar_on_a_terminal_names_what_is_left(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # by which a stream counts as a terminal
     monkeypatch.setenv("COLUMNS", "120")
-    bar = kernel_bar.kernel_progress()
-    assert isinstance(bar, kernel_bar.KernelBar)
+    bar = kernel_bar.make_compile_progress()
+    assert isinstance(bar, kernel_bar.CompileProgressBar)
     bar.begin({"forward": 5.0, "descent": 65.0})
     bar.finish("forward")
     bar.end()
@@ -118,7 +119,7 @@ def test_bar_on_a_terminal_names_what_is_left(capsys, monkeypatch):
 
 def test_bar_says_nothing_where_all_is_compiled(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    bar = kernel_bar.kernel_progress()
+    bar = kernel_bar.make_compile_progress()
     bar.begin({})
     bar.end()
     assert capsys.readouterr().err == ""

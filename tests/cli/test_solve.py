@@ -226,4 +226,4 @@ def test_a_loop_stays_shut(capsys):
     code, told = data(capsys, "gallery:stewart_platform", "--link", "platform", "--position", *position)
     assert code == 0
     platform.q = told["q"]
-    assert all(closure.gap().is_shut(1e-8) for closure in platform.closures.values())
+    assert all(closure.gap().is_closed(1e-8) for closure in platform.closures.values())

@@ -9,8 +9,8 @@ from random_mechanisms import random_mechanism, random_turn
 
 from mechanik import Mechanism
 from mechanik.collision import Collider, Obstacle
-from mechanik.collision.body import link_bodies, obstacle_bodies
-from mechanik.mechanism.shapes import Box, Capsule, PlacedShape, Shape, Sphere
+from mechanik.collision.collision_body import link_bodies, obstacle_bodies
+from mechanik.model.shapes import Box, Capsule, Shape, ShapeInstance, Sphere
 from mechanik.spatial import Pose
 from mechanik.tiers import kernel_module
 
@@ -29,12 +29,12 @@ def bumping(seed: int, joints: int, *, spheres: bool = False) -> Mechanism:
     mechanism, rng = random_mechanism(seed, joints), np.random.default_rng(seed)
     for link in mechanism.links.values():
         if spheres:
-            link.collisions = (PlacedShape(Sphere(rng.uniform(0.02, 0.3)), Pose(rng.uniform(-0.3, 0.3, 3))),)
+            link.collisions = (ShapeInstance(Sphere(rng.uniform(0.02, 0.3)), Pose(rng.uniform(-0.3, 0.3, 3))),)
         elif rng.random() < 0.8:
             poses = [Pose(rng.uniform(-0.3, 0.3, 3), random_turn(rng)) for _ in range(rng.integers(1, 4))]
-            link.collisions = tuple(PlacedShape(random_shape(rng), pose) for pose in poses)
+            link.collisions = tuple(ShapeInstance(random_shape(rng), pose) for pose in poses)
     if not any(link.collisions for link in mechanism.links.values()):
-        next(iter(mechanism.links.values())).collisions = (PlacedShape(Sphere(0.1)),)
+        next(iter(mechanism.links.values())).collisions = (ShapeInstance(Sphere(0.1)),)
     return mechanism
 
 
@@ -52,11 +52,11 @@ def gaps_one_by_one(collider: Collider, q: np.ndarray) -> dict[tuple[str, str], 
     mechanism = collider.mechanism
     poses = dict(zip(mechanism.links, mechanism.poses(q), strict=True))
     bodies = {
-        body.name: [(solid, poses[body.name] @ X) for solid, X in body.solids]
+        body.name: [(solid, poses[body.name] @ X) for solid, X in body.kernel_shapes]
         for body in link_bodies(mechanism, "auto")
     }
     bodies |= {
-        body.name: [(solid, body.frame @ X) for solid, X in body.solids]
+        body.name: [(solid, body.frame @ X) for solid, X in body.kernel_shapes]
         for body in obstacle_bodies(collider.obstacles, "auto")
     }
     return {(a, b): min(gap_of(one, other) for one in bodies[a] for other in bodies[b]) for a, b in collider.pairs}
@@ -70,5 +70,5 @@ def gap_of(one: Sequence, other: Sequence) -> float:
             S[k, 1] = sum(map(len, P))
             P.append(solid.points)
         X[k] = *pose[:3, :3].ravel(), *pose[:3, 3]
-    kernel_module("distance.gaps").pair_gaps(S, np.vstack(P), X, np.array([[0, 1]]), out)
+    kernel_module("distance.shape_distance").pair_distances(S, np.vstack(P), X, np.array([[0, 1]]), out)
     return float(out[0, 0])

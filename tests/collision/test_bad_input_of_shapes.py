@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import MechanikError, NotARotation, NotFinite, ShapeError, WrongKind
-from mechanik.formats.srdf import look_into
+from mechanik.errors import InvalidArgument, MechanikError, NotARotation, NotFinite, ShapeError
+from mechanik.formats.srdf import parse_srdf
 from mechanik.spatial import Pose
 
 ROBOT = """<robot name="r"><link name="a"/><link name="b"><collision><geometry>{}</geometry></collision></link>
@@ -24,9 +24,9 @@ BOX: Any = mk.Box((1, 1, 1))
         ({"position": (math.nan, 0, 0)}, NotFinite, "obstacle 'table': position of a pose .* not finite"),
         ({"position": (0, 0)}, ShapeError, r"obstacle 'table': .*\(3,\), not \(2,\)"),
         ({"position": [[1], [2, 3]]}, MechanikError, "obstacle 'table': "),
-        ({"position": "table"}, WrongKind, "the position is three numbers; a name is given by name='table'"),
-        ({"position": np.eye(4)}, WrongKind, r"a pose is given by pose\.position, pose\.wxyz"),
-        ({"position": Pose((1, 0, 0))}, WrongKind, r"a pose is given by pose\.position, pose\.wxyz"),
+        ({"position": "table"}, InvalidArgument, "the position is three numbers; a name is given by name='table'"),
+        ({"position": np.eye(4)}, InvalidArgument, r"a pose is given by pose\.position, pose\.wxyz"),
+        ({"position": Pose((1, 0, 0))}, InvalidArgument, r"a pose is given by pose\.position, pose\.wxyz"),
         ({"wxyz": (0, 0, 0, 0)}, NotARotation, "obstacle 'table': a quaternion is zero"),
         ({"wxyz": (math.inf, 0, 0, 0)}, NotFinite, "obstacle 'table': wxyz"),
     ],
@@ -39,8 +39,8 @@ def test_a_pose_that_is_none_names_the_obstacle(given: dict[str, Any], error: ty
 @pytest.mark.parametrize(
     ("collisions", "said"),
     [
-        ([mk.Sphere(1.0)], r"link 'hand': collisions are placed shapes, such as PlacedShape\(.*not Sphere"),
-        (mk.PlacedShape(mk.Sphere(1.0)), "link 'hand': collisions are a list"),
+        ([mk.Sphere(1.0)], r"link 'hand': collisions are shape instances, such as ShapeInstance\(.*not Sphere"),
+        (mk.ShapeInstance(mk.Sphere(1.0)), "link 'hand': collisions are a list"),
         (mk.Sphere(1.0), "link 'hand': collisions are a list"),
         ("box", "link 'hand': collisions are a list"),
         (None, "link 'hand': collisions are a list"),
@@ -48,33 +48,33 @@ def test_a_pose_that_is_none_names_the_obstacle(given: dict[str, Any], error: ty
 )
 def test_what_is_no_list_of_placed_shapes_is_refused_where_it_is_given(collisions: Any, said: str) -> None:
     """A collider said much later that 'numpy.ndarray' has no attribute 'matrix', or nothing at all."""
-    with pytest.raises(WrongKind, match=said):
+    with pytest.raises(InvalidArgument, match=said):
         mk.Link("hand", collisions=collisions)
     link = mk.Link("hand")
-    with pytest.raises(WrongKind, match=said):
+    with pytest.raises(InvalidArgument, match=said):
         link.collisions = collisions
-    with pytest.raises(WrongKind, match=said.replace("collisions", "visuals")):
+    with pytest.raises(InvalidArgument, match=said.replace("collisions", "visuals")):
         mk.Link("hand", visuals=collisions)
     assert link.collisions == ()
 
 
 def test_a_list_of_shapes_becomes_a_value_of_its_own() -> None:
-    shapes, link = [mk.PlacedShape(mk.Sphere(1.0))], mk.Link("hand")
+    shapes, link = [mk.ShapeInstance(mk.Sphere(1.0))], mk.Link("hand")
     link.collisions = shapes
     shapes.clear()
-    assert link.collisions == (mk.PlacedShape(mk.Sphere(1.0)),)
+    assert link.collisions == (mk.ShapeInstance(mk.Sphere(1.0)),)
 
 
 @pytest.mark.parametrize("pose", [np.eye(4), (0, 0, 1), None])
 def test_a_shape_is_placed_by_a_pose(pose: Any) -> None:
-    with pytest.raises(WrongKind, match=r"the pose is a Pose, such as Pose\(\(0, 0, 1\)\)"):
-        mk.PlacedShape(mk.Sphere(1.0), pose)
+    with pytest.raises(InvalidArgument, match=r"the pose is a Pose, such as Pose\(\(0, 0, 1\)\)"):
+        mk.ShapeInstance(mk.Sphere(1.0), pose)
 
 
-@pytest.mark.parametrize("shape", [None, "box", mk.Box, mk.PlacedShape(mk.Sphere(1.0))])
+@pytest.mark.parametrize("shape", [None, "box", mk.Box, mk.ShapeInstance(mk.Sphere(1.0))])
 def test_only_shapes_are_placed(shape: Any) -> None:
-    with pytest.raises(WrongKind, match="a shape is needed"):
-        mk.PlacedShape(shape)
+    with pytest.raises(InvalidArgument, match="a shape is needed"):
+        mk.ShapeInstance(shape)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_only_shapes_are_placed(shape: Any) -> None:
         ({"scale": (1, 1)}, ShapeError, "three factors"),
         ({"scale": (1, 1, "1")}, ShapeError, "three factors"),
         ({"scale": None}, ShapeError, "three factors"),
-        ({"uri": None}, WrongKind, "texts"),
-        ({"path": 3}, WrongKind, "texts"),
+        ({"uri": None}, InvalidArgument, "texts"),
+        ({"path": 3}, InvalidArgument, "texts"),
     ],
 )
 def test_a_mesh_has_texts_and_three_factors(given: Any, error: type[Exception], said: str) -> None:
@@ -117,8 +117,8 @@ def test_a_second_shape_in_one_geometry_is_named() -> None:
 def test_a_misspelt_element_of_an_srdf_is_named_and_those_of_others_are_not() -> None:
     robot = mk.load(ROBOT.format('<sphere radius="1"/>'))
     inside = '<disable_colisions link1="a" link2="b"/><rotor_params/><group name="arm"/><end_effector name="hand"/>'
-    found = look_into(f'<robot name="r">{inside}</robot>', robot)
-    assert found.unchecked == {}
+    found = parse_srdf(f'<robot name="r">{inside}</robot>', robot)
+    assert found.allowed_collisions == {}
     (warning,) = found.warnings
     assert "<disable_colisions> is passed over; did you mean <disable_collisions>?" in warning
 

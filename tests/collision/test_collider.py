@@ -15,19 +15,18 @@ from hypothesis import strategies as st
 from random_mechanisms import random_turn, seeds
 
 import mechanik as mk
-from mechanik.collision import Clash, Collider, Obstacle
-from mechanik.errors import DuplicateName, MechanikError, NotFinite, ShapeError, StructureError, UnknownName, WrongKind
-from mechanik.mechanism import Builder
-from mechanik.mechanism.shapes import (
-    Box,
-    Capsule,
-    ConvexMesh,
-    Cylinder,
-    HalfSpace,
-    HeightField,
-    PlacedShape,
-    Sphere,
+from mechanik.collision import Collider, Contact, Obstacle
+from mechanik.errors import (
+    DuplicateName,
+    InvalidArgument,
+    MechanikError,
+    NotFinite,
+    ShapeError,
+    StructureError,
+    UnknownName,
 )
+from mechanik.model import Builder
+from mechanik.model.shapes import Box, Capsule, ConvexMesh, Cylinder, HalfSpace, HeightField, ShapeInstance, Sphere
 from mechanik.spatial import Pose
 
 joints = st.integers(1, 12)
@@ -36,7 +35,7 @@ joints = st.integers(1, 12)
 def colliding(seed: int, count: int, *, spheres: bool = False, obstacles: int = 6) -> tuple[Collider, np.ndarray]:
     """A collider of a random tree among obstacles, every pair counting, and a configuration."""
     mechanism, rng = bumping(seed, count, spheres=spheres), np.random.default_rng(seed)
-    mechanism.unchecked = {}
+    mechanism.allowed_collisions = {}
     things = random_obstacles(rng, obstacles, spheres)
     return Collider(mechanism, ["self", *things]), mechanism.random(rng)
 
@@ -58,12 +57,12 @@ def test_clashes_are_the_pairs_nearer_than_the_clearance(seed: int, count: int, 
     collider, q = colliding(seed, count)
     gaps = gaps_one_by_one(collider, q)
     assume(all(abs(gap - clearance) > 1e-9 for gap in gaps.values()))
-    found = collider.clashes(q, clearance)
+    found = collider.contacts(q, clearance)
     assert {(one.a, one.b) for one in found} == {pair for pair, gap in gaps.items() if gap < clearance}
-    assert [one.gap for one in found] == sorted(one.gap for one in found)
+    assert [one.distance for one in found] == sorted(one.distance for one in found)
     for one in found:
-        assert one.gap == pytest.approx(gaps[one.a, one.b], abs=1e-12)
-        assert one.point_b - one.point_a == pytest.approx(one.gap * one.normal, abs=1e-9)
+        assert one.distance == pytest.approx(gaps[one.a, one.b], abs=1e-12)
+        assert one.point_b - one.point_a == pytest.approx(one.distance * one.normal, abs=1e-9)
     assert collider.is_free(q, clearance) == (not found)
 
 
@@ -72,18 +71,18 @@ def test_clashes_are_the_pairs_nearer_than_the_clearance(seed: int, count: int, 
 def test_the_nearest_are_the_first_of_all_pairs_by_their_gaps(seed: int, count: int, wanted: int) -> None:
     collider, q = colliding(seed, count)
     gaps = sorted(gaps_one_by_one(collider, q).values())
-    assert [one.gap for one in collider.nearest(q, wanted)] == pytest.approx(gaps[:wanted], abs=1e-12)
+    assert [one.distance for one in collider.nearest_pairs(q, wanted)] == pytest.approx(gaps[:wanted], abs=1e-12)
 
 
 @settings(max_examples=60)
 @given(seeds, st.integers(1, 9))
 def test_rows_change_with_the_freedoms_as_their_derivatives_say(seed: int, count: int) -> None:
     collider, q = colliding(seed, count, spheres=True, obstacles=3)
-    gaps, slopes = collider.rows(q)
-    ordered = collider.row_names
+    gaps, slopes = collider.distances_and_jacobian(q)
+    ordered = collider.distance_names
     for k in range(1, len(gaps)):  # where the nearest two change places, rows have a kink
         assume(ordered[k - 1].split(" - ")[0] != ordered[k].split(" - ")[0] or abs(gaps[k] - gaps[k - 1]) > 1e-3)
-    numeric = by_differences(collider.mechanism, lambda at: collider.rows(at)[0], q)
+    numeric = by_differences(collider.mechanism, lambda at: collider.distances_and_jacobian(at)[0], q)
     assert slopes == pytest.approx(numeric, abs=2e-7)
 
 
@@ -92,14 +91,14 @@ def test_rows_change_with_the_freedoms_as_their_derivatives_say(seed: int, count
 def test_a_derivative_is_how_fast_the_points_part_along_the_normal(seed: int, count: int) -> None:
     collider, q = colliding(seed, count, obstacles=3)
     assume(collider.pairs)
-    mechanism, (one,) = collider.mechanism, collider.nearest(q)
+    mechanism, (one,) = collider.mechanism, collider.nearest_pairs(q)
     rate = np.zeros(mechanism.nv)
     for name, point, sign in ((one.a, one.point_a, -1.0), (one.b, one.point_b, 1.0)):
         if name in mechanism.links:
             p_link = np.linalg.inv(mechanism.pose(name, q)) @ [*point, 1.0]
             rate += sign * one.normal @ mechanism.jacobian(name, q, p_link[:3])[:3]
-    gaps, slopes = collider.rows(q)
-    assert gaps.min() == one.gap
+    gaps, slopes = collider.distances_and_jacobian(q)
+    assert gaps.min() == one.distance
     assert slopes[gaps.argmin()] == pytest.approx(rate, abs=1e-9)
 
 
@@ -107,8 +106,8 @@ def test_a_derivative_is_how_fast_the_points_part_along_the_normal(seed: int, co
 @given(seeds, joints, st.floats(-0.2, 1.0))
 def test_far_gaps_are_given_as_the_reach_and_do_not_change(seed: int, count: int, reach: float) -> None:
     collider, q = colliding(seed, count)
-    gaps, slopes = collider.rows(q)
-    near, near_slopes = collider.rows(q, reach)
+    gaps, slopes = collider.distances_and_jacobian(q)
+    near, near_slopes = collider.distances_and_jacobian(q, reach)
     assert near == pytest.approx(np.minimum(gaps, reach), abs=1e-12)
     assert near_slopes == pytest.approx(np.where((gaps < reach)[:, None], slopes, 0.0), abs=1e-9)
 
@@ -118,12 +117,16 @@ def test_far_gaps_are_given_as_the_reach_and_do_not_change(seed: int, count: int
 def test_many_configurations_are_answered_as_each_by_itself(seed: int, count: int) -> None:
     collider, _ = colliding(seed, count)
     q = collider.mechanism.random(np.random.default_rng(seed), (2, 3))
-    free, distances, (gaps, slopes) = collider.is_free(q, 0.05), collider.distance(q), collider.rows(q, 0.3)
+    free, distances, (gaps, slopes) = (
+        collider.is_free(q, 0.05),
+        collider.distance(q),
+        collider.distances_and_jacobian(q, 0.3),
+    )
     assert free.shape == distances.shape == (2, 3)
     for k in np.ndindex(2, 3):
         assert free[k] == collider.is_free(q[k], 0.05)
         assert distances[k] == collider.distance(q[k])
-        one, one_slopes = collider.rows(q[k], 0.3)
+        one, one_slopes = collider.distances_and_jacobian(q[k], 0.3)
         assert np.array_equal(gaps[k], one)
         assert np.array_equal(slopes[k], one_slopes)
 
@@ -140,8 +143,8 @@ def test_a_moved_obstacle_is_as_one_that_stood_there(seed: int, count: int) -> N
     q = mechanism.random(rng)
     assert collider.distance(q) == fresh.distance(q)
     assert collider.is_free(q) == fresh.is_free(q)
-    assert np.array_equal(collider.rows(q)[0], fresh.rows(q)[0])
-    assert collider.version == 3
+    assert np.array_equal(collider.distances_and_jacobian(q)[0], fresh.distances_and_jacobian(q)[0])
+    assert collider.obstacle_version == 3
 
 
 @pytest.mark.parametrize("name", ["five_bar", "hexapod", "panda", "rover"])
@@ -149,12 +152,12 @@ def test_derivatives_are_by_all_of_v_loops_open_or_shut(name: str) -> None:
     """A finger that follows, and wheels on coupled arms, move by their leader's column."""
     mechanism, rng = getattr(mk.gallery, name)(), np.random.default_rng(0)
     for link in mechanism.links.values():
-        link.collisions = (PlacedShape(Sphere(0.02), Pose(rng.uniform(-0.2, 0.2, 3))),)
-    mechanism.unchecked = {}
+        link.collisions = (ShapeInstance(Sphere(0.02), Pose(rng.uniform(-0.2, 0.2, 3))),)
+    mechanism.allowed_collisions = {}
     collider = Collider(mechanism, ["self", Obstacle(Sphere(0.05), (0.3, 0.2, 0.4))])
     q = mechanism.integrate(mechanism.q, rng.uniform(-0.01, 0.01, mechanism.nv))
-    numeric = by_differences(mechanism, lambda at: collider.rows(at)[0], q)
-    assert collider.rows(q)[1] == pytest.approx(numeric, abs=1e-7)
+    numeric = by_differences(mechanism, lambda at: collider.distances_and_jacobian(at)[0], q)
+    assert collider.distances_and_jacobian(q)[1] == pytest.approx(numeric, abs=1e-7)
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.01, 0.3))
@@ -163,7 +166,7 @@ def test_what_is_deep_inside_counts_as_deep_among_what_is_near(height: float, ra
     robot = Builder("probe")
     robot.prismatic("slide", "base", "probe", axis="z")
     robot.link("base")
-    robot.link("probe", collisions=[PlacedShape(Sphere(radius))])
+    robot.link("probe", collisions=[ShapeInstance(Sphere(radius))])
     crate = Obstacle(Box((4.0, 4.0, 2.0)), name="crate")
     others = [Obstacle(Sphere(0.2), (x, 0.0, height), name=f"ball{x}") for x in (0.0, 0.05, 9.0)]
     collider = Collider(robot.build(), [*others, crate])
@@ -177,22 +180,22 @@ def test_what_is_deep_inside_counts_as_deep_among_what_is_near(height: float, ra
 
 def arm_with_tool() -> mk.Mechanism:
     robot = Builder("arm")
-    robot.link("base", collisions=[PlacedShape(Box((0.2, 0.2, 0.2)))])
+    robot.link("base", collisions=[ShapeInstance(Box((0.2, 0.2, 0.2)))])
     robot.revolute("shoulder", "base", "upper", at=(0, 0, 0.2), axis="y")
-    robot.link("upper", collisions=[PlacedShape(Capsule(0.05, 0.4), Pose((0, 0, 0.25)))])
+    robot.link("upper", collisions=[ShapeInstance(Capsule(0.05, 0.4), Pose((0, 0, 0.25)))])
     robot.revolute("elbow", "upper", "lower", at=(0, 0, 0.5), axis="y")
-    robot.link("lower", collisions=[PlacedShape(Capsule(0.05, 0.4), Pose((0, 0, 0.25)))])
+    robot.link("lower", collisions=[ShapeInstance(Capsule(0.05, 0.4), Pose((0, 0, 0.25)))])
     robot.fixed("flange", "lower", "tool", at=(0, 0, 0.5))
-    robot.link("tool", collisions=[PlacedShape(Sphere(0.08))])
+    robot.link("tool", collisions=[ShapeInstance(Sphere(0.08))])
     return robot.build()
 
 
 def test_a_welded_link_keeps_its_name_and_is_not_checked_against_its_carrier() -> None:
     collider = Collider(arm_with_tool(), ["self", Obstacle(Sphere(0.1), (0, 0, 1.3), name="ball")])
     assert collider.bodies == ("base", "upper", "lower", "tool", "ball")
-    assert collider.left_out["lower", "tool"] == "same body"
-    assert collider.left_out["upper", "tool"] == "adjacent"
-    (clash,) = collider.clashes([0.0, 0.0])
+    assert collider.allowed_collisions["lower", "tool"] == "same body"
+    assert collider.allowed_collisions["upper", "tool"] == "adjacent"
+    (clash,) = collider.contacts([0.0, 0.0])
     assert str(clash) == "'tool' is 80 mm inside 'ball'"
     assert clash.depth == pytest.approx(0.08)
     assert clash.normal == pytest.approx([0, 0, 1])
@@ -205,7 +208,7 @@ def test_what_just_touches_is_free() -> None:
     gap = collider.distance([0.0, 0.0])
     assert abs(gap) < 1e-15
     assert collider.is_free([0.0, 0.0], gap)
-    assert "touches" in str(collider.nearest([0.0, 0.0])[0])
+    assert "touches" in str(collider.nearest_pairs([0.0, 0.0])[0])
 
 
 def test_nothing_that_stands_still_is_checked_against_anything_else_that_does() -> None:
@@ -219,9 +222,9 @@ def test_a_floor_and_a_wall_are_half_spaces() -> None:
     wall = Obstacle(HalfSpace(), (0.9, 0, 0), (math.sqrt(0.5), 0, -math.sqrt(0.5), 0), name="wall")
     collider = Collider(arm_with_tool(), [Obstacle(HalfSpace(), (0, 0, -0.5), name="floor"), wall])
     assert collider.distance([0.0, 0.0]) == pytest.approx(0.2 + 0.05 - 0.05 + 0.5)  # the lowest is the upper arm's end
-    tool, lower = collider.clashes([math.pi / 2, 0.0])  # straight along x: the tool reaches 1.08, the arm 1 m
+    tool, lower = collider.contacts([math.pi / 2, 0.0])  # straight along x: the tool reaches 1.08, the arm 1 m
     assert (tool.a, tool.b, lower.a, lower.b) == ("tool", "wall", "lower", "wall")
-    assert (tool.gap, lower.gap) == pytest.approx((0.9 - 1.08, 0.9 - 1.0))
+    assert (tool.distance, lower.distance) == pytest.approx((0.9 - 1.08, 0.9 - 1.0))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +252,7 @@ def test_ten_thousand_obstacles_cost_little_more_than_the_few_that_are_near() ->
     assert len(collider.pairs) == 10_000 * 10
     middles = np.array([one.pose.position for one in things])
     for q in mechanism.random(rng, 3):
-        assert collider.measured(q) < 200
+        assert collider.count_measured_pairs(q) < 200
         near = np.argsort(np.linalg.norm(middles - mechanism.pose("panda_link4", q)[:3, 3], axis=1))[:300]
         assert collider.distance(q) == Collider(mechanism, [things[k] for k in near]).distance(q)
 
@@ -264,7 +267,7 @@ def test_an_edit_of_the_mechanism_is_noticed() -> None:
     mechanism.joint("elbow").position = (0, 0, 0.6)
     assert collider.distance([0.0, 0.0]) == pytest.approx(before - 0.1)
     mechanism.link("tool").name = "hand"
-    assert collider.nearest([0.0, 0.0])[0].a == "hand"
+    assert collider.nearest_pairs([0.0, 0.0])[0].a == "hand"
 
 
 def test_a_collider_survives_pickling() -> None:
@@ -299,10 +302,10 @@ def test_threads_may_ask_while_an_obstacle_moves() -> None:
     ("avoid", "error", "text"),
     [
         (["selv"], UnknownName, "Did you mean 'self'"),
-        (Box((1, 1, 1)), WrongKind, "make the shape one"),
-        ([Box((1, 1, 1))], WrongKind, "make the shape one"),
-        ([1.0], WrongKind, "avoid takes 'self' and obstacles"),
-        (None, WrongKind, "avoid takes 'self' and obstacles"),
+        (Box((1, 1, 1)), InvalidArgument, "make the shape one"),
+        ([Box((1, 1, 1))], InvalidArgument, "make the shape one"),
+        ([1.0], InvalidArgument, "avoid takes 'self' and obstacles"),
+        (None, InvalidArgument, "avoid takes 'self' and obstacles"),
         ([Obstacle(Sphere(1), name="tool")], DuplicateName, "an obstacle and a link"),
         ([Obstacle(Sphere(1), name="a"), Obstacle(Sphere(1), name="a")], DuplicateName, "two obstacles"),
     ],
@@ -325,13 +328,13 @@ def test_a_shape_without_volume_is_refused_by_name(shape: Sphere, text: str) -> 
     with pytest.raises(ShapeError, match=f"obstacle 'thin'.*{text}"):
         Obstacle(shape, name="thin")
     mechanism = arm_with_tool()
-    mechanism.link("lower").collisions = (PlacedShape(shape),)
+    mechanism.link("lower").collisions = (ShapeInstance(shape),)
     with pytest.raises(ShapeError, match=f"link 'lower'.*{text}"):
         Collider(mechanism)
 
 
 def test_an_obstacle_is_a_shape_at_a_pose() -> None:
-    with pytest.raises(WrongKind, match="made of a shape"):
+    with pytest.raises(InvalidArgument, match="made of a shape"):
         Obstacle("box")  # type: ignore[arg-type]
     with pytest.raises(NotFinite):
         Obstacle(Sphere(1), (math.nan, 0, 0))
@@ -342,12 +345,18 @@ def test_an_obstacle_is_a_shape_at_a_pose() -> None:
         collider.move("bal", Pose())
     with pytest.raises(NotFinite):
         collider.move("ball", np.full((4, 4), np.nan))
-    assert collider.version == 0
+    assert collider.obstacle_version == 0
 
 
 def test_configurations_that_are_none_are_refused() -> None:
     collider = Collider(arm_with_tool())
-    for ask in (collider.is_free, collider.distance, collider.clashes, collider.nearest, collider.rows):
+    for ask in (
+        collider.is_free,
+        collider.distance,
+        collider.contacts,
+        collider.nearest_pairs,
+        collider.distances_and_jacobian,
+    ):
         with pytest.raises(NotFinite, match="elbow"):
             ask(np.array([0.0, math.nan]))
         with pytest.raises(ShapeError, match="2 numbers"):
@@ -358,11 +367,11 @@ def test_configurations_that_are_none_are_refused() -> None:
         with pytest.raises((NotFinite, ShapeError), match="clearance"):
             collider.is_free(np.zeros(2), clearance)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="count"):
-        collider.nearest([0.0, 0.0], 0)
+        collider.nearest_pairs([0.0, 0.0], 0)
     free_body = Builder("ball")
     free_body.link("base")
-    free_body.ball("joint", "base", "end")
-    free_body.link("end", collisions=[PlacedShape(Sphere(0.1))])
+    free_body.spherical("joint", "base", "end")
+    free_body.link("end", collisions=[ShapeInstance(Sphere(0.1))])
     one = Collider(free_body.build(), [Obstacle(Sphere(0.1))])
     with pytest.raises(MechanikError, match="quaternion"):
         one.is_free(np.zeros(4))
@@ -371,7 +380,7 @@ def test_configurations_that_are_none_are_refused() -> None:
 def test_without_any_shape_nothing_can_bump_and_that_is_said() -> None:
     with pytest.raises(StructureError, match="no link of 'arm_2d' has a shape"):
         Collider(mk.arm_2d([1, 1]))
-    with pytest.raises(WrongKind, match="looks after a mechanism"):
+    with pytest.raises(InvalidArgument, match="looks after a mechanism"):
         Collider("arm")  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="exact"):
         Collider(arm_with_tool(), meshes="exakt")  # type: ignore[arg-type]
@@ -382,23 +391,23 @@ def test_without_pairs_everything_is_free() -> None:
     assert collider.pairs == ()
     assert collider.distance([0.0, 0.0]) == math.inf
     assert collider.is_free([0.0, 0.0], 10.0)
-    assert collider.nearest([0.0, 0.0]) == collider.clashes([0.0, 0.0]) == ()
-    assert collider.rows([0.0, 0.0])[1].shape == (0, 2)
+    assert collider.nearest_pairs([0.0, 0.0]) == collider.contacts([0.0, 0.0]) == ()
+    assert collider.distances_and_jacobian([0.0, 0.0])[1].shape == (0, 2)
     assert collider.is_free(np.empty((0, 2))).shape == (0,)
 
 
 def test_a_half_space_cannot_be_carried_around() -> None:
     mechanism = arm_with_tool()
-    mechanism.link("tool").collisions = (PlacedShape(HalfSpace()),)
+    mechanism.link("tool").collisions = (ShapeInstance(HalfSpace()),)
     with pytest.raises(ShapeError, match="'tool' moves and has a half-space"):
         Collider(mechanism)
 
 
 def test_a_clash_tells_people_how_near() -> None:
     zero = np.zeros(3)
-    assert str(Clash("a", "b", 0.0123, zero, zero, zero)) == "'a' is 12.3 mm from 'b'"
-    assert str(Clash("a", "b", -1.5, zero, zero, zero)) == "'a' is 1.5 m inside 'b'"
-    assert Clash("a", "b", 0.5, zero, zero, zero).depth == 0.0
+    assert str(Contact("a", "b", 0.0123, zero, zero, zero)) == "'a' is 12.3 mm from 'b'"
+    assert str(Contact("a", "b", -1.5, zero, zero, zero)) == "'a' is 1.5 m inside 'b'"
+    assert Contact("a", "b", 0.5, zero, zero, zero).depth == 0.0
 
 
 def test_a_link_that_gets_the_name_of_an_obstacle_is_refused_at_each_question() -> None:

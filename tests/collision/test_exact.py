@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
 from mechanik.errors import MissingExtra
-from mechanik.mechanism import (
+from mechanik.model import (
     Box,
     Builder,
     Capsule,
@@ -22,15 +22,15 @@ from mechanik.mechanism import (
     HalfSpace,
     HeightField,
     Mechanism,
-    PlacedShape,
+    ShapeInstance,
     Sphere,
 )
-from mechanik.mechanism.shapes import Shape
+from mechanik.model.shapes import Shape
 from mechanik.spatial import Pose
 
 pytest.importorskip("coal")
 
-from mechanik.collision.exact import ExactCollider
+from mechanik.collision.exact_collider import ExactCollider
 
 LAW = settings(max_examples=25, deadline=None)
 CLOSE = 1e-6
@@ -41,7 +41,7 @@ def slider(shape: Shape) -> Mechanism:
     """A shape that moves in all directions."""
     robot = Builder("slider")
     robot.joint("free", "base", "thing", dof=["X", "Y", "Z", "EX", "EY", "EZ"])
-    robot.link("thing", collisions=[PlacedShape(shape, Pose((0.1, 0, 0), (1, 0.2, 0, 0)))])
+    robot.link("thing", collisions=[ShapeInstance(shape, Pose((0.1, 0, 0), (1, 0.2, 0, 0)))])
     return robot.build()
 
 
@@ -76,9 +76,9 @@ def test_distances_and_clashes_agree(kind: str, seed: int) -> None:
     if gap > CLOSE:  # in each other the other program is coarser, and several ways out may be as short
         assert other.distance(q) == pytest.approx(gap, abs=CLOSE)
     assert other.is_free(q, clearance=0.05) == mine.is_free(q, clearance=0.05) or abs(gap - 0.05) < CLOSE
-    assert {one.b for one in other.clashes(q, gap + 0.3)} == {one.b for one in mine.clashes(q, gap + 0.3)}
-    for clash in other.clashes(q, 1.0):
-        np.testing.assert_allclose(clash.point_b - clash.point_a, clash.gap * clash.normal, atol=CLOSE)
+    assert {one.b for one in other.contacts(q, gap + 0.3)} == {one.b for one in mine.contacts(q, gap + 0.3)}
+    for clash in other.contacts(q, 1.0):
+        np.testing.assert_allclose(clash.point_b - clash.point_a, clash.distance * clash.normal, atol=CLOSE)
 
 
 def test_many_configurations_are_answered_one_by_one() -> None:
@@ -92,11 +92,11 @@ def test_many_configurations_are_answered_one_by_one() -> None:
 
 def test_clashes_come_with_the_deepest_first_and_name_both() -> None:
     robot = slider(Box((3, 3, 0.2)))
-    found = ExactCollider(Collider(robot, OBSTACLES)).clashes(robot.configuration({"free.Z": 1.0}))
+    found = ExactCollider(Collider(robot, OBSTACLES)).contacts(robot.configuration({"free.Z": 1.0}))
     assert len(found) >= 3
     assert {one.a for one in found} == {"thing"}
-    assert [one.gap for one in found] == sorted(one.gap for one in found)
-    assert all(one.depth == -one.gap > 0 for one in found)
+    assert [one.distance for one in found] == sorted(one.distance for one in found)
+    assert all(one.depth == -one.distance > 0 for one in found)
 
 
 def test_a_height_field_is_met_where_its_triangles_are() -> None:

@@ -11,14 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.collision.cover import small_capsule, smallest_ball
-from mechanik.collision.cutting import areas, cut, spread
-from mechanik.collision.fit_quality import fit_quality, nearest_outside, rounds_of
-from mechanik.collision.fitting import as_shape, cover, fit_shapes
+from mechanik.collision.fit_quality import capsules_of, fit_quality, union_distance
+from mechanik.collision.shape_fitting import (
+    as_placed_shape,
+    cover_triangles,
+    cut_triangles,
+    fit_shapes,
+    sample_surface,
+    small_capsule,
+    smallest_sphere,
+    triangle_areas,
+)
 from mechanik.errors import MeshError, ObjectiveError, UnknownName
-from mechanik.mechanism import Box, Builder, Capsule, Mechanism, Mesh, PlacedShape, Sphere
-from mechanik.mechanism.shapes import ConvexMesh
-from mechanik.motion.solids import Triangles, triangles
+from mechanik.model import Box, Builder, Capsule, Mechanism, Mesh, ShapeInstance, Sphere
+from mechanik.model.shapes import ConvexMesh
+from mechanik.motion.record.tessellation import TriangleMesh, tessellate
 from mechanik.spatial import Pose
 
 pytest.importorskip("scipy")
@@ -28,12 +35,12 @@ ROUNDING = 1e-9
 """m, for things of about 1 m."""
 
 
-def corners_of(body: Triangles | None) -> np.ndarray:
+def corners_of(body: TriangleMesh | None) -> np.ndarray:
     assert body is not None
     return body.points[body.corners]
 
 
-BAR = corners_of(triangles(Box((0.2, 0.3, 1.0))))
+BAR = corners_of(tessellate(Box((0.2, 0.3, 1.0))))
 ELBOW = np.concatenate([BAR, BAR @ [[0, 0, 1], [0, 1, 0], [-1, 0, 0]] + (0.4, 0, 0.4)])
 """Two bars at right angles, which no one convex body fits well."""
 
@@ -54,10 +61,10 @@ def clouds(least: int = 1) -> st.SearchStrategy[np.ndarray]:
 @LAW
 @given(clouds())
 def test_the_smallest_ball_holds_all_points_and_no_smaller_one_does(points: np.ndarray) -> None:
-    ball = smallest_ball(points)
-    assert ball.outside(points).max() <= 0
+    ball = smallest_sphere(points)
+    assert ball.signed_distance(points).max() <= 0
     # its centre is in the hull of the points that it touches: no way leads nearer to all of them
-    touching = points[ball.outside(points) > -1e-6 * max(ball.radius, 1e-3)] - ball.a
+    touching = points[ball.signed_distance(points) > -1e-6 * max(ball.radius, 1e-3)] - ball.a
     for way in [*np.random.default_rng(0).normal(size=(50, 3)), *touching]:
         assert (touching @ way).min() <= 1e-6 * max(ball.radius, 1e-3) * np.linalg.norm(way)
 
@@ -66,8 +73,8 @@ def test_the_smallest_ball_holds_all_points_and_no_smaller_one_does(points: np.n
 @given(clouds())
 def test_a_small_capsule_holds_all_points_and_is_no_larger_than_the_ball(points: np.ndarray) -> None:
     capsule = small_capsule(points)
-    assert capsule.outside(points).max() <= ROUNDING
-    assert capsule.volume <= smallest_ball(points).volume * (1 + 1e-9)
+    assert capsule.signed_distance(points).max() <= ROUNDING
+    assert capsule.volume <= smallest_sphere(points).volume * (1 + 1e-9)
 
 
 @settings(max_examples=12, deadline=None)
@@ -93,10 +100,12 @@ def test_a_cut_keeps_all_of_the_surface_each_on_its_side(seed: int, count: int, 
     some = rng.normal(size=(count, 3, 3))
     normal = rng.normal(size=3)
     level = float(some[0, 0] @ normal) if through_corner else float(rng.normal())
-    below, above = cut(some, normal, level)
+    below, above = cut_triangles(some, normal, level)
     assert (below @ normal).max(initial=level) <= level + 1e-12
     assert (above @ normal).min(initial=level) >= level - 1e-12
-    assert areas(below).sum() + areas(above).sum() == pytest.approx(areas(some).sum(), rel=1e-12)
+    assert triangle_areas(below).sum() + triangle_areas(above).sum() == pytest.approx(
+        triangle_areas(some).sum(), rel=1e-12
+    )
 
 
 # ---- covers -----------------------------------------------------------------------------------
@@ -106,43 +115,43 @@ def test_a_cut_keeps_all_of_the_surface_each_on_its_side(seed: int, count: int, 
 @given(st.integers(0, 10**6), st.integers(4, 30), st.sampled_from(["capsules", "spheres"]), st.integers(1, 4))
 def test_every_point_of_the_surface_is_in_one_of_the_shapes(seed: int, count: int, kind: str, most: int) -> None:
     rng = np.random.default_rng(seed)
-    surface = corners_of(triangles(ConvexMesh(rng.normal(size=(count, 3)) * rng.uniform(0.1, 2, 3))))
-    found = cover(surface, kind, most)  # type: ignore[arg-type]
+    surface = corners_of(tessellate(ConvexMesh(rng.normal(size=(count, 3)) * rng.uniform(0.1, 2, 3))))
+    found = cover_triangles(surface, kind, most)  # type: ignore[arg-type]
     assert 1 <= len(found) <= most
-    points = np.concatenate([surface.reshape(-1, 3), spread(surface, 2000)])
-    assert nearest_outside(found, points).max() <= ROUNDING
+    points = np.concatenate([surface.reshape(-1, 3), sample_surface(surface, 2000)])
+    assert union_distance(found, points).max() <= ROUNDING
 
 
 @pytest.mark.parametrize("kind", ["capsules", "spheres"])
 def test_what_a_closed_mesh_holds_is_covered_too(kind: str) -> None:
-    found = cover(ELBOW, kind, 3)  # type: ignore[arg-type]
+    found = cover_triangles(ELBOW, kind, 3)  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     inside = rng.uniform((-0.1, -0.15, -0.5), (0.1, 0.15, 0.5), (2000, 3))
-    assert nearest_outside(found, inside).max() <= ROUNDING
+    assert union_distance(found, inside).max() <= ROUNDING
 
 
 def test_more_capsules_fit_an_elbow_better_and_a_bar_needs_few() -> None:
     places = np.random.default_rng(0).uniform(-1, 1.5, (20000, 3))
 
     def volume(count: int) -> int:
-        return np.count_nonzero(nearest_outside(cover(ELBOW, "capsules", count), places) <= 0)
+        return np.count_nonzero(union_distance(cover_triangles(ELBOW, "capsules", count), places) <= 0)
 
     assert volume(2) < 0.75 * volume(1)
-    long = corners_of(triangles(Capsule(0.1, 2.0)))
-    assert len(cover(long, "capsules", 3)) == 1
+    long = corners_of(tessellate(Capsule(0.1, 2.0)))
+    assert len(cover_triangles(long, "capsules", 3)) == 1
 
 
 def test_a_shape_made_of_a_round_one_is_the_same_set() -> None:
     rng = np.random.default_rng(0)
     for points in (rng.normal(size=(20, 3)), rng.normal(size=(1, 3)) + np.eye(3)[[0, 0]]):
         one = small_capsule(points)
-        placed = as_shape(one)
+        placed = as_placed_shape(one)
         robot = Builder()
         robot.link("a", collisions=[placed])
         robot.revolute("j", "a", "b")
-        (back,) = rounds_of(robot.build().links["a"])
+        (back,) = capsules_of(robot.build().links["a"])
         places = rng.normal(size=(100, 3)) * 3
-        np.testing.assert_allclose(back.outside(places), one.outside(places), atol=1e-12)
+        np.testing.assert_allclose(back.signed_distance(places), one.signed_distance(places), atol=1e-12)
 
 
 # ---- mechanisms -------------------------------------------------------------------------------
@@ -156,9 +165,9 @@ def write_stl(path: Path, corners: np.ndarray) -> Path:
 
 
 def robot_with(path: Path) -> Mechanism:
-    mesh = PlacedShape(Mesh(path.name, (0.5, 0.5, 0.5), str(path)), Pose((1, 2, 3), (1, 1, 0, 0)))
+    mesh = ShapeInstance(Mesh(path.name, (0.5, 0.5, 0.5), str(path)), Pose((1, 2, 3), (1, 1, 0, 0)))
     robot = Builder("robot")
-    robot.link("base", collisions=[PlacedShape(Box((1, 1, 1)))])
+    robot.link("base", collisions=[ShapeInstance(Box((1, 1, 1)))])
     robot.revolute("j", "base", "arm", at=(0, 0, 1))
     robot.link("arm", collisions=[mesh])
     robot.revolute("k", "arm", "hand", at=(0, 0, 1))
@@ -175,7 +184,7 @@ def test_meshes_become_capsules_in_a_copy_and_other_shapes_stay(tmp_path: Path) 
     for name in ("arm", "hand"):  # the hand had nothing to bump with but what it looks like
         assert all(isinstance(one.shape, Capsule | Sphere) for one in fitted.links[name].collisions)
         quality = fit_quality(robot, fitted)[name]
-        assert quality.outside <= 1e-7
+        assert quality.uncovered_distance <= 1e-7
         assert quality.shapes == len(fitted.links[name].collisions)
     one = fit_shapes(robot, links=["arm"])
     assert one.links["hand"].collisions == ()
@@ -184,13 +193,13 @@ def test_meshes_become_capsules_in_a_copy_and_other_shapes_stay(tmp_path: Path) 
 
 
 def test_quality_of_a_ball_around_a_box_is_as_computed_by_hand(tmp_path: Path) -> None:
-    robot = robot_with(write_stl(tmp_path / "cube.stl", corners_of(triangles(Box((2, 2, 2))))))
+    robot = robot_with(write_stl(tmp_path / "cube.stl", corners_of(tessellate(Box((2, 2, 2))))))
     found = fit_quality(robot, fit_shapes(robot, "spheres", count=1))["arm"]
     radius = np.sqrt(0.75)  # the mesh is scaled to a cube of 1 m
-    assert found.hull == pytest.approx(1.0)
+    assert found.hull_volume == pytest.approx(1.0)
     assert found.ratio == pytest.approx(4 / 3 * np.pi * radius**3, rel=0.02)
     assert found.overhang == pytest.approx(radius - 0.5, abs=0.01)
-    assert abs(found.outside) < 1e-7
+    assert abs(found.uncovered_distance) < 1e-7
     assert str(found).startswith("1 shape, 2.7")
 
 
@@ -233,7 +242,7 @@ def test_the_capsules_of_the_gallery_cover_the_makers_meshes(file: str, arm: str
     quality = fit_quality(_with_links_of(robot, mine), mine)
     assert len(quality) >= 7
     for name, fit in quality.items():
-        assert fit.outside <= 0, name
+        assert fit.uncovered_distance <= 0, name
 
 
 def _with_links_of(robot: Mechanism, other: Mechanism) -> Mechanism:

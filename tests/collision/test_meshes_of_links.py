@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from mechanik.collision import Collider, Obstacle
-from mechanik.collision import meshes as room
-from mechanik.collision.meshes import kernel_shapes, read_body
+from mechanik.collision import collision_meshes as room
+from mechanik.collision.collision_meshes import convex_shapes, read_collision_mesh
 from mechanik.errors import MeshError, MissingExtra
-from mechanik.mechanism import Box, Builder, Capsule, Mesh, PlacedShape, Sphere
-from mechanik.mechanism.shapes import ConvexMesh
+from mechanik.model import Box, Builder, Capsule, Mesh, ShapeInstance, Sphere
+from mechanik.model.shapes import ConvexMesh
 from mechanik.spatial import Pose
 
 scipy = pytest.importorskip("scipy")
@@ -39,13 +39,13 @@ def mesh(path: Path, text: str | bytes = CUBE_OBJ, scale: tuple[float, float, fl
 
 
 def test_other_shapes_stand_for_themselves() -> None:
-    placed = PlacedShape(Sphere(1.0), Pose((1, 2, 3)))
-    assert kernel_shapes(placed, "link 'arm'", "fitted") == [placed]
+    placed = ShapeInstance(Sphere(1.0), Pose((1, 2, 3)))
+    assert convex_shapes(placed, "link 'arm'", "fitted") == [placed]
 
 
 def test_a_mesh_is_the_hull_of_its_outer_points_where_it_was_placed(tmp_path: Path) -> None:
-    placed = PlacedShape(mesh(tmp_path / "cube.obj", scale=(1, 2, -3)), Pose((1, 2, 3)), name="cube")
-    (made,) = kernel_shapes(placed, "link 'arm'", "exact")
+    placed = ShapeInstance(mesh(tmp_path / "cube.obj", scale=(1, 2, -3)), Pose((1, 2, 3)), name="cube")
+    (made,) = convex_shapes(placed, "link 'arm'", "exact")
     assert isinstance(made.shape, ConvexMesh)
     assert len(made.shape.points) == 8  # the point that no triangle has is gone, as are those inside
     np.testing.assert_allclose(made.shape.points.max(axis=0), [1, 2, 0])
@@ -54,8 +54,8 @@ def test_a_mesh_is_the_hull_of_its_outer_points_where_it_was_placed(tmp_path: Pa
 
 
 def test_fitted_capsules_stand_where_the_mesh_was_placed(tmp_path: Path) -> None:
-    placed = PlacedShape(mesh(tmp_path / "cube.obj"), Pose((1, 2, 3), (1, 0, 0, 1)))
-    made = kernel_shapes(placed, "link 'arm'", "fitted")
+    placed = ShapeInstance(mesh(tmp_path / "cube.obj"), Pose((1, 2, 3), (1, 0, 0, 1)))
+    made = convex_shapes(placed, "link 'arm'", "fitted")
     assert all(isinstance(one.shape, Capsule | Sphere) for one in made)
     middle = np.mean([one.pose.position for one in made], axis=0)
     np.testing.assert_allclose(middle, placed.pose.apply([0.5, 0.5, 0.5]), atol=0.25)
@@ -64,15 +64,15 @@ def test_fitted_capsules_stand_where_the_mesh_was_placed(tmp_path: Path) -> None
 def test_a_mesh_of_two_colours_is_closed_and_one_without_a_lid_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert read_body(mesh(tmp_path / "cube.obj"), "link 'arm'").is_closed
+    assert read_collision_mesh(mesh(tmp_path / "cube.obj"), "link 'arm'").is_closed
     with caplog.at_level(logging.INFO, "mechanik"):
         for _ in range(2):
-            body = read_body(mesh(tmp_path / "open.obj", CUBE_OBJ.replace("f 5 6 7 8\n", "")), "link 'arm'")
+            body = read_collision_mesh(mesh(tmp_path / "open.obj", CUBE_OBJ.replace("f 5 6 7 8\n", "")), "link 'arm'")
     assert not body.is_closed
     (said,) = caplog.messages
     assert "link 'arm'" in said
     assert "open.obj' is not closed" in said
-    (made,) = kernel_shapes(PlacedShape(mesh(tmp_path / "open.obj")), "link 'arm'", "exact")
+    (made,) = convex_shapes(ShapeInstance(mesh(tmp_path / "open.obj")), "link 'arm'", "exact")
     assert isinstance(made.shape, ConvexMesh)
 
 
@@ -96,29 +96,29 @@ def test_broken_meshes_are_said_with_link_and_file(
 ) -> None:
     pytest.importorskip("trimesh")
     with pytest.raises(MeshError, match=said) as found:
-        kernel_shapes(PlacedShape(mesh(tmp_path / name, text)), "link 'arm'", how)
+        convex_shapes(ShapeInstance(mesh(tmp_path / name, text)), "link 'arm'", how)
     assert f"link 'arm': the mesh 'package://robot/{name}'" in str(found.value)
 
 
 def test_meshes_that_are_not_there_are_said_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(MeshError, match=r"link 'arm': the mesh 'package://x/y.stl' has no file.*packages=.*path="):
-        kernel_shapes(PlacedShape(Mesh("package://x/y.stl")), "link 'arm'")
+        convex_shapes(ShapeInstance(Mesh("package://x/y.stl")), "link 'arm'")
     with pytest.raises(MeshError, match="No such file"):
-        kernel_shapes(PlacedShape(Mesh("y.stl", path=str(tmp_path / "y.stl"))), "link 'arm'")
+        convex_shapes(ShapeInstance(Mesh("y.stl", path=str(tmp_path / "y.stl"))), "link 'arm'")
     with pytest.raises(MeshError, match=r"cannot be read|directory"):
-        kernel_shapes(PlacedShape(Mesh("y.stl", path=str(tmp_path))), "link 'arm'")
+        convex_shapes(ShapeInstance(Mesh("y.stl", path=str(tmp_path))), "link 'arm'")
     with pytest.raises(MeshError, match="leaves nothing"):
-        kernel_shapes(PlacedShape(mesh(tmp_path / "cube.obj", scale=(1, 0, 1))), "link 'arm'")
+        convex_shapes(ShapeInstance(mesh(tmp_path / "cube.obj", scale=(1, 0, 1))), "link 'arm'")
 
 
 def test_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
     """A file that was written twice within one tick of the clock was served from the cache."""
     one = mesh(tmp_path / "cube.obj")
     os.utime(tmp_path / "cube.obj", ns=(1, 1))
-    assert read_body(one, "link 'arm'").points.max() == 1
+    assert read_collision_mesh(one, "link 'arm'").points.max() == 1
     mesh(tmp_path / "cube.obj", CUBE_OBJ.replace("v 1 1 1", "v 2 2 2"))
     os.utime(tmp_path / "cube.obj", ns=(1, 1))
-    assert read_body(one, "link 'arm'").points.max() == 2
+    assert read_collision_mesh(one, "link 'arm'").points.max() == 2
 
 
 def test_numbers_beside_a_gltf_that_have_changed_are_read_anew(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ def test_numbers_beside_a_gltf_that_have_changed_are_read_anew(tmp_path: Path) -
         for name, data in trimesh.creation.box((size, size, size)).export(file_type="gltf").items():
             (tmp_path / ("box.gltf" if name == "model.gltf" else name)).write_bytes(data)
             os.utime(tmp_path / ("box.gltf" if name == "model.gltf" else name), ns=(1, 1))
-        assert np.ptp(read_body(one, "link 'arm'").points) == pytest.approx(size)
+        assert np.ptp(read_collision_mesh(one, "link 'arm'").points) == pytest.approx(size)
 
 
 def test_files_with_the_same_content_share_a_body(tmp_path: Path) -> None:
-    one, other = (read_body(mesh(tmp_path / name), "link 'arm'") for name in ("a.obj", "b.obj"))
+    one, other = (read_collision_mesh(mesh(tmp_path / name), "link 'arm'") for name in ("a.obj", "b.obj"))
     assert one is other
-    assert read_body(mesh(tmp_path / "a.obj", scale=(2, 2, 2)), "link 'arm'").points.max() == 2
+    assert read_collision_mesh(mesh(tmp_path / "a.obj", scale=(2, 2, 2)), "link 'arm'").points.max() == 2
 
 
 def test_without_the_extra_auto_takes_fitted_shapes_and_says_so_once(
@@ -147,17 +147,17 @@ def test_without_the_extra_auto_takes_fitted_shapes_and_says_so_once(
             raise ImportError(name)
         return real(name, *rest)
 
-    placed = PlacedShape(mesh(tmp_path / "cube.obj"))
+    placed = ShapeInstance(mesh(tmp_path / "cube.obj"))
     monkeypatch.setattr(builtins, "__import__", refuse)
     with caplog.at_level(logging.WARNING, "mechanik"):
         for _ in range(2):
-            made = kernel_shapes(placed, "link 'arm'", "auto")
+            made = convex_shapes(placed, "link 'arm'", "auto")
     assert all(isinstance(one.shape, Capsule | Sphere) for one in made)
     (said,) = caplog.messages
     assert "fitted capsules" in said
     assert "mechanik[collision]" in said
     with pytest.raises(MissingExtra, match=r"mechanik\[collision\]"):
-        kernel_shapes(placed, "link 'arm'", "exact")
+        convex_shapes(placed, "link 'arm'", "exact")
 
 
 @pytest.mark.parametrize("how", ["exact", "fitted"])
@@ -165,7 +165,7 @@ def test_a_collider_takes_the_meshes_of_links_and_of_obstacles(tmp_path: Path, h
     cube = mesh(tmp_path / "cube.obj")
     robot = Builder("robot")
     robot.prismatic("slide", "base", "arm", axis="x", limits=(-9, 9))
-    robot.link("arm", collisions=[PlacedShape(cube)])
+    robot.link("arm", collisions=[ShapeInstance(cube)])
     obstacles = [Obstacle(cube, (3, 0, 0), name="cube"), Obstacle(Box((1, 1, 1)), (-3, 0.5, 0.5), name="box")]
     collider = Collider(robot.build(), obstacles, meshes=how)
     if how == "exact":
@@ -173,7 +173,7 @@ def test_a_collider_takes_the_meshes_of_links_and_of_obstacles(tmp_path: Path, h
         assert collider.distance([-1.0]) == pytest.approx(1.5)
     assert collider.distance([0.5]) <= 1.5 + 1e-9
     assert not collider.is_free([2.5])
-    assert collider.clashes([2.5])[0].b == "cube"
+    assert collider.contacts([2.5])[0].b == "cube"
 
 
 def stl(*triangles: object) -> bytes:
@@ -193,12 +193,12 @@ def test_one_corner_that_is_nowhere_is_said_with_its_triangle(tmp_path: Path, va
     """The triangle was dropped, and what was left of the mesh taken for the whole."""
     broken = TETRAHEDRON.copy()
     broken[2, 1, 0] = value
-    placed = PlacedShape(mesh(tmp_path / "tip.stl", stl(*TETRAHEDRON)))
-    assert len(kernel_shapes(placed, "link 'arm'", "exact")[0].shape.points) == 4
+    placed = ShapeInstance(mesh(tmp_path / "tip.stl", stl(*TETRAHEDRON)))
+    assert len(convex_shapes(placed, "link 'arm'", "exact")[0].shape.points) == 4
     for name, data in (("tip.stl", stl(*broken)), ("tip.off", off(broken))):
         pytest.importorskip("trimesh")
         with pytest.raises(MeshError, match=rf"link 'arm': the mesh '\S+/{name}': {name}: triangle 3 has a corner at"):
-            kernel_shapes(PlacedShape(mesh(tmp_path / name, data)), "link 'arm'", how)
+            convex_shapes(ShapeInstance(mesh(tmp_path / name, data)), "link 'arm'", how)
 
 
 def off(triangles: np.ndarray) -> str:
@@ -209,16 +209,16 @@ def off(triangles: np.ndarray) -> str:
 
 def test_other_formats_share_the_points_that_stand_twice(tmp_path: Path) -> None:
     pytest.importorskip("trimesh")
-    body = read_body(mesh(tmp_path / "tip.off", off(TETRAHEDRON)), "link 'arm'")
+    body = read_collision_mesh(mesh(tmp_path / "tip.off", off(TETRAHEDRON)), "link 'arm'")
     assert (body.points.shape, body.is_closed) == ((4, 3), True)
 
 
 def test_the_triangle_is_numbered_among_those_of_all_faces_and_colours(tmp_path: Path) -> None:
     text = CUBE_OBJ.replace("v 0 1 1", "v 0 1 1e999")  # the eighth point, last of the second face: its second triangle
     with pytest.raises(MeshError, match=r"round.obj, line 11: triangle 4 has a corner at \(0, 1, inf\)"):
-        read_body(mesh(tmp_path / "round.obj", text), "link 'arm'")
+        read_collision_mesh(mesh(tmp_path / "round.obj", text), "link 'arm'")
     unused = CUBE_OBJ.replace("v 0.5 0.5 0.5", "v nan nan nan")
-    assert read_body(mesh(tmp_path / "unused.obj", unused), "link 'arm'").is_closed
+    assert read_collision_mesh(mesh(tmp_path / "unused.obj", unused), "link 'arm'").is_closed
 
 
 @pytest.mark.parametrize("how", ["exact", "fitted", "auto"])
@@ -226,7 +226,7 @@ def test_what_is_wrong_with_the_mesh_of_an_obstacle_names_the_obstacle(tmp_path:
     """It was said of a link."""
     robot = Builder("robot")
     robot.prismatic("slide", "base", "arm", axis="x", limits=(-9, 9))
-    robot.link("arm", collisions=[PlacedShape(Sphere(0.1))])
+    robot.link("arm", collisions=[ShapeInstance(Sphere(0.1))])
     flat = mesh(tmp_path / "flat.obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n")
     for cup, named in ((Obstacle(flat, name="cup"), "obstacle 'cup'"), (Obstacle(flat), "obstacle 'obstacle1'")):
         with pytest.raises(MeshError, match=rf"^{named}: the mesh 'package://robot/flat.obj' is flat"):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from random_mechanisms import mechanisms
 
 import mechanik as mk
-from mechanik.collision import Collider, Obstacle, find_unchecked
-from mechanik.collision.sampling import even_samples
-from mechanik.errors import MechanikError, ShapeError, StructureError, UnknownName, WrongKind
-from mechanik.mechanism import Builder
-from mechanik.mechanism.shapes import PlacedShape, Sphere
+from mechanik.collision import Collider, Obstacle, find_allowed_collisions
+from mechanik.collision.collision_pairs import richtmyer_samples
+from mechanik.errors import InvalidArgument, MechanikError, ShapeError, StructureError, UnknownName
+from mechanik.model import Builder
+from mechanik.model.shapes import ShapeInstance, Sphere
 from mechanik.spatial import Pose
 
 
@@ -23,7 +23,7 @@ def chain(radius: float = 0.1, links: int = 4) -> mk.Mechanism:
     """Balls on an arm in the plane, a metre from joint to joint."""
     arm = mk.arm_2d([1.0] * (links - 1), limits=(-1.0, 1.0))
     for k in range(links):
-        arm.link(f"link{k}").collisions = (PlacedShape(Sphere(radius)),)
+        arm.link(f"link{k}").collisions = (ShapeInstance(Sphere(radius)),)
     return arm
 
 
@@ -31,44 +31,44 @@ def chain(radius: float = 0.1, links: int = 4) -> mk.Mechanism:
 
 
 def test_nobody_has_looked_at_a_new_mechanism() -> None:
-    assert chain().unchecked is None
+    assert chain().allowed_collisions is None
 
 
 def test_pairs_follow_when_links_are_renamed_removed_or_copied() -> None:
     arm = chain()
-    arm.unchecked = {("link2", "link0"): "by hand", ("link3", "link1"): "never"}
-    assert arm.unchecked == {("link0", "link2"): "by hand", ("link1", "link3"): "never"}
+    arm.allowed_collisions = {("link2", "link0"): "by hand", ("link3", "link1"): "never"}
+    assert arm.allowed_collisions == {("link0", "link2"): "by hand", ("link1", "link3"): "never"}
     arm.link("link2").name = "wrist"
-    assert arm.unchecked == {("link0", "wrist"): "by hand", ("link1", "link3"): "never"}
+    assert arm.allowed_collisions == {("link0", "wrist"): "by hand", ("link1", "link3"): "never"}
     for again in (arm.copy(), pickle.loads(pickle.dumps(arm))):
-        assert again.unchecked == arm.unchecked
+        assert again.allowed_collisions == arm.allowed_collisions
         again.link("wrist").name = "other"
-        assert ("link0", "wrist") in arm.unchecked
+        assert ("link0", "wrist") in arm.allowed_collisions
     wrist = arm.link("wrist")
     (joint,) = (one for one in arm.joints.values() if arm.link("link3") in one.children)
     wrist.remove_child(joint)
-    assert arm.unchecked == {("link0", "wrist"): "by hand"}
+    assert arm.allowed_collisions == {("link0", "wrist"): "by hand"}
 
 
 def test_wrong_pairs_are_refused() -> None:
     arm = chain()
     with pytest.raises(UnknownName, match="Did you mean 'link2'"):
-        arm.unchecked = {("link0", "lnk2"): "never"}
+        arm.allowed_collisions = {("link0", "lnk2"): "never"}
     with pytest.raises(StructureError, match="itself"):
-        arm.unchecked = {("link0", "link0"): "never"}
+        arm.allowed_collisions = {("link0", "link0"): "never"}
     for wrong in ([("link0", "link1")], {"link0": "never"}, {("link0", "link1"): 1}):
-        with pytest.raises(WrongKind, match="unchecked maps pairs"):
-            arm.unchecked = wrong  # type: ignore[assignment]
-    assert arm.unchecked is None
+        with pytest.raises(InvalidArgument, match="unchecked maps pairs"):
+            arm.allowed_collisions = wrong  # type: ignore[assignment]
+    assert arm.allowed_collisions is None
 
 
 def test_what_the_mechanism_says_is_what_counts() -> None:
     arm = chain(radius=0.6)
-    arm.unchecked = {("link0", "link2"): "by hand"}
+    arm.allowed_collisions = {("link0", "link2"): "by hand"}
     assert set(Collider(arm).pairs) == {
         ("link1", "link0"), ("link3", "link0"), ("link1", "link2"), ("link1", "link3"), ("link2", "link3"),
     }  # fmt: skip
-    arm.unchecked = None
+    arm.allowed_collisions = None
     assert ("link1", "link0") not in Collider(arm).pairs
 
 
@@ -76,7 +76,7 @@ def test_what_the_mechanism_says_is_what_counts() -> None:
 
 
 def test_neighbours_and_what_always_touches_are_found() -> None:
-    found = find_unchecked(chain(radius=1.1, links=5))
+    found = find_allowed_collisions(chain(radius=1.1, links=5))
     assert {why for pair, why in found.items() if int(pair[1][4:]) - int(pair[0][4:]) == 1} == {"adjacent"}
     # the first two balls are about the same point; from there on it is at most 1, 2 and 3 m to the others
     assert found["link0", "link2"] == found["link0", "link3"] == found["link1", "link3"] == "always"
@@ -84,8 +84,8 @@ def test_neighbours_and_what_always_touches_are_found() -> None:
 
 
 def test_never_is_only_guessed_when_asked() -> None:
-    assert "never" not in find_unchecked(chain()).values()
-    found = find_unchecked(chain(), never=True)
+    assert "never" not in find_allowed_collisions(chain()).values()
+    found = find_allowed_collisions(chain(), never=True)
     assert {pair for pair, why in found.items() if why == "never"} == {
         ("link0", "link2"), ("link1", "link3"), ("link0", "link3"),
     }  # fmt: skip
@@ -93,52 +93,52 @@ def test_never_is_only_guessed_when_asked() -> None:
 
 def test_what_is_found_is_the_same_each_time_and_can_be_kept() -> None:
     arm = mk.gallery.iiwa14()
-    found = find_unchecked(arm, samples=200, never=True)
-    assert found == find_unchecked(arm, samples=200, never=True)
-    arm.unchecked = found
+    found = find_allowed_collisions(arm, samples=200, never=True)
+    assert found == find_allowed_collisions(arm, samples=200, never=True)
+    arm.allowed_collisions = found
     assert not set(found) & set(Collider(arm).pairs)
 
 
 def test_given_configurations_are_looked_at_instead() -> None:
     arm = chain(radius=0.9)
     straight, bent = np.zeros(3), np.array([0.0, 1.0, 1.0])  # 2 m, and 2 cos(0.5) m, from the first ball to the last
-    assert ("link0", "link3") not in find_unchecked(arm, configurations=[straight, bent], never=True)
-    assert find_unchecked(arm, configurations=straight, never=True)["link0", "link3"] == "never"
-    assert find_unchecked(arm, configurations=bent)["link0", "link3"] == "always"
+    assert ("link0", "link3") not in find_allowed_collisions(arm, configurations=[straight, bent], never=True)
+    assert find_allowed_collisions(arm, configurations=straight, never=True)["link0", "link3"] == "never"
+    assert find_allowed_collisions(arm, configurations=bent)["link0", "link3"] == "always"
     with pytest.raises(ShapeError, match="empty"):
-        find_unchecked(arm, configurations=np.empty((0, 3)))
+        find_allowed_collisions(arm, configurations=np.empty((0, 3)))
     with pytest.raises(ShapeError, match="samples"):
-        find_unchecked(arm, samples=0)
-    with pytest.raises(WrongKind, match="only a mechanism"):
-        find_unchecked("arm")  # type: ignore[arg-type]
+        find_allowed_collisions(arm, samples=0)
+    with pytest.raises(InvalidArgument, match="only a mechanism"):
+        find_allowed_collisions("arm")  # type: ignore[arg-type]
 
 
 def test_both_ends_of_a_closing_joint_are_neighbours_and_loops_are_shut_for_a_look() -> None:
-    found = find_unchecked(mk.gallery.four_bar(), samples=5)
+    found = find_allowed_collisions(mk.gallery.four_bar(), samples=5)
     assert list(found.values()).count("adjacent") == 4
 
 
 def test_a_body_that_floats_can_fall_on_what_it_floats_above() -> None:
     robot = Builder("drone")
-    robot.link("ground", collisions=[PlacedShape(Sphere(1.0), Pose((0, 0, -1)))])
+    robot.link("ground", collisions=[ShapeInstance(Sphere(1.0), Pose((0, 0, -1)))])
     robot.free("flight", "ground", "drone")
-    robot.link("drone", collisions=[PlacedShape(Sphere(0.1))])
+    robot.link("drone", collisions=[ShapeInstance(Sphere(0.1))])
     assert Collider(robot.build()).pairs == (("drone", "ground"),)
 
 
 @settings(max_examples=30)
 @given(mechanisms, st.integers(1, 50))
 def test_samples_are_configurations_inside_the_limits(mechanism: mk.Mechanism, count: int) -> None:
-    q = even_samples(mechanism.space, count)
+    q = richtmyer_samples(mechanism.space, count)
     assert q.shape == (count, mechanism.nq)
     assert mechanism.space.within_limits(q, 1e-12).all()
-    for k in mechanism.space.balls_q:
+    for k in mechanism.space.quaternions_q:
         assert np.linalg.norm(q[:, k : k + 4], axis=1) == pytest.approx(1.0)
 
 
 def test_samples_are_even_along_every_freedom_of_a_humanoid() -> None:
     space = mk.gallery.humanoid().space
-    q = even_samples(space, 100)[:, space.scalars_q]
+    q = richtmyer_samples(space, 100)[:, space.scalars_q]
     low, high = q.min(axis=0), q.max(axis=0)
     for k in range(q.shape[1]):
         counts = np.histogram(q[:, k], 5, (low[k], high[k]))[0]
@@ -159,7 +159,7 @@ def test_allowed_pairs_may_touch_and_forbidden_ones_may_not() -> None:
     assert {frozenset(pair) for pair in other.pairs} == (
         pairs - {frozenset(("link2", "wall"))} | {frozenset(("link1", "link2"))}
     )
-    assert {(one.a, one.b) for one in other.clashes(np.zeros(3)) if "wall" not in (one.a, one.b)} == {
+    assert {(one.a, one.b) for one in other.contacts(np.zeros(3)) if "wall" not in (one.a, one.b)} == {
         ("link1", "link2")
     }
 
@@ -204,4 +204,4 @@ def test_robots_stand_free_at_home(name: str) -> None:
     robot = getattr(mk.gallery, name)()
     collider = Collider(robot)
     assert collider.pairs
-    assert not collider.clashes(robot.q)
+    assert not collider.contacts(robot.q)

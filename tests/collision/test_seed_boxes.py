@@ -9,7 +9,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.mechanism.shapes import Box, PlacedShape
+from mechanik.model.shapes import Box, ShapeInstance
 from mechanik.spatial import Pose
 
 CASES = json.loads((Path(__file__).parents[1] / "data/seed_arms/collision_vectors.json").read_text())
@@ -19,7 +19,7 @@ def boxed_arm() -> mk.Mechanism:
     """A box 1.2 x 1.2 x length on each link, from its joint on."""
     arm = mk.arm_3d(CASES["lengths"], CASES["axes"])
     for k, length in enumerate(CASES["lengths"]):
-        arm.link(f"link{k}").collisions = (PlacedShape(Box((1.2, 1.2, length)), Pose((0, 0, length / 2))),)
+        arm.link(f"link{k}").collisions = (ShapeInstance(Box((1.2, 1.2, length)), Pose((0, 0, length / 2))),)
     return arm
 
 
@@ -31,7 +31,7 @@ def walls() -> list[Obstacle]:
 
 
 def hit(collider: Collider, q: list[float]) -> list[bool]:
-    bodies = {name for clash in collider.clashes(q) for name in (clash.a, clash.b)}
+    bodies = {name for clash in collider.contacts(q) for name in (clash.a, clash.b)}
     return [f"link{k}" in bodies for k in range(len(CASES["lengths"]))]
 
 
@@ -50,5 +50,5 @@ def test_the_arm_hits_the_walls_where_it_did(case: dict[str, list[float]]) -> No
 
 
 def test_only_neighbours_are_left_out() -> None:
-    left_out = Collider(boxed_arm(), ["self"]).left_out
+    left_out = Collider(boxed_arm(), ["self"]).allowed_collisions
     assert left_out == {(f"link{k}", f"link{k + 1}"): "adjacent" for k in range(9)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.collision.tight import tight_pairs
+from mechanik.collision.collider import always_close_pairs
 
 WRIST = ("wrist_1_link", "wrist_3_link")
 
@@ -19,19 +19,19 @@ def ur5() -> mk.Mechanism:
 @pytest.mark.parametrize("clearance", [0.002, 0.006, 0.01, 0.02])
 def test_tight_pairs_are_those_that_are_too_near_wherever_one_looks(ur5, clearance):
     collider, rng = mk.Collider(ur5), np.random.default_rng(5)
-    found = tight_pairs(collider, clearance)
+    found = always_close_pairs(collider, clearance)
     often = dict.fromkeys(collider.pairs, 0)
     for _ in range(100):
-        for clash in collider.clashes(ur5.space.random(rng), clearance):
+        for clash in collider.contacts(ur5.space.random(rng), clearance):
             often[clash.a, clash.b] += 1
     assert {pair for pair, count in often.items() if count == 100} == set(found)
     assert all(gap < clearance for gap in found.values())
 
 
 def test_no_clearance_and_loops_are_not_asked(ur5):
-    assert tight_pairs(mk.Collider(ur5), 0.0) == {}
+    assert always_close_pairs(mk.Collider(ur5), 0.0) == {}
     hexapod = mk.gallery.hexapod()
-    assert tight_pairs(mk.Collider(hexapod), 0.05) == {}
+    assert always_close_pairs(mk.Collider(hexapod), 0.05) == {}
 
 
 def test_a_solver_that_can_never_be_free_says_so_once_and_how_to_help_it(ur5, caplog):
@@ -49,7 +49,7 @@ def test_a_solver_that_can_never_be_free_says_so_once_and_how_to_help_it(ur5, ca
 
 
 def test_with_the_pairs_allowed_that_are_named_there_are_free_answers_again(ur5, caplog):
-    tight = list(tight_pairs(mk.Collider(ur5), 0.01))
+    tight = list(always_close_pairs(mk.Collider(ur5), 0.01))
     solver = mk.Solver(ur5, mk.PoseGoal("tool0", ur5.pose("tool0")), avoid="self", allow=tight, clearance=0.01)
     rng = np.random.default_rng(1)
     targets = np.array([ur5.pose("tool0", ur5.space.random(rng)) for _ in range(20)])

@@ -10,17 +10,16 @@ from comparison_exercises import SIZES, exercise
 
 import mechanik as mk
 from mechanik.comparison import TASKS
-from mechanik.comparison import cell as cells
-from mechanik.comparison.branches import Branches, movers
-from mechanik.comparison.cell import Pace, run_cell
-from mechanik.comparison.records import part_of
-from mechanik.comparison.tasks import nothing_to_do
-from mechanik.comparison.trial import ATTEMPT, BRANCH, CALL, CURVE, REFUSED, TRACK
-from mechanik.errors import LimitsError, Refused, StructureError, WrongKind
-from mechanik.ik import Solver
-from mechanik.solvers.new_targets import aimed
+from mechanik.comparison import benchmark_runner as cells
+from mechanik.comparison.benchmark_cases import start_targets
+from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, CURVE, REFUSED, TRACK, partial_path
+from mechanik.comparison.benchmark_runner import TimeLimits, run_case
+from mechanik.comparison.benchmark_verification import SolutionBranches, moving_dofs
+from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError, StructureError
+from mechanik.solver import Solver
+from mechanik.solver.target_writer import with_targets
 
-PACE = Pace(budget=0.02, longest=0.1, patience=5.0, seed=0)
+PACE = TimeLimits(budget=0.02, max_attempt_seconds=0.1, patience=5.0, seed=0)
 SHORT = {"robots": ["3r_planar", "6r_wrist", "closed_loop"], "solvers": ["lm", "dls", "jacobian_transpose"]}
 
 
@@ -31,7 +30,7 @@ def short():
 
 
 def run(one, solver, pace=PACE, sizes=SIZES):
-    return run_cell(one, solver, sizes, pace, Branches(one, sizes.branch_targets))
+    return run_case(one, solver, sizes, pace, SolutionBranches(one, sizes.branch_targets))
 
 
 # ---- the short version ------------------------------------------------------------------------
@@ -42,7 +41,7 @@ def test_every_cell_has_a_row_and_every_row_tells_something(short):
     assert len(short.rows) == 3 * 3 * len(TASKS)
     for row in short.rows:
         assert row.trials >= 3
-        assert row.one <= row.trials
+        assert row.first_attempt <= row.trials
         assert row.false_claims == 0
         assert row.iteration_seconds is not None
 
@@ -69,7 +68,7 @@ def test_the_default_solver_does_what_it_says(short):
     for row in short.select(solvers="lm"):
         assert row.violations == 0
         assert row.jumps in (None, 0)
-    assert short.row("lm", "closed_loop", "pose").one_share == 1.0
+    assert short.row("lm", "closed_loop", "pose").first_attempt_share == 1.0
     assert short.row("lm", "6r_wrist", "out_of_reach").optimality == pytest.approx(1.0, abs=0.01)
 
 
@@ -88,7 +87,7 @@ def test_an_idle_call_is_timed_and_makes_no_iteration(short):
     assert all(one.seconds > 0 for one in idle)
     for task in TASKS:
         one = exercise("two_hands", task)
-        solution = cells.make_solver(one, "dls").solve(nothing_to_do(one), np.array(one.starts[0]))
+        solution = cells.make_case_solver(one, "dls").solve(start_targets(one), np.array(one.starts[0]))
         assert solution.success
         assert solution.iterations == 0
 
@@ -116,7 +115,7 @@ def test_the_outcome_of_one_attempt_is_the_same_each_time(short):
 
     def outcomes(comparison):
         tried = [one for one in comparison.trials if one.kind in (ATTEMPT, TRACK)]
-        return {(*one.cell, one.target): (one.verified, one.iterations) for one in tried}
+        return {(*one.case_key, one.target): (one.verified, one.iterations) for one in tried}
 
     before, after = outcomes(short), outcomes(again)
     shared = before.keys() & after.keys()
@@ -170,7 +169,7 @@ class Answer:
 
 
 def test_a_solver_that_lies_is_found_out(monkeypatch):
-    monkeypatch.setattr(cells, "make_solver", lambda exercise, solver: Liar())
+    monkeypatch.setattr(cells, "make_case_solver", lambda exercise, solver: Liar())
     for task in TASKS:
         tried = [one for one in run(exercise("7r", task), "liar") if one.kind in (ATTEMPT, TRACK, BRANCH)]
         assert tried
@@ -180,10 +179,10 @@ def test_a_solver_that_lies_is_found_out(monkeypatch):
 def test_answers_outside_the_limits_are_found_out(monkeypatch):
     class Careless(Liar):
         def solve(self, targets, q0, **options):
-            return Answer(one.made_from[0] + 2 * np.pi * (np.arange(7) == 0))
+            return Answer(one.reference_q[0] + 2 * np.pi * (np.arange(7) == 0))
 
     one = exercise("7r", "pose")
-    monkeypatch.setattr(cells, "make_solver", lambda exercise, solver: Careless())
+    monkeypatch.setattr(cells, "make_case_solver", lambda exercise, solver: Careless())
     first = next(trial for trial in run(one, "careless") if trial.kind == ATTEMPT)
     assert first.position < 1e-9
     assert first.violation > 1
@@ -200,7 +199,7 @@ def test_a_solver_that_returns_rubbish_or_raises_on_the_way_fails_and_the_rest_g
                 raise ZeroDivisionError("in a bad mood")
             return Answer(np.full(7, np.nan))
 
-    monkeypatch.setattr(cells, "make_solver", lambda exercise, solver: Moody())
+    monkeypatch.setattr(cells, "make_case_solver", lambda exercise, solver: Moody())
     for task in ("pose", "path", "out_of_reach"):
         tried = [one for one in run(exercise("7r", task), "moody") if one.kind in (ATTEMPT, TRACK)]
         assert len(tried) == len(exercise("7r", task).targets)
@@ -211,7 +210,7 @@ def test_a_solver_that_returns_rubbish_or_raises_on_the_way_fails_and_the_rest_g
 @pytest.mark.parametrize(
     ("error", "note"),
     [
-        (Refused("FABRIK cannot shut loops"), "refuses: FABRIK cannot shut loops"),
+        (InvalidOperation("FABRIK cannot shut loops"), "refuses: FABRIK cannot shut loops"),
         (ImportError("no module named 'x'"), "cannot be loaded: no module named 'x'"),
         (ZeroDivisionError("oh"), "fails: ZeroDivisionError: oh"),
     ],
@@ -220,14 +219,14 @@ def test_what_a_solver_will_not_or_cannot_do_is_said_and_nothing_is_skipped_in_s
     def refuse(exercise, solver):
         raise error
 
-    monkeypatch.setattr(cells, "make_solver", refuse)
+    monkeypatch.setattr(cells, "make_case_solver", refuse)
     (trial,) = run(exercise("7r", "pose"), "someone")
     assert (trial.kind, trial.note) == (REFUSED, note)
 
 
 def test_a_slow_solver_gets_fewer_targets_but_some(monkeypatch):
     trials = run(exercise("7r", "pose"), "dls", replace(PACE, patience=1e-9))
-    assert len([one for one in trials if one.kind == ATTEMPT]) == cells.AT_LEAST
+    assert len([one for one in trials if one.kind == ATTEMPT]) == cells.MIN_TARGETS
 
 
 # ---- branches ---------------------------------------------------------------------------------------
@@ -235,30 +234,30 @@ def test_a_slow_solver_gets_fewer_targets_but_some(monkeypatch):
 
 def test_answers_are_told_apart_but_not_by_full_turns_or_tolerances():
     one = exercise("6r_wrist", "pose")
-    branches, q = Branches(one, 1), one.made_from[0]
+    branches, q = SolutionBranches(one, 1), one.reference_q[0]
     turn = np.eye(6)[5] * 2 * np.pi
     flipped = q + np.pi * (np.eye(6)[3] + np.eye(6)[5])
     flipped[4] = -q[4]
-    assert branches.number(0, q) == 0
-    assert branches.number(0, q + 1e-4) == 0
-    assert branches.number(0, q + turn) == 0
-    assert branches.number(0, flipped) == 1
-    assert branches.number(0, flipped + 1e-4) == 1
+    assert branches.branch_index(0, q) == 0
+    assert branches.branch_index(0, q + 1e-4) == 0
+    assert branches.branch_index(0, q + turn) == 0
+    assert branches.branch_index(0, flipped) == 1
+    assert branches.branch_index(0, flipped + 1e-4) == 1
 
 
 def test_joints_that_do_not_move_the_end_make_no_branches():
     one = exercise("6r_wrist", "point")  # the end is the middle of the wrist
-    branches, q = Branches(one, 1), one.made_from[0]
+    branches, q = SolutionBranches(one, 1), one.reference_q[0]
     assert branches.targets == (0,)
-    assert branches.number(0, q + np.diag([0, 0, 0, 1, 1, 1]).sum(axis=0)) == 0
-    assert branches.number(0, q + 0.2 * np.eye(6)[1]) == 1
+    assert branches.branch_index(0, q + np.diag([0, 0, 0, 1, 1, 1]).sum(axis=0)) == 0
+    assert branches.branch_index(0, q + 0.2 * np.eye(6)[1]) == 1
 
 
 def test_answers_are_isolated_where_nothing_is_left_over():
     for name, task, isolated in (("6r_wrist", "pose", True), ("7r", "pose", False), ("closed_loop", "pose", True)):
         one = exercise(name, task)
-        goals = aimed(one.goals, one.targets[0])
-        assert movers(one.robot, goals, one.made_from[0])[1] is isolated
+        goals = with_targets(one.goals, one.targets[0])
+        assert moving_dofs(one.robot, goals, one.reference_q[0])[1] is isolated
 
 
 # ---- the door ---------------------------------------------------------------------------------------
@@ -284,8 +283,8 @@ def test_a_mechanism_of_ones_own_stands_in_for_the_robots_or_beside_them(tmp_pat
         ({"targets": 0}, LimitsError, "targets"),
         ({"budget": 0.0}, LimitsError, "budget"),
         ({"tolerance": -1.0}, LimitsError, "tolerance"),
-        ({"mechanisms": [3]}, WrongKind, "3"),
-        ({"resume": True}, WrongKind, "csv"),
+        ({"mechanisms": [3]}, InvalidArgument, "3"),
+        ({"resume": True}, InvalidArgument, "csv"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_once(given, error, says):
@@ -311,18 +310,22 @@ def test_ctrl_c_keeps_what_is_done_and_it_can_be_gone_on_with(tmp_path):
     assert [(row.task, row.solver) for row in stopped.rows] == [("point", "lm"), ("point", "dls"), ("pose", "lm")]
     assert "interrupted" in repr(stopped)
     assert not path.exists()
-    assert part_of(path).exists()
+    assert partial_path(path).exists()
 
     labels.clear()
     whole = mk.compare(**asked, csv=path, progress=lambda done, total, label: labels.append(label), resume=True)
     assert whole.is_complete
     assert len(whole.rows) == 6
     assert path.exists()
-    assert not part_of(path).exists()
+    assert not partial_path(path).exists()
     assert not any("point" in label for label in labels)  # which all had done, and the rest is done anew
     for solver in asked["solvers"]:
         before, after = (one.row(solver, "3r_planar", "point") for one in (stopped, whole))
-        assert (after.trials, after.one, after.budget) == (before.trials, before.one, before.budget)
+        assert (after.trials, after.first_attempt, after.within_budget) == (
+            before.trials,
+            before.first_attempt,
+            before.within_budget,
+        )
         assert after.median_seconds == pytest.approx(before.median_seconds, rel=1e-3)
     with pytest.raises(StructureError, match="other settings"):
         mk.compare(**asked, csv=path, progress=False, resume=True, seed=1)

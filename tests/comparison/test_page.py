@@ -13,10 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanik.comparison import Comparison
-from mechanik.comparison.page import page
-from mechanik.comparison.progress import Bar, as_progress, clock
-from mechanik.comparison.svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Line, decades, key, plot
-from mechanik.comparison.trial import ATTEMPT, CURVE, REFUSED, Trial
+from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, REFUSED, Trial
+from mechanik.comparison.benchmark_runner import ComparisonProgressBar, format_minutes, make_progress
+from mechanik.comparison.comparison_report import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    PlotAxis,
+    PlotLine,
+    decade_bounds,
+    legend_key,
+    plot,
+    report_html,
+)
 from mechanik.errors import CannotSave
 
 EMPTY = {"meta", "input", "br", "link", "img"}
@@ -64,13 +76,13 @@ class Balance(HTMLParser):
 @pytest.mark.parametrize("name", ["7r", EVIL])
 def test_the_page_is_well_formed_whatever_things_are_called(name):
     parser = Balance()
-    parser.feed(page(made(name)))
+    parser.feed(report_html(made(name)))
     assert parser.open == []
     assert sum(tag == "script" for tag, _ in parser.seen) == 1  # ours
 
 
 def test_the_page_needs_nothing_from_outside():
-    text = page(made())
+    text = report_html(made())
     assert not re.search(r"https?://|//cdn|@import|url\(", text)
     parser = Balance()
     parser.feed(text)
@@ -78,21 +90,21 @@ def test_the_page_needs_nothing_from_outside():
 
 
 def test_the_page_names_the_machine_the_seed_and_every_solver():
-    text = page(made())
+    text = report_html(made())
     for word in ("Abacus 3000", "2031-01-02", "robot 7r", ">lm<", ">dls<", ">fabrik<", "refuses: &lt;script&gt;"):
         assert word in text
     assert re.search(r"<dt>seed</dt><dd>4</dd>", text)
 
 
 def test_there_are_three_plots_with_a_line_for_each_that_has_something_to_show():
-    drawings = re.findall(r"<svg [^>]*class=\"plot\".*?</svg>", page(made()))
+    drawings = re.findall(r"<svg [^>]*class=\"plot\".*?</svg>", report_html(made()))
     assert len(drawings) == 3
     assert [len(re.findall("<polyline", drawing)) for drawing in drawings] == [2, 2, 2]
 
 
 def test_a_page_of_nothing_is_a_page():
     parser = Balance()
-    parser.feed(page(Comparison([], {})))
+    parser.feed(report_html(Comparison([], {})))
     assert parser.open == []
 
 
@@ -111,16 +123,16 @@ def test_an_axis_keeps_order_and_goes_from_end_to_end(a, b, c, is_log):
     low, middle, high = sorted((a, b, c))
     if high < low * 1.001:
         return
-    axis = Axis("", low, high, is_log)
-    assert axis.share(low) == pytest.approx(0, abs=1e-9)
-    assert axis.share(high) == pytest.approx(1)
-    assert 0 <= axis.share(middle) <= 1 + 1e-12
-    assert axis.share(high * 2) == axis.share(high)
+    axis = PlotAxis("", low, high, is_log)
+    assert axis.fraction(low) == pytest.approx(0, abs=1e-9)
+    assert axis.fraction(high) == pytest.approx(1)
+    assert 0 <= axis.fraction(middle) <= 1 + 1e-12
+    assert axis.fraction(high * 2) == axis.fraction(high)
 
 
 @given(values, st.floats(1.5, 1e9), st.booleans())
 def test_ticks_lie_on_the_axis_and_are_not_too_many(low, factor, is_log):
-    axis = Axis("", low, low * factor, is_log)
+    axis = PlotAxis("", low, low * factor, is_log)
     ticks = axis.ticks()
     assert len(ticks) <= 8
     for value, _ in ticks:
@@ -131,7 +143,7 @@ def test_ticks_lie_on_the_axis_and_are_not_too_many(low, factor, is_log):
 
 @given(st.lists(st.one_of(st.floats(0, 1e9), st.just(math.inf)), max_size=6))
 def test_decades_hold_what_they_can_and_are_apart(numbers):
-    low, high = decades(numbers, 1e-6, 1e3)
+    low, high = decade_bounds(numbers, 1e-6, 1e3)
     assert 1e-6 <= low < high
     for value in numbers:
         if 1e-6 <= value <= 1e3:
@@ -139,33 +151,33 @@ def test_decades_hold_what_they_can_and_are_apart(numbers):
 
 
 def test_lines_stay_inside_the_frame_and_drawings_are_xml():
-    line = Line("a < b", 12, [(0.1, -5.0), (1.0, 0.5), (1e9, 1e9)])
-    text = plot("t & t", [line], Axis("x", 1, 100, is_log=True), Axis("y", 0, 1))
+    line = PlotLine("a < b", 12, [(0.1, -5.0), (1.0, 0.5), (1e9, 1e9)])
+    text = plot("t & t", [line], PlotAxis("x", 1, 100, is_log=True), PlotAxis("y", 0, 1))
     root = ElementTree.fromstring(text)
     points = root.find("polyline").attrib["points"].split()
     for x, y in (map(float, point.split(",")) for point in points):
         assert LEFT <= x <= WIDTH - RIGHT
         assert TOP <= y <= HEIGHT - BOTTOM
-    ElementTree.fromstring(key(12))
-    assert "stroke-dasharray" in key(12)
-    assert "stroke-dasharray" not in key(2)
+    ElementTree.fromstring(legend_key(12))
+    assert "stroke-dasharray" in legend_key(12)
+    assert "stroke-dasharray" not in legend_key(2)
 
 
 def test_the_bar_fills_up_and_ends_its_line():
     stream = io.StringIO()
-    bar = Bar(stream)
+    bar = ComparisonProgressBar(stream)
     for done in range(5):
         bar(done, 4, "" if done == 4 else "7R, pose, lm")
     shown = stream.getvalue().split("\r")[1:]
     assert [line.count("#") for line in shown] == [0, 6, 12, 18, 24]
     assert "7R, pose, lm" in shown[1]
     assert shown[-1].endswith("\n")
-    assert clock(125.7) == "2:05"
+    assert format_minutes(125.7) == "2:05"
 
 
 def test_nobody_looks_on_unless_asked_or_at_a_terminal(capsys):
-    as_progress(False)(1, 2, "x")
-    as_progress(None)(1, 2, "x")
+    make_progress(False)(1, 2, "x")
+    make_progress(None)(1, 2, "x")
     assert capsys.readouterr().err == ""
-    as_progress(True)(1, 2, "x")
+    make_progress(True)(1, 2, "x")
     assert "1/2" in capsys.readouterr().err

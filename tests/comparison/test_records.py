@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.comparison import Comparison
-from mechanik.comparison.records import Recorder, part_of, read_records, write_records
-from mechanik.comparison.trial import Trial
+from mechanik.comparison.benchmark_records import RecordWriter, Trial, partial_path, read_records, write_records
 from mechanik.errors import CannotSave, FileMissing, FormatError
 
 ABOUT = {"settings": {"seed": 3}, "titles": {"7r": "7R"}}
@@ -39,7 +38,7 @@ def test_what_is_read_is_what_was_written(tmp_path_factory, some, name):
     found, about = read_records(path)
     assert about == ABOUT
     assert same(found, some)
-    assert not part_of(path).exists()
+    assert not partial_path(path).exists()
 
 
 def one(k):
@@ -49,10 +48,10 @@ def one(k):
 def test_records_stand_beside_the_file_until_all_are_there(tmp_path):
     path = tmp_path / "records.csv"
     path.write_text("what was there before")
-    recorder = Recorder(path, ABOUT)
+    recorder = RecordWriter(path, ABOUT)
     recorder.write([one(0)])
     assert path.read_text() == "what was there before"
-    assert same(read_records(part_of(path), is_part=True)[0], [one(0)])
+    assert same(read_records(partial_path(path), is_part=True)[0], [one(0)])
     recorder.write([one(1)])
     recorder.finish()
     assert same(read_records(path)[0], [one(0), one(1)])

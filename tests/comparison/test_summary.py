@@ -6,9 +6,17 @@ import math
 
 import pytest
 
-from mechanik.comparison.summary import nearest_rank, summarise
-from mechanik.comparison.table import cells, duration, markdown, overview, overview_text, text_table
-from mechanik.comparison.trial import ATTEMPT, BRANCH, CALL, REFERENCE, REFUSED, TRACK, Trial
+from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, REFERENCE, REFUSED, TRACK, Trial
+from mechanik.comparison.comparison_result import (
+    format_seconds,
+    markdown_table,
+    nearest_rank,
+    overview_text,
+    row_cells,
+    success_matrix,
+    summarise,
+    text_table,
+)
 
 USUAL = {
     "robot": "7r",
@@ -40,9 +48,9 @@ def only(trials):
 
 def test_successes_are_counted_with_their_interval():
     row = only([success(0.001), success(0.002), success(0.003), MISS])
-    assert (row.trials, row.one, row.budget) == (4, 3, 3)
-    assert row.one_share == 0.75
-    assert row.one_interval[0] < 0.75 < row.one_interval[1]
+    assert (row.trials, row.first_attempt, row.within_budget) == (4, 3, 3)
+    assert row.first_attempt_share == 0.75
+    assert row.first_attempt_interval[0] < 0.75 < row.first_attempt_interval[1]
     assert row.iterations == 5
     assert row.iteration_seconds == pytest.approx(0.0003)  # of 0.2, 0.4, 0.6 and 0.1 ms
 
@@ -56,7 +64,7 @@ def test_the_time_of_an_iteration_is_what_a_call_takes_beyond_an_idle_one():
 def test_what_came_only_with_restarts_counts_in_the_budget_alone():
     later = record(seconds=0.01, budget_seconds=0.015, in_budget=True)
     row = only([success(0.001), later])
-    assert (row.one, row.budget) == (1, 2)
+    assert (row.first_attempt, row.within_budget) == (1, 2)
     assert row.p99_seconds == 0.015
 
 
@@ -64,12 +72,12 @@ def test_a_failure_takes_forever():
     assert only([success(0.001), success(0.002), MISS]).median_seconds == 0.002
     row = only([success(0.001), MISS, MISS])
     assert row.median_seconds == math.inf
-    assert duration(row.median_seconds) == "never"
+    assert format_seconds(row.median_seconds) == "never"
 
 
 def test_a_claim_that_does_not_hold_is_no_success_and_is_told():
     row = only([success(0.001), record(claimed=True, seconds=0.001, violation=0.2, iterations=3)])
-    assert (row.one, row.false_claims, row.violations, row.worst_violation) == (1, 1, 1, 0.2)
+    assert (row.first_attempt, row.false_claims, row.violations, row.worst_violation) == (1, 1, 1, 0.2)
 
 
 def test_out_of_reach_counts_what_is_as_close_as_anything_known():
@@ -89,8 +97,8 @@ def test_out_of_reach_counts_what_is_as_close_as_anything_known():
         ]
     )
     lm, ccd = rows
-    assert (lm.one, lm.budget) == (2, 2)
-    assert (ccd.one, ccd.budget) == (0, 1)
+    assert (lm.first_attempt, lm.within_budget) == (2, 2)
+    assert (ccd.first_attempt, ccd.within_budget) == (0, 1)
     assert ccd.optimality == pytest.approx(1.5)
     assert lm.median_seconds == 0.001
 
@@ -98,7 +106,7 @@ def test_out_of_reach_counts_what_is_as_close_as_anything_known():
 def test_answers_outside_limits_are_infinitely_far_from_the_best():
     some = {"task": "out_of_reach", "target": 0, "seconds": 0.001, "iterations": 1}
     rows = summarise([record(**some, distance=1.0, budget_distance=1.0), record(**some, solver="x", distance=math.inf)])
-    assert rows[1].one == 0
+    assert rows[1].first_attempt == 0
     assert rows[1].optimality == math.inf
 
 
@@ -112,7 +120,7 @@ def test_branches_are_counted_by_target_against_what_all_have_found():
     lm, ccd = summarise(trials)
     assert (lm.branches, lm.branches_known) == (3, 4)
     assert (ccd.branches, ccd.branches_known) == (2, 4)
-    assert cells(lm)[-1] == "3 of 4"
+    assert row_cells(lm)[-1] == "3 of 4"
 
 
 def test_jumps_are_counted_along_paths_only():
@@ -126,10 +134,10 @@ def test_a_refusal_is_shown_with_its_reason_everywhere_and_is_a_miss_in_the_mean
     rows = summarise([success(0.001), record(kind=REFUSED, task="path", note=why)])
     assert rows[1].refused == why
     assert why in text_table(rows, {})
-    assert f"`lm` {why}" in markdown(rows, {})
-    assert overview(rows, {})[2] == {("lm", "7r"): 0.5}
+    assert f"`lm` {why}" in markdown_table(rows, {})
+    assert success_matrix(rows, {})[2] == {("lm", "7r"): 0.5}
     refused = summarise([record(kind=REFUSED, note=why)])
-    assert overview(refused, {})[2] == {("lm", "7r"): None}
+    assert success_matrix(refused, {})[2] == {("lm", "7r"): None}
     assert "refuses" in overview_text(refused, {})
 
 
@@ -153,4 +161,4 @@ def test_every_line_of_a_text_table_is_aligned_and_a_row_has_a_cell_for_each_col
     ("seconds", "text"), [(None, ""), (12.3e-6, "12 us"), (4.56e-3, "4.56 ms"), (1.5, "1.5 s"), (math.inf, "never")]
 )
 def test_durations_are_for_people(seconds, text):
-    assert duration(seconds) == text
+    assert format_seconds(seconds) == text

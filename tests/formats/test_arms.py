@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanik.errors import ArmError
-from mechanik.formats.arms import arm_2d, arm_3d
+from mechanik.formats.arm_tables import arm_2d, arm_3d
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data/seed_arms/seed_fk_golden.json").read_text())["grippy10"]
 

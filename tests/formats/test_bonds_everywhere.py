@@ -9,16 +9,14 @@ import pytest
 
 import mechanik as mk
 from mechanik.errors import ClosureError, FormatError
-from mechanik.formats.losses import urdf_losses
-from mechanik.formats.mechanism_json import describe, read_json, write_json
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism.builder import CLOSURES
-from mechanik.mechanism.placing import as_axes
-from mechanik.objectives.closures import closure_relations, tilts
-from mechanik.objectives.evaluate import evaluate
-from mechanik.objectives.laws import law_relations
+from mechanik.formats.json import describe, read_json, write_json
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import urdf_losses, write_urdf
+from mechanik.model.builder import CLOSURE_FREE_DOF
+from mechanik.objectives.constraint_relations import closure_relations, joint_constraint_relations, swing_angles
+from mechanik.objectives.relation import evaluate_relation
 from mechanik.spatial import Pose
+from mechanik.validation import as_axes_wxyz
 
 AT, ONTO = Pose((0.3, -0.2, 0.1), (0.8, 0.0, 0.6, 0.0)), Pose((-0.1, 0.4, 0.2), (0.6, 0.8, 0.0, 0.0))
 AXIS = (1.0, 2.0, -2.0)
@@ -46,7 +44,9 @@ def by_the_builder(kind, **options):
 
 def in_the_graph(kind):
     mechanism = two_branches().build()
-    joint = mk.Joint("loop", dof=CLOSURES[kind], position=AT.position, wxyz=AT.wxyz, axes_wxyz=as_axes(AXIS, "loop"))
+    joint = mk.Joint(
+        "loop", dof=CLOSURE_FREE_DOF[kind], position=AT.position, wxyz=AT.wxyz, axes_wxyz=as_axes_wxyz(AXIS, "loop")
+    )
     mechanism.link("a").add_child(joint)
     joint.make_closure(mechanism.link("b"), ONTO)
     return mechanism
@@ -54,8 +54,12 @@ def in_the_graph(kind):
 
 def from_our_json(kind):
     data = describe(two_branches().build())
-    place = {"position": AT.position.tolist(), "wxyz": AT.wxyz.tolist(), "axes_wxyz": as_axes(AXIS, "loop").tolist()}
-    free = [dof.name for dof in CLOSURES[kind]]
+    place = {
+        "position": AT.position.tolist(),
+        "wxyz": AT.wxyz.tolist(),
+        "axes_wxyz": as_axes_wxyz(AXIS, "loop").tolist(),
+    }
+    free = [dof.name for dof in CLOSURE_FREE_DOF[kind]]
     data["joints"].append({"name": "loop", "parent": "a", "dof": free, **place})
     end = {"position": ONTO.position.tolist(), "wxyz": ONTO.wxyz.tolist()}
     data["closures"].append({"joint": "loop", "link": "b", "at": end})
@@ -85,11 +89,11 @@ def from_a_block(kind):
 
 def rows(mechanism, q):
     relations = closure_relations(mechanism, mechanism.closure("loop"))
-    found = [evaluate(mechanism, relation, q) for relation in relations]
+    found = [evaluate_relation(mechanism, relation, q) for relation in relations]
     return np.concatenate([one for one, _ in found]), np.concatenate([J for _, J in found])
 
 
-@pytest.mark.parametrize("kind", CLOSURES)
+@pytest.mark.parametrize("kind", CLOSURE_FREE_DOF)
 def test_a_kind_of_closure_is_the_same_rows_wherever_it_is_said(kind, tmp_path):
     first = by_the_builder(kind)
     others = {
@@ -101,7 +105,7 @@ def test_a_kind_of_closure_is_the_same_rows_wherever_it_is_said(kind, tmp_path):
         "URDF again": read_urdf(write_urdf(first)),
     }
     rng = np.random.default_rng(0)
-    assert first.closure("loop").free == CLOSURES[kind]
+    assert first.closure("loop").free_dof == CLOSURE_FREE_DOF[kind]
     for _ in range(5):
         q = first.random(rng)
         value, J = rows(first, q)
@@ -127,7 +131,7 @@ def test_a_point_on_a_line_is_off_by_its_way_to_the_line_and_on_a_plane_by_its_h
     builder.close("loop", "b", "a", "point_on_plane", at=(1, 0, 0), onto=(0, 0, 0), axis="y")
     plane = builder.build()
     np.testing.assert_allclose(np.abs(rows(plane, q)[0]), [0.3], atol=1e-14)
-    solution = mk.solve(plane, mk.Point("a", (5.0, 2.0, 1.0)))
+    solution = mk.solve(plane, mk.PositionGoal("a", (5.0, 2.0, 1.0)))
     np.testing.assert_allclose(plane.pose("a", solution.q)[:3, 3], (5, 0, 1), atol=1e-6)
 
 
@@ -148,15 +152,15 @@ BLOCK = (
 def bound_by_the_builder():
     builder = two_branches()
     builder.gear("right", "elbow", teeth=(60, 20), offset=0.1)
-    builder.law("cam", LAW, 0.25)
+    builder.joint_constraint("cam", LAW, 0.25)
     return builder.build()
 
 
 def bound_in_the_graph():
     mechanism = two_branches().build()
     joint = mechanism.joint
-    joint("right").follow(joint("elbow"), -1 / 3, 0.1)
-    mk.Law({joint("left"): [1.0, 0.3, -0.2], (joint("slide"), "Z"): -2.0}, 0.25, name="cam")
+    joint("right").mimic(joint("elbow"), -1 / 3, 0.1)
+    mk.JointConstraint({joint("left"): [1.0, 0.3, -0.2], (joint("slide"), "Z"): -2.0}, 0.25, name="cam")
     return mechanism
 
 
@@ -175,10 +179,10 @@ def test_gears_and_laws_bind_the_same_wherever_they_are_said(tmp_path):
     assert first.nq == 3
     for _ in range(5):
         q = first.random(rng)
-        value, J = evaluate(first, law_relations(first)["cam"], q)
+        value, J = evaluate_relation(first, joint_constraint_relations(first)["cam"], q)
         for where, other in others.items():
             assert other.space.q_names == first.space.q_names, where
-            again, J_again = evaluate(other, law_relations(other)["cam"], q)
+            again, J_again = evaluate_relation(other, joint_constraint_relations(other)["cam"], q)
             np.testing.assert_allclose(again, value, rtol=0, atol=1e-12, err_msg=where)
             np.testing.assert_allclose(J_again, J, rtol=0, atol=1e-12, err_msg=where)
             np.testing.assert_allclose(other.pose("b", q), first.pose("b", q), rtol=0, atol=1e-12, err_msg=where)
@@ -204,14 +208,16 @@ def test_a_law_of_one_freedom_of_several_comes_back_from_a_urdf_under_the_names_
     builder = mk.Builder("base")
     builder.planar("base", "ground", "body")
     builder.joint("arm", "body", "hand", ("X", "EY"), at=(0, 0, 1))
-    builder.law("cam", {"base.X": [1.0, 2.0], "arm.EY": -1.0}, 0.5)
+    builder.joint_constraint("cam", {"base.X": [1.0, 2.0], "arm.EY": -1.0}, 0.5)
     first = builder.build()
     again = read_urdf(write_urdf(first))
     assert write_urdf(again) == write_urdf(first)
     q = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     by_name = dict(zip(first.space.q_names, q, strict=True))
     there = np.array([by_name[name] for name in again.space.q_names])
-    one, other = (evaluate(m, law_relations(m)["cam"], at)[0] for m, at in ((first, q), (again, there)))
+    one, other = (
+        evaluate_relation(m, joint_constraint_relations(m)["cam"], at)[0] for m, at in ((first, q), (again, there))
+    )
     np.testing.assert_allclose(other, one, rtol=0, atol=1e-14)
     assert not any("law" in text for text in urdf_losses(first))
 
@@ -219,14 +225,14 @@ def test_a_law_of_one_freedom_of_several_comes_back_from_a_urdf_under_the_names_
 def test_cones_of_closing_joints_come_back_and_those_in_the_tree_are_named_as_lost():
     builder = two_branches()
     closure = builder.close("loop", "a", "b", "ball", at=AT, onto=ONTO)
-    builder.ball("neck", "a", "head")
+    builder.spherical("neck", "a", "head")
     closure.joint.set_cone(0.7, "xz")
     first = builder.build()
     again = read_urdf(write_urdf(first))
     assert again.joint("loop").cone == closure.joint.cone
     q = first.random(np.random.default_rng(0))
     first.joint("neck").set_cone(0.4)
-    assert tilts(read_json(write_json(first)), q) == pytest.approx(tilts(first, q), abs=1e-12)
+    assert swing_angles(read_json(write_json(first)), q) == pytest.approx(swing_angles(first, q), abs=1e-12)
     assert any("cones of joints: neck" in text for text in urdf_losses(first))
     said = {"name": "loop", "kind": "ball", "link": "a", "onto_link": "b", "cone": 0.7, "cone_axes": "xz"}
     text = write_urdf(two_branches().build())

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-import mechanik.mechanism as mk
+import mechanik.model as mk
 from mechanik.formats import Finding, check, write_json
-from mechanik.formats.check_motion import amount
+from mechanik.formats.model_check import format_amount
 
 
 def arm():
@@ -31,7 +31,7 @@ def with_joint(**options):
 
 def with_shape(*shapes, inertial=None):
     builder = arm()
-    builder.link("upper", visuals=[mk.PlacedShape(shape) for shape in shapes], inertial=inertial)
+    builder.link("upper", visuals=[mk.ShapeInstance(shape) for shape in shapes], inertial=inertial)
     return builder.build()
 
 
@@ -137,12 +137,12 @@ def test_a_gap_that_is_only_rounding_is_told_as_zero():
     mechanism.set_q([0, 1e-17, 0])
     (finding,) = check(mechanism)
     assert finding.message == "is open by 0.1 m and 0 rad where the joints are now"
-    assert (amount(1e-17), amount(-3e-7), amount(0.25)) == ("0", "-3e-07", "0.25")
+    assert (format_amount(1e-17), format_amount(-3e-7), format_amount(0.25)) == ("0", "-3e-07", "0.25")
 
 
 def test_a_law_that_is_broken_is_an_error_and_one_that_says_nothing_new_is_a_note():
     builder = arm()
-    law = builder.law("cam", {"shoulder": 1.0, "elbow": [1.0, 0.5]}, 0.3)
+    law = builder.joint_constraint("cam", {"shoulder": 1.0, "elbow": [1.0, 0.5]}, 0.3)
     mechanism = builder.build()
     (found,) = check(mechanism)
     assert (found.severity, found.code, found.where) == ("error", "broken-law", "law 'cam'")
@@ -151,13 +151,13 @@ def test_a_law_that_is_broken_is_an_error_and_one_that_says_nothing_new_is_a_not
     assert check(mechanism) == []
     law.undo()
     builder.couple("elbow", "shoulder", 0.5)
-    builder.law("same", {"elbow": 2.0, "shoulder": -1.0})
+    builder.joint_constraint("same", {"elbow": 2.0, "shoulder": -1.0})
     assert codes(mechanism) == ["idle-law"]
 
 
 def test_a_joint_outside_its_cone_is_an_error():
     builder = mk.Builder("ball")
-    builder.ball("neck", "body", "head")
+    builder.spherical("neck", "body", "head")
     mechanism = builder.build()
     mechanism.joint("neck").set_cone(0.5)
     assert check(mechanism) == []
@@ -224,7 +224,7 @@ def test_meshes_that_are_missing_are_found_once_a_link(tmp_path):
 
 def test_mirrored_meshes_are_told_once():
     builder = arm()
-    mirrored = [mk.PlacedShape(mk.Mesh(__file__, (1, -1, 1), __file__))]
+    mirrored = [mk.ShapeInstance(mk.Mesh(__file__, (1, -1, 1), __file__))]
     builder.link("upper", visuals=mirrored)
     builder.link("fore", visuals=mirrored)
     (finding,) = check(builder.build())

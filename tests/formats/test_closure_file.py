@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mechanik.errors import ClosureError, FileMissing, FormatError, MissingExtra
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.mechanism import DoF, Mechanism, mobility
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.model import DoF, Mechanism, mobility
 
 
 def hinge(name: str, parent: str, child: str, x: float) -> str:
@@ -44,9 +44,9 @@ def four_bar(block: str = "", **options: Any) -> Mechanism:
 
 def check(mechanism: Mechanism) -> None:
     closure = mechanism.closures["loop"]
-    assert closure.free == (DoF.EZ,)
+    assert closure.free_dof == (DoF.EZ,)
     assert (closure.joint.parent.name, closure.link.name) == ("coupler", "rocker")  # type: ignore[union-attr]
-    assert closure.gap().is_shut(1e-12)
+    assert closure.gap().is_closed(1e-12)
     assert mechanism.space.q_names == ("a", "b", "c")
 
 
@@ -111,8 +111,8 @@ def test_a_block_in_the_urdf_closes_loops() -> None:
 def test_frames_named_in_pairs_are_joined_by_a_ball() -> None:
     frames = fixed("f1", "coupler", "closing_loop_1", 2) + fixed("f2", "rocker", "closing_loop_2")
     closure = four_bar(frames, trim=True).closures["loop"]
-    assert closure.free == (DoF.EX, DoF.EY, DoF.EZ)
-    assert closure.gap().is_shut(1e-12)
+    assert closure.free_dof == (DoF.EX, DoF.EY, DoF.EZ)
+    assert closure.gap().is_closed(1e-12)
     told = four_bar(frames, closures=[LOOP])
     check(told)
     assert list(told.closures) == ["loop"]
@@ -136,13 +136,13 @@ def test_a_frame_without_its_partner_is_warned_of() -> None:
 )
 def test_each_kind_leaves_its_freedoms(kind: str, free: str) -> None:
     closure = four_bar(closures=[LOOP | {"kind": kind}]).closures["loop"]
-    assert [dof.name for dof in closure.free] == free.split()
+    assert [dof.name for dof in closure.free_dof] == free.split()
 
 
 def test_without_onto_the_loop_is_shut_as_it_stands() -> None:
     said = {key: value for key, value in LOOP.items() if key != "onto"} | {"at": [0.3, 0.4, 0.5]}
     closure = four_bar(closures=[said]).closures["loop"]
-    assert closure.gap().is_shut(1e-12)
+    assert closure.gap().is_closed(1e-12)
     assert np.abs(closure.at.position - [-1.7, 0.4, 0.5]).max() < 1e-12
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanik.errors import DHError
-from mechanik.formats.dh import from_dh
+from mechanik.formats.arm_tables import from_dh
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data/seed_arms/seed_fk_golden.json").read_text())
 SEED = GOLDEN["dh_modified_order_d_a_alpha_theta"]

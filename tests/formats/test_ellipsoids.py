@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.errors import SdfError, ShapeError
-from mechanik.formats.ellipsoid import EXCESS, ellipsoid_shape
-from mechanik.mechanism.shapes import ConvexMesh, Sphere
+from mechanik.formats.ellipsoid_hull import MAX_EXCESS, ellipsoid_shape
+from mechanik.model.shapes import ConvexMesh, Sphere
 
 radii = st.floats(1e-3, 10.0)
 
@@ -32,7 +32,7 @@ def test_the_hull_holds_the_ellipsoid_and_reaches_hardly_farther(size: tuple[flo
     round_points = hull.points / size  # where the ellipsoid is the ball of radius 1
     faces = scipy.ConvexHull(round_points).equations
     assert (-faces[:, 3]).min() >= 1.0 - 1e-9
-    assert np.linalg.norm(round_points, axis=1).max() <= 1.0 + EXCESS
+    assert np.linalg.norm(round_points, axis=1).max() <= 1.0 + MAX_EXCESS
     assert len(hull.points) == len(np.unique(hull.points, axis=0)) == 252
 
 
@@ -42,7 +42,7 @@ def test_with_three_equal_radii_it_is_a_ball() -> None:
 
 def test_an_sdf_has_radii() -> None:
     (placed,) = mk.load(sdf("0.1 0.2 0.3")).links["stone"].collisions
-    np.testing.assert_allclose(placed.shape.points.max(axis=0), [0.1, 0.2, 0.3], rtol=EXCESS)
+    np.testing.assert_allclose(placed.shape.points.max(axis=0), [0.1, 0.2, 0.3], rtol=MAX_EXCESS)
     assert placed.pose.position.tolist() == [1.0, 0.0, 0.0]
 
 
@@ -82,4 +82,4 @@ def test_gaps_are_those_of_mujoco_or_smaller_by_what_the_hull_is_larger() -> Non
         mujoco.mj_forward(model, data)
         exact = mujoco.mj_geomDistance(model, data, 0, 1, 9.0, np.zeros(6))
         gap = collider.distance(data.qpos)
-        assert exact - 0.3 * EXCESS - 1e-6 <= gap <= exact + 1e-6
+        assert exact - 0.3 * MAX_EXCESS - 1e-6 <= gap <= exact + 1e-6

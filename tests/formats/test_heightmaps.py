@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import FormatError, MechanikError, Refused, SdfError
-from mechanik.formats.png_heights import HEAD, read_png
-from mechanik.mechanism import HeightField
+from mechanik.errors import FormatError, InvalidOperation, MechanikError, SdfError
+from mechanik.formats.sdf.sdf_geometry import PNG_SIGNATURE, read_png
+from mechanik.model import HeightField
 
 HILL = np.array([[0, 10, 20], [30, 40, 50]], np.uint8)
 
@@ -36,7 +36,7 @@ def png(pixels: np.ndarray, filters: list[int] | None = None, colours: int = 0) 
         rows += bytes([kind]) + (filtered % 256).astype(np.uint8).tobytes()
         above = line
     head = struct.pack(">IIBBBBB", width, height, 8 * pixels.itemsize, colours, 0, 0, 0)
-    return HEAD + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
+    return PNG_SIGNATURE + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
 
 
 def part(name: bytes, content: bytes) -> bytes:
@@ -72,12 +72,16 @@ def test_pictures_of_another_program_are_read(mode: str) -> None:
     [
         (b"", FormatError, "is no PNG"),
         (b"\xff\xd8\xff\xe0 a photograph", FormatError, "is no PNG"),
-        (HEAD + part(b"IHDR", bytes(3)), FormatError, "is no PNG"),
+        (PNG_SIGNATURE + part(b"IHDR", bytes(3)), FormatError, "is no PNG"),
         (png(HILL)[:50], FormatError, "cut off or broken"),
         (png(HILL).replace(b"IDAT", b"IDOT"), FormatError, "cut off or broken"),
-        (HEAD + part(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 8, 3, 0, 0, 0)), FormatError, "write it in grey"),
-        (HEAD + part(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 8, 0, 0, 0, 1)), FormatError, "not interlaced"),
-        (HEAD + part(b"IHDR", struct.pack(">IIBBBBB", 90_000, 90_000, 8, 0, 0, 0, 0)), Refused, "90000 x 90000"),
+        (PNG_SIGNATURE + part(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 8, 3, 0, 0, 0)), FormatError, "write it in grey"),
+        (PNG_SIGNATURE + part(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 8, 0, 0, 0, 1)), FormatError, "not interlaced"),
+        (
+            PNG_SIGNATURE + part(b"IHDR", struct.pack(">IIBBBBB", 90_000, 90_000, 8, 0, 0, 0, 0)),
+            InvalidOperation,
+            "90000 x 90000",
+        ),
     ],
 )
 def test_what_is_no_such_picture_says_why(data: bytes, error: type[Exception], said: str) -> None:

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from mechanik.errors import FormatError, MechanikError
 from mechanik.formats import load, write_json
-from mechanik.formats import zip_files as limits
-from mechanik.formats.in_memory import load_bytes
-from mechanik.mechanism import Mechanism
-from mechanik.mechanism.shapes import Mesh
+from mechanik.formats import load_bytes as limits
+from mechanik.formats.load_bytes import load_bytes
+from mechanik.model import Mechanism
+from mechanik.model.shapes import Mesh
 
 DATA = Path(__file__).parent.parent / "data"
 WEDGE = (DATA / "mjcf" / "meshes" / "wedge.stl").read_bytes()
@@ -99,7 +99,7 @@ def test_a_zip_reads_as_the_disk_does(name: str) -> None:
     assert list(memory.links) == list(disk.links)
     assert list(memory.joints) == list(disk.joints)
     assert list(memory.closures) == list(disk.closures)
-    assert list(memory.laws) == list(disk.laws)
+    assert list(memory.joint_constraints) == list(disk.joint_constraints)
     assert memory.name == disk.name
     assert np.array_equal(memory.q, disk.q)
     assert np.allclose(memory.poses(memory.q), disk.poses(disk.q), rtol=0.0, atol=1e-12)
@@ -264,7 +264,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "an entry that points nowhere": (patched(ONE, 42, struct.pack("<I", 2**30)), "this zip is broken"),
     "a wrong checksum": (patched(ONE, 16, b"abcd"), "this zip is broken"),
     "cut off": (ONE[:-30], "has no end"),
-    "too many members": (packed({f"{k}.stl": b"" for k in range(limits.MOST_MEMBERS + 1)}), "at most 2000"),
+    "too many members": (packed({f"{k}.stl": b"" for k in range(limits.MAX_ZIP_FILES + 1)}), "at most 2000"),
     "a count that is a lie": (ONE[:-14] + b"\xff\xff\xff\xff" + ONE[-10:], "65,535"),
     "one of several parts": (ONE[:-18] + b"\x01\x00" + ONE[-16:], "several parts"),
     "nothing in it": (packed({}), "no URDF, MJCF, SDF or JSON"),
@@ -358,7 +358,7 @@ def test_sizes_that_mujoco_would_believe_are_left_out() -> None:
 
 
 def test_what_comes_out_is_counted_whatever_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_BYTES", 1000)
+    monkeypatch.setattr(limits, "MAX_UNPACKED_BYTES", 1000)
     with pytest.raises(FormatError, match="unpacked, this zip has"):
         load_bytes("a.zip", packed({"a.urdf": os.urandom(1001)}))
 

@@ -14,10 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from whole_mechanisms import mechanisms
 
-import mechanik.mechanism as mk
+import mechanik.model as mk
 from mechanik.errors import FileMissing, FormatError, JsonError, MechanikError
-from mechanik.formats import arms, dh, mechanism_json
-from mechanik.formats.mechanism_json import describe, read_json, write_json
+from mechanik.formats import arm_tables as arms
+from mechanik.formats import arm_tables as dh
+from mechanik.formats import json as mechanism_json
+from mechanik.formats.json import describe, read_json, write_json
 
 SCHEMA = json.loads(Path(mechanism_json.__file__).with_name("mechanism.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -31,8 +33,8 @@ def two_link_arm():
     builder.fixed("wrist", "fore", "tool", at=(0.5, 0, 0))
     builder.couple("elbow", "shoulder", 0.5)
     builder.goal("there", "tool", dof=["X", "Y"])
-    builder.law("stop", {"shoulder": [1, 0.5]}, 0.345)
-    builder.link("upper", visuals=[mk.PlacedShape(mk.Box((1, 0.1, 0.1)))], inertial=mk.Inertial(2.0))
+    builder.joint_constraint("stop", {"shoulder": [1, 0.5]}, 0.345)
+    builder.link("upper", visuals=[mk.ShapeInstance(mk.Box((1, 0.1, 0.1)))], inertial=mk.Inertial(2.0))
     return builder.build()
 
 
@@ -114,23 +116,23 @@ def _one_joint(**options):
 
 def test_a_ball_keeps_its_quaternion_and_its_turns():
     builder = mk.Builder()
-    ball = builder.ball("ball", "a", "b")
+    ball = builder.spherical("ball", "a", "b")
     ball.set_values(0.1, 7.0, -0.2)
     back = read_json(write_json(builder.build())).joint("ball")
     assert back.values.tolist() == ball.values.tolist()
-    assert back.turn_wxyz.tolist() == ball.turn_wxyz.tolist()
+    assert back.rotation_wxyz.tolist() == ball.rotation_wxyz.tolist()
 
 
 def test_a_ball_may_be_given_by_its_quaternion_alone():
     data = describe(_ball())
     data["joints"][0] |= {"turn_wxyz": [0, 0, 0, 2]}
     del data["joints"][0]["values"]
-    assert read_json(data).joint("ball").turn_wxyz.tolist() == [0, 0, 0, 1]
+    assert read_json(data).joint("ball").rotation_wxyz.tolist() == [0, 0, 0, 1]
 
 
 def _ball():
     builder = mk.Builder()
-    builder.ball("ball", "a", "b")
+    builder.spherical("ball", "a", "b")
     return builder.build()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import mechanik.mechanism as mk
+import mechanik.model as mk
 from mechanik.errors import (
     CannotSave,
     FileMissing,
@@ -151,7 +151,7 @@ def test_what_is_no_readable_file_is_named(tmp_path):
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "LARGEST", 2**20)
+    monkeypatch.setattr(source, "MAX_MODEL_BYTES", 2**20)
     path = tmp_path / "large.urdf"
     path.write_bytes(b" " * (2**20 + 1))
     with pytest.raises(FormatError, match=r"has 1 MB; at most 1 are read"):
@@ -197,7 +197,7 @@ def unreadable():
     nameless = arm()
     nameless.name = 3
     flat = arm()
-    flat.link("a").visuals = (mk.PlacedShape(mk.Mesh("a.stl", (1, 0, 1))),)
+    flat.link("a").visuals = (mk.ShapeInstance(mk.Mesh("a.stl", (1, 0, 1))),)
     far = mk.Mechanism(mk.Link("a", position=(1e10, 0, 0)))
     half = mk.Mechanism(mk.Link("\ud800"))
     return [

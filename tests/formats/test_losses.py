@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from mechanik import gallery
-from mechanik.formats.losses import urdf_losses
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism import Builder, Mechanism
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import urdf_losses, write_urdf
+from mechanik.model import Builder, Mechanism
 
 
 def rich() -> Mechanism:
     builder = Builder("rich")
     shoulder = builder.revolute("shoulder", "base", "upper", value=0.5)
     elbow = builder.revolute("elbow", "upper", "fore")
-    builder.ball("wrist", "fore", "hand")
+    builder.spherical("wrist", "fore", "hand")
     builder.close("loop", "base", "hand", "ball")
     builder.goal("there", "hand")
     shoulder.set_targets(0.1)
@@ -79,6 +78,6 @@ def test_many_names_are_counted() -> None:
 def test_the_gallery_loses_its_named_configurations_unchecked_pairs_and_split_joints_only(name: str) -> None:
     mechanism = gallery.make(name)
     mechanism.configurations.clear()
-    mechanism.unchecked = None
+    mechanism.allowed_collisions = None
     split = [joint for joint, one in mechanism.joints.items() if 1 < len(one.dof) < 6 and not one.is_closure]
     assert len(urdf_losses(mechanism)) == (1 if split else 0)

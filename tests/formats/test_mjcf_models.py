@@ -67,7 +67,7 @@ def equality_error(raw, qpos) -> float:
 
 def worst_gap(mechanism) -> float:
     gaps = [closure.gap() for closure in mechanism.closures.values()]
-    laws = [abs(law.error()) for law in mechanism.laws.values()]
+    laws = [abs(law.error()) for law in mechanism.joint_constraints.values()]
     return max([max(gap.distance, gap.angle) for gap in gaps] + laws, default=0.0)
 
 
@@ -133,7 +133,7 @@ def test_what_is_open_for_us_is_open_for_mujoco_by_as_much(name):
         rows = data.efc_pos[: data.nefc][data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
         ids = data.efc_id[: data.nefc][data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
         ours = [closure.gap().distance for closure in mechanism.closures.values()]
-        ours += [abs(law.error()) for law in mechanism.laws.values()]
+        ours += [abs(law.error()) for law in mechanism.joint_constraints.values()]
         theirs = []
         for equality in range(raw.neq):
             kind = int(raw.eq_type[equality])
@@ -160,7 +160,7 @@ def test_driven_anywhere_the_rest_follows_and_every_equality_holds_for_mujoco(na
     start = list(mechanism.configurations.values())[-1]
     for _ in range(12):
         wanted = {joint: float(rng.uniform(*reach)) for joint, reach in DRIVES[name].items()}
-        solution = mk.Solver(mechanism, mk.JointValues(wanted, turns="exact")).solve(q0=start)
+        solution = mk.Solver(mechanism, mk.JointValues(wanted, angle_mode="exact")).solve(q0=start)
         assert solution.success, (wanted, solution.message)
         mechanism.apply(solution)
         for joint, value in wanted.items():
@@ -182,18 +182,18 @@ def test_json_keeps_what_was_read(name):
 @pytest.mark.parametrize("name", ["tendon_hand", "cam"])
 def test_json_keeps_the_laws(name):
     mechanism, _ = both(name)
-    assert list(read_json(write_json(mechanism)).laws) == list(mechanism.laws)
+    assert list(read_json(write_json(mechanism)).joint_constraints) == list(mechanism.joint_constraints)
 
 
 def test_each_kind_of_robot_has_the_loops_and_couplings_that_it_is_known_for():
     leg, gripper, hand, cam = (both(name)[0] for name in ("biped_leg", "gripper", "tendon_hand", "cam"))
-    assert {name: len(closure.free) for name, closure in leg.closures.items()} == {"plantar": 3, "achilles_heel": 3}
+    assert {name: len(closure.free_dof) for name, closure in leg.closures.items()} == {"plantar": 3, "achilles_heel": 3}
     assert len(gripper.closures) == 2
     (coupling,) = gripper.joint("right_driver").couplings
     assert (coupling.leader.name, coupling.ratio, coupling.offset) == ("left_driver", 1.0, 0.0)
-    assert list(hand.laws) == ["couple", "across"]
-    assert list(cam.laws) == ["cam"]
-    assert both("weld_four_bar")[0].closures["shut"].free == ()
+    assert list(hand.joint_constraints) == ["couple", "across"]
+    assert list(cam.joint_constraints) == ["cam"]
+    assert both("weld_four_bar")[0].closures["shut"].free_dof == ()
     assert mk.mobility(both("hexapod")[0]).dof == 6
 
 

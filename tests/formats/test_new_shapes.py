@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.errors import JsonError, NotFinite, SdfError, ShapeError
-from mechanik.formats import check, mechanism_json
-from mechanik.mechanism import Builder, ConvexMesh, HalfSpace, HeightField, Mechanism, PlacedShape
-from mechanik.mechanism.shapes import Shape
-from mechanik.motion.solids import triangles
+from mechanik.formats import check
+from mechanik.formats import json as mechanism_json
+from mechanik.model import Builder, ConvexMesh, HalfSpace, HeightField, Mechanism, ShapeInstance
+from mechanik.model.shapes import Shape
+from mechanik.motion.record.tessellation import tessellate
 from mechanik.spatial import Pose
-from mechanik.studio.session.shapes import Meshes
+from mechanik.studio.session.loaded_model import MeshStore
 
 SCHEMA = json.loads(Path(mechanism_json.__file__).with_name("mechanism.schema.json").read_text())
 LAW = settings(max_examples=40, deadline=None)
@@ -51,7 +52,7 @@ shapes = fields() | hulls() | st.just(HalfSpace())
 
 def with_shape(shape: Shape) -> Mechanism:
     robot = Builder("one")
-    robot.link("floor", collisions=[PlacedShape(shape, Pose((1, 2, 3), (1, 1, 0, 0)), name="it")])
+    robot.link("floor", collisions=[ShapeInstance(shape, Pose((1, 2, 3), (1, 1, 0, 0)), name="it")])
     robot.revolute("turn", "floor", "arm")
     return robot.build()
 
@@ -189,7 +190,7 @@ def test_planes_and_height_fields_of_mjcf_are_where_rays_of_mujoco_meet_them() -
     rng = np.random.default_rng(0)
     places = np.column_stack([rng.uniform((-0.69, -0.39), (1.29, 0.59), (200, 2)), np.full(200, 9.0)])
     # the surface as we draw it, under the same places
-    body = triangles(hill.shape)
+    body = tessellate(hill.shape)
     assert body is not None
     corners = hill.pose.apply(body.points)[body.corners]
     for place in places:
@@ -238,7 +239,7 @@ def test_a_plane_of_an_sdf_is_solid_below_its_normal() -> None:
 @LAW
 @given(fields() | hulls())
 def test_triangles_face_outwards_and_hold_the_volume_of_the_shape(shape: HeightField | ConvexMesh) -> None:
-    body = triangles(shape)
+    body = tessellate(shape)
     assert body is not None
     a, b, c = (body.points[body.corners[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
@@ -265,8 +266,8 @@ def _field_volume(field: HeightField) -> float:
 @pytest.mark.parametrize("shape", [HILL, TETRAHEDRON, HalfSpace()], ids=lambda shape: type(shape).__name__)
 def test_pages_can_draw_them(shape: Shape) -> None:
     mechanism = with_shape(shape)
-    meshes = Meshes(mechanism, {}, False, "/meshes/")
-    info = meshes.info(mechanism.links["floor"].collisions[0])
+    meshes = MeshStore(mechanism, {}, False, "/meshes/")
+    info = meshes.shape_info(mechanism.links["floor"].collisions[0])
     if isinstance(shape, HalfSpace):
         assert info.kind == "box"
         X = Pose(info.pose[:3], info.pose[3:])
@@ -275,7 +276,7 @@ def test_pages_can_draw_them(shape: Shape) -> None:
     else:
         assert (info.kind, info.ending) == ("mesh", "stl")
         data, kind = meshes.read(0)
-        body = triangles(shape)
+        body = tessellate(shape)
         assert kind == "model/stl"
         assert body is not None
         assert len(data) == 84 + 50 * len(body.corners)

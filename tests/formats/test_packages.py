@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mechanik.errors import FormatError
-from mechanik.formats.json_reader import read_json
-from mechanik.formats.packages import Packages
-from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.json.reader import read_json
+from mechanik.formats.source import DiskFileResolver
+from mechanik.formats.urdf.reader import read_urdf
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(ground: Path, uri: str, **folders: str | Path) -> str | None:
-    path = Packages(ground / "ws/arm/urdf", folders).find(uri)
+    path = DiskFileResolver(ground / "ws/arm/urdf", folders).find(uri)
     return None if path is None else path.relative_to(ground).as_posix()
 
 
@@ -110,13 +110,13 @@ def test_what_is_no_file_is_not_found(ground: Path, uri: str) -> None:
 
 
 def test_text_has_no_folder_but_may_name_packages(ground: Path) -> None:
-    assert Packages(None).find("beside.stl") is None
-    path = Packages(None, {"arm": ground / "ws/arm"}).find("package://arm/meshes/a.stl")
+    assert DiskFileResolver(None).find("beside.stl") is None
+    path = DiskFileResolver(None, {"arm": ground / "ws/arm"}).find("package://arm/meshes/a.stl")
     assert path == ground / "ws/arm/meshes/a.stl"
 
 
 def test_what_is_found_is_remembered(ground: Path) -> None:
-    packages = Packages(ground / "ws/arm/urdf")
+    packages = DiskFileResolver(ground / "ws/arm/urdf")
     path = packages.find("package://arm/meshes/a.stl")
     assert path is not None
     path.unlink()
@@ -124,14 +124,14 @@ def test_what_is_found_is_remembered(ground: Path) -> None:
 
 
 def test_meshes_of_one_folder_are_each_looked_for(ground: Path) -> None:
-    packages = Packages(ground / "ws/arm/urdf")
+    packages = DiskFileResolver(ground / "ws/arm/urdf")
     assert packages.find("package://gone/meshes/a.stl") is not None
     assert packages.find("package://gone/meshes/b.stl") is None
 
 
 def test_packages_must_be_names_with_folders() -> None:
     with pytest.raises(FormatError, match="packages="):
-        Packages(None, ["/tmp"])  # type: ignore[arg-type]
+        DiskFileResolver(None, ["/tmp"])  # type: ignore[arg-type]
 
 
 def test_a_mesh_knows_its_file_and_a_missing_one_is_warned_of_once(ground: Path) -> None:

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from mechanik.formats import load
-from mechanik.mechanism import DoF
-from mechanik.spatial import euler, inverse, make, quaternion, rotation
+from mechanik.model import DoF
+from mechanik.spatial import euler, inverse, make_pose, quaternion, rotation
 
 KINDS = ("revolute", "continuous", "prismatic", "ball", "universal", "revolute2", "fixed", "screw")
 PITCH = 0.3
 
 
 def random_pose(rng):
-    return make(quaternion.to_matrix(rng.standard_normal(4)), rng.uniform(-1, 1, 3))
+    return make_pose(quaternion.to_matrix(rng.standard_normal(4)), rng.uniform(-1, 1, 3))
 
 
 def pose_text(X, relative_to=""):
@@ -64,12 +64,12 @@ class RandomModel:
     def motion(self, kind, axes, values):
         one, two = axes[0] / np.linalg.norm(axes[0]), axes[1] / np.linalg.norm(axes[1])
         if kind == "ball":
-            return make(rotation.exp(values), np.zeros(3))
+            return make_pose(rotation.exp(values), np.zeros(3))
         if kind in ("universal", "revolute2"):
-            return make(rotation.exp(one * values[0]) @ rotation.exp(two * values[1]), np.zeros(3))
+            return make_pose(rotation.exp(one * values[0]) @ rotation.exp(two * values[1]), np.zeros(3))
         R = rotation.exp(one * values[0]) if kind in ("revolute", "continuous", "screw") else np.eye(3)
         shift = {"prismatic": values[0], "screw": values[0] * PITCH / (2 * np.pi)}.get(kind, 0.0)
-        return make(R, one * shift)
+        return make_pose(R, one * shift)
 
     def forward(self, values):
         """X_world_link of all links, with the first where it was drawn."""
@@ -92,7 +92,7 @@ def put(mechanism, model, values):
         backwards = joint.parent.name != f"l{model.joints[int(name[1:])][2][0]}"
         if kind == "ball":
             turn = quaternion.exp(values[name])
-            joint.turn_wxyz = quaternion.conjugate(turn) if backwards else turn
+            joint.rotation_wxyz = quaternion.conjugate(turn) if backwards else turn
         elif kind == "universal":
             one, two = (DoF.EX, DoF.EY) if backwards else (DoF.EY, DoF.EX)
             joint.set_value(one, values[name][0])
@@ -137,4 +137,4 @@ def test_joints_beyond_a_tree_close_loops_that_are_shut_as_drawn(seed):
         gap = closure.gap()
         assert max(gap.distance, gap.angle) < 1e-9
         kind = model.joints[int(name.removesuffix("_axis2")[1:])][1]
-        assert len(closure.free) == freedoms.get(kind, 1)
+        assert len(closure.free_dof) == freedoms.get(kind, 1)

@@ -11,7 +11,7 @@ import pytest
 import mechanik as mk
 from mechanik.errors import SdfError, UnknownOption
 from mechanik.formats import load, read_sdf, read_urdf, write_json
-from mechanik.mechanism import DoF
+from mechanik.model import DoF
 from mechanik.spatial import euler
 
 FOLDER = Path(__file__).parent.parent / "data" / "sdf"
@@ -37,10 +37,10 @@ def test_a_link_with_two_parents_closes_a_loop_that_stays_shut_when_driven():
     """The rocker of a four-bar, as Gazebo has it; its angle against the law of cosines."""
     bar = load(FOLDER / "four_bar.sdf")
     assert list(bar.joints) == ["drive", "elbow", "foot", "top"]
-    assert bar.closures["top"].free == (DoF.EZ,)
+    assert bar.closures["top"].free_dof == (DoF.EZ,)
     length = np.linalg.norm(bar.pose("rocker")[:3, 3] + bar.pose("rocker")[:3, 0] * 1.2 - bar.pose("coupler")[:3, 3])
     for step in np.linspace(0.0, 2.0, 9):
-        solution = mk.Solver(bar, mk.JointValues({"drive": float(step)}, turns="exact")).solve()
+        solution = mk.Solver(bar, mk.JointValues({"drive": float(step)}, angle_mode="exact")).solve()
         assert solution.success
         bar.apply(solution)
         assert bar.closures["top"].gap().distance < 1e-9
@@ -65,8 +65,8 @@ def test_a_link_with_two_parents_closes_a_loop_that_stays_shut_when_driven():
 )
 def test_what_closes_a_loop_leaves_the_freedoms_of_its_kind(kind, axes, free):
     read = load(sdf(AB + joint() + joint(axes, kind, name="k")))
-    assert len(read.closures["k"].free) == free
-    assert read.closures["k"].gap().is_shut(1e-12)
+    assert len(read.closures["k"].free_dof) == free
+    assert read.closures["k"].gap().is_closed(1e-12)
 
 
 def test_a_ring_without_a_root_stands_on_its_first_link():

@@ -35,4 +35,4 @@ def test_every_loop_is_found_and_shut_as_it_is_drawn(path: Path) -> None:
         joint.set_limits(np.full(len(joint.dof), -np.inf), np.full(len(joint.dof), np.inf))
     mechanism.q = mechanism.neutral()
     for closure in mechanism.closures.values():
-        assert closure.gap().is_shut(1e-12), closure
+        assert closure.gap().is_closed(1e-12), closure

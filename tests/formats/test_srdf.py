@@ -11,8 +11,8 @@ import pytest
 
 import mechanik as mk
 from mechanik.errors import FileMissing, SrdfError, UnknownName, XmlError
-from mechanik.formats.srdf import BY_SRDF, look_into, read_srdf
-from mechanik.mechanism import Builder, Mechanism
+from mechanik.formats.srdf import DEFAULT_REASON, parse_srdf, read_srdf
+from mechanik.model import Builder, Mechanism
 
 
 def arm() -> Mechanism:
@@ -32,13 +32,13 @@ def test_pairs_come_with_their_reasons_in_small_letters() -> None:
         '<disable_collisions link1="base" link2="upper" reason="Adjacent"/>',
         '<disable_collisions link1="hand" link2="base"/>',
     )
-    assert read_srdf(text, arm()) == {("base", "upper"): "adjacent", ("hand", "base"): BY_SRDF}
+    assert read_srdf(text, arm()) == {("base", "upper"): "adjacent", ("hand", "base"): DEFAULT_REASON}
 
 
 def test_a_file_without_pairs_leaves_none_out_which_is_more_than_nobody_having_looked() -> None:
     robot = mk.load(mk.formats.write_urdf(arm()), srdf=srdf())
-    assert robot.unchecked == {}
-    assert mk.load(mk.formats.write_urdf(arm())).unchecked is None
+    assert robot.allowed_collisions == {}
+    assert mk.load(mk.formats.write_urdf(arm())).allowed_collisions is None
 
 
 def test_a_pair_that_stands_twice_or_the_other_way_round_is_one() -> None:
@@ -58,7 +58,7 @@ def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
     text = srdf('<disable_collisions link1="base" link2="upper"/>', '<disable_collisions link1="base" link2="lowerr"/>')
     with pytest.raises(SrdfError, match=r"line 3: <disable_collisions> names the link 'lowerr'.*'lower'"):
         read_srdf(text, arm())
-    assert read_srdf(text, arm(), missing="ignore") == {("base", "upper"): BY_SRDF}
+    assert read_srdf(text, arm(), missing="ignore") == {("base", "upper"): DEFAULT_REASON}
     with pytest.raises(UnknownName, match="ignore"):
         read_srdf(text, arm(), missing="ignor")  # type: ignore[arg-type]
 
@@ -80,7 +80,7 @@ def test_a_missing_link_is_named_with_its_line_and_one_that_is_alike() -> None:
 )
 def test_what_is_broken_is_said_with_its_place(text: str, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        look_into(text, arm())
+        parse_srdf(text, arm())
 
 
 def test_states_of_groups_are_configurations_and_the_rest_stays_where_it_is() -> None:
@@ -92,7 +92,7 @@ def test_states_of_groups_are_configurations_and_the_rest_stays_where_it_is() ->
     )
     robot = arm()
     robot.q = [0.1, 0.2, 0.3]
-    found = look_into(text, robot)
+    found = parse_srdf(text, robot)
     assert list(found.configurations) == ["up", "arm/out", "hand/out", "odd"]
     np.testing.assert_array_equal(found.configurations["up"], [0.1, 0.5, 0.3])
     np.testing.assert_array_equal(found.configurations["hand/out"], [0.1, 0.2, 2.0])
@@ -112,16 +112,16 @@ def test_load_sets_pairs_and_states_and_json_keeps_both(tmp_path: Path) -> None:
     robot = mk.load(urdf, srdf=beside)
     again = mk.load(mk.formats.write_json(robot))
     for one in (robot, again):
-        assert one.unchecked == {("base", "upper"): "adjacent"}
+        assert one.allowed_collisions == {("base", "upper"): "adjacent"}
         np.testing.assert_array_equal(one.configurations["up"], [0.0, 0.5, 0.0])
     assert any("pairs of links" in text for text in mk.save(robot, tmp_path / "again.urdf"))
 
 
 def test_json_tells_an_empty_list_of_pairs_from_none() -> None:
     robot = arm()
-    assert mk.load(mk.formats.write_json(robot)).unchecked is None
-    robot.unchecked = {}
-    assert mk.load(mk.formats.write_json(robot)).unchecked == {}
+    assert mk.load(mk.formats.write_json(robot)).allowed_collisions is None
+    robot.allowed_collisions = {}
+    assert mk.load(mk.formats.write_json(robot)).allowed_collisions == {}
 
 
 @pytest.mark.parametrize(

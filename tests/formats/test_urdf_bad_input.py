@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanik.errors import FileMissing, FormatError, MechanikError, UrdfError, XacroError, XmlError
-from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf.reader import read_urdf
 
 HEAD = '<robot name="r">\n'
 AB = '<link name="a"/><link name="b"/>'

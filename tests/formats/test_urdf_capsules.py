@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from whole_mechanisms import TURNS, VECTORS
 
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism import Box, Builder, Capsule, Cylinder, HalfSpace, Inertial, Material, PlacedShape, Sphere
-from mechanik.mechanism.mechanism import Mechanism
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import write_urdf
+from mechanik.model import Box, Builder, Capsule, Cylinder, HalfSpace, Inertial, Material, ShapeInstance, Sphere
+from mechanik.model.mechanism import Mechanism
 from mechanik.spatial import Pose
 
 RED = Material("red", (1.0, 0.0, 0.0, 1.0))
@@ -23,16 +23,16 @@ sizes = st.floats(0.0, 10.0)
 names = st.sampled_from(["", "palm", "thumb.side", "hand.collision7"])
 
 
-def placed(shape: st.SearchStrategy) -> st.SearchStrategy[PlacedShape]:
+def placed(shape: st.SearchStrategy) -> st.SearchStrategy[ShapeInstance]:
     poses = st.builds(Pose, VECTORS, TURNS) | st.just(Pose())
-    return st.builds(PlacedShape, shape, poses, st.none() | st.just(RED), names)
+    return st.builds(ShapeInstance, shape, poses, st.none() | st.just(RED), names)
 
 
 capsules = placed(st.builds(Capsule, sizes, sizes))
 others = placed(st.builds(Cylinder, sizes, sizes) | st.builds(Sphere, sizes) | st.just(Box((1, 2, 3))))
 
 
-def hand(collisions: list[PlacedShape], visuals: list[PlacedShape] | None = None) -> Mechanism:
+def hand(collisions: list[ShapeInstance], visuals: list[ShapeInstance] | None = None) -> Mechanism:
     mass = Inertial(1.0, inertia=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     robot = Builder("robot")
     robot.link("arm", inertial=mass)
@@ -41,10 +41,10 @@ def hand(collisions: list[PlacedShape], visuals: list[PlacedShape] | None = None
     return robot.build()
 
 
-def unnamed(shapes: tuple[PlacedShape, ...]) -> list[PlacedShape]:
+def unnamed(shapes: tuple[ShapeInstance, ...]) -> list[ShapeInstance]:
     """A capsule whose name is just that which one without a name gets has none when it comes back."""
     return [
-        PlacedShape(one.shape, one.pose, one.material)
+        ShapeInstance(one.shape, one.pose, one.material)
         if isinstance(one.shape, Capsule) and one.name == "hand.collision7"
         else one
         for one in shapes
@@ -53,9 +53,9 @@ def unnamed(shapes: tuple[PlacedShape, ...]) -> list[PlacedShape]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(capsules | others, max_size=5))
-@example([PlacedShape(Capsule(0.1, 0.0), TURNED), PlacedShape(Capsule(0.1, 0.0))])
-@example([PlacedShape(Sphere(0.1), name="palm.lower"), PlacedShape(Capsule(0.1, 0.2), name="palm")])
-def test_capsules_come_back_to_the_last_bit_and_others_stay_what_they_are(shapes: list[PlacedShape]) -> None:
+@example([ShapeInstance(Capsule(0.1, 0.0), TURNED), ShapeInstance(Capsule(0.1, 0.0))])
+@example([ShapeInstance(Sphere(0.1), name="palm.lower"), ShapeInstance(Capsule(0.1, 0.2), name="palm")])
+def test_capsules_come_back_to_the_last_bit_and_others_stay_what_they_are(shapes: list[ShapeInstance]) -> None:
     text = write_urdf(hand(shapes))
     assert "<capsule" not in text
     again = read_urdf(text)
@@ -65,13 +65,13 @@ def test_capsules_come_back_to_the_last_bit_and_others_stay_what_they_are(shapes
 
 
 def test_capsules_that_are_seen_come_back_with_their_colour() -> None:
-    seen = [PlacedShape(Capsule(0.1, 0.2), TURNED, RED), PlacedShape(Capsule(0.3, 0.2), TURNED, RED, "palm")]
+    seen = [ShapeInstance(Capsule(0.1, 0.2), TURNED, RED), ShapeInstance(Capsule(0.3, 0.2), TURNED, RED, "palm")]
     again = read_urdf(write_urdf(hand(seen[1:], seen))).links["hand"]
     assert (list(again.visuals), list(again.collisions)) == (seen, seen[1:])
 
 
 def test_no_name_stands_twice_in_one_file() -> None:
-    shapes = [PlacedShape(Capsule(0.1, length)) for length in (0.2, 0.0, 0.3)]
+    shapes = [ShapeInstance(Capsule(0.1, length)) for length in (0.2, 0.0, 0.3)]
     root = ElementTree.fromstring(write_urdf(hand(shapes, shapes)))
     found = [one.get("name") for tag in ("visual", "collision") for one in root.iter(tag)]
     assert None not in found
@@ -88,7 +88,7 @@ def test_no_name_stands_twice_in_one_file() -> None:
     ],
 )
 def test_parts_that_somebody_has_changed_are_three_shapes(was: str, now: str) -> None:
-    text = write_urdf(hand([PlacedShape(Capsule(0.05, 0.2), name="palm")]))
+    text = write_urdf(hand([ShapeInstance(Capsule(0.05, 0.2), name="palm")]))
     assert len(read_urdf(text).links["hand"].collisions) == 1
     assert was in text
     kinds = [type(one.shape) for one in read_urdf(text.replace(was, now)).links["hand"].collisions]
@@ -96,21 +96,21 @@ def test_parts_that_somebody_has_changed_are_three_shapes(was: str, now: str) ->
 
 
 def test_a_cylinder_between_balls_of_another_program_stays_three_shapes() -> None:
-    parts = [PlacedShape(Cylinder(0.1, 0.2)), *(PlacedShape(Sphere(0.1), Pose((0, 0, z))) for z in (-0.1, 0.1))]
+    parts = [ShapeInstance(Cylinder(0.1, 0.2)), *(ShapeInstance(Sphere(0.1), Pose((0, 0, z))) for z in (-0.1, 0.1))]
     assert list(read_urdf(write_urdf(hand(parts))).links["hand"].collisions) == parts
 
 
 def test_shapes_that_are_left_out_do_not_count() -> None:
-    robot = hand([PlacedShape(HalfSpace()), PlacedShape(Capsule(0.1, 0.2))])
-    assert list(read_urdf(write_urdf(robot)).links["hand"].collisions) == [PlacedShape(Capsule(0.1, 0.2))]
+    robot = hand([ShapeInstance(HalfSpace()), ShapeInstance(Capsule(0.1, 0.2))])
+    assert list(read_urdf(write_urdf(robot)).links["hand"].collisions) == [ShapeInstance(Capsule(0.1, 0.2))]
 
 
 # ---- other programs ---------------------------------------------------------------------------
 
 MANY = [
-    PlacedShape(Capsule(0.05, 0.2), TURNED),
-    PlacedShape(Capsule(0.07, 0.0), TURNED, name="ball"),
-    PlacedShape(Box((0.1, 0.2, 0.3)), TURNED),
+    ShapeInstance(Capsule(0.05, 0.2), TURNED),
+    ShapeInstance(Capsule(0.07, 0.0), TURNED, name="ball"),
+    ShapeInstance(Box((0.1, 0.2, 0.3)), TURNED),
 ]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.mechanism import Mechanism
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.model import Mechanism
 
 FOLDER = Path(__file__).parent.parent / "data" / "klampt"
 CASES = json.loads((FOLDER / "forward_kinematics.json").read_text())["cases"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mechanik.errors import UrdfError
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.mechanism import Box, Capsule, Cylinder, DoF, Joint, Material, Mechanism, Mesh, Sphere
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.model import Box, Capsule, Cylinder, DoF, Joint, Material, Mechanism, Mesh, Sphere
 from mechanik.spatial import euler
 
 LIMIT = '<limit lower="-1" upper="2" effort="5" velocity="3"/>'

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism import Mechanism
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import write_urdf
+from mechanik.model import Mechanism
 
 pytestmark = pytest.mark.robot_data
 
@@ -102,5 +102,5 @@ def pinocchio_q(pin: Any, model: Any, mechanism: Mechanism, q: np.ndarray) -> np
         else:
             assert joint.nq == 1
             theirs[i] = value
-    assert moving == sum(1 for slot in mechanism.kinematics.slots.values() if slot.q)
+    assert moving == sum(1 for slot in mechanism.kinematics.joint_indices.values() if slot.q)
     return theirs

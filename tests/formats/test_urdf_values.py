@@ -9,9 +9,9 @@ from random_mechanisms import random_joint, random_mechanism, random_turn, seeds
 
 from mechanik import gallery
 from mechanik.errors import UrdfError
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism import Builder, Joint, Link, Mechanism
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import write_urdf
+from mechanik.model import Builder, Joint, Link, Mechanism
 from mechanik.spatial import quaternion
 
 
@@ -65,11 +65,11 @@ def test_what_is_read_is_written_as_the_same_text_wherever_it_stands(seed: int) 
 def test_a_ball_and_a_floating_body_come_back_to_the_last_digits(seed: int) -> None:
     rng = np.random.default_rng(seed)
     builder = Builder()
-    ball, body = builder.ball("ball", "a", "b"), builder.free("body", "a", "c")
-    ball.turn_wxyz, body.turn_wxyz = random_turn(rng), random_turn(rng)
+    ball, body = builder.spherical("ball", "a", "b"), builder.free("body", "a", "c")
+    ball.rotation_wxyz, body.rotation_wxyz = random_turn(rng), random_turn(rng)
     again = read_urdf(write_urdf(builder.build()))
-    assert np.array_equal(again.link("c").world_matrix, body.moved_world_matrix)
-    assert np.abs(again.link("b").world_matrix - ball.moved_world_matrix).max() < 2e-15
+    assert np.array_equal(again.link("c").world_matrix, body.child_world_matrix)
+    assert np.abs(again.link("b").world_matrix - ball.child_world_matrix).max() < 2e-15
 
 
 @pytest.mark.parametrize("name", gallery.names())
@@ -78,7 +78,7 @@ def test_the_mechanisms_of_the_gallery_stand_as_before(name: str) -> None:
     mechanism = gallery.make(name)
     again = read_urdf(write_urdf(mechanism))
     assert np.abs(again.poses(None, list(mechanism.links)) - mechanism.poses()).max() < 1e-14
-    assert all(closure.gap().is_shut() for closure in again.closures.values())
+    assert all(closure.gap().is_closed() for closure in again.closures.values())
 
 
 # ---- what is said -----------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_a_floating_base_keeps_its_place_unless_it_is_wanted_fixed() -> None:
     mechanism = read_urdf('<robot name="r"><link name="a"/></robot>', base="free")
     base = mechanism.joint("floating_base")
     base.set_values(1, 2, 3, 0, 0, 0)
-    base.turn_wxyz = quaternion.from_axis_angle([1, 2, 3], 2.0)
+    base.rotation_wxyz = quaternion.from_axis_angle([1, 2, 3], 2.0)
     text = write_urdf(mechanism)
     assert "wxyz" in text
     assert np.array_equal(read_urdf(text).link("a").world_matrix, mechanism.link("a").world_matrix)
@@ -134,7 +134,7 @@ def test_a_joint_that_closes_a_loop_keeps_its_full_turns() -> None:
 def test_a_loop_without_an_end_is_shut_where_the_joints_stand() -> None:
     loop = '<closure name="loop" kind="weld" link="b" onto_link="c"/>'
     mechanism = read_urdf(PAIR.format(loop + '<values joint="j" values="0.5"/>'))
-    assert mechanism.closures["loop"].gap().is_shut()
+    assert mechanism.closures["loop"].gap().is_closed()
     mechanism.joint("j").set_values(0)
     assert mechanism.closures["loop"].gap().angle == pytest.approx(0.5)
 
@@ -182,7 +182,7 @@ def test_values_of_a_follower_may_agree_and_count_without_mimic() -> None:
 
 def test_where_values_and_quaternion_disagree_the_values_were_edited() -> None:
     mechanism = read_urdf(PAIR.format('<values joint="body" values="0 0 0 0 0 0.5" wxyz="1 0 0 0"/>'))
-    assert mechanism.joint("body").turn_wxyz == pytest.approx(quaternion.from_axis_angle([0, 0, 1], 0.5))
+    assert mechanism.joint("body").rotation_wxyz == pytest.approx(quaternion.from_axis_angle([0, 0, 1], 0.5))
     assert any("of joint 'body' has values and a wxyz that disagree" in warning for warning in mechanism.warnings)
 
 
@@ -191,6 +191,6 @@ def test_a_ball_whose_angles_lag_behind_its_quaternion_stands_where_the_quaterni
     root.add_child(ball)
     ball.add_child(Link("b"))
     ball.set_values(0.1, 0.2, 0.3)
-    ball._turn = quaternion.multiply(ball.turn_wxyz, quaternion.from_axis_angle([1, 2, 3], 1e-7))
+    ball._turn = quaternion.multiply(ball.rotation_wxyz, quaternion.from_axis_angle([1, 2, 3], 1e-7))
     again = read_urdf(write_urdf(Mechanism(root)))
-    assert np.abs(again.link("b").world_matrix - ball.moved_world_matrix).max() < 1e-15
+    assert np.abs(again.link("b").world_matrix - ball.child_world_matrix).max() < 1e-15

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_mechanism, random_turn, seeds
 
 from mechanik.errors import UrdfError
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_text import origin_attributes
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism import (
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.urdf_geometry import origin_attributes
+from mechanik.formats.urdf.writer import write_urdf
+from mechanik.model import (
     Box,
     Builder,
     Capsule,
@@ -26,7 +26,7 @@ from mechanik.mechanism import (
     Material,
     Mechanism,
     Mesh,
-    PlacedShape,
+    ShapeInstance,
     Sphere,
 )
 from mechanik.spatial import Pose, quaternion
@@ -136,11 +136,11 @@ def dressed() -> Mechanism:
     red, blue = Material("red", (1, 0, 0, 1), "red.png"), Material("blue", (0, 0, 0.25, 1))
     other_red = Material("red", (0.9, 0, 0, 1))
     shapes = [
-        PlacedShape(Box((1, 2, 3)), Pose((1, 2, 3), (0.5, 0.5, 0.5, 0.5)), red, "a & b <c>"),
-        PlacedShape(Cylinder(0.1, 0.2), Pose(), blue),
-        PlacedShape(Sphere(1 / 3), Pose(), red),
-        PlacedShape(Capsule(0.1, 0.2), Pose(), other_red),
-        PlacedShape(Mesh("package://p/m.stl", (0.001, 0.001, -0.001)), Pose(), Material("", (0, 1, 0, 1))),
+        ShapeInstance(Box((1, 2, 3)), Pose((1, 2, 3), (0.5, 0.5, 0.5, 0.5)), red, "a & b <c>"),
+        ShapeInstance(Cylinder(0.1, 0.2), Pose(), blue),
+        ShapeInstance(Sphere(1 / 3), Pose(), red),
+        ShapeInstance(Capsule(0.1, 0.2), Pose(), other_red),
+        ShapeInstance(Mesh("package://p/m.stl", (0.001, 0.001, -0.001)), Pose(), Material("", (0, 1, 0, 1))),
     ]
     builder = Builder("dressed")
     builder.link(
@@ -280,7 +280,7 @@ def test_closures_come_back_as_they_were() -> None:
     assert list(again.closures) == ["pin", "odd"]
     for name, ours in mechanism.closures.items():
         theirs = again.closures[name]
-        assert theirs.free == ours.free
+        assert theirs.free_dof == ours.free_dof
         assert theirs.link.name == ours.link.name
         assert np.array_equal(theirs.at.matrix, ours.at.matrix)
         assert np.array_equal(theirs.joint.matrix, ours.joint.matrix)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-import mechanik.mechanism as mk
+import mechanik.model as mk
 from mechanik.errors import CouplingError, StructureError
 
 NUMBERS = st.floats(-1e3, 1e3)
@@ -34,7 +34,7 @@ def shapes(draw):
     unit = st.floats(0, 1)
     colours = st.none() | st.tuples(unit, unit, unit, unit)
     material = draw(st.none() | st.builds(mk.Material, NAMES, colours, st.none() | NAMES))
-    return mk.PlacedShape(shape, draw(poses()), material, draw(NAMES))
+    return mk.ShapeInstance(shape, draw(poses()), material, draw(NAMES))
 
 
 @st.composite
@@ -57,8 +57,8 @@ def joints(draw, name):
             joint.set_target(dof, draw(NUMBERS))
         if draw(st.booleans()):
             joint.set_rest_value(dof, draw(NUMBERS))
-    if joint.is_ball and draw(st.booleans()):
-        joint.turn_wxyz = draw(TURNS)
+    if joint.has_quaternion and draw(st.booleans()):
+        joint.rotation_wxyz = draw(TURNS)
     joint.track_turns = draw(st.booleans())
     if sum(dof.is_rotation for dof in joint.dof) > 1 and draw(st.booleans()):
         joint.set_cone(draw(st.floats(1e-3, 3.1)), draw(st.sampled_from(["x", "z", "yz", "xyz"])))
@@ -95,7 +95,7 @@ def mechanisms(draw):
             links[a].add_child(joint)
             joint.make_closure(links[b], draw(poses()))
             if draw(st.booleans()):
-                joint.closure.settle()
+                joint.closure.update_joint()
     goals = [
         mk.Goal(
             f"goal {k}",
@@ -135,7 +135,7 @@ def couple(draw, joints):
     for _ in range(draw(st.integers(0, 3))):
         follower, leader = draw(st.sampled_from(moving)), draw(st.sampled_from(moving))
         with contextlib.suppress(CouplingError):  # of itself, of a ball, or a second time
-            follower[0].follow(leader[0], draw(RATIOS), draw(NUMBERS), dof=follower[1], leader_dof=leader[1])
+            follower[0].mimic(leader[0], draw(RATIOS), draw(NUMBERS), dof=follower[1], leader_dof=leader[1])
 
 
 def bind(draw, joints):
@@ -144,4 +144,6 @@ def bind(draw, joints):
     for k in range(draw(st.integers(0, 2)) if single else 0):
         chosen = draw(st.lists(st.sampled_from(single), unique=True, min_size=1, max_size=3))
         factors = st.lists(RATIOS, max_size=3).map(lambda some: [*some, 1.5])
-        mk.Law({one: draw(factors) for one in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"law of {k}"])))
+        mk.JointConstraint(
+            {one: draw(factors) for one in chosen}, draw(NUMBERS), name=draw(st.sampled_from(["", f"law of {k}"]))
+        )

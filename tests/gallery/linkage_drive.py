@@ -15,7 +15,7 @@ def driven(mechanism, joint, values, fastest):
 
     Each is a success with all loops shut, and no joint moves more than `fastest` times as far as the driven one.
     """
-    solver = mk.Solver(mechanism, mk.JointValues({joint: 0.0}, turns="exact", angle_tolerance=1e-9))
+    solver = mk.Solver(mechanism, mk.JointValues({joint: 0.0}, angle_mode="exact", angle_tolerance=1e-9))
     q, before = mechanism.q, mechanism.values()[joint]
     for value in values:
         solution = solver.solve({joint: float(value)}, q)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 SHUT = 1e-9
 
@@ -23,7 +23,7 @@ def check_reached(solution, tolerance=1e-6):
 
 def moved(X, shift=(0.0, 0.0, 0.0), turn=(0.0, 0.0, 0.0)):
     """The pose X shifted, and turned in place, in the world's axes."""
-    return make(rotation.exp(np.array(turn)) @ X[:3, :3], X[:3, 3] + shift)
+    return make_pose(rotation.exp(np.array(turn)) @ X[:3, :3], X[:3, 3] + shift)
 
 
 def apart(X, Y):

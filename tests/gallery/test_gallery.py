@@ -7,7 +7,7 @@ import pytest
 
 from mechanik import gallery
 from mechanik.errors import ArmError, StructureError, UnknownName
-from mechanik.mechanism import Joint, mobility
+from mechanik.model import Joint, mobility
 
 MOBILITY = {
     "zalo5": 5,
@@ -79,7 +79,7 @@ def test_it_stands_at_home_within_its_limits_with_every_loop_shut(name):
     np.testing.assert_array_equal(mechanism.q, mechanism.configurations["home"])
     assert mechanism.space.within_limits(mechanism.q)
     for closure in mechanism.closures.values():
-        assert closure.gap().is_shut(1e-9), closure
+        assert closure.gap().is_closed(1e-9), closure
 
 
 @every
@@ -144,7 +144,7 @@ def test_the_four_bar_is_assembled_elbow_up_at_the_crank_angle_of_the_benchmark(
 @pytest.mark.parametrize("angle", np.linspace(-3, 3, 13))
 def test_a_four_bar_whose_crank_turns_all_around_can_be_assembled_everywhere(angle):
     four_bar = gallery.four_bar(angle=float(angle))
-    assert four_bar.closures["closing_joint"].gap().is_shut(1e-12)
+    assert four_bar.closures["closing_joint"].gap().is_closed(1e-12)
 
 
 def test_the_slider_stands_where_the_engine_formula_says():
@@ -152,7 +152,7 @@ def test_the_slider_stands_where_the_engine_formula_says():
     rise = 0.4 * np.sin(1.1) - 0.1
     expected = 0.4 * np.cos(1.1) + np.sqrt(0.81 - rise**2)
     np.testing.assert_allclose(slider.pose("slider")[:3, 3], [expected, 0.1, 0], rtol=0, atol=1e-12)
-    assert slider.closures["closing_joint"].gap().is_shut(1e-12)
+    assert slider.closures["closing_joint"].gap().is_closed(1e-12)
 
 
 def test_the_tool_of_the_five_bar_is_a_rod_away_from_both_knees():
@@ -160,7 +160,7 @@ def test_the_tool_of_the_five_bar_is_a_rod_away_from_both_knees():
     tip = five_bar.pose("tool")[:3, 3]
     for side in ("left", "right"):
         assert np.linalg.norm(tip - five_bar.pose(f"{side}_rod")[:3, 3]) == pytest.approx(0.8, abs=1e-12)
-    assert five_bar.closures["closing_joint"].gap().is_shut(1e-12)
+    assert five_bar.closures["closing_joint"].gap().is_closed(1e-12)
 
 
 def test_the_stewart_platform_has_the_geometry_of_the_benchmark():
@@ -178,11 +178,11 @@ def test_the_stewart_platform_has_six_freedoms_however_its_balls_are_modelled():
     closures, joints = gallery.stewart_platform(), gallery.stewart_platform(ends="joint")
     assert (closures.nv, joints.nv) == (24, 42)
     assert mobility(joints).dof == mobility(closures).dof == 6
-    assert all(closure.gap().is_shut(1e-12) for closure in joints.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in joints.closures.values())
 
 
 def test_the_platform_of_the_delta_robot_moves_every_way_and_turns_no_way():
-    from mechanik.mechanism.mobility import closure_jacobian
+    from mechanik.model.mobility import closure_jacobian
 
     robot = gallery.delta_robot()
     rows = np.concatenate([closure_jacobian(robot, closure) for closure in robot.closures.values()])

@@ -109,7 +109,7 @@ def test_the_panda_is_its_urdf():
 
 @pytest.mark.parametrize("hand", [True, False])
 def test_the_panda_is_frankas_modified_dh_table(hand):
-    from mechanik.formats.dh import from_dh
+    from mechanik.formats.arm_tables import from_dh
 
     table = [
         [0, 0.333, 0],

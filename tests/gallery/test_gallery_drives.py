@@ -21,7 +21,7 @@ def test_the_drives_of_its_structure_are_taken_by_those_who_drive(name):
     # the angles of a floating base were named one by one, and no angle of a ball can be driven alone
     mechanism = mk.gallery.make(name)
     mechanism.apply(mechanism.assemble())
-    drives = mk.structure(mechanism).drives
+    drives = mk.structure(mechanism).inputs
     assert mechanism.closed_jacobian(list(mechanism.links)[-1], drives).dependent == ()
     assembly = mechanism.assemble({drive: present(mechanism, drive) for drive in drives})
     assert assembly.success

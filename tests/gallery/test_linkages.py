@@ -78,7 +78,7 @@ def test_a_triple_rocker_asked_beyond_its_swing_stops_where_coupler_and_rocker_a
     ground, crank, coupler, rocker = KINDS["triple-rocker"]
     linkage = gallery.four_bar(*KINDS["triple-rocker"])
     end = math.acos((ground**2 + crank**2 - (coupler + rocker) ** 2) / (2 * ground * crank))
-    solver = mk.Solver(linkage, mk.JointValues({"crank_joint": 0.0}, turns="exact"))
+    solver = mk.Solver(linkage, mk.JointValues({"crank_joint": 0.0}, angle_mode="exact"))
     q = linkage.q
     for asked in np.linspace(0.7, end + 0.5, 60):
         solution = solver.solve({"crank_joint": asked}, q)
@@ -118,7 +118,7 @@ def test_the_slider_follows_the_engine_formula_through_two_turns():
 @pytest.mark.parametrize("scale", [1.25, 2.0, 3.0])
 def test_the_pen_of_a_pantograph_draws_what_is_traced_larger(scale):
     linkage = gallery.pantograph(scale=scale)
-    solver = mk.Solver(linkage, mk.Point("tracer", (0.0, 0.0, 0.0)))
+    solver = mk.Solver(linkage, mk.PositionGoal("tracer", (0.0, 0.0, 0.0)))
     q = linkage.q
     for t in np.linspace(0, 2 * math.pi, 61):
         target = (0.1 + 0.15 * math.cos(2 * t), 0.5 + 0.15 * math.sin(3 * t), 0.0)
@@ -194,7 +194,7 @@ def stephenson(crank):
 @pytest.mark.parametrize(("name", "held"), CHAINS)
 def test_a_six_bar_moves_as_its_closed_form_says_whichever_bar_is_held(name, held):
     bars, known = (WATT, watt) if name == "watt_six_bar" else (STEPHENSON, stephenson)
-    linkage = getattr(gallery, name)(held=held)
+    linkage = getattr(gallery, name)(fixed_bar=held)
     assert mk.mobility(linkage).dof == 1
     np.testing.assert_array_equal(linkage.pose(held), np.eye(4))
     home, start = headings(linkage, linkage.q, bars), known(0.6)
@@ -237,4 +237,4 @@ def test_linkages_that_cannot_be_are_refused_by_name(call, message):
 
 def test_a_bar_that_is_not_there_cannot_be_held():
     with pytest.raises(UnknownName, match="Did you mean 'lever'"):
-        gallery.watt_six_bar(held="levr")
+        gallery.watt_six_bar(fixed_bar="levr")

@@ -33,7 +33,7 @@ def test_bennetts_loop_turns_all_around_by_the_ratio_of_half_angles(twist, other
 def test_every_loop_of_bennetts_rule_has_one_freedom_where_the_count_gives_minus_two(twist, other, angle, length):
     assume(abs(twist - other) > 0.05)
     loop = gallery.bennett(length, twist, other, angle)
-    assert loop.closures["closing_joint"].gap().is_shut(1e-12 * max(1.0, 20 * length))
+    assert loop.closures["closing_joint"].gap().is_closed(1e-12 * max(1.0, 20 * length))
     found = mk.mobility(loop)
     assert (found.gruebler, found.dof, found.redundant) == (-2, 1, 3)
     lengths = [np.linalg.norm(loop.joint(joint).position) for joint in ("coupler_joint", "rocker_joint")]
@@ -134,7 +134,7 @@ def test_the_planar_platform_can_be_made_anywhere_that_its_arms_reach(pose):
     assert abs(flat(X[:3, 3]) - complex(*pose[:2])) < 1e-12
     assert math.atan2(X[1, 0], X[0, 0]) == pytest.approx(pose[2], abs=1e-12)
     np.testing.assert_allclose([robot.values()[f"arm{k}_joint"] for k in (1, 2, 3)], arms(*pose), rtol=0, atol=1e-12)
-    assert all(closure.gap().is_shut(1e-12) for closure in robot.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in robot.closures.values())
 
 
 # ---- what is refused ------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_the_foot_follows_its_closed_form_through_a_turn_and_its_path_closes(nam
 def test_a_leg_made_at_an_angle_is_the_leg_driven_there(name, foot, scale, angle):
     leg = getattr(gallery, name)(angle=float(angle))
     assert abs(upright(leg.pose("foot")[:3, 3]) - scale * foot(angle)) < 1e-12
-    assert all(closure.gap().is_shut(1e-12) for closure in leg.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in leg.closures.values())
 
 
 def path(foot):

@@ -9,7 +9,7 @@ from robot_poses import SHUT, apart, check_reached, moved, openness
 import mechanik as mk
 from mechanik import gallery
 from mechanik.errors import StructureError
-from mechanik.mechanism import mobility
+from mechanik.model import mobility
 from mechanik.spatial import inverse
 
 # ---- excavator ------------------------------------------------------------------------------
@@ -31,12 +31,12 @@ def cosine_angle(a, b, c):
 def test_an_excavator_swings_and_moves_three_cylinders_though_its_count_says_otherwise():
     found = mobility(gallery.excavator())
     # four loops in a plane, of whose twenty rows the twelve out of the plane say nothing new
-    assert (found.freedoms, found.constraints, found.gruebler, found.dof, found.redundant) == (12, 20, -8, 4, 12)
+    assert (found.tree_dof, found.constraints, found.gruebler, found.dof, found.redundant) == (12, 20, -8, 4, 12)
 
 
 def test_cylinders_reach_every_length_and_the_arm_stands_as_the_law_of_cosines_says():
     machine, rng = gallery.excavator(), np.random.default_rng(11)
-    ik = mk.Solver(machine, mk.JointValues({"swing": 0.0, **dict.fromkeys(SLIDES, 0.0)}, turns="exact"))
+    ik = mk.Solver(machine, mk.JointValues({"swing": 0.0, **dict.fromkeys(SLIDES, 0.0)}, angle_mode="exact"))
     for _ in range(60):
         lengths = {slide: rng.uniform(*machine.joint(slide).limits("Z")) for slide in SLIDES}
         solution = ik.solve({"swing": rng.uniform(-3, 3), **lengths}, machine.q)
@@ -87,7 +87,7 @@ def test_the_teeth_of_the_excavator_follow_a_line_on_the_ground_while_the_bucket
 @pytest.mark.parametrize(("boom", "stick"), [(5.7, 2.9), (3.0, 1.5), (8.0, 2.5), (4.0, 3.5)])
 def test_excavators_of_other_sizes_shut_too_and_no_cylinder_is_longer_than_it_can_be(boom, stick):
     machine = gallery.excavator(boom=boom, stick=stick)
-    assert all(closure.gap().is_shut(1e-12) for closure in machine.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in machine.closures.values())
     for slide in SLIDES:
         shortest, longest = machine.joint(slide).limits("Z")
         assert shortest < machine.values()[slide] < longest < 2 * shortest, "a piston comes out of its own length only"
@@ -112,7 +112,7 @@ def test_the_gripper_has_one_motor_and_two_springs():
     hand = gallery.gripper()
     found = mobility(hand)
     # two loops in a plane, of whose ten rows the six out of the plane say nothing new
-    assert (found.freedoms, found.constraints, found.dof, found.redundant) == (7, 10, 3, 6)
+    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (7, 10, 3, 6)
 
 
 @pytest.mark.parametrize("opening", [0.05, 0.085, 0.14])
@@ -120,7 +120,7 @@ def test_open_is_as_far_as_it_says_and_closed_the_pads_touch(opening):
     hand = gallery.gripper(opening)
     for name, wide in (("open", opening), ("closed", 0.0)):
         hand.q = hand.configurations[name]
-        assert all(closure.gap().is_shut(1e-12) for closure in hand.closures.values())
+        assert all(closure.gap().is_closed(1e-12) for closure in hand.closures.values())
         assert gap(hand, hand.q) == pytest.approx(wide, abs=1e-12)
 
 
@@ -176,7 +176,7 @@ def test_a_finger_held_below_leans_in_around_what_it_holds():
 def test_two_arms_with_a_box_have_what_their_joints_leave_after_one_weld(joints, freedoms):
     pair = gallery.two_arms(joints=joints)
     found = mobility(pair)
-    assert (found.freedoms, found.constraints, found.dof, found.redundant) == (2 * joints, 6, freedoms, 0)
+    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (2 * joints, 6, freedoms, 0)
 
 
 def test_an_arm_of_five_joints_is_refused():

@@ -8,9 +8,9 @@ from robot_poses import apart, check_reached, moved, solve_circle
 
 import mechanik as mk
 from mechanik import gallery
-from mechanik.mechanism import mobility
-from mechanik.mechanism.mobility import closure_jacobian
-from mechanik.spatial import make, rotation
+from mechanik.model import mobility
+from mechanik.model.mobility import closure_jacobian
+from mechanik.spatial import make_pose, rotation
 
 # ---- walker ---------------------------------------------------------------------------------
 
@@ -20,7 +20,7 @@ FEET = tuple(f"foot{k}" for k in range(1, 7))
 def test_the_walker_stands_on_six_soles_and_looks_the_same_from_every_leg():
     robot = gallery.walker()
     assert robot.nv == 42
-    sixth = make(rotation.turn_z(math.pi / 3), np.zeros(3))
+    sixth = make_pose(rotation.about_z(math.pi / 3), np.zeros(3))
     for one, other in zip(FEET, (*FEET[1:], FEET[0]), strict=True):
         X = robot.pose(one)
         assert X[2, 3] == pytest.approx(0, abs=1e-12)
@@ -68,7 +68,10 @@ def test_the_walker_steps_tripod_by_tripod_and_the_standing_feet_do_not_slip():
     robot = gallery.walker()
     ik = mk.Solver(
         robot,
-        [mk.PoseGoal("body", np.eye(4), name="body"), *(mk.Point(f, np.zeros(3), level=0, name=f) for f in FEET)],
+        [
+            mk.PoseGoal("body", np.eye(4), name="body"),
+            *(mk.PositionGoal(f, np.zeros(3), level=0, name=f) for f in FEET),
+        ],
     )
     body, q = robot.pose("body"), robot.q
     places = {foot: robot.pose(foot)[:3, 3] for foot in FEET}
@@ -95,7 +98,7 @@ CRANK, ROD, WIDTH, MOTOR = 0.06, 0.28, 0.10, 0.28  # the motors stand as high ab
 
 def crank_angles(pitch, roll):
     """Of the cranks with their rods at y = -WIDTH/2 and WIDTH/2: ends of both circle their motors, rods away."""
-    R = rotation.turn_y(pitch) @ rotation.turn_x(roll)
+    R = rotation.about_y(pitch) @ rotation.about_x(roll)
     angles = []
     for y in (-WIDTH / 2, WIDTH / 2):
         heel = R @ (-CRANK, y, 0.0)
@@ -114,13 +117,13 @@ def cranks(side):
 def test_the_biped_stands_on_level_soles():
     robot = gallery.biped()
     for side, y in (("left", 0.1), ("right", -0.1)):
-        np.testing.assert_allclose(robot.pose(f"{side}_sole"), make(np.eye(3), (0.0, y, 0.0)), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(robot.pose(f"{side}_sole"), make_pose(np.eye(3), (0.0, y, 0.0)), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [{"shank": 0.5}, {"thigh": 0.6, "hips": 0.3}, {"crank": 0.04, "width": 0.06}])
 def test_bipeds_of_other_sizes_stand_on_the_ground_with_their_rods_on(sizes):
     robot = gallery.biped(**sizes)
-    assert all(closure.gap().is_shut(1e-12) for closure in robot.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in robot.closures.values())
     for side in ("left", "right"):
         X = robot.pose(f"{side}_sole")
         np.testing.assert_allclose(X[:3, :3], np.eye(3), rtol=0, atol=1e-12)
@@ -130,7 +133,7 @@ def test_bipeds_of_other_sizes_stand_on_the_ground_with_their_rods_on(sizes):
 def test_cranks_move_the_ankle_and_nothing_else_so_that_a_leg_has_six_freedoms():
     robot = gallery.biped()
     found = mobility(robot)
-    assert (found.freedoms, found.constraints, found.dof, found.redundant) == (30, 12, 18, 0)
+    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (30, 12, 18, 0)
     # with the cranks held the ankles do not move
     rows = np.concatenate([closure_jacobian(robot, closure) for closure in robot.closures.values()])
     names = robot.space.v_names
@@ -201,7 +204,7 @@ def test_a_person_keeps_both_feet_and_moves_both_hands():
     feet = {f"{side}_foot": body.pose(f"{side}_foot") for side in ("left", "right")}
     hands = {f"{side}_hand": body.pose(f"{side}_hand")[:3, 3] for side in ("left", "right")}
     goals = [mk.PoseGoal(name, X, level=0, name=name) for name, X in feet.items()]
-    goals += [mk.Point(name, p, name=name) for name, p in hands.items()]
+    goals += [mk.PositionGoal(name, p, name=name) for name, p in hands.items()]
     ik, q = mk.Solver(body, goals), body.q
     for t in np.arange(0, 6.3, 0.15):
         targets = {
@@ -222,7 +225,7 @@ def test_a_person_keeps_both_feet_and_moves_both_hands():
 def test_a_person_who_reaches_too_far_keeps_the_feet_and_comes_as_near_as_can_be():
     body = gallery.humanoid()
     goals = [mk.PoseGoal(f"{side}_foot", body.pose(f"{side}_foot"), level=0) for side in ("left", "right")]
-    far = mk.Point("left_hand", (3.0, 0.5, 1.0), name="far")
+    far = mk.PositionGoal("left_hand", (3.0, 0.5, 1.0), name="far")
     solution = mk.Solver(body, [*goals, far]).solve(None, body.q)
     assert not solution.success
     assert solution.unmet == ("far",)

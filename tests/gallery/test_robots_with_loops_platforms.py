@@ -8,9 +8,9 @@ from robot_poses import SHUT, apart, moved, openness, solve_circle
 
 import mechanik as mk
 from mechanik import gallery
-from mechanik.mechanism import mobility
-from mechanik.mechanism.mobility import closure_jacobian
-from mechanik.spatial import make, rotation
+from mechanik.model import mobility
+from mechanik.model.mobility import closure_jacobian
+from mechanik.spatial import make_pose, rotation
 
 
 def circle(radius, *degrees):
@@ -84,7 +84,7 @@ def test_a_leg_between_two_balls_spins_idly_and_nothing_else_comes_of_it():
     after = robot.pose("piston1")
     assert apart(after[:3, 2:], before[:3, 2:]) < 1e-12, "it ends where it did"
     assert apart(after, before) > 0.1
-    assert all(closure.gap().is_shut(1e-12) for closure in robot.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in robot.closures.values())
 
 
 def test_struts_whose_spindles_cannot_turn_hold_a_hexapod_fast():
@@ -132,7 +132,7 @@ def delta_arms(p):
     """Angles of the arms that carry the platform to p; of two ways the one with elbows out."""
     angles = []
     for k in range(3):
-        x, y, z = rotation.turn_z(math.radians(120 * k)).T @ p
+        x, y, z = rotation.about_z(math.radians(120 * k)).T @ p
         out = x - (BASE - PLATFORM)
         # |(out - ARM cos, y, z + ARM sin)| = FOREARM
         c = (out**2 + y**2 + z**2 + ARM**2 - FOREARM**2) / (2 * ARM)
@@ -143,7 +143,7 @@ def delta_arms(p):
 def delta_point(angles):
     """Where three spheres about the elbows meet, below the base."""
     centres = [
-        rotation.turn_z(math.radians(120 * k)) @ (BASE - PLATFORM + ARM * math.cos(a), 0.0, -ARM * math.sin(a))
+        rotation.about_z(math.radians(120 * k)) @ (BASE - PLATFORM + ARM * math.cos(a), 0.0, -ARM * math.sin(a))
         for k, a in enumerate(angles)
     ]
     one, two, three = centres
@@ -160,7 +160,7 @@ ARMS = ("arm1_joint", "arm2_joint", "arm3_joint")
 
 def test_the_arms_of_the_delta_robot_stand_where_the_formula_says():
     robot, rng = gallery.delta_robot(), np.random.default_rng(5)
-    ik, home = mk.Solver(robot, mk.Point("platform", (0, 0, 0))), robot.pose("platform")[:3, 3]
+    ik, home = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0))), robot.pose("platform")[:3, 3]
     for _ in range(60):
         p = home + rng.uniform(-0.12, 0.12, 3)
         solution = ik.solve(p, robot.q)
@@ -168,7 +168,7 @@ def test_the_arms_of_the_delta_robot_stand_where_the_formula_says():
         assert openness(solution) < SHUT
         reached = robot.pose("platform", solution.q)
         np.testing.assert_allclose([solution[arm] for arm in ARMS], delta_arms(reached[:3, 3]), rtol=0, atol=1e-8)
-        assert apart(reached, make(np.eye(3), p)) < 2e-6, "it does not turn"
+        assert apart(reached, make_pose(np.eye(3), p)) < 2e-6, "it does not turn"
 
 
 def test_the_platform_of_the_delta_robot_is_where_three_spheres_meet():

@@ -9,10 +9,10 @@ from robot_poses import SHUT, apart, openness, solve_circle
 
 import mechanik as mk
 from mechanik import gallery
-from mechanik.gallery.rover import WHEELS
-from mechanik.mechanism import mobility
-from mechanik.mechanism.mobility import closure_jacobian
-from mechanik.spatial import make, rotation
+from mechanik.gallery.mobile_robots import WHEELS
+from mechanik.model import mobility
+from mechanik.model.mobility import closure_jacobian
+from mechanik.spatial import make_pose, rotation
 
 RADIUS = 0.25
 ARM, ASIDE, ROD = 0.24, 0.36 * 2.2, 0.55  # the rockers' upper arms, half the bar, a rod
@@ -23,7 +23,7 @@ CELL = 0.2
 def rolling(height, far=2.6):
     """Where the middles of wheels roll on ground given by a function of x and y, out to `far` from the origin."""
     x, y = np.meshgrid(np.arange(-far, far + CELL / 2, CELL), np.arange(-far, far + CELL / 2, CELL))
-    return mk.Terrain(height(x, y), cell=CELL, origin=(-far, -far)).raised_by(RADIUS)
+    return mk.Terrain(height(x, y), cell=CELL, origin=(-far, -far)).offset_by(RADIUS)
 
 
 @cache
@@ -39,7 +39,7 @@ def settler(rover, rolls):
 
 
 def place(x, y, heading):
-    return make(rotation.turn_z(heading), (x, y, 0.0))
+    return make_pose(rotation.about_z(heading), (x, y, 0.0))
 
 
 def dropped(rover, X):
@@ -69,7 +69,7 @@ def circle_path(ticks):
 def test_the_rover_stands_on_six_wheels_and_has_the_freedoms_that_settling_needs():
     rover = gallery.rover()
     found = mobility(rover)
-    assert (found.freedoms, found.constraints, found.dof, found.redundant) == (21, 6, 15, 0)
+    assert (found.tree_dof, found.constraints, found.dof, found.redundant) == (21, 6, 15, 0)
     for wheel in WHEELS:
         assert rover.pose(wheel)[2, 3] == pytest.approx(RADIUS, abs=1e-12)
     # of x, y, heading and six heights, none follows from the others
@@ -96,7 +96,7 @@ def test_on_flat_ground_it_stands_level():
     solution = settler(rover, rolling(lambda x, y: 0 * x + 0.4)).solve({"drag": place(0.4, -0.3, 0.7)}, rover.q)
     assert solution.success, solution
     X = rover.pose("body", solution.q)
-    assert apart(X, make(rotation.turn_z(0.7), (0.4, -0.3, rover.pose("body")[2, 3] + 0.4))) < 3e-6
+    assert apart(X, make_pose(rotation.about_z(0.7), (0.4, -0.3, rover.pose("body")[2, 3] + 0.4))) < 3e-6
     for joint in (LEFT, RIGHT, "left_bogie_joint", "right_bogie_joint", "bar_joint"):
         assert abs(solution[joint]) < 1e-5, joint
 
@@ -183,4 +183,4 @@ def test_rovers_of_other_sizes_stand_level_too(sizes):
     rover = gallery.rover(**sizes)
     for wheel in WHEELS:
         assert rover.pose(wheel)[2, 3] == pytest.approx(sizes.get("wheel", RADIUS), abs=1e-12)
-    assert all(closure.gap().is_shut(1e-12) for closure in rover.closures.values())
+    assert all(closure.gap().is_closed(1e-12) for closure in rover.closures.values())

@@ -76,7 +76,7 @@ def test_poses_positions_and_quaternions_mean_the_same():
     position, wxyz = to_position_wxyz(X)
     by_pose, by_wxyz = solver.solve_batch(X), solver.solve_batch(np.hstack([position, wxyz]))
     np.testing.assert_allclose(by_pose.q, by_wxyz.q, atol=1e-6)
-    points = mk.Solver(mechanism, mk.Point("tool0", position[0])).solve_batch(position)
+    points = mk.Solver(mechanism, mk.PositionGoal("tool0", position[0])).solve_batch(position)
     assert points.success.all()
     np.testing.assert_allclose(mechanism.pose("tool0", points.q)[:, :3, 3], position, atol=1e-6)
 
@@ -139,5 +139,5 @@ def test_a_folder_is_refused_when_a_single_target_is_another(tmp_path):
     assert solver.solve_batch(X, out=tmp_path / "answers").success.all()
     other = X.copy()
     other[777, 0, 3] += 0.01
-    with pytest.raises(mk.errors.OtherBatch, match="targets"):
+    with pytest.raises(mk.errors.BatchMismatch, match="targets"):
         solver.solve_batch(other, out=tmp_path / "answers")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.kernels import chain_layout as at
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 
 def with_prismatic():
@@ -70,7 +70,7 @@ def test_every_reachable_pose_is_reached_without_a_seed_and_with_one(name):
     arm, tool = arm_and_tool(name)
     rng = np.random.default_rng(3)
     solver = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool)))
-    assert solver._chain is not None
+    assert solver._chain_search is not None
     for q, q0 in zip(arm.random(rng, 200), arm.random(rng, 200), strict=True):
         X = arm.pose(tool, q)
         assert_solved(arm, tool, solver.solve(X), X)
@@ -87,7 +87,7 @@ def test_the_three_kernels_agree_after_polishing_from_the_same_start(name):
     q = arm.space.clamp(0.9 * arm.random(rng, 64))
     starts = arm.space.clamp(q + 1e-4 * rng.uniform(-1, 1, q.shape))
     X = arm.pose(tool, q)
-    lanes, fine_in_lanes, _ = solver._chain.descend(X, starts)
+    lanes, fine_in_lanes, _ = solver._chain_search.solve_from_starts(X, starts)
     assert fine_in_lanes.all()
     compared = 0
     for k in range(len(q)):
@@ -109,12 +109,12 @@ def test_goals_of_any_rows_are_reached_as_the_objective_itself_sees_it(seed, row
     rng = np.random.default_rng(seed)
     goal = partial(tool, arm.pose(tool), sorted(rows))
     solver = mk.Solver(arm, goal)
-    assert solver._chain is not None
+    assert solver._chain_search is not None
     X = arm.pose(tool, arm.random(rng))
     for q0 in (None, arm.random(rng)):
         solution = solver.solve(X, q0)
         assert solution.success
-        error = goal.at(X).error(arm, solution.q)
+        error = goal.with_target(X).error(arm, solution.q)
         assert error.position <= goal.tolerance
         assert error.rotation <= goal.angle_tolerance
         assert arm.space.within_limits(solution.q)
@@ -128,10 +128,10 @@ def partial(tool, X, rows):
 def test_points_and_orientations_take_the_chain_kernel_too():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(0)
-    point, turn = mk.Point("panda_link8", (0.3, 0, 0.5)), mk.Orientation("panda_link8", np.eye(3))
+    point, turn = mk.PositionGoal("panda_link8", (0.3, 0, 0.5)), mk.OrientationGoal("panda_link8", np.eye(3))
     for goal in (point, turn):
         solver = mk.Solver(arm, goal)
-        assert solver._chain is not None
+        assert solver._chain_search is not None
         for q in arm.random(rng, 20):
             X = arm.pose("panda_link8", q)
             assert solver.solve(X[:3, 3] if goal is point else X[:3, :3]).success
@@ -146,13 +146,13 @@ def test_couplings_inside_the_chain_locks_and_relative_goals():
     for k, axis in enumerate("yyzyz"):
         b.revolute(f"j{k}", "two" if k == 0 else f"l{k - 1}", f"l{k}", at=(0.2, 0, 0), axis=axis, limits=(-2.5, 2.5))
     arm = b.build()
-    arm.joint("outer").follow(arm.joint("inner"), ratio=1.5, offset=0.02)
+    arm.joint("outer").mimic(arm.joint("inner"), ratio=1.5, offset=0.02)
     rng = np.random.default_rng(2)
     solver = mk.Solver(arm, mk.PoseGoal("l4", arm.pose("l4")))
     locked = mk.Solver(arm, mk.PoseGoal("l4", arm.pose("l4")), lock="turn")
     relative = mk.Solver(arm, mk.PoseGoal("l4", np.eye(4), relative_to="one"))
     for solver_of in (solver, locked, relative):
-        assert solver_of._chain is not None
+        assert solver_of._chain_search is not None
     for q in arm.random(rng, 30):
         X = arm.pose("l4", q)
         assert_solved(arm, "l4", solver.solve(X), X)
@@ -186,14 +186,14 @@ def test_a_turn_by_half_a_circle_is_not_taken_for_none():
     arm = mk.gallery.ur5()
     q = np.array([0.3, -1.1, 1.2, -0.4, 0.9, 0.2])
     X = arm.pose("tool0", q)
-    flipped = X @ make(rotation.turn_z(np.pi), np.zeros(3))
+    flipped = X @ make_pose(rotation.about_z(np.pi), np.zeros(3))
     solver = mk.Solver(arm, mk.PoseGoal("tool0", X))
     assert_solved(arm, "tool0", solver.solve(flipped, q), flipped)
 
 
 def test_out_of_reach_ends_at_the_closest_pose_and_says_so():
     arm = mk.gallery.ur5()
-    solver = mk.Solver(arm, mk.Point("tool0", (0, 0, 0.5)))
+    solver = mk.Solver(arm, mk.PositionGoal("tool0", (0, 0, 0.5)))
     solution = solver.solve(np.array([3.0, 1.0, 0.2]))
     assert not solution.success
     assert solution.status is mk.Status.CLOSEST
@@ -207,7 +207,7 @@ def test_out_of_reach_ends_at_the_closest_pose_and_says_so():
 def test_what_becomes_of_a_row_depends_on_that_row_alone():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(6)
-    chain = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))._chain
+    chain = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))._chain_search
     X, q0 = arm.pose("panda_link8", arm.random(rng, 300)), arm.random(rng, 300)
     for mode in (at.FROM_TABLE, at.FROM_SEED):
         q, report = solved(chain, X, q0, mode)
@@ -225,19 +225,19 @@ def test_what_becomes_of_a_row_depends_on_that_row_alone():
         others = np.setdiff1d(np.arange(300), rows)
         np.testing.assert_array_equal(spoilt[others], q[others])
         np.testing.assert_array_equal(report_spoilt[others], report[others])
-        assert (report_spoilt[rows[:30], 0] == at.BAD_ROW).all()
+        assert (report_spoilt[rows[:30], 0] == at.BAD_INPUT).all()
         assert (report_spoilt[rows[30:], 0] == at.NOT_SOLVED).all()
 
 
 def solved(chain, X, q0, mode):
-    q, report = np.full((len(X), q0.shape[1]), np.nan), np.full((len(X), at.REPORT), np.nan)
+    q, report = np.full((len(X), q0.shape[1]), np.nan), np.full((len(X), at.REPORT_FLOATS), np.nan)
     chain.solve_rows(np.ascontiguousarray(X), np.ascontiguousarray(q0), mode, 0.0, q, report)
     return q, report
 
 
 def test_entries_of_the_seed_table_are_found_at_once_whatever_the_first_and_last_joint_do():
     arm = mk.gallery.ur5()
-    chain = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))._chain
+    chain = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))._chain_search
     tail = chain.table[at.FEATURE_ROWS * 512 :].reshape(512, 6 + at.ENTRY_TAIL)
     rng = np.random.default_rng(1)
     q = tail[:, :6].astype(np.float64)
@@ -342,7 +342,7 @@ def test_a_graph_with_goals_of_its_own_moves_its_joints():
     elbow, hand = mk.Joint("elbow", dof="EZ", position=(1, 0, 0), values=0.2), mk.Link("hand", position=(1, 0, 0))
     for parent, child in ((base, shoulder), (shoulder, upper), (upper, elbow), (elbow, hand)):
         parent.add_child(child)
-    assert mk.Solver(base, mk.Point("hand", (1, 1, 0))).solve().success
+    assert mk.Solver(base, mk.PositionGoal("hand", (1, 1, 0))).solve().success
     np.testing.assert_allclose(hand.world_position, (1, 1, 0), atol=1e-5)
 
 

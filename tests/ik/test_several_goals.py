@@ -7,7 +7,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.errors import MechanikError
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 FEET_AND_HANDS = ("left_foot", "right_foot", "left_hand", "right_hand")
 
@@ -19,12 +19,17 @@ def body_goals() -> list[mk.Objective]:
 
 def moved(targets, rng, far=0.03):
     return [
-        make(X[:3, :3] @ rotation.exp(far * rng.normal(size=3)), X[:3, 3] + far * rng.normal(size=3)) for X in targets
+        make_pose(X[:3, :3] @ rotation.exp(far * rng.normal(size=3)), X[:3, 3] + far * rng.normal(size=3))
+        for X in targets
     ]
 
 
 def is_short(solver, targets, q0) -> bool:
-    return solver._several is not None and solver._several.numbers(targets) is not None and len(q0) > 0
+    return (
+        solver._multi_target_writer is not None
+        and solver._multi_target_writer.pack_targets(targets) is not None
+        and len(q0) > 0
+    )
 
 
 def driven_chain(count: int) -> mk.Mechanism:
@@ -65,8 +70,8 @@ def test_points_and_poses_and_what_stays_mix():
     goals = [
         mk.PoseGoal("left_foot", body.pose("left_foot")),
         mk.PoseGoal("right_foot", body.pose("right_foot")),
-        mk.Point("left_hand", place),
-        mk.Orientation("head", body.pose("head")[:3, :3]),
+        mk.PositionGoal("left_hand", place),
+        mk.OrientationGoal("head", body.pose("head")[:3, :3]),
     ]
     solver, q = mk.Solver(body, goals), body.q
     targets = [body.pose("left_foot"), body.pose("right_foot"), place + np.array([0.0, 0.05, 0.1]), None]
@@ -87,7 +92,7 @@ def test_goals_that_are_not_named_have_their_own_targets_again():
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, q = mk.Solver(body, goals), body.q
     home = [body.pose(link) for link in FEET_AND_HANDS]
-    hand = make(home[2][:3, :3], home[2][:3, 3] + np.array([0.05, 0.02, 0.1]))
+    hand = make_pose(home[2][:3, :3], home[2][:3, 3] + np.array([0.05, 0.02, 0.1]))
     assert solver.solve(moved(home, np.random.default_rng(0)), q).success
     for given in ({"left_hand": hand}, [None, None, hand, None]):
         if isinstance(given, dict):
@@ -104,7 +109,7 @@ def test_goals_that_are_not_named_have_their_own_targets_again():
 def test_poses_of_which_some_directions_are_wanted_are_solved_as_on_the_long_way(dof, axes):
     body, rng = mk.gallery.humanoid(), np.random.default_rng(5)
     feet = [mk.PoseGoal(link, body.pose(link)) for link in FEET_AND_HANDS[:2]]
-    turned = make(rotation.exp(np.array([0.2, -0.3, 0.4])), body.pose("left_hand")[:3, 3])
+    turned = make_pose(rotation.exp(np.array([0.2, -0.3, 0.4])), body.pose("left_hand")[:3, 3])
     hand = mk.PoseGoal("left_hand", turned, dof=dof.split(), axes=axes)
     solver, q = mk.Solver(body, [*feet, hand]), body.q
     for _ in range(5):
@@ -113,7 +118,7 @@ def test_poses_of_which_some_directions_are_wanted_are_solved_as_on_the_long_way
         assert short.success == long.success
         assert np.abs(short.q - long.q).max() < 1e-6
         assert short.errors["PoseGoal 2"].position == pytest.approx(long.errors["PoseGoal 2"].position, abs=1e-6)
-    assert (solver._several is not None) == (axes == "goal")
+    assert (solver._multi_target_writer is not None) == (axes == "goal")
 
 
 def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_problem_of_its_own():
@@ -124,7 +129,7 @@ def test_every_crank_of_a_chain_of_loops_is_driven_and_each_loop_is_a_problem_of
         assert is_short(solver, targets, q)
         short, long = solver.solve(targets, q), solver.solve(targets, q, history=True)
         assert (short.q == long.q).all()
-        assert len(short.chains) == 5
+        assert len(short.subproblems) == 5
         assert short.success
         assert all(max(gap.position, gap.rotation) < 1e-9 for gap in short.closure_errors.values())
         for k in range(5):
@@ -137,7 +142,7 @@ def test_goals_out_of_reach_end_as_on_the_long_way():
     body, goals = mk.gallery.humanoid(), body_goals()
     solver, q = mk.Solver(body, goals), body.q
     targets = [body.pose(link) for link in FEET_AND_HANDS]
-    targets[2] = make(targets[2][:3, :3], targets[2][:3, 3] + (3.0, 0.0, 0.0))
+    targets[2] = make_pose(targets[2][:3, :3], targets[2][:3, 3] + (3.0, 0.0, 0.0))
     short, long = solver.solve(targets, q), solver.solve(targets, q, history=True)
     assert not short.success
     assert (short.q == long.q).all()
@@ -193,8 +198,8 @@ def limited_ball() -> mk.Mechanism:
 def test_no_call_remembers_the_one_before(several):
     """What stands behind q, angles of limited closing joints and slacks, was once left as the call before had it."""
     held = limited_ball()
-    q = mk.solve(held, mk.Point("left_link3", (0.1, 0.5, 0.2)), restarts=20).q
-    goals = [mk.Point("left_link2", held.pose("left_link2", q)[:3, 3])]
+    q = mk.solve(held, mk.PositionGoal("left_link3", (0.1, 0.5, 0.2)), restarts=20).q
+    goals = [mk.PositionGoal("left_link2", held.pose("left_link2", q)[:3, 3])]
     if several:
         goals.append(mk.InBox("right_link2", (-2, -2, -2), (2, 2, 2)))
     solver, rng = mk.Solver(held, goals), np.random.default_rng(2)
@@ -217,12 +222,14 @@ def test_a_start_that_may_not_be_written_into_is_as_good_as_any():
 
 def test_a_ball_that_nothing_moves_is_made_a_unit():
     b = mk.Builder("two")
-    b.ball("idle", "ground", "arm")
+    b.spherical("idle", "ground", "arm")
     for name, y in (("a", 0.0), ("b", 1.0)):
         b.revolute(f"{name}1", "ground", f"{name}_upper", at=(0, y, 1))
         b.revolute(f"{name}2", f"{name}_upper", f"{name}_lower", at=(0.5, 0, 0), value=0.5)
     two = b.build()
-    goals = [mk.Point(f"{name}_lower", two.pose(f"{name}_lower")[:3, 3], at=(0, 0, 0), name=name) for name in "ab"]
+    goals = [
+        mk.PositionGoal(f"{name}_lower", two.pose(f"{name}_lower")[:3, 3], at=(0, 0, 0), name=name) for name in "ab"
+    ]
     q = two.q.copy()
     q[:4] *= 3.0
     targets = [two.pose("a_lower")[:3, 3], two.pose("b_lower")[:3, 3]]

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from mechanik.tiers import KERNEL_MODULES
-from mechanik.tiers.cache import cache_folder
-from mechanik.tiers.sources import source_stamp
+from mechanik.tiers.code_cache import cache_folder
+from mechanik.tiers.kernel_sources import source_stamp
 
 ROOT = Path(__file__).parents[2]
 BUILD_SECONDS = 3600.0

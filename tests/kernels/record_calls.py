@@ -21,7 +21,7 @@ import numpy as np
 
 import mechanik as mk
 from mechanik.tiers import KERNEL_MODULES, kernel_module
-from mechanik.tiers.plain import declared_kernels
+from mechanik.tiers.kernel_sources import declared_kernels
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ("04", "05", "06", "07", "09", "13", "14", "19", "20", "22", "24")
@@ -49,7 +49,7 @@ def try_methods() -> None:
     """Solve something by every method, with what only some methods have."""
     arm = mk.gallery.panda(hand=False)
     q0, target = arm.q, arm.pose("panda_link8", arm.q + 0.3)
-    goals = (mk.PoseGoal("panda_link8", target), mk.Point("panda_link8", target[:3, 3]))
+    goals = (mk.PoseGoal("panda_link8", target), mk.PositionGoal("panda_link8", target[:3, 3]))
     for name, goal, options in itertools.product(mk.METHODS, goals, ({}, {"rest": q0}, {"gradient": "differences"})):
         with contextlib.suppress(mk.MechanikError):  # no method can do all of it
             mk.Solver(arm, goal, solver=name, max_iterations=20, **options).solve(q0=q0, restarts=0)

@@ -14,7 +14,10 @@ def dense():
     """Both, in reach of Python: kernels call them, and Python cannot."""
     import numba
 
-    singular_values, solve_positive = compiled("dense").singular_values, compiled("dense").solve_positive
+    singular_values, solve_positive = (
+        compiled("methods.least_squares_steps").singular_values,
+        compiled("methods.least_squares_steps").solve_positive,
+    )
     both = numba.njit(lambda A, b: solve_positive(A, b)), numba.njit(lambda A, U, s, V: singular_values(A, U, s, V))
 
     class Dense:

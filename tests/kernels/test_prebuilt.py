@@ -21,9 +21,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.tiers import KERNEL_MODULES, kernel_module
-from mechanik.tiers.plain import declared_kernels, plain_functions
-from mechanik.tiers.signature import parse
-from mechanik.tiers.sources import source_stamp
+from mechanik.tiers.kernel_sources import declared_kernels, parse_signature, plain_functions, source_stamp
 
 KERNELS = [(module, name) for module in KERNEL_MODULES for name in declared_kernels(module)]
 SOURCES = Path(mk.__file__).parents[1]
@@ -163,7 +161,7 @@ def test_wrong_arguments_are_type_errors_in_every_tier(
     module: str, name: str, extension: ModuleType, recorded_calls: Calls
 ) -> None:
     given = recorded_calls[f"{module}:{name}"][0]
-    arguments = parse(declared_kernels(module)[name].signature).arguments
+    arguments = parse_signature(declared_kernels(module)[name].signature).arguments
     for tier, function in tiers(extension, module, name).items():
         for few in (given[:-1], (*given, given[-1]), ()):
             with pytest.raises(TypeError):
@@ -179,7 +177,7 @@ def test_subclasses_of_arrays_are_taken(extension: ModuleType) -> None:
     class Own(np.ndarray):
         pass
 
-    length = extension.functions("methods.gradient_steps")["longest_length"]
+    length = extension.functions("methods.gradient_steps")["longest_step_length"]
     gradient = np.array([3.0, 4.0])
     assert length(gradient.view(Own), 1.0) == length(gradient, 1.0) == length(gradient, 1) == length(gradient, True)
     assert length(gradient, np.float32(1.0)) == length(gradient, np.int8(1)) == length(gradient, 1.0)
@@ -187,7 +185,7 @@ def test_subclasses_of_arrays_are_taken(extension: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_errors_of_what_is_given_are_passed_on(extension: ModuleType) -> None:
-    length = extension.functions("methods.gradient_steps")["longest_length"]
+    length = extension.functions("methods.gradient_steps")["longest_step_length"]
     with pytest.raises(KeyError, match="float"):
         length(np.ones(2), Unreadable())
 
@@ -197,7 +195,7 @@ def test_integers_that_are_too_large_are_refused(extension: ModuleType, recorded
     module, name, k = next(
         (module, name, k)
         for module, name in KERNELS
-        for k, argument in enumerate(parse(declared_kernels(module)[name].signature).arguments)
+        for k, argument in enumerate(parse_signature(declared_kernels(module)[name].signature).arguments)
         if (argument.code, argument.ndim) == ("i8", 0)
     )
     given = recorded_calls[f"{module}:{name}"][0]
@@ -218,7 +216,7 @@ def test_arrays_are_read_after_numbers_which_may_change_them(extension: ModuleTy
             gradient.resize(2, refcheck=False)
             return 1.0
 
-    length = extension.functions("methods.gradient_steps")["longest_length"]
+    length = extension.functions("methods.gradient_steps")["longest_step_length"]
     assert length(gradient, Shrinking()) == length(np.ones(2), 1.0)
 
 
@@ -291,7 +289,7 @@ def run_python(code: str, *arguments: str, **environment: str) -> str:
 LEVEL = """
 import sys, mechanik
 mechanik.__path__.append(sys.argv[1])
-from mechanik.tiers.prebuilt import prebuilt_functions, prebuilt_level
+from mechanik.tiers.availability import prebuilt_functions, prebuilt_level
 try:
     print(prebuilt_level(), prebuilt_functions("forward")["chain_pose"].__name__, "numba" in sys.modules)
 except mechanik.errors.KernelsUnavailable as error:
@@ -322,10 +320,10 @@ def test_levels_and_modules_that_are_not_there(extension: ModuleType) -> None:
 STALE = """
 import sys, mechanik
 mechanik.__path__.append(sys.argv[1])
-from mechanik.tiers import prebuilt
+from mechanik.tiers import availability as prebuilt
 changed = prebuilt.source_stamp
 prebuilt.source_stamp = lambda module: "changed" if module == "forward" else changed(module)
-print(prebuilt.prebuilt_functions("forward"), prebuilt.prebuilt_functions("look") is None)
+print(prebuilt.prebuilt_functions("forward"), prebuilt.prebuilt_functions("dense_evaluation") is None)
 """
 
 
@@ -355,8 +353,10 @@ def test_a_numpy_of_another_layout_is_refused(prebuilt_file: Path) -> None:
 
 @pytest.mark.slow
 def test_other_threads_run_while_a_long_kernel_does(extension: ModuleType, recorded_calls: Calls) -> None:
-    arguments = max(recorded_calls["lanes:solve_rows"], key=lambda call: sum(getattr(one, "nbytes", 0) for one in call))
-    solve = extension.functions("lanes")["solve_rows"]
+    arguments = max(
+        recorded_calls["lane_kernel:solve_targets"], key=lambda call: sum(getattr(one, "nbytes", 0) for one in call)
+    )
+    solve = extension.functions("lane_kernel")["solve_targets"]
     is_over = threading.Event()
     calls = 0
 
@@ -379,8 +379,8 @@ def test_other_threads_run_while_a_long_kernel_does(extension: ModuleType, recor
 
 @pytest.mark.slow
 def test_threads_get_the_same_answers(extension: ModuleType, recorded_calls: Calls) -> None:
-    arguments = recorded_calls["chain:solve_one"][0]
-    solve = extension.functions("chain")["solve_one"]
+    arguments = recorded_calls["chain_kernel:solve_target"][0]
+    solve = extension.functions("chain_kernel")["solve_target"]
     expected = [np.asarray(one).tobytes() for one in outcomes(solve, arguments)]
     failures: list[int] = []
 
@@ -399,7 +399,7 @@ def test_threads_get_the_same_answers(extension: ModuleType, recorded_calls: Cal
 
 @pytest.mark.slow
 def test_calls_leave_no_references_behind(extension: ModuleType) -> None:
-    length = extension.functions("methods.gradient_steps")["longest_length"]
+    length = extension.functions("methods.gradient_steps")["longest_step_length"]
     gradient, number, wrong = np.ones(3), 1234.5, np.ones(3, "f4")
 
     def use() -> None:

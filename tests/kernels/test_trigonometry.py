@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 def sincos():
     import numba
 
-    inside = compiled("trigonometry").sincos  # kernels call it, and Python cannot
+    inside = compiled("nodes").sincos  # kernels call it, and Python cannot
     return numba.njit(lambda x: inside(x), error_model="numpy")
 
 

@@ -11,7 +11,7 @@ numba = pytest.importorskip("numba")
 
 from compiled_kernels import compiled  # noqa: E402
 
-near_sincos, vector = compiled("trigonometry").near_sincos, compiled("vector")
+near_sincos, vector = compiled("nodes").bounded_sincos, compiled("vector")
 LANES, eight_doubles, eight_floats, lanes_of = vector.LANES, vector.eight_doubles, vector.eight_floats, vector.lanes_of
 load, root, spread, store = vector.load, vector.root, vector.spread, vector.store
 where_less, widen = vector.where_less, vector.widen

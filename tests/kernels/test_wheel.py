@@ -119,7 +119,7 @@ from pathlib import Path
 sys.path.append({str(ROOT / "tests" / "studio" / "server")!r})
 from wire_client import WireClient
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.server.serve import serve
+from mechanik.studio.server.server import serve
 server = serve(("scene", next(iter(SCENES))), port=0, page=Path({str(page)!r}))
 with WireClient(server) as client:
     goal = client.goal()["number"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.kernels import problem
-from mechanik.kernels.problem import BLOCK_INTS, CHAIN_BLOCK, IS_WIDE, STAGE_INTS
-from mechanik.kernels.solver_state import CURRENT
-from mechanik.spatial import make, rotation
+from mechanik.kernels import problem_layout as problem
+from mechanik.kernels.problem_layout import BLOCK_INTS, CHAIN_BLOCK, STAGE_INTS, USES_DUAL_FORM
+from mechanik.kernels.state_layout import CURRENT_BUFFER
+from mechanik.spatial import make_pose, rotation
 
 TOOL = "tool"
 
@@ -32,21 +32,21 @@ def gantry(slides):
 
 def moved(arm, q, shift=(0.05, -0.04, 0.03), turn=0.2):
     X = arm.pose(TOOL, q)
-    return make(X[:3, :3] @ rotation.turn_x(turn), X[:3, 3] + shift)
+    return make_pose(X[:3, :3] @ rotation.about_x(turn), X[:3, 3] + shift)
 
 
 def table(solver):
-    return solver._program.parts[0].packed.at
+    return solver._problem.subproblems[0].packed.tables
 
 
 def is_wide(solver):
-    return table(solver)["stages"].reshape(-1, STAGE_INTS)[:, IS_WIDE].tolist()
+    return table(solver)["stages"].reshape(-1, STAGE_INTS)[:, USES_DUAL_FORM].tolist()
 
 
 def make_narrow(solver):
     """The same solver by the large matrix."""
     stages = table(solver)["stages"].reshape(-1, STAGE_INTS)
-    stages[:, IS_WIDE], stages[:, CHAIN_BLOCK] = 0, -1
+    stages[:, USES_DUAL_FORM], stages[:, CHAIN_BLOCK] = 0, -1
     return solver
 
 
@@ -59,14 +59,20 @@ def first_step(solver, q, **options):
 def rows_at(solver, q):
     """Weighted rows and their Jacobian over the columns, as the kernel has them at q; columns in their own order."""
     solver.solve(q0=q, max_iterations=0, kick=0.0)
-    at, sizes = table(solver), solver._program.parts[0].packed.sizes
-    buffer = int(at["state"][CURRENT])
+    at, sizes = table(solver), solver._problem.subproblems[0].packed.sizes
+    buffer = int(at["state"][CURRENT_BUFFER])
     E = at["rows"][buffer * sizes["rows"] :][: sizes["rows"]].copy()
     J = np.zeros((sizes["rows"], sizes["columns"]))
     for block in at["blocks"].reshape(-1, BLOCK_INTS):
         height, width, row, first, j = (
             int(block[k])
-            for k in (problem.ROWS, problem.COLUMNS, problem.FIRST_ROW, problem.FIRST_COLUMN, problem.FIRST_J)
+            for k in (
+                problem.ROW_COUNT,
+                problem.COLUMN_COUNT,
+                problem.FIRST_ROW,
+                problem.FIRST_COLUMN,
+                problem.FIRST_JACOBIAN,
+            )
         )
         inside = at["jacobian"][buffer * sizes["jacobian"] + j :][: height * width].reshape(height, width)
         J[row : row + height, at["block_columns"][first : first + width]] = inside
@@ -85,7 +91,7 @@ def least_squares(E, J, damping, fixed=()):
 
 def goal_of(kind, arm, q):
     X = moved(arm, q)
-    return mk.Point(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X)
+    return mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X)
 
 
 # ---- without limits in the way --------------------------------------------------------------
@@ -113,7 +119,7 @@ def test_rows_that_know_one_joint_only_are_on_the_diagonal(joints):
     """A goal and a rest pose that pull at the same level."""
     arm, q = snake(joints, None)
     some = {f"joint{k + 1}": 0.1 * k for k in range(0, joints, 3)}
-    wishes = [goal_of("pose", arm, q), mk.JointValues(some, turns="exact", weight=0.3)]
+    wishes = [goal_of("pose", arm, q), mk.JointValues(some, angle_mode="exact", weight=0.3)]
     solver = mk.Solver(arm, wishes, damping=1e-3)
     assert is_wide(solver) == [0, 1]
     wide = first_step(solver, q)
@@ -165,7 +171,7 @@ def test_a_rest_pose_below_a_goal_is_that_of_plain_numpy(slides):
     rng = np.random.default_rng(slides)
     q, rest = rng.uniform(-0.3, 0.3, (2, slides))
     tool = f"link{slides}"
-    solver = mk.Solver(arm, mk.Point(tool, arm.pose(tool, q)[:3, 3]), rest=rest, damping=1e-2)
+    solver = mk.Solver(arm, mk.PositionGoal(tool, arm.pose(tool, q)[:3, 3]), rest=rest, damping=1e-2)
     assert is_wide(solver) == [0, 1, 1]
     E, J = rows_at(solver, q)
     hard, soft = J[:3], J[3:]
@@ -204,8 +210,8 @@ def chain_matrix(solver):
 @pytest.mark.parametrize("joints", [12, 100])
 def test_the_second_derivatives_of_a_chain_are_those_of_differences(joints, kind):
     arm, q = snake(joints, None)
-    X = make(rotation.turn_x(2.0) @ rotation.turn_z(1.0), np.array([0.7, 0.8, 0.9]))
-    solver = mk.Solver(arm, mk.Point(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X), kick=0.0)
+    X = make_pose(rotation.about_x(2.0) @ rotation.about_z(1.0), np.array([0.7, 0.8, 0.9]))
+    solver = mk.Solver(arm, mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X), kick=0.0)
     solution = solver.solve(q0=q)
     assert solution.status is mk.Status.CLOSEST
     mine, h = chain_matrix(solver), 1e-5
@@ -221,8 +227,8 @@ def test_a_chain_is_solved_as_its_matrix_is(kind, stiff):
     arm, q = snake(60, None)
     near = np.linspace(3, 55, stiff).astype(int)
     limits = {f"joint{k + 1}": (q[k] - 0.01, q[k] + 0.01) for k in near}
-    X = make(rotation.turn_x(0.5), np.array([0.7, 0.8, 0.9]))
-    goal = mk.Point(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X)
+    X = make_pose(rotation.about_x(0.5), np.array([0.7, 0.8, 0.9]))
+    goal = mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X)
     solver, solved = mk.Solver(arm, goal, kick=0.0, limits=limits), 0
     for iterations in range(6, 24):
         solver.solve(q0=q, max_iterations=iterations)

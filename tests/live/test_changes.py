@@ -10,7 +10,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.errors import LimitsError, MechanikError, UnknownName
-from mechanik.live import Live, LiveState
+from mechanik.motion.live import LiveSolver, LiveState
 
 SOON = 120.0
 """Seconds after which a test gives up waiting; none takes nearly as long, but for the first, which compiles."""
@@ -25,13 +25,13 @@ def chain(count: int = 4) -> mk.Mechanism:
     return b.build()
 
 
-def reaching(place=(0.5, 0.0, 0.6), link: str = "link4") -> mk.Point:
-    return mk.Point(link, place, name="tip")
+def reaching(place=(0.5, 0.0, 0.6), link: str = "link4") -> mk.PositionGoal:
+    return mk.PositionGoal(link, place, name="tip")
 
 
 def test_a_lock_holds_from_the_next_state_on_and_can_be_lifted():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         held = live.solve().result(SOON).q[1]
         live.set(lock="hinge1")
         seen: list[LiveState] = []
@@ -47,7 +47,7 @@ def test_a_lock_holds_from_the_next_state_on_and_can_be_lifted():
 
 def test_limits_hold_from_the_next_state_on():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         live.solve().result(SOON)
         live.set(limits={"hinge2": (-0.1, 0.1)})
         assert abs(live.solve((0.2, 0.0, 0.5)).result(SOON).q[2]) <= 0.1 + 1e-12
@@ -56,7 +56,7 @@ def test_limits_hold_from_the_next_state_on():
 @pytest.mark.parametrize("method", ["dls", "ccd", "lbfgsb", "jacobian_transpose"])
 def test_another_method_goes_on_with_the_same_targets(method: str):
     arm = chain()
-    with Live(arm, reaching(), kick=0.0, smallest_gradient=1e-9) as live:
+    with LiveSolver(arm, reaching(), kick=0.0, smallest_gradient=1e-9) as live:
         live.solve((0.4, 0.0, 0.5)).result(SOON)
         live.set(solver=method)  # options of the method before are dropped, those of all are kept
         q = live.solve().result(SOON).q
@@ -69,7 +69,7 @@ def test_another_method_goes_on_with_the_same_targets(method: str):
         {"solver": "magic"},
         {"lock": "hinge9"},
         {"limits": {"hinge1": (2, 1)}},
-        {"goals": mk.Point("nowhere", (0, 0, 0))},
+        {"goals": mk.PositionGoal("nowhere", (0, 0, 0))},
         {"colour": "red"},
         {"budget": -1.0},
         {"tolerance": -1.0},
@@ -78,7 +78,7 @@ def test_another_method_goes_on_with_the_same_targets(method: str):
 )
 def test_a_wrong_setting_is_refused_where_it_is_given_and_all_stay(wrong):
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         live.solve().result(SOON)
         with pytest.raises(MechanikError):
             live.set(**wrong)
@@ -89,9 +89,9 @@ def test_a_wrong_setting_is_refused_where_it_is_given_and_all_stay(wrong):
 
 def test_new_goals_are_where_they_were_made_and_cancel_what_was_asked_before():
     arm = chain()
-    live = Live(arm, reaching())
+    live = LiveSolver(arm, reaching())
     before = live.solve((0.4, 0.0, 0.5))
-    live.set(goals=[reaching((0.6, 0.0, 0.5)), mk.Point("link2", (0.3, 0.0, 0.4), level=2, name="elbow")])
+    live.set(goals=[reaching((0.6, 0.0, 0.5)), mk.PositionGoal("link2", (0.3, 0.0, 0.4), level=2, name="elbow")])
     assert before.cancelled()
     with live:
         state = live.solve().result(SOON)
@@ -100,8 +100,8 @@ def test_new_goals_are_where_they_were_made_and_cancel_what_was_asked_before():
 
 def test_a_rest_pose_can_be_set_and_taken_away():
     arm = chain()
-    with Live(arm, reaching()) as live:
-        live.aim((0.5, 0.0, 0.7))
+    with LiveSolver(arm, reaching()) as live:
+        live.set_targets((0.5, 0.0, 0.7))
         live.set(rest={"hinge0": -0.5})
         state = live.solve().result(SOON)
         assert arm.pose("link4", state.q)[:3, 3] == pytest.approx((0.5, 0.0, 0.7), abs=1e-6)
@@ -116,7 +116,7 @@ def test_a_rest_pose_can_be_set_and_taken_away():
 def test_part_of_the_way_to_a_rest_pose_in_each_tick_ends_there():
     arm = chain()
     seen: list[LiveState] = []
-    with Live(arm, mk.RestPose({"hinge0": 1.0}), rest_factor=0.2, on_state=seen.append) as live:
+    with LiveSolver(arm, mk.RestPose({"hinge0": 1.0}), rest_factor=0.2, on_state=seen.append) as live:
         # the last share that is not gone is one that is within the tolerance
         assert live.solve().result(SOON).q[0] == pytest.approx(1.0, abs=1e-6 / 0.2)
     assert len(seen) > 10
@@ -125,7 +125,7 @@ def test_part_of_the_way_to_a_rest_pose_in_each_tick_ends_there():
 
 def test_a_joint_added_while_running_moves_along_and_the_others_stay():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         before = live.solve().result(SOON).q
         with live.edit() as same:
             assert same is arm
@@ -142,7 +142,7 @@ def test_a_joint_added_while_running_moves_along_and_the_others_stay():
 
 def test_a_link_removed_while_running_takes_its_number_with_it():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         before = live.solve().result(SOON).q
         with live.edit():
             live.set(goals=reaching((0.3, 0.0, 0.4), link="link3"))  # counts from the end of the edit on
@@ -156,7 +156,7 @@ def test_a_link_removed_while_running_takes_its_number_with_it():
 
 def test_an_edit_that_no_goal_survives_says_so_and_other_goals_help():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         live.solve().result(SOON)
         with pytest.raises(UnknownName, match="link4"), live.edit():
             arm.link("link3").remove_child(arm.joint("hinge3"))
@@ -169,7 +169,7 @@ def test_an_edit_that_no_goal_survives_says_so_and_other_goals_help():
 
 def test_what_an_edit_raises_comes_out_of_it_and_the_thread_goes_on():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         with pytest.raises(ZeroDivisionError), live.edit():
             raise ZeroDivisionError
         assert live.solve((0.4, 0.0, 0.5)).result(SOON).status is mk.Status.CONVERGED
@@ -177,21 +177,21 @@ def test_what_an_edit_raises_comes_out_of_it_and_the_thread_goes_on():
 
 def test_no_state_is_made_during_an_edit():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         live.solve().result(SOON)
         with live.edit(), live.edit():
             standing = live.state
-            live.aim((0.4, 0.0, 0.5))
+            live.set_targets((0.4, 0.0, 0.5))
             time.sleep(0.02)
             assert live.state is standing
         assert live.solve().result(SOON) is not standing
 
 
 def test_one_may_stop_inside_an_edit():
-    live = Live(chain(), reaching())
+    live = LiveSolver(chain(), reaching())
     live.start()
     with live.edit():
-        live.aim((0.4, 0.0, 0.5))
+        live.set_targets((0.4, 0.0, 0.5))
         live.stop()
         assert not live.running
     live.dispose()
@@ -199,7 +199,7 @@ def test_one_may_stop_inside_an_edit():
 
 def test_limits_of_a_joint_edited_while_running_hold():
     arm = chain()
-    with Live(arm, reaching()) as live:
+    with LiveSolver(arm, reaching()) as live:
         live.solve().result(SOON)
         with live.edit():
             arm.joint("hinge1").set_limits(-0.2, 0.2)
@@ -216,7 +216,7 @@ def test_an_edit_from_another_thread_waits_for_callbacks():
         arm.poses(state.q)
         order.append("looked")
 
-    with Live(arm, reaching(), on_state=looks) as live:
+    with LiveSolver(arm, reaching(), on_state=looks) as live:
         assert inside.wait(SOON)
         with live.edit():
             order.append("edited")
@@ -225,4 +225,4 @@ def test_an_edit_from_another_thread_waits_for_callbacks():
 
 def test_a_wrong_budget_names_itself():
     with pytest.raises(LimitsError, match="budget"):
-        Live(chain(), reaching()).set(budget=0.0)
+        LiveSolver(chain(), reaching()).set(budget=0.0)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import LimitsError, Refused, WrongKind
-from mechanik.live import Live, LiveState
+from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError
+from mechanik.motion.live import LiveSolver, LiveState
 
 HAND = "panda_link8"
 SOON = 120.0
@@ -27,8 +27,8 @@ def arm() -> mk.Mechanism:
     return mk.gallery.make("panda")
 
 
-def made(arm: mk.Mechanism, **settings: object) -> Live:
-    return Live(arm, mk.Point(HAND, (0.4, 0.1, 0.5), name="hand"), **settings)  # type: ignore[arg-type]
+def made(arm: mk.Mechanism, **settings: object) -> LiveSolver:
+    return LiveSolver(arm, mk.PositionGoal(HAND, (0.4, 0.1, 0.5), name="hand"), **settings)  # type: ignore[arg-type]
 
 
 def until(holds) -> None:
@@ -77,7 +77,7 @@ def test_after_stop_nothing_is_solved_until_it_is_started_again(arm: mk.Mechanis
         live.solve().result(SOON)
         live.stop()
         stopped = live.state
-        live.aim({"hand": (0.4, 0.0, 0.6)})
+        live.set_targets({"hand": (0.4, 0.0, 0.6)})
         time.sleep(0.05)
         assert live.state is stopped
         live.start()
@@ -111,14 +111,14 @@ def test_a_callback_may_stop_start_aim_and_dispose(arm: mk.Mechanism):
     live = made(arm, on_state=stops)
     live.start()
     until(lambda: not live.running and len(seen) == 1)
-    live.aim({"hand": (0.4, 0.0, 0.6)})
+    live.set_targets({"hand": (0.4, 0.0, 0.6)})
     live.start()
     until(lambda: not live.running and len(seen) == 2)
     live.dispose()
 
     def aims(state: LiveState) -> None:
         if state.tag < 5:
-            follower.aim({"hand": (0.4, 0.0, 0.5 + 0.01 * state.tag)}, tag=state.tag + 1)
+            follower.set_targets({"hand": (0.4, 0.0, 0.5 + 0.01 * state.tag)}, tag=state.tag + 1)
         else:
             follower.dispose()
 
@@ -133,8 +133,15 @@ def test_a_disposed_one_refuses_all_work(arm: mk.Mechanism):
     live.dispose()
     live.dispose()
     live.stop()
-    for call in (live.start, live.aim, live.solve, live.step, lambda: live.move(arm.q), lambda: live.set(lock="x")):
-        with pytest.raises(Refused, match="disposed"):
+    for call in (
+        live.start,
+        live.set_targets,
+        live.solve,
+        live.step,
+        lambda: live.move(arm.q),
+        lambda: live.set(lock="x"),
+    ):
+        with pytest.raises(InvalidOperation, match="disposed"):
             call()
     assert "disposed" in repr(live)
 
@@ -196,7 +203,7 @@ def test_at_rest_it_sleeps(arm: mk.Mechanism, monkeypatch: pytest.MonkeyPatch):
         time.sleep(0.1)
         assert not looks
         assert live.state is state
-        live.aim({"hand": (0.4, 0.0, 0.6)})
+        live.set_targets({"hand": (0.4, 0.0, 0.6)})
         until(lambda: looks and live.state is not state)
 
 
@@ -214,7 +221,7 @@ def test_steps_lead_to_the_goal_of_a_mechanism_with_a_loop_and_keep_it_shut():
     """One iteration by itself opens the loop, and is taken back."""
     linkage = mk.gallery.five_bar()
     place = linkage.pose("tool")[:3, 3] + np.array([0.01, 0.02, 0.0])
-    live = Live(linkage, mk.Point("tool", place))
+    live = LiveSolver(linkage, mk.PositionGoal("tool", place))
     states = [live.step() for _ in range(8)]
     assert states[-1].error < 1e-6
     for state in states:
@@ -227,8 +234,8 @@ def test_a_step_inside_a_callback_or_an_edit_is_refused(arm: mk.Mechanism):
     live = made(arm)
     live.subscribe(lambda _: live.step())
     live.step()
-    assert isinstance(live.errors[0], Refused)
-    with live.edit(), pytest.raises(Refused, match="edit"):
+    assert isinstance(live.errors[0], InvalidOperation)
+    with live.edit(), pytest.raises(InvalidOperation, match="edit"):
         live.step()
     live.dispose()
 
@@ -240,7 +247,7 @@ def test_many_threads_may_ask_at_once(arm: mk.Mechanism):
 
         def hurry(some: np.ndarray) -> None:
             for k, place in enumerate(some):
-                live.aim({"hand": place})
+                live.set_targets({"hand": place})
                 if k % 5 == 0:
                     live.set(smallest_step=1e-12 * (k + 1))
                     live.move(arm.q)
@@ -262,11 +269,11 @@ def test_many_threads_may_ask_at_once(arm: mk.Mechanism):
 def test_a_program_ends_with_one_still_running():
     program = """
         import mechanik as mk
-        from mechanik.live import Live
+        from mechanik.motion.live import LiveSolver
         arm = mk.gallery.make("planar_3r")
         tip = list(arm.links)[-1]
-        live = Live(arm, mk.Point(tip, (0.5, 0.5, 0)), solver="jacobian_transpose", budget=1e-3)
-        live.subscribe(lambda state: live.aim((0.5, 0.5 + 1e-3 * (state.sequence % 7), 0)))
+        live = LiveSolver(arm, mk.PositionGoal(tip, (0.5, 0.5, 0)), solver="jacobian_transpose", budget=1e-3)
+        live.subscribe(lambda state: live.set_targets((0.5, 0.5 + 1e-3 * (state.sequence % 7), 0)))
         live.start()
         live.solve()
         print("end")
@@ -278,11 +285,11 @@ def test_a_program_ends_with_one_still_running():
 
 
 def test_what_it_cannot_be_made_from_is_refused_at_once(arm: mk.Mechanism):
-    with pytest.raises(WrongKind):
-        Live("panda")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument):
+        LiveSolver("panda")  # type: ignore[arg-type]
     with pytest.raises(LimitsError, match="budget"):
         made(arm, budget=0.0)
-    with pytest.raises(WrongKind, match="callback"):
+    with pytest.raises(InvalidArgument, match="callback"):
         made(arm, on_state=3)
 
 

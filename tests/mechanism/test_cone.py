@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import DoFError, LimitsError, NotFinite, WrongKind
-from mechanik.mechanism.cone import Cone
-from mechanik.objectives.closures import tilts
+from mechanik.errors import DoFError, InvalidArgument, LimitsError, NotFinite
+from mechanik.model.joint import Cone
+from mechanik.objectives.constraint_relations import swing_angles
 from mechanik.spatial import quaternion
 
 
 def leg():
     builder = mk.Builder("leg")
-    builder.ball("hip", "body", "thigh", at=(0, 0, 1), axis=(1, 2, 3))
+    builder.spherical("hip", "body", "thigh", at=(0, 0, 1), axis=(1, 2, 3))
     builder.revolute("knee", "thigh", "shank", at=(0, 0, -1))
     return builder.build()
 
@@ -45,7 +45,7 @@ def test_each_change_changes_the_revision_and_no_number_of_q():
         revisions.append(mechanism.revision)
     assert len(set(revisions)) == 4
     assert mechanism.nq == 5
-    assert mechanism.joint("hip").is_ball
+    assert mechanism.joint("hip").has_quaternion
 
 
 def test_mobility_counts_no_cone():
@@ -71,7 +71,7 @@ def test_the_tilt_is_the_angle_between_the_axis_and_where_it_stands_at_zero(seed
     before = mechanism.pose("thigh")[:3, :3] @ z
     q = mechanism.random(rng)
     after = mechanism.pose("thigh", q)[:3, :3] @ z
-    assert tilts(mechanism, q)["hip"] == pytest.approx(math.acos(before @ after), abs=1e-7)
+    assert swing_angles(mechanism, q)["hip"] == pytest.approx(math.acos(before @ after), abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_the_tilt_is_the_angle_between_the_axis_and_where_it_stands_at_zero(seed
         ("hip", (0.0,), LimitsError, "between 0 and pi"),
         ("hip", (math.pi,), LimitsError, "between 0 and pi"),
         ("hip", (math.nan,), NotFinite, "angle of a cone"),
-        ("hip", (0.5, ""), WrongKind, "letters among x, y and z"),
-        ("hip", (0.5, "zw"), WrongKind, "letters among x, y and z"),
+        ("hip", (0.5, ""), InvalidArgument, "letters among x, y and z"),
+        ("hip", (0.5, "zw"), InvalidArgument, "letters among x, y and z"),
         ("knee", (0.5,), DoFError, "use set_limits"),
     ],
 )

@@ -47,7 +47,7 @@ def test_random_and_neutral_configurations_are_inside_the_limits(mechanism, seed
 
 def test_the_same_rng_gives_the_same_configurations():
     builder = Builder()
-    builder.ball("b", "x", "y")
+    builder.spherical("b", "x", "y")
     builder.prismatic("p", "y", "z", limits=(0, 3))
     mechanism = builder.build()
     one, two = (mechanism.random(np.random.default_rng(4), 5) for _ in range(2))
@@ -72,7 +72,7 @@ def test_half_open_limits_are_drawn_from_the_side_that_exists():
 def test_clamping_brings_values_inside_and_quaternions_to_unit_length():
     builder = Builder()
     builder.revolute("r", "x", "y", limits=(-1, 1))
-    builder.ball("b", "y", "z")
+    builder.spherical("b", "y", "z")
     mechanism = builder.build()
     np.testing.assert_allclose(
         mechanism.clamp([[5, 2, 0, 0, 0], [-5, 0, 0, 3, 4]]), [[1, 1, 0, 0, 0], [-1, 0, 0, 0.6, 0.8]]
@@ -82,7 +82,7 @@ def test_clamping_brings_values_inside_and_quaternions_to_unit_length():
 
 def test_a_turn_of_a_ball_is_about_its_own_axes():
     builder = Builder()
-    builder.ball("b", "x", "y")
+    builder.spherical("b", "x", "y")
     mechanism = builder.build()
     q = mechanism.integrate(mechanism.integrate(mechanism.neutral(), [0, 0, np.pi / 2]), [np.pi / 2, 0, 0])
     # first x goes to y, then the body turns about that: its z ends along the world's x
@@ -104,6 +104,6 @@ def test_a_turn_of_a_ball_is_about_its_own_axes():
 def test_wrong_vectors_are_refused(call, error):
     builder = Builder()
     builder.revolute("r", "x", "y")
-    builder.ball("b", "y", "z")
+    builder.spherical("b", "y", "z")
     with pytest.raises(error):
         call(builder.build())

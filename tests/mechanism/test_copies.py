@@ -17,9 +17,9 @@ def mechanism():
     builder.revolute("crank", "ground", "bar", value=0.6)
     builder.revolute("elbow", "bar", "coupler", at=(0.5, 0, 0), value=-0.4)
     builder.revolute("foot", "ground", "rocker", at=(2, 0, 0), value=1.2)
-    builder.ball("knob", "rocker", "handle", at=(0, 1, 0))
+    builder.spherical("knob", "rocker", "handle", at=(0, 1, 0))
     builder.close("pin", "coupler", "rocker", "pin", at=(1.8, 0, 0))
-    builder.law("brake", {"crank": 1.0, "elbow": [0.5, 0.1]}, 0.3)
+    builder.joint_constraint("brake", {"crank": 1.0, "elbow": [0.5, 0.1]}, 0.3)
     builder.goal("wish", "handle", at=(1, 1, 0))
     made = builder.build()
     made.joint("crank").set_limits(-1, 4)
@@ -57,7 +57,7 @@ def test_whatever_happens_to_a_copy_the_original_stays_as_it_was(again):
     other.extras["more"] = {}
     other.warnings.append("odder")
     other.configurations["home"] = other.q
-    other.law("brake").undo()
+    other.joint_constraint("brake").undo()
     other.closure("pin").undo()
     assert describe(original) == before
     assert original.warnings == ["odd"]

@@ -36,7 +36,7 @@ def test_every_kind_of_edit_changes_the_revision():
         lambda: goal.set_goal_dof(["X"]),
         lambda: setattr(goal, "axes", "world"),
         lambda: goal.closure.undo(),
-        lambda: elbow.follow(mechanism.joint("shoulder"), dof="EZ"),
+        lambda: elbow.mimic(mechanism.joint("shoulder"), dof="EZ"),
         lambda: elbow.couplings[0].undo(),
         lambda: tool.add_child(Joint("new", dof="X")),
         lambda: tool.remove_child(mechanism.joint("new")),
@@ -169,7 +169,7 @@ def test_values_by_name_and_q_say_the_same():
 
 def test_a_follower_may_be_named_if_it_agrees():
     mechanism = arm()
-    mechanism.joint("elbow").follow(mechanism.joint("shoulder"), ratio=2, offset=0.1)
+    mechanism.joint("elbow").mimic(mechanism.joint("shoulder"), ratio=2, offset=0.1)
     assert mechanism.nq == 1
     assert mechanism.configuration({"shoulder": 0.2, "elbow": 0.5}).tolist() == [0.2]
     assert mechanism.values(np.array([0.2])) == {"shoulder": 0.2, "elbow": 0.5}

@@ -9,16 +9,16 @@ import pytest
 from special_loops import planar_four_bar as four_bar
 
 from mechanik import Builder, mobility
-from mechanik.errors import WrongKind
-from mechanik.mechanism.mobility import closure_jacobian
+from mechanik.errors import InvalidArgument
+from mechanik.model.mobility import closure_jacobian
 
 
 def test_an_open_tree_has_all_its_freedoms():
     builder = Builder()
     builder.free("base", "world", "body")
-    builder.ball("hip", "body", "leg")
+    builder.spherical("hip", "body", "leg")
     result = mobility(builder.build())
-    assert (result.freedoms, result.dof, result.gruebler, result.redundant) == (9, 9, 9, 0)
+    assert (result.tree_dof, result.dof, result.gruebler, result.redundant) == (9, 9, 9, 0)
 
 
 @pytest.mark.parametrize(("kind", "count"), [("pin", -2), ("ball", 0), (["Z", "EX", "EY", "EZ"], 1)])
@@ -55,7 +55,7 @@ def test_a_joint_that_its_limits_hold_is_no_freedom():
     knee = mechanism.joint("knee")
     knee.set_limits(knee.values, knee.values)
     result = mobility(mechanism)
-    assert (result.freedoms, result.gruebler, result.dof) == (2, -3, 0)
+    assert (result.tree_dof, result.gruebler, result.dof) == (2, -3, 0)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_rows_of_a_closure_are_the_derivative_of_its_gap():
 
 def test_a_ball_keeps_its_freedoms_at_the_pole_of_its_angles():
     builder = Builder()
-    builder.ball("j", "base", "l")
+    builder.spherical("j", "base", "l")
     builder.close("c", "base", "l", "ball")
     mechanism = builder.build()
     mechanism.joint("j").set_value("EY", math.pi / 2)
@@ -104,5 +104,5 @@ def test_a_loop_of_fixed_joints_has_none():
 
 
 def test_only_mechanisms_have_mobility():
-    with pytest.raises(WrongKind, match="four-bar"):
+    with pytest.raises(InvalidArgument, match="four-bar"):
         mobility("four-bar")

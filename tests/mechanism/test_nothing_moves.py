@@ -32,7 +32,7 @@ def test_it_has_a_structure_in_which_nothing_drives(make):
     # arrays without a column could not be put into shape
     mechanism = make()
     found = mk.structure(mechanism)
-    assert (found.drives, found.followers, found.still, found.idle) == ((), (), (), ())
+    assert (found.inputs, found.passive_dofs, found.immobile_dofs, found.idle_motions) == ((), (), (), ())
     assert (found.mobility.dof, found.generic_dof) == (0, 0)
     assert len(found.redundant_rows) == 6 * len(mechanism.closures)
     assert f"{mechanism.name} has {len(mechanism.links)} link" in mechanism.explain()
@@ -63,7 +63,7 @@ def test_a_goal_is_met_where_it_stands_and_nowhere_else(make):
     missed = solver.solve(away, restarts=3)
     assert missed.status is mk.Status.CLOSEST
     assert missed.errors["PoseGoal 0"].position == pytest.approx(0.5)
-    assert (dict(missed.active_limits), missed.conflicts, bool(missed.singular)) == ({}, (), False)
+    assert (dict(missed.active_limits), missed.conflicts, bool(missed.singularity)) == ({}, (), False)
     assert solver.solve_batch(np.array([here, away])).success.tolist() == [True, False]
 
 

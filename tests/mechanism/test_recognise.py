@@ -10,20 +10,20 @@ from random_mechanisms import seeds
 
 from mechanik import Builder, gallery
 from mechanik.errors import NoClosedForm, UnknownName
-from mechanik.mechanism import lines
-from mechanik.mechanism.recognise import TOLERANCE, Family, recognise
-from mechanik.mechanism.screw_axes import screw_axes
+from mechanik.model import screw_axes as lines
+from mechanik.model.closed_form_family import AXIS_TOLERANCE, ClosedFormFamily, match_closed_form
+from mechanik.model.screw_axes import screw_axes
 from mechanik.spatial import rotation
-from mechanik.spatial.vector import length
+from mechanik.spatial.vector_math import length
 
 GALLERY = {
-    "planar_2r": Family.PLANAR_2R,
-    "planar_3r": Family.PLANAR_3R,
-    "dh6": Family.SPHERICAL_WRIST,
-    "puma560": Family.SPHERICAL_WRIST,
-    "ur5": Family.THREE_PARALLEL,
-    "ur10": Family.THREE_PARALLEL,
-    "iiwa14": Family.SRS,
+    "planar_2r": ClosedFormFamily.PLANAR_2R,
+    "planar_3r": ClosedFormFamily.PLANAR_3R,
+    "dh6": ClosedFormFamily.SPHERICAL_WRIST,
+    "puma560": ClosedFormFamily.SPHERICAL_WRIST,
+    "ur5": ClosedFormFamily.THREE_PARALLEL,
+    "ur10": ClosedFormFamily.THREE_PARALLEL,
+    "iiwa14": ClosedFormFamily.SRS,
     "scara": None,
     "zalo5": None,
     "grippy10": None,
@@ -34,7 +34,7 @@ GALLERY = {
 def test_the_arms_of_the_gallery_are_what_they_are(name):
     arm = gallery.make(name)
     end = next(reversed(arm.links))
-    assert recognise(arm, end).family == GALLERY[name]
+    assert match_closed_form(arm, end).family == GALLERY[name]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -43,7 +43,7 @@ def test_the_arms_of_the_gallery_are_what_they_are(name):
 def test_what_is_recognised_lies_as_the_words_say_and_the_screws_make_the_pose(name, seed):
     rng = np.random.default_rng(seed)
     arm = arm_of(rng, FAMILIES[name][1](rng))
-    found = recognise(arm, "tool")
+    found = match_closed_form(arm, "tool")
     assert found.family == FAMILIES[name][0]
     assert found.deviation < 1e-12
     axes = found.axes
@@ -92,25 +92,25 @@ def test_an_arm_that_is_a_thousandth_off_is_not_recognised(name, seed):
     rng = np.random.default_rng(seed)
     how, which = LOST[name]
     lines_of = how(rng, FAMILIES[name][1](rng), which, 1e-3)
-    found = recognise(arm_of(rng, lines_of), "tool")
-    assert not found, found.why
-    assert found.why
+    found = match_closed_form(arm_of(rng, lines_of), "tool")
+    assert not found, found.reasons
+    assert found.reasons
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_an_arm_that_is_off_by_rounding_is_recognised(name):
     rng = np.random.default_rng(3)
     how, which = LOST[name]
-    found = recognise(arm_of(rng, how(rng, FAMILIES[name][1](rng), which, 5e-6)), "tool")
+    found = match_closed_form(arm_of(rng, how(rng, FAMILIES[name][1](rng), which, 5e-6)), "tool")
     assert found.family == FAMILIES[name][0]
-    assert 1e-8 < found.deviation < TOLERANCE
+    assert 1e-8 < found.deviation < AXIS_TOLERANCE
 
 
 def test_a_joint_whose_limits_leave_no_room_is_no_axis():
     arm = gallery.iiwa14()
     arm.joint("iiwa_joint_3").set_limits(0.4, 0.4)
-    found = recognise(arm, "iiwa_link_ee")
-    assert found.family == Family.SPHERICAL_WRIST
+    found = match_closed_form(arm, "iiwa_link_ee")
+    assert found.family == ClosedFormFamily.SPHERICAL_WRIST
     assert found.axes is not None
     assert found.axes.names == tuple(f"iiwa_joint_{k}" for k in (1, 2, 4, 5, 6, 7))
     q = arm.random(np.random.default_rng(0))
@@ -124,7 +124,7 @@ def test_joints_that_slide_or_turn_every_way_or_follow_have_no_closed_form():
     with pytest.raises(NoClosedForm, match="'panda_finger_joint1' slides"):
         screw_axes(sliding.kinematics, "panda_leftfinger")
     builder = Builder()
-    builder.ball("hip", "pelvis", "thigh")
+    builder.spherical("hip", "pelvis", "thigh")
     with pytest.raises(NoClosedForm, match="is a ball"):
         screw_axes(builder.build().kinematics, "thigh")
     builder = Builder()
@@ -142,20 +142,20 @@ def test_arms_that_never_move_in_all_directions_are_not_taken_for_a_family():
         [((0, 0, 0), "z"), ((0, 0, 0), "y"), ((0.5, 0, 0), "x"), ((0.5, 0, 0), "z"), ((0, 0, 0), "y"), ((0, 0, 0), "x")]
     ):
         arm.revolute(f"j{k}", f"l{k}", f"l{k + 1}", at=at, axis=axis)
-    found = recognise(arm.build(), "l6")
+    found = match_closed_form(arm.build(), "l6")
     assert not found
-    assert any("no configuration moves the link in all six directions" in why for why in found.why)
+    assert any("no configuration moves the link in all six directions" in why for why in found.reasons)
     flat = Builder()
     flat.revolute("a", "l0", "l1")
     flat.revolute("b", "l1", "l2")
     flat.fixed("c", "l2", "l3", at=(1, 0, 0))
-    assert "lie on each other" in recognise(flat.build(), "l3").why[0]
+    assert "lie on each other" in match_closed_form(flat.build(), "l3").reasons[0]
 
 
 def test_a_chain_in_a_loop_has_no_closed_form_of_its_own():
-    found = recognise(gallery.make("five_bar"), "tool")
+    found = match_closed_form(gallery.make("five_bar"), "tool")
     assert not found
-    assert "is part of the loop that 'closing_joint' closes" in found.why[0]
+    assert "is part of the loop that 'closing_joint' closes" in found.reasons[0]
 
 
 # ---- in words -------------------------------------------------------------------------------------------------------
@@ -221,8 +221,8 @@ def test_the_common_normal_stands_square_on_both_lines(seed):
     np.testing.assert_allclose(np.cross(one - p, a), 0, atol=1e-12)
     np.testing.assert_allclose(np.cross(other - q, b), 0, atol=1e-12)
     np.testing.assert_allclose([(other - one) @ a, (other - one) @ b], 0, atol=1e-12)
-    assert abs(lines.distance(p, a, q, b) - abs(np.cross(a, b) @ (q - p)) / length(np.cross(a, b))) < 1e-12
-    assert abs(lines.distance(p, a, q, a) - length(np.cross(a, q - p))) < 1e-12
+    assert abs(lines.line_distance(p, a, q, b) - abs(np.cross(a, b) @ (q - p)) / length(np.cross(a, b))) < 1e-12
+    assert abs(lines.line_distance(p, a, q, a) - length(np.cross(a, q - p))) < 1e-12
 
 
 @given(seed=seeds)
@@ -231,6 +231,6 @@ def test_lines_through_a_point_meet_there(seed):
     point = rng.uniform(-5, 5, 3)
     h = np.array([direction(rng) for _ in range(3)])
     h[1] = apart(rng, h[0])
-    meeting, miss = lines.meeting_point(point + h * rng.uniform(-2, 2, (3, 1)), h)
+    meeting, miss = lines.closest_point_to_lines(point + h * rng.uniform(-2, 2, (3, 1)), h)
     np.testing.assert_allclose(meeting, point, atol=1e-12)
     assert miss < 1e-12

@@ -9,9 +9,9 @@ import pytest
 from special_loops import bennett, parallelogram, quick_return, sarrus, six_sps, slot_crank
 
 import mechanik as mk
-from mechanik.errors import DoFError, StructureError, UnknownName, WrongKind
-from mechanik.mechanism.motions import motions
-from mechanik.spatial import inverse, make, rotation
+from mechanik.errors import DoFError, InvalidArgument, StructureError, UnknownName
+from mechanik.model.linearized_constraints import first_order_motions
+from mechanik.spatial import inverse, make_pose, rotation
 
 STEP = 1e-4
 
@@ -30,15 +30,15 @@ MECHANISMS = [
 
 
 def shut(mechanism, q, held):
-    """q with all loops shut by Newton's method, the freedoms `held` as they are."""
+    """q with all loops shut by Newton's method, the freedoms `freeze_angles` as they are."""
     for _ in range(20):
-        now = motions(mechanism, q)
-        if now.gap < 1e-15:
+        now = first_order_motions(mechanism, q)
+        if now.max_residual < 1e-15:
             break
         A = now.A.copy()
         A[:, held] = 0.0
         q = mechanism.integrate(q, now.unit * (np.linalg.pinv(A, rcond=1e-9) @ -now.residual))
-    assert now.gap < 1e-13
+    assert now.max_residual < 1e-13
     return q
 
 
@@ -50,7 +50,7 @@ def test_it_is_the_derivative_of_the_tool_by_the_drives_with_the_loops_shut_agai
     mechanism = make()
     q, p = mechanism.q, np.array([0.03, -0.05, 0.02])
     found = mechanism.closed_jacobian(link, point=p)
-    columns = [mechanism.space.v_names.index(name) for name in found.drives]
+    columns = [mechanism.space.v_names.index(name) for name in found.inputs]
     X = mechanism.pose(link, q)
     for j, column in enumerate(columns):
         ends = []
@@ -70,19 +70,19 @@ def test_it_is_the_derivative_of_the_tool_by_the_drives_with_the_loops_shut_agai
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
 def test_what_the_drives_make_of_the_tool_is_what_all_freedoms_make_of_it(make, link):
     mechanism = make()
-    found, here = mechanism.closed_jacobian(link), motions(mechanism, mechanism.q)
+    found, here = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
     rng = np.random.default_rng(1)
     v = here.unit * (here.basis() @ rng.standard_normal(here.dof))  # any motion that keeps the loops shut
-    columns = [mechanism.space.v_names.index(name) for name in found.drives]
+    columns = [mechanism.space.v_names.index(name) for name in found.inputs]
     np.testing.assert_allclose(found.matrix @ v[columns], mechanism.jacobian(link) @ v, atol=1e-10)
 
 
 @pytest.mark.parametrize(("make", "link"), MECHANISMS)
 def test_the_transmission_keeps_the_loops_shut_and_moves_each_drive_as_asked(make, link):
     mechanism = make()
-    found, here = mechanism.closed_jacobian(link), motions(mechanism, mechanism.q)
+    found, here = mechanism.closed_jacobian(link), first_order_motions(mechanism, mechanism.q)
     np.testing.assert_allclose(here.A @ (found.transmission / here.unit[:, None]), 0, atol=1e-10)
-    columns = [mechanism.space.v_names.index(name) for name in found.drives]
+    columns = [mechanism.space.v_names.index(name) for name in found.inputs]
     np.testing.assert_allclose(found.transmission[columns], np.eye(len(columns)), atol=1e-10)
     assert (found.dependent, found.undetermined) == ((), ())
 
@@ -90,7 +90,7 @@ def test_the_transmission_keeps_the_loops_shut_and_moves_each_drive_as_asked(mak
 def test_in_a_tree_it_is_the_jacobian():
     robot = mk.gallery.ur5()
     q = robot.random(np.random.default_rng(2))
-    found = robot.closed_jacobian("tool0", q=q, drive=robot.space.v_names, point=(0.1, 0, 0.2))
+    found = robot.closed_jacobian("tool0", q=q, inputs=robot.space.v_names, point=(0.1, 0, 0.2))
     np.testing.assert_allclose(found.matrix, robot.jacobian("tool0", q, (0.1, 0, 0.2)), atol=1e-13)
 
 
@@ -130,7 +130,7 @@ def test_the_piston_of_a_slider_crank(crank):
 
 def test_a_stewart_platform_is_the_inverse_of_the_lines_of_its_legs():
     robot = mk.gallery.stewart_platform()
-    target = robot.pose("platform") @ make(rotation.exp([0.1, -0.2, 0.15]), (0.02, 0.01, 0.03))
+    target = robot.pose("platform") @ make_pose(rotation.exp([0.1, -0.2, 0.15]), (0.02, 0.01, 0.03))
     q = mk.solve(robot, mk.PoseGoal("platform", target)).require().q
     lines = []
     for k in range(1, 7):
@@ -145,7 +145,7 @@ def test_a_delta_robot_shifts_as_its_rods_say():
     """Along each rod, its elbow and the platform go equally fast."""
     robot = mk.gallery.delta_robot()
     target = robot.pose("platform")[:3, 3] + (0.05, -0.03, 0.04)
-    q = mk.solve(robot, mk.Point("platform", target)).require().q
+    q = mk.solve(robot, mk.PositionGoal("platform", target)).require().q
     rods, elbows = [], []
     for k in range(1, 4):
         X = robot.pose(f"rod{k}a", q)
@@ -179,7 +179,7 @@ def test_the_joint_that_closes_a_loop_may_drive():
 
 def test_a_follower_may_drive_in_place_of_its_leader():
     mechanism = mk.gallery.five_bar()
-    mechanism.joint("right_crank_joint").follow(mechanism.joint("left_crank_joint"), -1.0, math.pi)
+    mechanism.joint("right_crank_joint").mimic(mechanism.joint("left_crank_joint"), -1.0, math.pi)
     by_leader = mechanism.closed_jacobian("tool", "left_crank_joint").matrix
     np.testing.assert_allclose(mechanism.closed_jacobian("tool", "right_crank_joint").matrix, -by_leader, atol=1e-12)
     np.testing.assert_allclose(by_leader[0], 0, atol=1e-12)  # cranks that mirror each other move it up and down
@@ -189,7 +189,7 @@ def test_a_cam_drives_as_its_slope_says():
     mechanism = mk.gallery.five_bar()
     left, right = (mechanism.joint(f"{side}_crank_joint") for side in ("left", "right"))
     angle = right.values[0]
-    mk.Law({left: 1.0, right: [1.0, 0.2]}, left.values[0] + angle + 0.2 * angle**2)
+    mk.JointConstraint({left: 1.0, right: [1.0, 0.2]}, left.values[0] + angle + 0.2 * angle**2)
     ratio = mechanism.closed_jacobian("right_crank", "left_crank_joint").matrix[5, 0]
     assert ratio == pytest.approx(-1 / (1 + 0.4 * angle), abs=1e-12)
 
@@ -207,7 +207,7 @@ def test_at_a_dead_point_it_says_which_drive_cannot_drive():
 
 def test_a_dead_point_is_seen_where_the_slide_closes_the_loop():
     found = slot_crank().closed_jacobian("rod")
-    assert (found.drives, found.dependent, found.undetermined) == (("crank",), ("crank",), ("elbow",))
+    assert (found.inputs, found.dependent, found.undetermined) == (("crank",), ("crank",), ("elbow",))
 
 
 def test_of_too_many_drives_the_last_depend_on_the_first():
@@ -241,10 +241,10 @@ def test_the_spin_of_a_leg_can_be_driven():
 def test_a_tool_that_could_spin_idly_is_driven_to():
     robot = six_sps()
     found = robot.closed_jacobian("leg2")
-    assert set(found.drives) - {f"slide{k}" for k in range(6)} == {"foot2.EZ"}
+    assert set(found.inputs) - {f"slide{k}" for k in range(6)} == {"foot2.EZ"}
     assert (found.dependent, found.undetermined) == ((), ())
     X = robot.link("leg2").world_matrix
-    np.testing.assert_allclose(found.matrix[3:, found.drives.index("foot2.EZ")], X[:3, 2], atol=1e-12)
+    np.testing.assert_allclose(found.matrix[3:, found.inputs.index("foot2.EZ")], X[:3, 2], atol=1e-12)
 
 
 # ---- condition and singular directions ----------------------------------------------------------
@@ -263,11 +263,11 @@ def test_a_planar_tool_cannot_leave_its_plane():
     found = mk.gallery.five_bar().closed_jacobian("tool")
     twists = found.singular_directions.twists
     assert twists.shape == (4, 6)
-    in_sizes = found.matrix / np.array([found.size] * 3 + [1.0] * 3)[:, None]
+    in_sizes = found.matrix / np.array([found.characteristic_length] * 3 + [1.0] * 3)[:, None]
     np.testing.assert_allclose(twists @ in_sizes, 0, atol=1e-12)
     out_of_plane = np.eye(6)[[2, 3, 4]]
     np.testing.assert_allclose(out_of_plane @ twists.T @ twists, out_of_plane, atol=1e-9)
-    assert found.singular_directions.drives.shape == (0, 2)
+    assert found.singular_directions.inputs.shape == (0, 2)
 
 
 def test_a_stretched_crank_moves_nothing():
@@ -316,7 +316,7 @@ def test_names_are_checked():
     with pytest.raises(DoFError, match="fixed"):
         mk.gallery.five_bar().closed_jacobian("tool", "tool_joint")
     for nameless in (3, [3], [mechanism.joint("leg1_slide")]):
-        with pytest.raises(WrongKind, match=r"by name|by the name"):
+        with pytest.raises(InvalidArgument, match=r"by name|by the name"):
             mechanism.closed_jacobian("platform", nameless)
 
 

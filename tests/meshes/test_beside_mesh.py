@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from painted_meshes import BIN, FILES, MTL, RED_GREEN, dae, gltf, packed, robot
 
-from mechanik.formats.in_memory import load_bytes
-from mechanik.meshes import beside_mesh
-from mechanik.meshes.beside_mesh import BesideMeshes, is_shown, names_in, neighbour, picture_size
+from mechanik.formats.load_bytes import load_bytes
+from mechanik.model import mesh_files as beside_mesh
+from mechanik.model.mesh_files import (
+    MeshDependencies,
+    image_size,
+    is_safe_to_show,
+    referenced_files,
+    resolve_relative_uri,
+)
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(10) + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", 30, 40) + bytes(20)
 
@@ -39,7 +45,7 @@ def test_a_zip_brings_what_lies_beside_its_meshes():
     ],
 )
 def test_a_name_is_seen_from_where_the_mesh_lies(uri, name, place):
-    assert neighbour(uri, name) == place
+    assert resolve_relative_uri(uri, name) == place
 
 
 @pytest.mark.parametrize(
@@ -60,28 +66,31 @@ def test_a_name_is_seen_from_where_the_mesh_lies(uri, name, place):
     ],
 )
 def test_names_of_other_files_are_found_by_kind(uri, text, names):
-    assert [name for name, _ in names_in(uri, text.encode())] == names
+    assert [name for name, _ in referenced_files(uri, text.encode())] == names
 
 
 def test_names_at_the_end_of_a_long_file_are_found():
-    numbers = b"v 0 0 0\n" * (2 * beside_mesh.END // 8 + 1000)
-    assert names_in("a.obj", b"mtllib a.mtl\n" + numbers + b"mtllib b.mtl\n") == [("a.mtl", "mtl"), ("b.mtl", "mtl")]
+    numbers = b"v 0 0 0\n" * (2 * beside_mesh.SEARCHED_BYTES_PER_END // 8 + 1000)
+    assert referenced_files("a.obj", b"mtllib a.mtl\n" + numbers + b"mtllib b.mtl\n") == [
+        ("a.mtl", "mtl"),
+        ("b.mtl", "mtl"),
+    ]
 
 
 @given(st.binary(max_size=300), st.sampled_from(("a.obj", "a.mtl", "a.dae", "a.gltf")))
 def test_any_bytes_are_searched_and_nothing_but_kinds_that_meshes_need_is_asked_for(data, uri):
     asked: list[str] = []
-    BesideMeshes(lambda name: asked.append(name) or None).of(uri, data)
+    MeshDependencies(lambda name: asked.append(name) or None).files_of(uri, data)
     assert all(name.lower().endswith((".mtl", ".png", ".jpg", ".jpeg", ".bin")) for name in asked)
 
 
 def test_the_size_of_a_picture_is_in_its_head():
-    assert picture_size(RED_GREEN) == (2, 1)
-    assert picture_size(JPEG) == (40, 30)
+    assert image_size(RED_GREEN) == (2, 1)
+    assert image_size(JPEG) == (40, 30)
     for end in range(len(JPEG) - 20):
-        assert picture_size(JPEG[:end]) in (None, (40, 30))
+        assert image_size(JPEG[:end]) in (None, (40, 30))
     for other in (b"", b"GIF89a", b"<svg/>", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff" + b"\xff" * 99):
-        assert picture_size(other) is None
+        assert image_size(other) is None
 
 
 @pytest.mark.parametrize(
@@ -102,19 +111,19 @@ def test_what_is_no_picture_or_would_unpack_to_too_much_does_not_come_along(pict
 
 def test_what_is_larger_than_a_page_should_unpack_is_not_shown():
     for kind, head in (("png", RED_GREEN), ("jpg", JPEG), ("mtl", b"newmtl a"), ("bin", b"\0")):
-        most = beside_mesh.MOST_BYTES[kind]
-        assert is_shown(kind, head.ljust(most, b"\0"))
-        assert not is_shown(kind, head.ljust(most + 1, b"\0"))
+        most = beside_mesh.MAX_BYTES[kind]
+        assert is_safe_to_show(kind, head.ljust(most, b"\0"))
+        assert not is_safe_to_show(kind, head.ljust(most + 1, b"\0"))
 
 
 def test_one_mesh_has_only_so_many_files_beside_it():
     text = "".join(f"mtllib {k}.mtl\n" for k in range(1000)).encode()
-    found = BesideMeshes(lambda name: b"newmtl a").of("a.obj", text)
-    assert len(found) == beside_mesh.MOST_NAMES
+    found = MeshDependencies(lambda name: b"newmtl a").files_of("a.obj", text)
+    assert len(found) == beside_mesh.MAX_REFERENCED_FILES
 
 
 def test_a_file_that_is_named_again_and_again_is_searched_only_so_often(monkeypatch):
-    monkeypatch.setattr(beside_mesh, "MOST_SEARCHED", 1000)
-    beside = BesideMeshes(lambda name: b"newmtl a")
+    monkeypatch.setattr(beside_mesh, "MAX_SEARCHED_BYTES", 1000)
+    beside = MeshDependencies(lambda name: b"newmtl a")
     text = b"mtllib a.mtl\n" + b" " * 400
-    assert [len(beside.of(f"{k}/a.obj", text)) for k in range(5)] == [1, 1, 1, 0, 0]
+    assert [len(beside.files_of(f"{k}/a.obj", text)) for k in range(5)] == [1, 1, 1, 0, 0]

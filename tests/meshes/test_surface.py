@@ -12,15 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from painted_meshes import MTL, OBJ
 
-from mechanik.errors import FormatError, MechanikError, Refused
-from mechanik.meshes.surface import FARTHEST, Surface, read_surfaces
+from mechanik.errors import FormatError, InvalidOperation, MechanikError
+from mechanik.model.mesh_files import MAX_COORDINATE, MeshSurface, read_surfaces
 
 WEDGE = (Path(__file__).parent.parent / "data" / "mjcf" / "meshes" / "wedge.stl").read_bytes()
 
 
-def placed(surfaces: list[Surface]) -> np.ndarray:
+def placed(surfaces: list[MeshSurface]) -> np.ndarray:
     """All triangles, (T, 3, 3), in an order of their own."""
-    found = np.concatenate([surface.points[surface.corners] for surface in surfaces])
+    found = np.concatenate([surface.vertices[surface.triangles] for surface in surfaces])
     return found[np.lexsort(found.reshape(len(found), -1).T)]
 
 
@@ -60,7 +60,7 @@ def test_another_program_reads_the_same():
     trimesh = pytest.importorskip("trimesh")
     other = trimesh.load(io.BytesIO(WEDGE), file_type="stl")
     (ours,) = read_surfaces("wedge.stl", WEDGE)
-    points, corners = ours.points, ours.corners
+    points, corners = ours.vertices, ours.triangles
     mine = trimesh.Trimesh(points, corners)
     assert mine.is_watertight
     assert mine.volume == pytest.approx(other.volume, rel=1e-6)
@@ -71,7 +71,7 @@ def test_another_program_reads_the_same():
 def test_faces_of_many_corners_are_fans_and_may_count_from_behind():
     square = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf -4 -3 -2 -1\n"
     (surface,) = read_surfaces("a.obj", square)
-    a, b, c = np.moveaxis(surface.points[surface.corners], 1, 0)
+    a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
     assert np.cross(b - a, c - a) == pytest.approx(np.array([[0, 0, 1], [0, 0, 1]]))
 
 
@@ -82,7 +82,7 @@ def test_materials_beside_an_obj_give_their_colours():
 
 
 def test_triangles_that_are_nowhere_or_have_no_area_to_speak_of_are_dropped(triangles):
-    for value in (np.nan, np.inf, -np.inf, 2 * FARTHEST):
+    for value in (np.nan, np.inf, -np.inf, 2 * MAX_COORDINATE):
         broken = triangles.copy()
         broken[7, 1, 2] = value
         assert len(placed(read_surfaces("a.stl", binary_stl(broken)))) == len(triangles) - 1
@@ -115,11 +115,11 @@ def test_what_cannot_be_read_says_why(name, data, says):
 
 def test_more_triangles_than_were_asked_for_are_refused_before_they_are_made(triangles):
     for name, data in (("a.stl", binary_stl(triangles)), ("a.stl", text_stl(triangles))):
-        with pytest.raises(Refused, match="20 triangles"):
-            read_surfaces(name, data, most=19)
-    with pytest.raises(Refused, match="triangles"):
-        read_surfaces("a.obj", b"v 0 0 0\n" + b"f" + b" 1" * 22 + b"\n", most=19)
-    with pytest.raises(Refused, match="triangles"):
+        with pytest.raises(InvalidOperation, match="20 triangles"):
+            read_surfaces(name, data, max_triangles=19)
+    with pytest.raises(InvalidOperation, match="triangles"):
+        read_surfaces("a.obj", b"v 0 0 0\n" + b"f" + b" 1" * 22 + b"\n", max_triangles=19)
+    with pytest.raises(InvalidOperation, match="triangles"):
         read_surfaces("a.stl", bytes(80) + struct.pack("<I", 3_000_000) + bytes(150_000_000))
 
 
@@ -133,5 +133,5 @@ def test_any_bytes_are_read_or_refused(data, name):
     except MechanikError:
         return
     for surface in found:
-        assert np.isfinite(surface.points).all()
-        assert surface.corners.max() < len(surface.points)
+        assert np.isfinite(surface.vertices).all()
+        assert surface.triangles.max() < len(surface.vertices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import mechanik as mk
-from mechanik.motion import Motion
+from mechanik.motion.record import Motion
 
 NAMES = ("panda", "hexapod", "humanoid", "rover", "two_arms", "rail_arm", "gripper")
 """With followers, loops, balls, a floating base, two roots or sliders."""

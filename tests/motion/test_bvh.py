@@ -7,8 +7,8 @@ import pytest
 from recorded import NAMES, recorded
 
 import mechanik as mk
-from mechanik.motion import Motion, to_bvh
-from mechanik.motion.bvh_file import bone_names
+from mechanik.motion.record import Motion, to_bvh
+from mechanik.motion.record.animation_export import bone_names
 
 
 def axis_turn(axis: str, degrees: float) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_frames_are_evenly_spaced_whatever_was_recorded():
     motion = recorded("panda", is_even=False)
     found, step = read(to_bvh(motion).decode(), True)
     assert step == pytest.approx(motion.duration / (len(motion.times) - 1))
-    poses = motion.evenly().poses()
+    poses = motion.resample_evenly().poses()
     for k, link in enumerate(motion.mechanism.links):
         assert np.abs(found[link] - poses[:, k]).max() < 1e-6
 

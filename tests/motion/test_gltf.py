@@ -11,9 +11,9 @@ import pytest
 from recorded import NAMES, recorded
 
 import mechanik as mk
-from mechanik.motion import Motion, to_gltf
-from mechanik.motion.solids import triangles
-from mechanik.spatial import make, quaternion, rotation
+from mechanik.motion.record import Motion, to_gltf
+from mechanik.motion.record.tessellation import tessellate
+from mechanik.spatial import make_pose, quaternion, rotation
 
 SIZES = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}
 KINDS = {5126: "<f4", 5125: "<u4"}
@@ -56,7 +56,7 @@ class Parsed:
         for k in nodes[0]["children"]:
             p = tracks.get((k, "translation"), np.tile(nodes[k]["translation"], (frames, 1)))
             xyzw = tracks.get((k, "rotation"), np.tile(nodes[k]["rotation"], (frames, 1)))
-            found[nodes[k]["name"]] = make(quaternion.to_matrix(np.roll(xyzw, 1, axis=-1)), p)
+            found[nodes[k]["name"]] = make_pose(quaternion.to_matrix(np.roll(xyzw, 1, axis=-1)), p)
         return found
 
 
@@ -111,7 +111,7 @@ def test_what_stands_still_has_no_channels_and_one_frame_no_animation():
     ],
 )
 def test_bodies_are_closed_the_right_way_out_and_nearly_of_their_volume(shape, volume: float):
-    body = triangles(shape)
+    body = tessellate(shape)
     assert body is not None
     a, b, c = np.moveaxis(body.points[body.corners], 1, 0)
     found = float((np.cross(a, b) * c).sum() / 6)
@@ -134,7 +134,7 @@ def test_bodies_are_closed_the_right_way_out_and_nearly_of_their_volume(shape, v
 
 def test_bodies_without_a_size_and_meshes_are_left_out():
     for shape in (mk.Box((0, 1, 1)), mk.Sphere(0), mk.Cylinder(0.1, 0), mk.Capsule(0, 1), mk.Mesh("far.stl")):
-        assert triangles(shape) is None
+        assert tessellate(shape) is None
 
 
 def test_links_without_shapes_are_balls_if_no_link_has_one():
@@ -152,8 +152,8 @@ def test_a_shape_stands_where_its_link_carries_it():
     b = mk.Builder("one")
     b.revolute("j", "base", "arm")
     arm = b.build()
-    X = make(rotation.exp(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))
-    box = mk.PlacedShape(mk.Box((0.2, 0.4, 0.6)), mk.Pose.from_matrix(X), mk.Material("red", (1.0, 0.0, 0.0, 0.5)))
+    X = make_pose(rotation.exp(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))
+    box = mk.ShapeInstance(mk.Box((0.2, 0.4, 0.6)), mk.Pose.from_matrix(X), mk.Material("red", (1.0, 0.0, 0.0, 0.5)))
     arm.link("arm").visuals = [box]
     file = Parsed(to_gltf(Motion(arm, [0.0], [[0.0]])))
     node = next(one for one in file.top["nodes"] if one["name"] == "arm")

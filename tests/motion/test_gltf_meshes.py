@@ -11,16 +11,17 @@ from painted_meshes import MTL, OBJ
 from test_gltf import Parsed
 
 import mechanik as mk
-from mechanik.errors import Refused
-from mechanik.motion import Motion, gltf_bodies, to_gltf
-from mechanik.motion.gltf_bodies import GREY
-from mechanik.spatial import make, rotation
+from mechanik.errors import InvalidOperation
+from mechanik.motion.record import Motion, to_gltf
+from mechanik.motion.record import gltf_export as gltf_bodies
+from mechanik.motion.record.gltf_export import GREY
+from mechanik.spatial import make_pose, rotation
 
 WEDGE = Path(__file__).parent.parent / "data" / "mjcf" / "meshes" / "wedge.stl"
-X = make(rotation.exp(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))
+X = make_pose(rotation.exp(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))
 
 
-def one_arm(*visuals: mk.PlacedShape, collisions: tuple[mk.PlacedShape, ...] = ()) -> Motion:
+def one_arm(*visuals: mk.ShapeInstance, collisions: tuple[mk.ShapeInstance, ...] = ()) -> Motion:
     b = mk.Builder("one")
     b.revolute("j", "base", "arm")
     arm = b.build()
@@ -52,7 +53,7 @@ def volume(points: np.ndarray, corners: np.ndarray) -> float:
 @pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (2.0, 0.5, 3.0), (-1.0, 1.0, 1.0)])
 def test_a_mesh_stands_where_its_link_carries_it_at_its_scale_and_right_way_out(scale):
     trimesh = pytest.importorskip("trimesh")
-    mesh = mk.PlacedShape(mk.Mesh("package://x/wedge.stl", scale, path=str(WEDGE)), mk.Pose.from_matrix(X))
+    mesh = mk.ShapeInstance(mk.Mesh("package://x/wedge.stl", scale, path=str(WEDGE)), mk.Pose.from_matrix(X))
     ((points, corners, colour),) = primitives(to_gltf(one_arm(mesh)))
     other = trimesh.load(str(WEDGE))
     back = (points - X[:3, 3]) @ X[:3, :3] / scale
@@ -64,7 +65,7 @@ def test_a_mesh_stands_where_its_link_carries_it_at_its_scale_and_right_way_out(
 
 def test_another_program_sees_the_meshes_where_the_links_are():
     trimesh = pytest.importorskip("trimesh")
-    mesh = mk.PlacedShape(mk.Mesh("wedge.stl", path=str(WEDGE)), mk.Pose.from_matrix(X))
+    mesh = mk.ShapeInstance(mk.Mesh("wedge.stl", path=str(WEDGE)), mk.Pose.from_matrix(X))
     motion = one_arm(mesh)
     scene = trimesh.load(io.BytesIO(to_gltf(motion)), file_type="glb")
     (seen,) = (one for one in scene.dump() if len(one.faces) > 0)
@@ -76,33 +77,33 @@ def test_another_program_sees_the_meshes_where_the_links_are():
 
 def test_colours_are_those_of_the_model_then_of_the_file():
     files = {"m/plate.obj": OBJ.encode(), "m/plate.mtl": MTL.encode()}
-    plain = mk.PlacedShape(mk.Mesh("m/plate.obj"))
+    plain = mk.ShapeInstance(mk.Mesh("m/plate.obj"))
     assert [colour for *_, colour in primitives(to_gltf(one_arm(plain), files.get))] == [[1, 1, 1, 1], [0, 0, 1, 1]]
-    said = mk.PlacedShape(mk.Mesh("m/plate.obj"), material=mk.Material("red", (1.0, 0.0, 0.0, 1.0)))
+    said = mk.ShapeInstance(mk.Mesh("m/plate.obj"), material=mk.Material("red", (1.0, 0.0, 0.0, 1.0)))
     assert [colour for *_, colour in primitives(to_gltf(one_arm(said), files.get))] == [[1, 0, 0, 1]] * 2
 
 
 def test_what_a_link_bumps_with_stands_for_meshes_that_are_not_read():
-    dae, box = mk.PlacedShape(mk.Mesh("a.dae")), mk.PlacedShape(mk.Box((1.0, 1.0, 1.0)))
+    dae, box = mk.ShapeInstance(mk.Mesh("a.dae")), mk.ShapeInstance(mk.Box((1.0, 1.0, 1.0)))
     files = {"a.dae": b"<COLLADA/>", "a.stl": b"this is none"}
     ((points, corners, _),) = primitives(to_gltf(one_arm(dae, collisions=(box,)), files.get))
     assert volume(points, corners) == pytest.approx(1.0)
-    wrong = mk.PlacedShape(mk.Mesh("a.stl"))
-    for broken in (dae, wrong, mk.PlacedShape(mk.Mesh("gone.stl"))):
+    wrong = mk.ShapeInstance(mk.Mesh("a.stl"))
+    for broken in (dae, wrong, mk.ShapeInstance(mk.Mesh("gone.stl"))):
         assert len(primitives(to_gltf(one_arm(broken, box), files.get))) == 1
 
 
 def test_scales_that_leave_nothing_finite_leave_the_mesh_out():
     for scale in ((0.0, 1.0, 1.0), (1e300, 1.0, 1.0), (float("nan"), 1.0, 1.0), (float("inf"), 1.0, 1.0)):
-        mesh = mk.PlacedShape(mk.Mesh("wedge.stl", scale, path=str(WEDGE)))
-        box = mk.PlacedShape(mk.Box((1.0, 1.0, 1.0)))
+        mesh = mk.ShapeInstance(mk.Mesh("wedge.stl", scale, path=str(WEDGE)))
+        box = mk.ShapeInstance(mk.Box((1.0, 1.0, 1.0)))
         assert len(primitives(to_gltf(one_arm(mesh, box)))) == 1
 
 
 def test_more_triangles_than_programs_bear_are_refused(monkeypatch):
-    mesh = mk.PlacedShape(mk.Mesh("wedge.stl", path=str(WEDGE)))
+    mesh = mk.ShapeInstance(mk.Mesh("wedge.stl", path=str(WEDGE)))
     count = len(primitives(to_gltf(one_arm(mesh)))[0][1])
     monkeypatch.setattr(gltf_bodies, "MOST_TRIANGLES", 3 * count - 1)
     to_gltf(one_arm(mesh, mesh))
-    with pytest.raises(Refused, match="triangles"):
+    with pytest.raises(InvalidOperation, match="triangles"):
         to_gltf(one_arm(mesh, mesh, mesh))

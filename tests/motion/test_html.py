@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 
 import mechanik as mk
-from mechanik.motion import Motion, to_html
+from mechanik.motion.record import Motion, to_html
 from mechanik.spatial import from_position_wxyz
 
 EVIL = "</script><script>alert(1)</script><!-- <script> & ' \" \u2028"

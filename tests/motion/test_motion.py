@@ -15,7 +15,7 @@ from recorded import NAMES, recorded
 import mechanik as mk
 from mechanik.errors import FormatError, JsonError, MechanikError, NotFinite, ShapeError
 from mechanik.formats import describe
-from mechanik.motion import Motion, from_json, from_npz, to_csv, to_json, to_npz
+from mechanik.motion.record import Motion, from_json, from_npz, to_csv, to_json, to_npz
 
 
 def assert_equal(one: Motion, other: Motion) -> None:
@@ -85,10 +85,10 @@ def test_between_frames_it_goes_the_straight_way_and_ends_are_held(share: float)
 
 def test_frames_made_even_lie_on_the_way():
     motion = recorded("panda", is_even=False)
-    even = motion.evenly()
+    even = motion.resample_evenly()
     assert np.ptp(np.diff(even.times)) < 1e-12
     assert np.array_equal(even.q, motion.at(even.times))
-    assert even.evenly() is even
+    assert even.resample_evenly() is even
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.mechanism import Mechanism
-from mechanik.objectives.placement import Placement
-from mechanik.objectives.position_rules import Fixed, Linear, Planar, PositionRule
-from mechanik.objectives.rotation_rules import Aligned, FixedRotation, RotationRule
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.model import Mechanism
+from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.objectives.pose_rules import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PlaneConstraint,
+    PointConstraint,
+    PositionConstraint,
+    RotationConstraint,
+)
 
 FOLDER = Path(__file__).parent.parent / "data" / "klampt"
 FLOATING = ("base0", "base1", "base2", "base3", "base4", "base")
@@ -46,7 +53,7 @@ def steps(mechanism: Mechanism, values: dict[str, float], active: list[str]) -> 
             columns[names.index(name), column] = 1.0
             continue
         k = FLOATING.index(name)
-        ball = int(mechanism.space.balls_v[0])
+        ball = int(mechanism.space.quaternions_v[0])
         if k < 3:
             columns[names.index(f"floating_base.{'XYZ'[k]}"), column] = 1.0
         else:  # an angle turns about an axis that the angles after it carry along; v turns about the body's own axes
@@ -61,21 +68,23 @@ def steps(mechanism: Mechanism, values: dict[str, float], active: list[str]) -> 
     return columns
 
 
-def rules(objective: dict[str, Any]) -> tuple[PositionRule | None, RotationRule | None]:
+def rules(objective: dict[str, Any]) -> tuple[PositionConstraint | None, RotationConstraint | None]:
     p, r = objective["position"], objective["rotation"]
-    position: PositionRule | None = None
+    position: PositionConstraint | None = None
     if p["type"] == "fixed":
-        position = Fixed(p["target"], p["local"])
+        position = PointConstraint(p["target"], p["local"])
     elif p["type"] != "free":
-        position = {"linear": Linear, "planar": Planar}[p["type"]](p["target"], p["direction"], p["local"])
-    rotation: RotationRule | None = None
+        position = {"linear": LineConstraint, "planar": PlaneConstraint}[p["type"]](
+            p["target"], p["direction"], p["local"]
+        )
+    rotation: RotationConstraint | None = None
     if r["type"] == "fixed":
         rotation = FixedRotation(r["R"])
     elif r["type"] == "axis":
-        rotation = Aligned(r["target_axis"], r["local_axis"])
+        rotation = AlignedAxes(r["target_axis"], r["local_axis"])
     return position, rotation
 
 
-def placement(objective: dict[str, Any]) -> Placement:
+def placement(objective: dict[str, Any]) -> LinkGoal:
     position, rotation = rules(objective)
-    return Placement(objective["link"], position, rotation, relative_to=objective["ref"])
+    return LinkGoal(objective["link"], position, rotation, relative_to=objective["ref"])

@@ -6,32 +6,40 @@ import numpy as np
 from random_mechanisms import random_turn
 
 from mechanik import DoF, Joint, Link, Mechanism
-from mechanik.mechanism.dof import ALL
-from mechanik.objectives.axis import Axis
-from mechanik.objectives.hinge import Hinge
-from mechanik.objectives.on_line import OnLine
-from mechanik.objectives.on_plane import OnPlane
-from mechanik.objectives.orientation import Orientation
-from mechanik.objectives.placement import Placement
-from mechanik.objectives.point import Point
-from mechanik.objectives.pose_goal import PoseGoal
-from mechanik.objectives.position_rules import Fixed, Linear, Planar
-from mechanik.objectives.rotation_rules import Aligned, FixedRotation, Square
-from mechanik.objectives.surface import Surface
+from mechanik.model.dof import ALL_DOFS
+from mechanik.objectives.pose_goals import (
+    AxisGoal,
+    HingeGoal,
+    LinkGoal,
+    OnLine,
+    OnPlane,
+    OrientationGoal,
+    PoseGoal,
+    PositionGoal,
+    SurfaceGoal,
+)
+from mechanik.objectives.pose_rules import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+)
 from mechanik.spatial import from_position_wxyz, to_position_wxyz
 
 POSITIONS = ("anywhere", "fixed", "linear", "planar")
 ROTATIONS = ("any", "fixed", "aligned", "square")
-NAMED = ("Point", "OnLine", "OnPlane", "Axis", "Orientation", "Hinge", "Surface", "PoseGoal")
+NAMED = ("PositionGoal", "OnLine", "OnPlane", "AxisGoal", "OrientationGoal", "HingeGoal", "SurfaceGoal", "PoseGoal")
 GENERAL = tuple(f"{p} {r}" for p in POSITIONS for r in ROTATIONS if (p, r) != ("anywhere", "any"))
 PARTIAL = tuple(
-    f"partial {axes} {' '.join(dof.name for dof in ALL if number >> dof & 1)}"
+    f"partial {axes} {' '.join(dof.name for dof in ALL_DOFS if number >> dof & 1)}"
     for axes in ("goal", "world")
     for number in range(1, 64)
 )
 
 
-def random_placement(kind: str, seed: int, link: str = "body", relative_to: str | None = None) -> Placement:
+def random_placement(kind: str, seed: int, link: str = "body", relative_to: str | None = None) -> LinkGoal:
     rng = np.random.default_rng(seed)
     target, local, direction, axis, local_axis = rng.uniform(-1, 1, (5, 3))
     X, tool = random_matrix(rng), random_matrix(rng)
@@ -41,36 +49,36 @@ def random_placement(kind: str, seed: int, link: str = "body", relative_to: str 
         _, axes, *dof = kind.split()
         return PoseGoal(link, X, at=tool, dof=[DoF(one) for one in dof], axes=axes, **common)
     match kind:
-        case "Point":
-            return Point(link, target, local, **common)
+        case "PositionGoal":
+            return PositionGoal(link, target, local, **common)
         case "OnLine":
             return OnLine(link, target, direction, local, **common)
         case "OnPlane":
             return OnPlane(link, target, direction, local, **common)
-        case "Axis":
-            return Axis(link, axis, local_axis, **common)
-        case "Orientation":
-            return Orientation(link, X[:3, :3], tool[:3, :3], **common)
-        case "Hinge":
-            return Hinge(link, target, axis, local, local_axis, **common)
-        case "Surface":
-            return Surface(link, target, axis, local, local_axis, **common)
+        case "AxisGoal":
+            return AxisGoal(link, axis, local_axis, **common)
+        case "OrientationGoal":
+            return OrientationGoal(link, X[:3, :3], tool[:3, :3], **common)
+        case "HingeGoal":
+            return HingeGoal(link, target, axis, local, local_axis, **common)
+        case "SurfaceGoal":
+            return SurfaceGoal(link, target, axis, local, local_axis, **common)
         case "PoseGoal":
             return PoseGoal(link, X, at=tool, **common)
     position, turn = kind.split()
     rules = {
         "anywhere": None,
-        "fixed": Fixed(target, local),
-        "linear": Linear(target, direction, local),
-        "planar": Planar(target, direction, local),
+        "fixed": PointConstraint(target, local),
+        "linear": LineConstraint(target, direction, local),
+        "planar": PlaneConstraint(target, direction, local),
     }
     turns = {
         "any": None,
         "fixed": FixedRotation(X[:3, :3], tool[:3, :3]),
-        "aligned": Aligned(axis, local_axis),
-        "square": Square(axis, local_axis),
+        "aligned": AlignedAxes(axis, local_axis),
+        "square": PerpendicularAxes(axis, local_axis),
     }
-    return Placement(link, rules[position], turns[turn], **common)
+    return LinkGoal(link, rules[position], turns[turn], **common)
 
 
 def random_matrix(rng: np.random.Generator) -> np.ndarray:
@@ -81,7 +89,7 @@ def two_bodies() -> Mechanism:
     """Two bodies that float in the world: "anchor", to be relative to, and "body"."""
     ground = Link("ground")
     for name in ("anchor", "body"):
-        joint = Joint(f"{name}_joint", dof=ALL)
+        joint = Joint(f"{name}_joint", dof=ALL_DOFS)
         joint.add_child(Link(name))
         ground.add_child(joint)
     return Mechanism(ground)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.collision import Collider
-from mechanik.errors import NotFinite, StructureError, UnknownName, WrongKind
-from mechanik.objectives.clearance import AHEAD, Clearance
+from mechanik.errors import InvalidArgument, NotFinite, StructureError, UnknownName
+from mechanik.objectives.clearance import ACTIVATION_DISTANCE, Clearance
 
 PANDA, AMONG = panda_among()
 
@@ -37,7 +37,7 @@ def test_the_jacobian_is_the_derivative_of_the_rows(seed):
     slope = (ahead - behind) / (2 * h)
     # a row is the nearest of several pairs: where another takes over between the two looks it has a corner
     smooth = np.abs(ahead - 2 * gaps + behind) < 1e-9
-    near = (gaps < 0.05 + AHEAD - 1e-3) & smooth
+    near = (gaps < 0.05 + ACTIVATION_DISTANCE - 1e-3) & smooth
     assert smooth.mean() > 0.8
     assert np.allclose((J @ way)[near], slope[near], rtol=0.0, atol=1e-4)
 
@@ -46,7 +46,7 @@ def test_the_jacobian_is_the_derivative_of_the_rows(seed):
 def test_a_goal_behind_a_wall_is_approached_as_far_as_the_wall_allows(clearance, target, start):
     """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m."""
     cart = rail()
-    goals = [Clearance(wall(), clearance), mk.Point("cart", (target, 0, 0))]
+    goals = [Clearance(wall(), clearance), mk.PositionGoal("cart", (target, 0, 0))]
     found = mk.Solver(cart, goals, largest_error=0.1).solve(q0=np.array([start]))
     assert not found.success
     assert abs(found.q[0] - (0.8 - clearance)) < 1e-6
@@ -57,10 +57,10 @@ def test_a_goal_behind_a_wall_is_approached_as_far_as_the_wall_allows(clearance,
 def test_at_the_level_of_the_goals_it_is_weighed_against_them(weight):
     """The pull of the goal and the push of the wall are springs in a row; lengths of goals count in sizes."""
     cart = rail()
-    goals = [Clearance(wall(), level=1, weight=weight), mk.Point("cart", (1.0, 0, 0))]
+    goals = [Clearance(wall(), level=1, weight=weight), mk.PositionGoal("cart", (1.0, 0, 0))]
     solver = mk.Solver(cart, goals)
     x = solver.solve(q0=np.zeros(1)).q[0]
-    pull = 1.0 / solver._program.size
+    pull = 1.0 / solver._problem.length_unit
     assert np.isclose(pull**2 * (1.0 - x), weight**2 * (x - 0.8), rtol=1e-5)
 
 
@@ -87,9 +87,9 @@ def test_one_obstacle_or_a_word_is_enough():
         (lambda arm: Clearance(Collider(rail(), wall())).relations(arm), StructureError, "another mechanism"),
         (lambda arm: Clearance("self", np.nan), NotFinite, "clearance"),
         (lambda arm: Clearance("slef").relations(arm), UnknownName, "Did you mean 'self'"),
-        (lambda arm: Clearance(Collider(arm), allow=[("bar0", "bar2")]), WrongKind, "is made"),
+        (lambda arm: Clearance(Collider(arm), allow=[("bar0", "bar2")]), InvalidArgument, "is made"),
         (lambda arm: Clearance("self", allow=[("bar0", "br2")]).relations(arm), UnknownName, "Did you mean 'bar2'"),
-        (lambda arm: Clearance(3).relations(arm), WrongKind, "avoid takes"),
+        (lambda arm: Clearance(3).relations(arm), InvalidArgument, "avoid takes"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(make, error, says):

@@ -11,15 +11,12 @@ from random_mechanisms import seeds
 from random_placements import random_matrix, stand, two_bodies
 
 from mechanik import errors
-from mechanik.objectives.from_points import from_points
-from mechanik.objectives.hinge import Hinge
-from mechanik.objectives.point import Point
-from mechanik.objectives.pose_goal import PoseGoal
+from mechanik.objectives.pose_goals import HingeGoal, PoseGoal, PositionGoal, from_points
 from mechanik.spatial import apply, rotation
 
 BODIES = two_bodies()
 CASES = [case for case in klampt_data.cases("objective_algebra.json") if case["op"] == "set_from_points"]
-KINDS = {0: Point, 2: Hinge, 3: PoseGoal}
+KINDS = {0: PositionGoal, 2: HingeGoal, 3: PoseGoal}
 
 
 def rest(R: np.ndarray, case: dict) -> float:
@@ -40,12 +37,12 @@ def test_points_give_what_klampt_makes_of_them(case: dict) -> None:
     assert np.abs(objective.position.local - result["local"]).max() < 1e-9
     assert np.abs(objective.position.target - result["target"]).max() < 1e-9
     if isinstance(objective, PoseGoal):
-        R = objective.rotation.wanted
+        R = objective.rotation.link_rotation
         assert np.abs(R - case["kabsch_R"]).max() < 1e-9
         # Klampt itself is off by up to 2.5e-6 for points in a plane, as the sum of squares shows
         assert np.abs(R - result["R"]).max() < 1e-9 + case["max_abs_R_minus_kabsch"]
         assert rest(R, case) <= rest(np.array(result["R"]), case) + 1e-15
-    elif isinstance(objective, Hinge):
+    elif isinstance(objective, HingeGoal):
         # which way along the line both axes point is free
         found = np.stack([objective.rotation.local, objective.rotation.target])
         expected = np.stack([result["local_axis"], result["target_axis"]])
@@ -66,7 +63,7 @@ def test_moved_points_are_brought_back_as_far_as_they_are_determined(
     objective = from_points("body", local, apply(X, local))
     determined = min(width, count - 1)
     if determined == 1 or determined == 0:
-        assert type(objective) is (Point, Hinge)[determined]
+        assert type(objective) is (PositionGoal, HingeGoal)[determined]
     q = stand(BODIES, X) if size <= 1 else None
     if q is not None:
         assert objective.error(BODIES, q).position < 1e-12
@@ -98,7 +95,7 @@ def test_mirrored_points_give_a_rotation_and_no_mirror(seed: int, count: int, fl
     local = rng.uniform(-1, 1, (count, 3)) * ([1, 1, 0] if flat else [1, 1, 1])
     target = apply(random_matrix(rng), local * [1, 1, -1])
     objective = from_points("body", local, target)
-    R = objective.rotation.wanted
+    R = objective.rotation.link_rotation
     assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
     assert np.linalg.det(R) > 0
     if flat or count == 3:  # three points, or a plane, look the same from behind
@@ -108,15 +105,19 @@ def test_mirrored_points_give_a_rotation_and_no_mirror(seed: int, count: int, fl
 @pytest.mark.parametrize(
     ("local", "target", "kind"),
     [
-        ([[1, 2, 3]] * 4, [[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 5, 5]], Point),  # one point onto several: their mean
-        ([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[1, 1, 1]] * 3, Point),  # several onto one
-        ([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 0, 0], [0, 1, 0], [1, 0, 0]], Hinge),  # a line onto a triangle
-        ([[0, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 0, 0], [2, 0, 0]], Hinge),  # a triangle onto a line
-        ([[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 0, 9]], Hinge),  # of another length
-        ([[-1, 0, 0], [1, 0, 0], [0, 0, 0]], [[1, 0, 0], [1, 0, 0], [-1, 0, 0]], Point),  # nothing in common
+        (
+            [[1, 2, 3]] * 4,
+            [[0, 0, 0], [1, 0, 0], [0, 1, 0], [5, 5, 5]],
+            PositionGoal,
+        ),  # one point onto several: their mean
+        ([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[1, 1, 1]] * 3, PositionGoal),  # several onto one
+        ([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 0, 0], [0, 1, 0], [1, 0, 0]], HingeGoal),  # a line onto a triangle
+        ([[0, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 0, 0], [2, 0, 0]], HingeGoal),  # a triangle onto a line
+        ([[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 0, 9]], HingeGoal),  # of another length
+        ([[-1, 0, 0], [1, 0, 0], [0, 0, 0]], [[1, 0, 0], [1, 0, 0], [-1, 0, 0]], PositionGoal),  # nothing in common
         ([[1e6, 0, 0], [1e6 + 1, 0, 0], [1e6, 1, 0]], [[0, 0, 0], [1, 0, 0], [0, 1, 0]], PoseGoal),
         ([[1e-9, 0, 0], [0, 1e-9, 0], [0, 0, 0]], [[1e-9, 0, 0], [0, 1e-9, 0], [0, 0, 0]], PoseGoal),
-        ([1, 2, 3], [4, 5, 6], Point),  # a single point needs no list around it
+        ([1, 2, 3], [4, 5, 6], PositionGoal),  # a single point needs no list around it
     ],
 )
 def test_lists_that_determine_less_give_less(local: list, target: list, kind: type) -> None:
@@ -132,7 +133,7 @@ def test_measured_points_on_a_line_can_be_told_to_be_on_one() -> None:
     target = np.outer(np.arange(5), (1, 0, 0)) + 1e-3 * rng.standard_normal((5, 3))
     assert type(from_points("body", local, target)) is PoseGoal
     edge = from_points("body", local, target, collinear=0.01)
-    assert type(edge) is Hinge
+    assert type(edge) is HingeGoal
     along = edge.rotation.local[2]
     assert np.allclose(edge.rotation.local * np.sign(along), (0, 0, 1), rtol=0, atol=2e-3)
     assert np.allclose(edge.rotation.target * np.sign(along), (1, 0, 0), rtol=0, atol=2e-3)

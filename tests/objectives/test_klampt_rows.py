@@ -12,8 +12,8 @@ from random_placements import GENERAL, NAMED, random_matrix, random_placement, s
 
 from mechanik.errors import ObjectiveError
 from mechanik.objectives.objective import jacobian, residual
-from mechanik.objectives.placement import Placement
-from mechanik.objectives.rotation_rules import Square
+from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.objectives.pose_rules import PerpendicularAxes
 
 BODIES = two_bodies()
 KINDS = NAMED + tuple(kind for kind in GENERAL if not kind.endswith("square"))
@@ -69,6 +69,6 @@ def test_both_definitions_vanish_together(kind: str, seed: int, relative: bool) 
 
 
 def test_what_klampt_does_not_know_has_no_rows_of_klampts() -> None:
-    square = Placement("body", rotation=Square((0, 0, 1), (1, 0, 0)))
+    square = LinkGoal("body", rotation=PerpendicularAxes((0, 0, 1), (1, 0, 0)))
     with pytest.raises(ObjectiveError, match="not among Klampt's rules"):
         square.residual(BODIES, BODIES.neutral(), definition="klampt")

@@ -12,39 +12,38 @@ from hypothesis import strategies as st
 from random_mechanisms import random_mechanism, random_pose, random_turn, seeds
 
 from mechanik import Builder, DoF, Inertial, Pose, objectives
-from mechanik.mechanism.dof import ALL, TRANSLATIONS
+from mechanik.model.dof import ALL_DOFS, TRANSLATIONS
 from mechanik.objectives import (
-    Axis,
+    AxisGoal,
     CentreOfMass,
     Clearance,
     Custom,
     Distance,
-    Fixed,
-    Hinge,
+    HingeGoal,
     InBand,
     InBox,
     InCone,
     JointValues,
-    Linear,
+    LineConstraint,
+    LinkGoal,
     LookAt,
     Manipulability,
     Objective,
     OnLine,
     OnPlane,
     OnTerrain,
-    Orientation,
-    Placement,
-    Planar,
-    Point,
+    OrientationGoal,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
     PoseGoal,
+    PositionGoal,
     RestPose,
-    Square,
-    Surface,
+    SurfaceGoal,
     Terrain,
     from_points,
 )
-from mechanik.objectives.evaluate import evaluate
-from mechanik.objectives.relation import Kind, Relation
+from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
 
 # ---- one of each, at random ---------------------------------------------------------------------
 
@@ -76,29 +75,30 @@ BOWL = Terrain(0.01 * np.outer(np.arange(-100, 101), np.arange(-100, 101)), 1.0,
 
 # each takes a generator, a mechanism, a link of it, and another one or None for the world
 OBJECTIVES = {
-    "point": lambda rng, m, link, other: Point(link, point(rng), point(rng), relative_to=other),
+    "point": lambda rng, m, link, other: PositionGoal(link, point(rng), point(rng), relative_to=other),
     "pose": lambda rng, m, link, other: PoseGoal(
         link, Pose(point(rng), random_turn(rng)), at=Pose(point(rng), random_turn(rng)), relative_to=other
     ),
     "part of a pose": lambda rng, m, link, other: PoseGoal(
-        link, Pose(point(rng), random_turn(rng)), at=Pose(point(rng), random_turn(rng)), dof=some(rng, ALL),
+        link, Pose(point(rng), random_turn(rng)), at=Pose(point(rng), random_turn(rng)), dof=some(rng, ALL_DOFS),
         axes=("goal", "world")[rng.integers(2)], relative_to=other,
     ),
-    "hinge": lambda rng, m, link, other: Hinge(
+    "hinge": lambda rng, m, link, other: HingeGoal(
         link, point(rng), way(rng), point(rng), way(rng), relative_to=other
     ),
-    "surface": lambda rng, m, link, other: Surface(
+    "surface": lambda rng, m, link, other: SurfaceGoal(
         link, point(rng), way(rng), point(rng), way(rng), relative_to=other
     ),
     "on a line": lambda rng, m, link, other: OnLine(link, point(rng), way(rng), point(rng), relative_to=other),
     "on a plane": lambda rng, m, link, other: OnPlane(link, point(rng), way(rng), point(rng), relative_to=other),
     "on ground": lambda rng, m, link, other: OnTerrain(link, BOWL, point(rng), relative_to=other),
-    "axis": lambda rng, m, link, other: Axis(link, way(rng), way(rng), relative_to=other),
-    "orientation": lambda rng, m, link, other: Orientation(link, random_turn(rng), relative_to=other),
-    "placement by rules": lambda rng, m, link, other: Placement(
+    "axis": lambda rng, m, link, other: AxisGoal(link, way(rng), way(rng), relative_to=other),
+    "orientation": lambda rng, m, link, other: OrientationGoal(link, random_turn(rng), relative_to=other),
+    "placement by rules": lambda rng, m, link, other: LinkGoal(
         link,
-        [Fixed(point(rng), point(rng)), Linear(point(rng), way(rng)), Planar(point(rng), way(rng))][rng.integers(3)],
-        Square(way(rng), way(rng)),
+        [PointConstraint(point(rng), point(rng)), LineConstraint(point(rng), way(rng)), PlaneConstraint(point(rng),
+            way(rng))][rng.integers(3)],
+        PerpendicularAxes(way(rng), way(rng)),
         relative_to=other,
     ),
     "from points": lambda rng, m, link, other: from_points(
@@ -110,7 +110,7 @@ OBJECTIVES = {
         point(rng), relative_to=other, dof=some(rng, TRANSLATIONS)
     ),
     "centre of mass over": lambda rng, m, link, other: CentreOfMass(
-        over=rng.uniform(-2, 2, (rng.integers(1, 6), 2)), relative_to=other
+        support=rng.uniform(-2, 2, (rng.integers(1, 6), 2)), relative_to=other
     ),
     "look at": lambda rng, m, link, other: LookAt(link, point(rng), way(rng), point(rng), relative_to=other),
     "distance": lambda rng, m, link, other: Distance(link, other, at=point(rng), other_at=point(rng), equal=0.5),
@@ -124,7 +124,7 @@ OBJECTIVES = {
         link, ("x", "y", "z", "rx", "ry", "rz")[rng.integers(6)], -0.2, 0.1, Pose(point(rng), random_turn(rng)),
         relative_to=other,
     ),
-    "manipulability": lambda rng, m, link, other: Manipulability(link, some(rng, ALL), point(rng), usual=0.5),
+    "manipulability": lambda rng, m, link, other: Manipulability(link, some(rng, ALL_DOFS), point(rng), reference=0.5),
     "custom": lambda rng, m, link, other: Custom(two_parts),
 }  # fmt: skip
 
@@ -148,21 +148,21 @@ def is_smooth(mechanism, wish, q):
     """Whether no row is near a half turn, where it jumps, or near the edge of its band, where it bends."""
     relations = wish.nearest(mechanism, q) if hasattr(wish, "nearest") else wish.relations(mechanism)
     for relation in relations:
-        rows, _ = evaluate(mechanism, relation, q)
+        rows, _ = evaluate_relation(mechanism, relation, q)
         angle = 0.0
-        if relation.kind is Kind.POSE and relation.rows[-1] > 2:
+        if relation.kind is RelationKind.POSE and relation.rows[-1] > 2:
             ends = relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes
-            angle = np.linalg.norm(evaluate(mechanism, Relation(Kind.POSE, (3, 4, 5), *ends), q)[0])
-        elif relation.kind is Kind.AXIS and relation.rows[-1] > 2:
+            angle = np.linalg.norm(evaluate_relation(mechanism, Relation(RelationKind.POSE, (3, 4, 5), *ends), q)[0])
+        elif relation.kind is RelationKind.AXIS and relation.rows[-1] > 2:
             ends = relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes
-            angle = np.linalg.norm(evaluate(mechanism, Relation(Kind.AXIS, (3, 4), *ends), q)[0])
-        elif relation.kind in (Kind.LOOK, Kind.TURN):
+            angle = np.linalg.norm(evaluate_relation(mechanism, Relation(RelationKind.AXIS, (3, 4), *ends), q)[0])
+        elif relation.kind in (RelationKind.LOOK_AT, RelationKind.SPHERICAL_JOINT):
             angle = np.linalg.norm(rows)
-        elif relation.kind is Kind.VALUE and mechanism.space.rotates.any():
+        elif relation.kind is RelationKind.JOINT_VALUE and mechanism.space.rotates.any():
             angle = np.abs(rows).max()
-        if relation.kind in (Kind.LOOK, Kind.DISTANCE):
+        if relation.kind in (RelationKind.LOOK_AT, RelationKind.DISTANCE):
             ends = relation.a, relation.b, relation.X_a, relation.X_b
-            if evaluate(mechanism, Relation(Kind.DISTANCE, (0,), *ends), q)[0] < 0.05:
+            if evaluate_relation(mechanism, Relation(RelationKind.DISTANCE, (0,), *ends), q)[0] < 0.05:
                 return False
         if angle > 2.9:
             return False
@@ -175,7 +175,7 @@ def is_smooth(mechanism, wish, q):
 def made(name, rng, mechanism, link, other):
     wish = OBJECTIVES[name](rng, mechanism, link, other)
     if isinstance(wish, Manipulability) and len(wish.dof) > mechanism.nv:
-        wish = Manipulability(link, DoF.X, usual=0.5)
+        wish = Manipulability(link, DoF.X, reference=0.5)
     return wish
 
 
@@ -205,7 +205,7 @@ def test_what_carries_both_links_does_not_count(name, seed):
     rng = np.random.default_rng(seed)
     builder = Builder()
     builder.free("base", "world", "body")
-    builder.ball("hip", "body", "trunk", at=(0, 0, 1))
+    builder.spherical("hip", "body", "trunk", at=(0, 0, 1))
     builder.revolute("left", "trunk", "arm", at=(0, 1, 0), axis=(1, 2, 3))
     builder.revolute("right", "trunk", "leg", at=(0, -1, 0), axis=(3, 2, 1))
     for link in ("trunk", "arm", "leg"):
@@ -213,7 +213,7 @@ def test_what_carries_both_links_does_not_count(name, seed):
     mechanism = builder.build()
     wish = OBJECTIVES[name](rng, mechanism, "arm", "leg")
     q = mechanism.random(rng)
-    rows = [evaluate(mechanism, relation, q)[1] for relation in wish.relations(mechanism)]
+    rows = [evaluate_relation(mechanism, relation, q)[1] for relation in wish.relations(mechanism)]
     assert not np.concatenate(rows)[:, :9].any()
     assert np.concatenate(rows)[:, 9:].any()
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from random_mechanisms import seeds
 
 import mechanik as mk
-from mechanik.errors import JsonError, NotFinite, ObjectiveError, ShapeError, WrongKind
+from mechanik.errors import InvalidArgument, JsonError, NotFinite, ObjectiveError, ShapeError
 from mechanik.objectives import load_objectives, save_objectives
-from mechanik.objectives.objective_json import from_data, to_data
+from mechanik.objectives.objective_file import objective_from_dict, objective_to_dict
 
 RADIUS = 0.25
 
@@ -56,7 +56,7 @@ def test_a_ball_whose_centre_is_at_a_corner_of_the_raised_surface_touches_and_is
 ):
     terrain, rng = drawn
     radius = size * terrain.cell
-    raised = terrain.raised_by(radius, finer)
+    raised = terrain.offset_by(radius, finer)
     x, y = (one.ravel() for one in corners(raised))
     chosen = rng.integers(x.size, size=60)
     x, y, z = x[chosen, None], y[chosen, None], raised.heights.ravel()[chosen, None]
@@ -70,7 +70,7 @@ def test_a_ball_whose_centre_is_at_a_corner_of_the_raised_surface_touches_and_is
 @pytest.mark.parametrize("slope", [(0.0, 0.0), (0.7, 0.0), (-0.3, 0.4), (0.0, -3.0)])
 def test_over_a_slope_the_centre_is_as_far_from_the_ground_as_the_radius(slope):
     terrain = ground(lambda x, y: slope[0] * x + slope[1] * y)
-    raised = terrain.raised_by(RADIUS)
+    raised = terrain.offset_by(RADIUS)
     x, y = np.random.default_rng(0).uniform(-1, 1, (2, 50))
     upright = RADIUS * math.hypot(*slope, 1.0)
     np.testing.assert_allclose(raised.height(x, y), terrain.height(x, y) + upright, rtol=0, atol=1e-12)
@@ -79,11 +79,11 @@ def test_over_a_slope_the_centre_is_as_far_from_the_ground_as_the_radius(slope):
 def test_over_smooth_ground_the_raised_surface_is_off_between_corners_by_less_than_a_ten_thousandth_of_a_cell():
     # measured: 6e-5 m for cells of 0.2 m that bend as much as a ball of 4 m; the cubics' own jumps of bend
     terrain, rng = ground(bumps), np.random.default_rng(1)
-    raised = terrain.raised_by(RADIUS)
+    raised = terrain.offset_by(RADIUS)
     x, y = rng.uniform(-1.5, 1.5, (2, 300))
     touched = np.stack([x, y], axis=-1)
     for _ in range(200):  # where the ball touches: there the ground's slope leads to its centre; it is no steep ground
-        _, by_x, by_y = terrain.height_and_slope(touched[:, 0], touched[:, 1])
+        _, by_x, by_y = terrain.height_and_gradient(touched[:, 0], touched[:, 1])
         touched = (
             np.stack([x, y], axis=-1)
             + RADIUS * np.stack([by_x, by_y], axis=-1) / np.hypot(1, np.hypot(by_x, by_y))[:, None]
@@ -95,15 +95,15 @@ def test_over_smooth_ground_the_raised_surface_is_off_between_corners_by_less_th
 
 def test_a_ball_too_large_for_a_pit_lies_on_its_rim():
     pit = ground(lambda x, y: np.where(np.hypot(x, y) < 0.3, -1.0, 0.0), cell=0.1)
-    raised = pit.raised_by(2.0, finer=1)
+    raised = pit.offset_by(2.0, subdivisions=1)
     assert raised.height(0.0, 0.0) > 1.9
-    small = pit.raised_by(0.05)
+    small = pit.offset_by(0.05)
     assert small.height(0.0, 0.0) == pytest.approx(-0.95, abs=1e-6)
 
 
 def test_a_ball_feels_the_ground_beyond_the_edge_as_the_ground_goes_on():
     terrain = ground(lambda x, y: 0 * x + 0.3 * y)
-    raised = terrain.raised_by(0.5)
+    raised = terrain.offset_by(0.5)
     # along x it goes on as it is, for ever
     np.testing.assert_allclose(raised.height([5.0, 50.0], [0.4, 0.4]), raised.height(0.0, 0.4), atol=1e-12)
     np.testing.assert_allclose(raised.height(0.0, [9.0, 90.0]), 0.6 + 0.5, atol=1e-12)
@@ -111,22 +111,22 @@ def test_a_ball_feels_the_ground_beyond_the_edge_as_the_ground_goes_on():
 
 def test_no_radius_leaves_the_ground_as_it_is_and_the_same_ball_gives_the_same_surface():
     terrain = ground(bumps)
-    assert terrain.raised_by(0.0) is terrain
-    assert terrain.raised_by(0.1) is terrain.raised_by(0.1)
+    assert terrain.offset_by(0.0) is terrain
+    assert terrain.offset_by(0.1) is terrain.offset_by(0.1)
 
 
 @pytest.mark.parametrize(
     ("ask", "error", "text"),
     [
-        (lambda t: t.raised_by(-1.0), ObjectiveError, "must not be below zero"),
-        (lambda t: t.raised_by(math.nan), NotFinite, "radius of a ball"),
-        (lambda t: t.raised_by(1.0, 0), ObjectiveError, "finer is a whole number"),
-        (lambda t: t.raised_by(1.0, 1.5), ObjectiveError, "finer is a whole number"),
+        (lambda t: t.offset_by(-1.0), ObjectiveError, "must not be below zero"),
+        (lambda t: t.offset_by(math.nan), NotFinite, "radius of a ball"),
+        (lambda t: t.offset_by(1.0, 0), ObjectiveError, "finer is a whole number"),
+        (lambda t: t.offset_by(1.0, 1.5), ObjectiveError, "finer is a whole number"),
         (lambda t: mk.OnTerrain("foot", t, radius=-1), ObjectiveError, "must not be below zero"),
         (lambda t: mk.OnTerrain("foot", t, at=(1, 2)), ShapeError, "at of OnTerrain"),
-        (lambda t: mk.OnTerrain("foot", t.heights), WrongKind, "terrain of OnTerrain is a Terrain"),
+        (lambda t: mk.OnTerrain("foot", t.heights), InvalidArgument, "terrain of OnTerrain is a Terrain"),
         (lambda t: mk.OnTerrain("foot", t, relative_to="foot"), ObjectiveError, "moves along with it"),
-        (lambda t: mk.OnTerrain("foot", t).at((0, 0, 1)), ObjectiveError, "no target"),
+        (lambda t: mk.OnTerrain("foot", t).with_target((0, 0, 1)), ObjectiveError, "no target"),
     ],
 )
 def test_what_cannot_stand_on_ground_is_refused(ask, error, text):
@@ -145,13 +145,13 @@ def test_a_leg_is_set_down_on_the_ground_and_lies_as_far_above_it_as_its_residua
     for radius in (0.0, 0.2):
         goal = mk.OnTerrain("leg", terrain, (0.1, 0, -0.5), radius, name="foot")
         q = np.array([0.4, 0.2])
-        height = 1.0 + 0.2 - 0.5 - terrain.raised_by(radius).height(0.5, 0.3)
+        height = 1.0 + 0.2 - 0.5 - terrain.offset_by(radius).height(0.5, 0.3)
         np.testing.assert_allclose(goal.residual(leg, q), [height], atol=1e-14)
         assert goal.error(leg, q).position == pytest.approx(abs(height))
         solution = mk.solve(leg, [goal, mk.JointValues({"x": -0.3})])
         assert solution.success, solution
         p = leg.pose("leg", solution.q)[:3, 3] + (0.1, 0, -0.5)
-        assert p[2] == pytest.approx(float(terrain.raised_by(radius).height(p[0], p[1])), abs=1e-6)
+        assert p[2] == pytest.approx(float(terrain.offset_by(radius).height(p[0], p[1])), abs=1e-6)
 
 
 def test_ground_can_be_carried_by_a_link():
@@ -172,10 +172,10 @@ def test_ground_can_be_carried_by_a_link():
 def test_data_come_back_as_the_same_goal_to_the_bit(seed):
     terrain, rng = random_ground(seed)
     goal = mk.OnTerrain("foot", terrain, rng.normal(size=3), float(rng.random()), relative_to="table", weight=2.5)
-    data = to_data(goal)
-    again = from_data(json.loads(json.dumps(data)))
+    data = objective_to_dict(goal)
+    again = objective_from_dict(json.loads(json.dumps(data)))
     assert isinstance(again, mk.OnTerrain)
-    assert to_data(again) == data
+    assert objective_to_dict(again) == data
 
 
 def test_a_file_holds_ground_that_several_share_once(tmp_path):
@@ -183,17 +183,17 @@ def test_a_file_holds_ground_that_several_share_once(tmp_path):
     goals = [
         mk.OnTerrain("left", one, radius=0.1),
         mk.OnTerrain("right", one, name="right"),
-        mk.Point("hand", (1, 2, 3)),
+        mk.PositionGoal("hand", (1, 2, 3)),
         mk.OnTerrain("tail", other),
     ]
     save_objectives(goals, tmp_path / "goals.json")
     assert len(json.loads((tmp_path / "goals.json").read_text())["terrains"]) == 2
     again = load_objectives(tmp_path / "goals.json")
-    assert [to_data(one) for one in again] == [to_data(one) for one in goals]
+    assert [objective_to_dict(one) for one in again] == [objective_to_dict(one) for one in goals]
     assert again[0].terrain is again[1].terrain
 
 
-GOOD = to_data(mk.OnTerrain("foot", mk.Terrain(np.zeros((2, 2)), 1.0)))
+GOOD = objective_to_dict(mk.OnTerrain("foot", mk.Terrain(np.zeros((2, 2)), 1.0)))
 
 
 @pytest.mark.parametrize(
@@ -210,4 +210,4 @@ GOOD = to_data(mk.OnTerrain("foot", mk.Terrain(np.zeros((2, 2)), 1.0)))
 )
 def test_data_that_do_not_fit_are_named_with_their_place(change, says):
     with pytest.raises(JsonError, match=says):
-        from_data({**GOOD, **change})
+        objective_from_dict({**GOOD, **change})

@@ -13,14 +13,13 @@ from random_mechanisms import random_pose, random_turn, seeds
 
 from mechanik import Builder, DoF, Goal, Link, Mechanism
 from mechanik.errors import DoFError
-from mechanik.mechanism.dof import ALL
-from mechanik.objectives.closures import closure_relations
-from mechanik.objectives.evaluate import evaluate
-from mechanik.objectives.partial import partial_relations
-from mechanik.objectives.relation import Kind
-from mechanik.spatial import euler, from_position_wxyz, inverse, make, quaternion
+from mechanik.model.dof import ALL_DOFS
+from mechanik.objectives.constraint_relations import closure_relations
+from mechanik.objectives.pose_rules import partial_pose_relations
+from mechanik.objectives.relation import RelationKind, evaluate_relation
+from mechanik.spatial import euler, from_position_wxyz, inverse, make_pose, quaternion
 
-SUBSETS = [tuple(some) for size in range(7) for some in itertools.combinations(ALL, size)]
+SUBSETS = [tuple(some) for size in range(7) for some in itertools.combinations(ALL_DOFS, size)]
 WHERE = st.sampled_from([("goal", False), ("world", False), ("goal", True), ("world", True)])
 
 
@@ -28,7 +27,7 @@ def two_bodies(rng):
     """A body that carries goals, and one that should come to them, both afloat on a carrier that turns."""
     builder = Builder()
     builder.link("world", at=random_frame(rng))
-    builder.ball("swing", "world", "carrier", at=random_frame(rng))
+    builder.spherical("swing", "world", "carrier", at=random_frame(rng))
     for name in ("goal", "hand"):
         builder.free(f"{name} base", "carrier", name, at=random_frame(rng), axis=rng.standard_normal(3))
     return builder.build()
@@ -47,22 +46,22 @@ def goal_on(mechanism, rng, dof, axes, on_body):
 
 
 def rows_of(mechanism, closure, q):
-    found = [evaluate(mechanism, relation, q) for relation in closure_relations(mechanism, closure)]
+    found = [evaluate_relation(mechanism, relation, q) for relation in closure_relations(mechanism, closure)]
     rows, J = zip(*found, strict=True) if found else ([np.zeros(0)], [np.zeros((0, mechanism.nv))])
     return np.concatenate(rows), np.concatenate(J)
 
 
 def place_hand(mechanism, closure, rng, errors):
     """Put the hand where the free directions, by random values, and the wanted ones, by `errors`, lead."""
-    values = np.where(np.isin(np.arange(6), closure.free), rng.uniform(-2, 2, 6), errors)
+    values = np.where(np.isin(np.arange(6), closure.free_dof), rng.uniform(-2, 2, 6), errors)
     R = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
     X_world_goal = closure.joint.world_matrix
     if closure.joint.axes == "world":
-        X_world_end = make(R @ X_world_goal[:3, :3], X_world_goal[:3, 3] + values[:3])
+        X_world_end = make_pose(R @ X_world_goal[:3, :3], X_world_goal[:3, 3] + values[:3])
     else:
-        X_world_end = X_world_goal @ make(R, values[:3])
+        X_world_end = X_world_goal @ make_pose(R, values[:3])
     joint = mechanism.joint("hand base")
-    A = make(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+    A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
     motion = inverse(joint.world_matrix @ A) @ X_world_end @ inverse(closure.at.matrix) @ A
     zyx = euler.euler_from_matrix(motion[:3, :3], order="zyx", axes="moving")
     joint.set_values(*motion[:3, 3], *zyx[::-1])
@@ -77,7 +76,7 @@ def test_rows_vanish_where_the_free_directions_alone_lead_and_take_away_as_many_
     mechanism.q = mechanism.random(rng)
     closure = goal_on(mechanism, rng, dof, *where)
     place_hand(mechanism, closure, rng, np.zeros(6))
-    assert closure.gap().is_shut(1e-12)
+    assert closure.gap().is_closed(1e-12)
     rows, J = rows_of(mechanism, closure, mechanism.q)
     np.testing.assert_allclose(rows, 0, atol=1e-12)
     assert len(rows) == len(dof)
@@ -96,7 +95,7 @@ def test_rows_do_not_vanish_where_one_wanted_direction_is_off(dof, seed, where):
     errors = np.zeros(6)
     errors[rng.choice(dof)] = rng.choice([-0.3, 0.3, 1.2])
     place_hand(mechanism, closure, rng, errors)
-    assert not closure.gap().is_shut(1e-3)
+    assert not closure.gap().is_closed(1e-3)
     assert np.abs(rows_of(mechanism, closure, mechanism.q)[0]).max() > 1e-3
 
 
@@ -117,7 +116,7 @@ def test_following_the_rows_to_zero_comes_to_the_goal(dof, seed, where):
         rows, J = rows_of(mechanism, closure, q)
     np.testing.assert_allclose(rows, 0, atol=1e-10)
     mechanism.q = q
-    assert closure.gap().is_shut(1e-9)
+    assert closure.gap().is_closed(1e-9)
 
 
 @settings(max_examples=60)
@@ -137,42 +136,42 @@ def test_the_jacobian_of_a_partial_pose_is_the_derivative_of_its_rows(dof, seed,
 
 def kinds(dof, **options):
     ends = {"a": "goal", "X_a": np.eye(4), "b": "hand", "X_b": np.eye(4)} | options
-    return [(relation.kind, relation.rows) for relation in partial_relations(dof, **ends)]
+    return [(relation.kind, relation.rows) for relation in partial_pose_relations(dof, **ends)]
 
 
 def test_a_whole_pose_is_one_relation_and_nothing_is_none():
-    assert kinds(ALL) == [(Kind.POSE, (0, 1, 2, 3, 4, 5))]
+    assert kinds(ALL_DOFS) == [(RelationKind.POSE, (0, 1, 2, 3, 4, 5))]
     assert kinds(()) == []
-    assert kinds("Y") == [(Kind.POSE, (1,))]
+    assert kinds("Y") == [(RelationKind.POSE, (1,))]
 
 
 def test_positions_go_with_the_axis_in_one_relation():
-    assert kinds(("X", "Y", "Z", "EX", "EY")) == [(Kind.AXIS, (0, 1, 2, 3, 4))]
+    assert kinds(("X", "Y", "Z", "EX", "EY")) == [(RelationKind.AXIS, (0, 1, 2, 3, 4))]
     # turned so that x, the free axis, is z, the directions y and z are rows 0 and 1
-    assert kinds(("Y", "EY", "EZ")) == [(Kind.AXIS, (0, 3, 4))]
-    assert kinds(("Z", "EX")) == [(Kind.POSE, (2,)), (Kind.COSINE, (0,))]
+    assert kinds(("Y", "EY", "EZ")) == [(RelationKind.AXIS, (0, 3, 4))]
+    assert kinds(("Z", "EX")) == [(RelationKind.POSE, (2,)), (RelationKind.COSINE, (0,))]
 
 
 def test_axes_of_the_world_are_named_only_where_the_choice_is_partial_and_the_goal_moves():
     ends = {"a": "goal", "X_a": np.eye(4), "b": "hand", "X_b": np.eye(4), "axes": "world"}
-    assert [relation.world_axes for relation in partial_relations(ALL, **ends)] == [None]
-    mixed = partial_relations(("X", "Y", "Z", "EX", "EY"), **ends)
+    assert [relation.world_axes for relation in partial_pose_relations(ALL_DOFS, **ends)] == [None]
+    mixed = partial_pose_relations(("X", "Y", "Z", "EX", "EY"), **ends)
     assert [(relation.rows, relation.world_axes is None) for relation in mixed] == [((0, 1, 2), True), ((3, 4), False)]
-    joined = partial_relations(("X", "EX"), **ends)
-    assert [(relation.kind, len(relation.rows)) for relation in joined] == [(Kind.AXIS, 2)]
-    still = partial_relations(("X", "EX"), **(ends | {"a": None}))
+    joined = partial_pose_relations(("X", "EX"), **ends)
+    assert [(relation.kind, len(relation.rows)) for relation in joined] == [(RelationKind.AXIS, 2)]
+    still = partial_pose_relations(("X", "EX"), **(ends | {"a": None}))
     assert [relation.world_axes for relation in still] == [None, None]
 
 
 def test_the_weight_reaches_every_row_and_arrays_are_closed():
     rng = np.random.default_rng(0)
     ends = {"a": None, "X_a": random_frame(rng), "b": "hand", "X_b": random_frame(rng)}
-    for relation in partial_relations(("X", "EX"), **ends, axes="world", weight=3.0):
+    for relation in partial_pose_relations(("X", "EX"), **ends, axes="world", weight=3.0):
         assert relation.weight == 3.0
         assert not relation.X_a.flags.writeable
         assert not relation.X_b.flags.writeable
     assert ends["X_a"].flags.writeable
-    for relation in partial_relations(("X", "EX"), **ends):
+    for relation in partial_pose_relations(("X", "EX"), **ends):
         assert not relation.X_a.flags.writeable
     assert ends["X_a"].flags.writeable
 
@@ -180,9 +179,9 @@ def test_the_weight_reaches_every_row_and_arrays_are_closed():
 def test_directions_and_axes_that_do_not_exist_are_refused():
     ends = {"a": None, "X_a": np.eye(4), "b": "hand", "X_b": np.eye(4)}
     with pytest.raises(DoFError, match="order"):
-        partial_relations((DoF.EX, DoF.X), **ends)
+        partial_pose_relations((DoF.EX, DoF.X), **ends)
     with pytest.raises(DoFError, match="'goal' or 'world'"):
-        partial_relations((DoF.EX,), **ends, axes="hand")
+        partial_pose_relations((DoF.EX,), **ends, axes="hand")
 
 
 def test_a_goal_below_a_plain_frame_stands_where_that_stands():
@@ -192,7 +191,7 @@ def test_a_goal_below_a_plain_frame_stands_where_that_stands():
     frame, goal, link = Frame("stand", **random_pose(rng)), Goal("goal", dof=("X", "EZ")), Link("hand")
     frame.add_child(goal)
     closure = goal.make_closure(link, random_frame(rng))
-    link.world_matrix = make(quaternion.to_matrix(random_turn(rng)), np.zeros(3))
+    link.world_matrix = make_pose(quaternion.to_matrix(random_turn(rng)), np.zeros(3))
     mechanism = Mechanism([link])
     rows, _ = rows_of(mechanism, closure, np.zeros(0))
     E = inverse(goal.world_matrix) @ link.world_matrix @ closure.at.matrix

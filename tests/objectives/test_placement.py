@@ -14,24 +14,41 @@ from random_mechanisms import random_mechanism, seeds
 from random_placements import GENERAL, NAMED, PARTIAL, random_matrix, random_placement, stand, two_bodies
 
 from mechanik import Link, Pose, errors
-from mechanik.objectives.axis import Axis
-from mechanik.objectives.hinge import Hinge
 from mechanik.objectives.objective import jacobian, residual
-from mechanik.objectives.on_line import OnLine
-from mechanik.objectives.on_plane import OnPlane
-from mechanik.objectives.orientation import Orientation
-from mechanik.objectives.placement import Placement
-from mechanik.objectives.point import Point
-from mechanik.objectives.pose_goal import PoseGoal
-from mechanik.objectives.position_rules import Fixed, Linear, Planar
-from mechanik.objectives.relation import Kind
-from mechanik.objectives.rotation_rules import Aligned, FixedRotation, Square
-from mechanik.objectives.surface import Surface
+from mechanik.objectives.pose_goals import (
+    AxisGoal,
+    HingeGoal,
+    LinkGoal,
+    OnLine,
+    OnPlane,
+    OrientationGoal,
+    PoseGoal,
+    PositionGoal,
+    SurfaceGoal,
+)
+from mechanik.objectives.pose_rules import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+)
+from mechanik.objectives.relation import RelationKind
 from mechanik.spatial import apply, inverse, quaternion, rotation
 
 BODIES = two_bodies()
 every_kind = st.sampled_from(NAMED + GENERAL)
-ROWS = {"Point": 3, "OnLine": 2, "OnPlane": 1, "Axis": 2, "Orientation": 3, "Hinge": 5, "Surface": 3, "PoseGoal": 6}
+ROWS = {
+    "PositionGoal": 3,
+    "OnLine": 2,
+    "OnPlane": 1,
+    "AxisGoal": 2,
+    "OrientationGoal": 3,
+    "HingeGoal": 5,
+    "SurfaceGoal": 3,
+    "PoseGoal": 6,
+}
 
 
 def angle(a: np.ndarray, b: np.ndarray) -> float:
@@ -63,16 +80,16 @@ def test_there_are_as_few_relations_as_the_kinds_of_rows_allow(kind: str) -> Non
     assert sum(len(one.rows) for one in relations) == wanted
 
 
-@pytest.mark.parametrize("rule", [Linear, Planar])
+@pytest.mark.parametrize("rule", [LineConstraint, PlaneConstraint])
 @pytest.mark.parametrize("direction", [(1, 2, 2), (-1, -2, -2), (2, -1, 0), (0, 1, -1)])
 @given(seed=seeds)
 @settings(max_examples=10, deadline=None)
 def test_an_axis_along_or_square_to_the_direction_shares_its_relation(rule: type, direction: tuple, seed: int) -> None:
     rng = np.random.default_rng(seed)
     target, local, axis = rng.uniform(-1, 1, (3, 3))
-    both = Placement("body", rule(target, direction, local), Aligned((1, 2, 2), axis))
+    both = LinkGoal("body", rule(target, direction, local), AlignedAxes((1, 2, 2), axis))
     assert len(both.relations(BODIES)) == 1
-    apart = [Placement("body", rule(target, direction, local)), Placement("body", rotation=Aligned((1, 2, 2), axis))]
+    apart = [LinkGoal("body", rule(target, direction, local)), LinkGoal("body", rotation=AlignedAxes((1, 2, 2), axis))]
     q = stand(BODIES, random_matrix(rng))
     together, split = both.residual(BODIES, q), residual(apart, BODIES, q)
     assert len(together) == len(split)
@@ -85,11 +102,11 @@ def test_an_axis_along_or_square_to_the_direction_shares_its_relation(rule: type
 def test_a_full_pose_is_one_relation_whose_frame_a_is_the_target_to_the_bit() -> None:
     X, tool = random_matrix(np.random.default_rng(1)), random_matrix(np.random.default_rng(2))
     (relation,) = PoseGoal("body", X, at=tool).relations(BODIES)
-    assert relation.kind is Kind.POSE
+    assert relation.kind is RelationKind.POSE
     assert relation.rows == (0, 1, 2, 3, 4, 5)
     assert np.array_equal(relation.X_a, X)
     assert np.array_equal(relation.X_b, tool)
-    (relation,) = Point("body", X[:3, 3], tool[:3, 3]).relations(BODIES)
+    (relation,) = PositionGoal("body", X[:3, 3], tool[:3, 3]).relations(BODIES)
     assert relation.rows == (0, 1, 2)
     assert np.array_equal(relation.X_a[:3], np.column_stack([np.eye(3), X[:3, 3]]))
     assert np.array_equal(relation.X_b[:3], np.column_stack([np.eye(3), tool[:3, 3]]))
@@ -109,16 +126,18 @@ def test_the_error_is_the_distance_and_the_angle_that_geometry_gives(kind: str, 
     away = turned = 0.0
     if (place := objective.position) is not None:
         way = apply(seen, place.local) - place.target
-        along = 0.0 if isinstance(place, Fixed) else way @ place.direction
-        away = {Fixed: np.linalg.norm(way), Linear: np.sqrt(max(way @ way - along**2, 0)), Planar: abs(along)}[
-            type(place)
-        ]
+        along = 0.0 if isinstance(place, PointConstraint) else way @ place.direction
+        away = {
+            PointConstraint: np.linalg.norm(way),
+            LineConstraint: np.sqrt(max(way @ way - along**2, 0)),
+            PlaneConstraint: abs(along),
+        }[type(place)]
     turn = objective.rotation
     if isinstance(turn, FixedRotation):
         turned = np.linalg.norm(rotation.log(turn.target.T @ seen[:3, :3] @ turn.local))
-    elif isinstance(turn, Aligned):
+    elif isinstance(turn, AlignedAxes):
         turned = angle(seen[:3, :3] @ turn.local, turn.target)
-    elif isinstance(turn, Square):
+    elif isinstance(turn, PerpendicularAxes):
         turned = abs(seen[:3, :3] @ turn.local @ turn.target)
     assert np.isclose(error.position, away, rtol=0, atol=1e-9)
     assert np.isclose(error.rotation, turned, rtol=0, atol=1e-7)
@@ -162,50 +181,54 @@ def test_lists_are_stacked_in_their_order() -> None:
 # ---- targets ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["Point", "OnLine", "OnPlane", "Hinge", "Surface", "linear fixed", "planar square"])
+@pytest.mark.parametrize(
+    "kind", ["PositionGoal", "OnLine", "OnPlane", "HingeGoal", "SurfaceGoal", "linear fixed", "planar square"]
+)
 def test_at_moves_the_target_point_and_keeps_the_rest(kind: str) -> None:
     old = random_placement(kind, 8, relative_to="anchor")
-    new = old.at((1, 2, 3))
+    new = old.with_target((1, 2, 3))
     assert type(new) is type(old)
     assert np.array_equal(new.position.target, (1, 2, 3))
     for field in ("link", "relative_to", "rotation", "weight", "level", "tolerance", "angle_tolerance", "name"):
         assert getattr(new, field) is getattr(old, field)
     assert np.array_equal(new.position.local, old.position.local)
-    if not isinstance(old.position, Fixed):
+    if not isinstance(old.position, PointConstraint):
         assert np.array_equal(new.position.direction, old.position.direction)
 
 
 def test_at_takes_poses_rotations_and_directions_where_they_are_wanted() -> None:
     rng = np.random.default_rng(0)
     X, tool = random_matrix(rng), random_matrix(rng)
-    goal = random_placement("PoseGoal", 1).at(X)
+    goal = random_placement("PoseGoal", 1).with_target(X)
     assert np.array_equal(goal.target, X)
     assert np.array_equal(goal.tool, random_placement("PoseGoal", 1).tool)
     assert goal.weight == 2.5
-    assert np.allclose(goal.at(Pose.from_matrix(tool)).target, tool, rtol=0, atol=1e-15)
-    assert np.array_equal(goal.at((1, 2, 3)).target[:3], np.column_stack([X[:3, :3], (1, 2, 3)]))
-    partial = PoseGoal("body", X, at=tool, dof="X", axes="world").at(tool)
+    assert np.allclose(goal.with_target(Pose.from_matrix(tool)).target, tool, rtol=0, atol=1e-15)
+    assert np.array_equal(goal.with_target((1, 2, 3)).target[:3], np.column_stack([X[:3, :3], (1, 2, 3)]))
+    partial = PoseGoal("body", X, at=tool, dof="X", axes="world").with_target(tool)
     assert (partial.dof, partial.axes) == ((0,), "world")
-    turned = Orientation("body", np.eye(3), tool)
-    assert np.array_equal(turned.at(X[:3, :3]).rotation.target, X[:3, :3])
-    assert np.allclose(turned.at(quaternion.from_matrix(X[:3, :3])).rotation.target, X[:3, :3], rtol=0, atol=1e-14)
-    assert np.array_equal(turned.at(X).rotation.local, tool[:3, :3])
-    assert np.array_equal(Axis("body", (0, 0, 1), (1, 0, 0)).at((0, 2, 0)).rotation.target, (0, 1, 0))
+    turned = OrientationGoal("body", np.eye(3), tool)
+    assert np.array_equal(turned.with_target(X[:3, :3]).rotation.target, X[:3, :3])
+    assert np.allclose(
+        turned.with_target(quaternion.from_matrix(X[:3, :3])).rotation.target, X[:3, :3], rtol=0, atol=1e-14
+    )
+    assert np.array_equal(turned.with_target(X).rotation.local, tool[:3, :3])
+    assert np.array_equal(AxisGoal("body", (0, 0, 1), (1, 0, 0)).with_target((0, 2, 0)).rotation.target, (0, 1, 0))
 
 
 @pytest.mark.parametrize(
     ("objective", "target"),
     [
-        (Point("body", (0, 0, 0)), np.eye(4)),
-        (Point("body", (0, 0, 0)), (1, 2)),
-        (Hinge("body", (0, 0, 0), (0, 0, 1)), np.eye(4)),
-        (Axis("body", (0, 0, 1)), np.eye(4)),
+        (PositionGoal("body", (0, 0, 0)), np.eye(4)),
+        (PositionGoal("body", (0, 0, 0)), (1, 2)),
+        (HingeGoal("body", (0, 0, 0), (0, 0, 1)), np.eye(4)),
+        (AxisGoal("body", (0, 0, 1)), np.eye(4)),
         (PoseGoal("body", np.eye(4)), np.eye(3)),
     ],
 )
-def test_at_refuses_a_target_of_another_kind(objective: Placement, target: object) -> None:
+def test_at_refuses_a_target_of_another_kind(objective: LinkGoal, target: object) -> None:
     with pytest.raises(errors.ObjectiveError, match="target of"):
-        objective.at(target)
+        objective.with_target(target)
 
 
 def test_a_pose_goal_can_be_given_in_parts() -> None:
@@ -223,7 +246,7 @@ def test_a_partial_pose_goal_asks_what_its_rules_ask(kind: str, seed: int) -> No
     """Where the rows of the partial pose vanish the rules hold, and the other way about."""
     rng = np.random.default_rng(seed)
     goal = random_placement(kind, seed)
-    general = Placement("body", *goal._rules())
+    general = LinkGoal("body", *goal._effective_rules())
     for X in (goal.sample(rng), general.sample(rng)):
         q = stand(BODIES, X)
         assert np.abs(goal.residual(BODIES, q)).max() < 1e-7
@@ -239,16 +262,16 @@ def test_a_partial_pose_goal_asks_what_its_rules_ask(kind: str, seed: int) -> No
 
 def test_links_are_given_by_name_or_as_themselves() -> None:
     body, anchor = BODIES.link("body"), BODIES.link("anchor")
-    objective = Point(body, (0, 0, 0), relative_to=anchor)
+    objective = PositionGoal(body, (0, 0, 0), relative_to=anchor)
     assert (objective.link, objective.relative_to) == ("body", "anchor")
 
 
 def test_an_unknown_link_is_named_with_the_nearest() -> None:
     q = BODIES.neutral()
     with pytest.raises(errors.UnknownName, match="Did you mean 'body'"):
-        Point("bodi", (0, 0, 0)).residual(BODIES, q)
+        PositionGoal("bodi", (0, 0, 0)).residual(BODIES, q)
     with pytest.raises(errors.UnknownName, match="Did you mean 'anchor'"):
-        Point("body", (0, 0, 0), relative_to="ancor").relations(BODIES)
+        PositionGoal("body", (0, 0, 0), relative_to="ancor").relations(BODIES)
     with pytest.raises(errors.UnknownName, match="Did you mean 'body'"):
         PoseGoal("bodi", np.eye(4), dof="X").relations(BODIES)
 
@@ -259,20 +282,20 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
-        (lambda: Point("body", (0, 0, NAN)), errors.NotFinite, "target point"),
-        (lambda: Point("body", (0, 0)), errors.ShapeError, "target point takes 3"),
-        (lambda: Point("body", (0, 0, 0), (0, NAN, 0)), errors.NotFinite, "point of the link"),
-        (lambda: Point("body", "here"), errors.ShapeError, "target point"),
+        (lambda: PositionGoal("body", (0, 0, NAN)), errors.NotFinite, "target point"),
+        (lambda: PositionGoal("body", (0, 0)), errors.ShapeError, "target point takes 3"),
+        (lambda: PositionGoal("body", (0, 0, 0), (0, NAN, 0)), errors.NotFinite, "point of the link"),
+        (lambda: PositionGoal("body", "here"), errors.ShapeError, "target point"),
         (lambda: OnLine("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
         (lambda: OnPlane("body", (0, 0, 0), (0, NAN, 0)), errors.NotFinite, "direction"),
-        (lambda: Axis("body", (0, 0, 0)), errors.NotARotation, "target axis is zero"),
-        (lambda: Axis("body", (0, 0, 1), (0, 0, 0)), errors.NotARotation, "axis of the link is zero"),
-        (lambda: Hinge("body", (0, 0, 0), (0, 0, 1), local_axis=(0, 0)), errors.ShapeError, "axis of the link"),
-        (lambda: Surface("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
-        (lambda: Orientation("body", (1, 1, 0, 0)), errors.NotARotation, "length 1.414"),
-        (lambda: Orientation("body", np.diag([1, 1, -1])), errors.NotARotation, "mirrors"),
-        (lambda: Orientation("body", (1, 0)), errors.ShapeError, "target rotation"),
-        (lambda: Orientation("body", np.full((3, 3), NAN)), errors.NotFinite, "target rotation"),
+        (lambda: AxisGoal("body", (0, 0, 0)), errors.NotARotation, "target axis is zero"),
+        (lambda: AxisGoal("body", (0, 0, 1), (0, 0, 0)), errors.NotARotation, "axis of the link is zero"),
+        (lambda: HingeGoal("body", (0, 0, 0), (0, 0, 1), local_axis=(0, 0)), errors.ShapeError, "axis of the link"),
+        (lambda: SurfaceGoal("body", (0, 0, 0), (0, 0, 0)), errors.NotARotation, "zero"),
+        (lambda: OrientationGoal("body", (1, 1, 0, 0)), errors.NotARotation, "length 1.414"),
+        (lambda: OrientationGoal("body", np.diag([1, 1, -1])), errors.NotARotation, "mirrors"),
+        (lambda: OrientationGoal("body", (1, 0)), errors.ShapeError, "target rotation"),
+        (lambda: OrientationGoal("body", np.full((3, 3), NAN)), errors.NotFinite, "target rotation"),
         (lambda: PoseGoal("body", np.zeros((4, 4))), errors.NotARotation, "target of a PoseGoal"),
         (lambda: PoseGoal("body", np.eye(4)[None]), errors.ShapeError, "batch"),
         (lambda: PoseGoal("body"), errors.ObjectiveError, "needs a target"),
@@ -282,21 +305,29 @@ NAN = float("nan")
         (lambda: PoseGoal("body", np.eye(4), dof=("EX", "X")), errors.DoFError, "order"),
         (lambda: PoseGoal("body", np.eye(4), axes="tool"), errors.DoFError, "'goal' or 'world'"),
         (lambda: PoseGoal("body", np.eye(4), at=(1, 2)), errors.ShapeError, "tool"),
-        (lambda: Placement("body"), errors.ObjectiveError, "wants nothing"),
-        (lambda: Placement("body", (0, 0, 0)), errors.WrongKind, "Fixed"),
-        (lambda: Placement("body", rotation=np.eye(3)), errors.WrongKind, "FixedRotation"),
-        (lambda: Point("", (0, 0, 0)), errors.ObjectiveError, "no name"),
-        (lambda: Point(Link(), (0, 0, 0)), errors.ObjectiveError, "no name"),
-        (lambda: Point(3, (0, 0, 0)), errors.WrongKind, "3"),
-        (lambda: Point("body", (0, 0, 0), relative_to="body"), errors.ObjectiveError, "itself"),
-        (lambda: Point("body", (0, 0, 0), weight=0), errors.ObjectiveError, "weight of Point must be above zero"),
-        (lambda: Point("body", (0, 0, 0), weight=-1, name="p"), errors.ObjectiveError, "weight of Point 'p'"),
-        (lambda: Point("body", (0, 0, 0), weight=NAN), errors.NotFinite, "weight"),
-        (lambda: Point("body", (0, 0, 0), level=-1), errors.ObjectiveError, "most important level is 0"),
-        (lambda: Point("body", (0, 0, 0), level=0.5), errors.ObjectiveError, "whole number"),
-        (lambda: Point("body", (0, 0, 0), tolerance=0), errors.ObjectiveError, "tolerance"),
-        (lambda: Point("body", (0, 0, 0), angle_tolerance=-1), errors.ObjectiveError, "angle_tolerance"),
-        (lambda: Point("body", (0, 0, 0), name=3), errors.WrongKind, "name"),
+        (lambda: LinkGoal("body"), errors.ObjectiveError, "wants nothing"),
+        (lambda: LinkGoal("body", (0, 0, 0)), errors.InvalidArgument, "PointConstraint"),
+        (lambda: LinkGoal("body", rotation=np.eye(3)), errors.InvalidArgument, "FixedRotation"),
+        (lambda: PositionGoal("", (0, 0, 0)), errors.ObjectiveError, "no name"),
+        (lambda: PositionGoal(Link(), (0, 0, 0)), errors.ObjectiveError, "no name"),
+        (lambda: PositionGoal(3, (0, 0, 0)), errors.InvalidArgument, "3"),
+        (lambda: PositionGoal("body", (0, 0, 0), relative_to="body"), errors.ObjectiveError, "itself"),
+        (
+            lambda: PositionGoal("body", (0, 0, 0), weight=0),
+            errors.ObjectiveError,
+            "weight of PositionGoal must be above zero",
+        ),
+        (
+            lambda: PositionGoal("body", (0, 0, 0), weight=-1, name="p"),
+            errors.ObjectiveError,
+            "weight of PositionGoal 'p'",
+        ),
+        (lambda: PositionGoal("body", (0, 0, 0), weight=NAN), errors.NotFinite, "weight"),
+        (lambda: PositionGoal("body", (0, 0, 0), level=-1), errors.ObjectiveError, "most important level is 0"),
+        (lambda: PositionGoal("body", (0, 0, 0), level=0.5), errors.ObjectiveError, "whole number"),
+        (lambda: PositionGoal("body", (0, 0, 0), tolerance=0), errors.ObjectiveError, "tolerance"),
+        (lambda: PositionGoal("body", (0, 0, 0), angle_tolerance=-1), errors.ObjectiveError, "angle_tolerance"),
+        (lambda: PositionGoal("body", (0, 0, 0), name=3), errors.InvalidArgument, "name"),
     ],
 )
 def test_bad_input_is_refused_by_name(make: object, error: type, says: str) -> None:
@@ -306,7 +337,7 @@ def test_bad_input_is_refused_by_name(make: object, error: type, says: str) -> N
 
 
 def test_residuals_are_refused_in_unknown_definitions_and_at_bad_configurations() -> None:
-    point = Point("body", (0, 0, 0))
+    point = PositionGoal("body", (0, 0, 0))
     with pytest.raises(errors.ObjectiveError, match="'mechanik' or 'klampt'"):
         point.residual(BODIES, BODIES.neutral(), definition="ours")
     for definition in ("mechanik", "klampt"):
@@ -314,14 +345,14 @@ def test_residuals_are_refused_in_unknown_definitions_and_at_bad_configurations(
             point.residual(BODIES, np.zeros(3), definition=definition)
         with pytest.raises(errors.NotFinite):
             point.jacobian(BODIES, np.full(BODIES.nq, NAN), definition=definition)
-    with pytest.raises(errors.WrongKind, match="no objective"):
+    with pytest.raises(errors.InvalidArgument, match="no objective"):
         residual([point, "point"], BODIES, BODIES.neutral())
 
 
 def test_directions_and_quaternions_nearly_of_length_one_are_normalised() -> None:
     line = OnLine("body", (0, 0, 0), (0, 0, 1e-200))
     assert np.array_equal(line.position.direction, (0, 0, 1))
-    turned = Orientation("body", (1.0005, 0, 0, 0))
+    turned = OrientationGoal("body", (1.0005, 0, 0, 0))
     assert np.array_equal(turned.rotation.target, np.eye(3))
 
 
@@ -343,7 +374,7 @@ def test_placements_cannot_be_changed(kind: str) -> None:
 
 def test_the_callers_array_is_copied() -> None:
     target = np.array([1.0, 2.0, 3.0])
-    point = Point("body", target)
+    point = PositionGoal("body", target)
     target[:] = 0.0
     assert np.array_equal(point.position.target, (1, 2, 3))
     target[:] = 5.0  # it can still be written into
@@ -360,8 +391,8 @@ def test_placements_survive_copying_and_pickling(kind: str) -> None:
 
 
 def test_a_placement_prints_as_one_readable_line() -> None:
-    assert repr(random_placement("Hinge", 0, relative_to="anchor")) == (
-        "<Hinge 'it' of link 'body' against 'anchor': Fixed, Aligned>"
+    assert repr(random_placement("HingeGoal", 0, relative_to="anchor")) == (
+        "<HingeGoal 'it' of link 'body' against 'anchor': PointConstraint, AlignedAxes>"
     )
     goal = PoseGoal("body", np.eye(4), dof=("X", "EZ"), axes="world")
     assert repr(goal) == "<PoseGoal of link 'body': X EZ of the world>"

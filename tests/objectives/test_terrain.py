@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_pose, seeds
 
 from mechanik.errors import NotFinite, ObjectiveError, ShapeError
-from mechanik.objectives.evaluate import evaluate
-from mechanik.objectives.relation import Kind, Relation
+from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
 from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import from_position_wxyz
 
@@ -41,7 +40,7 @@ def test_it_has_no_kinks_and_no_steps_at_any_edge_of_a_cell(terrain, seed):
     rng = np.random.default_rng(seed)
     lines = terrain.origin[0] + terrain.cell * np.arange(-3, terrain.heights.shape[1] + 3)
     other = terrain.origin[1] + terrain.cell * rng.uniform(-3, terrain.heights.shape[0] + 3, lines.shape)
-    before, after = (terrain.height_and_slope(lines + side, other) for side in (-1e-11, 1e-11))
+    before, after = (terrain.height_and_gradient(lines + side, other) for side in (-1e-11, 1e-11))
     for one, two in zip(before, after, strict=True):
         np.testing.assert_allclose(one, two, rtol=0, atol=1e-8)
 
@@ -51,7 +50,7 @@ def test_it_has_no_kinks_and_no_steps_at_any_edge_of_a_cell(terrain, seed):
 def test_the_slope_is_the_derivative_of_the_height(terrain, seed):
     x, y = np.random.default_rng(seed).uniform(-3, 6, (2, 50))
     h = 1e-6
-    _, by_x, by_y = terrain.height_and_slope(x, y)
+    _, by_x, by_y = terrain.height_and_gradient(x, y)
     most = h * 15 / terrain.cell**2 + 1e-9  # heights between -1 and 1 can bend no more; bends jump from cell to cell
     np.testing.assert_allclose((terrain.height(x + h, y) - terrain.height(x - h, y)) / (2 * h), by_x, rtol=0, atol=most)
     np.testing.assert_allclose((terrain.height(x, y + h) - terrain.height(x, y - h)) / (2 * h), by_y, rtol=0, atol=most)
@@ -68,7 +67,7 @@ def test_a_slope_and_a_bowl_are_met_exactly_where_the_edge_is_far(seed):
 
     terrain = Terrain(bowl(*np.meshgrid(0.5 * np.arange(9), 0.5 * np.arange(8))), 0.5)
     x, y = rng.uniform(0.5, 3.0, (2, 40))
-    height, by_x, by_y = terrain.height_and_slope(x, y)
+    height, by_x, by_y = terrain.height_and_gradient(x, y)
     np.testing.assert_allclose(height, bowl(x, y), atol=1e-12)
     np.testing.assert_allclose(by_x, b + 2 * d * x + e * y, atol=1e-12)
     np.testing.assert_allclose(by_y, c + e * x + 2 * f * y, atol=1e-12)
@@ -80,10 +79,10 @@ def test_from_one_cell_behind_the_edge_it_goes_on_flat_for_ever(terrain):
     ny, nx = terrain.heights.shape
     x_corner, y_corner = terrain.origin
     for far in (1.0, 1.7, 40.0, 1e12):
-        height, by_x, by_y = terrain.height_and_slope(x_corner - far * terrain.cell, y_corner - far * terrain.cell)
+        height, by_x, by_y = terrain.height_and_gradient(x_corner - far * terrain.cell, y_corner - far * terrain.cell)
         np.testing.assert_allclose([height, by_x, by_y], [terrain.heights[0, 0], 0, 0], atol=1e-12)
         end = terrain.origin + terrain.cell * (np.array([nx, ny]) - 1 + far)
-        height, by_x, by_y = terrain.height_and_slope(*end)
+        height, by_x, by_y = terrain.height_and_gradient(*end)
         np.testing.assert_allclose([height, by_x, by_y], [terrain.heights[-1, -1], 0, 0], atol=1e-9)
 
 
@@ -91,7 +90,7 @@ def test_from_one_cell_behind_the_edge_it_goes_on_flat_for_ever(terrain):
 @given(terrains, seeds)
 def test_normals_stand_upright_on_what_runs_along_the_ground(terrain, seed):
     x, y = np.random.default_rng(seed).uniform(-3, 6, (2, 7, 3))
-    normal, (_, by_x, by_y) = terrain.normal(x, y), terrain.height_and_slope(x, y)
+    normal, (_, by_x, by_y) = terrain.normal(x, y), terrain.height_and_gradient(x, y)
     one = np.ones_like(by_x)
     assert normal.shape == (7, 3, 3)
     np.testing.assert_allclose((normal * np.stack([one, 0 * one, by_x], axis=-1)).sum(-1), 0, atol=1e-12)
@@ -109,10 +108,10 @@ def test_heights_above_it_change_with_the_joints_as_differences_say(mechanism, s
     # a bowl, and so large that the point is well inside: there its third derivatives have no jumps
     x, y = np.meshgrid(np.arange(-100, 101), np.arange(-100, 101))
     terrain = Terrain(0.01 * x * y + 0.02 * x * x - 0.1 * y, 1.0, (-100, -100))
-    relation = Relation(Kind.HEIGHT, (0,), a, b, *frames, terrain=terrain)
+    relation = Relation(RelationKind.HEIGHT, (0,), a, b, *frames, terrain=terrain)
     q = mechanism.random(rng)
-    _, J = evaluate(mechanism, relation, q)
-    differences = by_differences(mechanism, lambda at: evaluate(mechanism, relation, at)[0], q, 1e-4)
+    _, J = evaluate_relation(mechanism, relation, q)
+    differences = by_differences(mechanism, lambda at: evaluate_relation(mechanism, relation, at)[0], q, 1e-4)
     np.testing.assert_allclose(J, differences, rtol=1e-6, atol=1e-6 * (1 + np.abs(J).max(initial=1.0)))
 
 

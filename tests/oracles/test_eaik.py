@@ -9,7 +9,7 @@ import pytest
 from random_arms import random_arm
 
 from mechanik import gallery
-from mechanik.search.closed_form import ClosedForm, closed_form
+from mechanik.solver.search.closed_form import ClosedForm, closed_form
 
 pytestmark = pytest.mark.eaik
 ARMS = {"puma560": "tool", "ur5": "tool0", "ur10": "tool0"}

@@ -8,9 +8,9 @@ from test_eaik import Eaik, turn_apart
 
 import mechanik as mk
 from mechanik import gallery
-from mechanik.search.all_solutions import all_solutions
-from mechanik.search.closed_form import closed_form
-from mechanik.search.question import asked
+from mechanik.solver.search.all_solutions import all_solutions
+from mechanik.solver.search.closed_form import closed_form
+from mechanik.solver.search.search_context import search_context
 
 pytestmark = pytest.mark.eaik
 
@@ -20,7 +20,7 @@ def test_of_1000_poses_of_a_ur5_the_sets_are_equal():
     solver = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)))
     X = arm.pose("tool0", arm.random(np.random.default_rng(1), 1000))
     for target, theirs in zip(X, Eaik(closed_form(arm, "tool0")).solve(X), strict=True):
-        with asked(solver, target, np.zeros(6)) as question:
+        with search_context(solver, target, np.zeros(6)) as question:
             ours = all_solutions(question)
         assert ours.complete
         assert len(ours) == len(theirs)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanik.formats.urdf_reader import read_urdf
+from mechanik.formats.urdf.reader import read_urdf
 
 pytestmark = pytest.mark.klampt
 DATA = Path(__file__).parent.parent / "data" / "klampt"

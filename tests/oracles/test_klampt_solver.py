@@ -15,11 +15,19 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.objectives.placement import Placement
-from mechanik.objectives.position_rules import Fixed, Linear, Planar, PositionRule, somewhere
-from mechanik.objectives.rotation_rules import Aligned, FixedRotation, RotationRule
-from mechanik.spatial import inverse, make
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.objectives.pose_rules import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PlaneConstraint,
+    PointConstraint,
+    PositionConstraint,
+    RotationConstraint,
+    random_point_in_ball,
+)
+from mechanik.spatial import inverse, make_pose
 
 DATA = Path(__file__).parent.parent / "data" / "klampt"
 PROBLEMS, SHARED, TOLERANCE = 1000, 50, 1e-5
@@ -30,18 +38,18 @@ RESTARTS = 100
 SIZE = 0.1
 """m; how far from the link's origin the points may be that are to be placed."""
 ROBOTS = {"tree9": ("r_tool", "l_tool"), "panda_nogeom": ("panda_hand_tcp",), "ur5_nogeom": ("tool0",)}
-KINDS: dict[str, tuple[type[PositionRule] | None, type[RotationRule] | None]] = {
-    "point": (Fixed, None),
-    "line": (Linear, None),
-    "plane": (Planar, None),
-    "axis": (None, Aligned),
+KINDS: dict[str, tuple[type[PositionConstraint] | None, type[RotationConstraint] | None]] = {
+    "point": (PointConstraint, None),
+    "line": (LineConstraint, None),
+    "plane": (PlaneConstraint, None),
+    "axis": (None, AlignedAxes),
     "orientation": (None, FixedRotation),
-    "pose": (Fixed, FixedRotation),
-    "hinge": (Fixed, Aligned),
-    "surface": (Planar, Aligned),
-    "line and axis": (Linear, Aligned),
-    "line and orientation": (Linear, FixedRotation),
-    "plane and orientation": (Planar, FixedRotation),
+    "pose": (PointConstraint, FixedRotation),
+    "hinge": (PointConstraint, AlignedAxes),
+    "surface": (PlaneConstraint, AlignedAxes),
+    "line and axis": (LineConstraint, AlignedAxes),
+    "line and orientation": (LineConstraint, FixedRotation),
+    "plane and orientation": (PlaneConstraint, FixedRotation),
 }
 KNOWN_BETWEEN_LINKS = ("point", "pose")
 """The others, asked between two links, end Klampt's process."""
@@ -94,7 +102,7 @@ def compare(name: str, kind: str, link: str, base: str | None = None) -> None:
 
 def problems(
     name: str, kind: str, link: str, base: str | None = None, count: int = PROBLEMS
-) -> Iterator[tuple[Placement, Any, np.ndarray, mk.Solver, mk.Solver]]:
+) -> Iterator[tuple[LinkGoal, Any, np.ndarray, mk.Solver, mk.Solver]]:
     """Objectives, their targets alone, starts, and solvers that take such targets: of one attempt, and of many."""
     mechanism = robot(name)
     rng = np.random.default_rng([list(KINDS).index(kind), list(ROBOTS).index(name), base is not None])
@@ -114,43 +122,45 @@ def problems(
         yield objective, bare_target(objective), q0, once, often
 
 
-def draw(kind: str, link: str, base: str | None, X: np.ndarray, rng: np.random.Generator) -> Placement:
+def draw(kind: str, link: str, base: str | None, X: np.ndarray, rng: np.random.Generator) -> LinkGoal:
     """A random objective of a kind that is fulfilled where the link stands at X."""
     place, turn = KINDS[kind]
-    local, axis, direction = somewhere(rng, SIZE), rng.standard_normal(3), rng.standard_normal(3)
+    local, axis, direction = random_point_in_ball(rng, SIZE), rng.standard_normal(3), rng.standard_normal(3)
     if kind == "surface":
         direction = X[:3, :3] @ axis
     p = X[:3, :3] @ local + X[:3, 3]
     wish: Any = {"relative_to": base, "tolerance": TOLERANCE, "angle_tolerance": TOLERANCE}
     if kind == "pose":
-        return mk.PoseGoal(link, make(X[:3, :3], p), at=local, **wish)
+        return mk.PoseGoal(link, make_pose(X[:3, :3], p), at=local, **wish)
     if kind == "point":
-        return mk.Point(link, p, local, **wish)
-    position = None if place is None else Fixed(p, local) if place is Fixed else place(p, direction, local)
-    rotation = None if turn is None else Aligned(X[:3, :3] @ axis, axis) if turn is Aligned else turn(X[:3, :3])
-    return Placement(link, position, rotation, **wish)
+        return mk.PositionGoal(link, p, local, **wish)
+    position = (
+        None if place is None else PointConstraint(p, local) if place is PointConstraint else place(p, direction, local)
+    )
+    rotation = None if turn is None else AlignedAxes(X[:3, :3] @ axis, axis) if turn is AlignedAxes else turn(X[:3, :3])
+    return LinkGoal(link, position, rotation, **wish)
 
 
-def bare_target(objective: Placement) -> Any:
+def bare_target(objective: LinkGoal) -> Any:
     """What tells it from others of its kind with the same points and directions in the link."""
     position, rotation = objective.position, objective.rotation
     if isinstance(rotation, FixedRotation):
-        return make(rotation.target, np.zeros(3) if position is None else position.target)
+        return make_pose(rotation.target, np.zeros(3) if position is None else position.target)
     return rotation.target if position is None else position.target
 
 
-def ask(wanted: Any, objective: Placement) -> None:
+def ask(wanted: Any, objective: LinkGoal) -> None:
     """The same of Klampt."""
     position, rotation = objective.position, objective.rotation
-    if isinstance(position, Fixed):
+    if isinstance(position, PointConstraint):
         wanted.setFixedPosConstraint(position.local, position.target)
-    elif isinstance(position, Linear):
+    elif isinstance(position, LineConstraint):
         wanted.setLinearPosConstraint(position.local, position.target, position.direction)
-    elif isinstance(position, Planar):
+    elif isinstance(position, PlaneConstraint):
         wanted.setPlanarPosConstraint(position.local, position.direction, float(position.direction @ position.target))
     if isinstance(rotation, FixedRotation):
-        wanted.setFixedRotConstraint(rotation.wanted.T.ravel())
-    elif isinstance(rotation, Aligned):
+        wanted.setFixedRotConstraint(rotation.link_rotation.T.ravel())
+    elif isinstance(rotation, AlignedAxes):
         wanted.setAxialRotConstraint(rotation.local, rotation.target)
 
 

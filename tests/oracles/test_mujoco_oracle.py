@@ -7,8 +7,8 @@ import pytest
 from random_mechanisms import random_mechanism
 
 from mechanik import Mechanism, gallery
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import write_urdf
 
 pytestmark = pytest.mark.mujoco
 

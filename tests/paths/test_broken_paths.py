@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import NotFollowed, NotSolved
-from mechanik.paths import Line, follow
-from mechanik.spatial import make, rotation
+from mechanik.errors import NotSolved, PathNotFollowed
+from mechanik.motion.follow import Line, follow
+from mechanik.spatial import make_pose, rotation
 
 ARM = mk.gallery.planar_2r()  # links of 1 and 0.8 m
 TIP = np.array([0.8, 0.0, 0.0])
@@ -21,7 +21,7 @@ UR5 = mk.gallery.ur5()
 
 
 def reach(at, count: int = 100, **options):
-    return follow(ARM, mk.Point("link2", at(0.0), TIP), at, count, **options)
+    return follow(ARM, mk.PositionGoal("link2", at(0.0), TIP), at, count, **options)
 
 
 def angles(radius: float) -> float:
@@ -64,15 +64,15 @@ def test_a_path_that_needs_two_branches_says_where_each_can_be_followed():
     assert at[0] < 0.0 < at[2] < at[1] < 1.0 < at[3]
     assert not found.success
     assert found.broken_at == pytest.approx(at[1], abs=1e-6)
-    assert found.parts[0] == pytest.approx((0.0, at[1]), abs=1e-6)
-    assert found.parts[1][0] == pytest.approx(at[2], abs=2e-4)
+    assert found.segments[0] == pytest.approx((0.0, at[1]), abs=1e-6)
+    assert found.segments[1][0] == pytest.approx(at[2], abs=2e-4)
     assert found.why.startswith("no single branch: one is there from s = 0 to")
 
 
 def test_turning_more_often_than_a_wrist_can_breaks_where_it_has_turned_all_it_can():
     X = UR5.pose("tool0")
     found = follow(
-        UR5, mk.PoseGoal("tool0", X), lambda t: X @ make(rotation.exp([0.0, 0.0, 14.0 * t]), np.zeros(3)), 400
+        UR5, mk.PoseGoal("tool0", X), lambda t: X @ make_pose(rotation.exp([0.0, 0.0, 14.0 * t]), np.zeros(3)), 400
     )
     assert not found.success
     assert found.broken_at == pytest.approx(4 * np.pi / 14.0, abs=1.0 / 399)
@@ -85,7 +85,7 @@ def test_configurations_that_fit_the_start_may_not_reach_the_end():
     assert not found.success
     assert 0.90 < found.broken_at < 0.9195
     assert found.why.startswith("no single branch")
-    assert found.parts[1][1] == 1.0
+    assert found.segments[1][1] == 1.0
 
 
 def test_what_is_out_of_reach_from_the_start_has_no_path():
@@ -93,7 +93,7 @@ def test_what_is_out_of_reach_from_the_start_has_no_path():
     assert found.path is None
     assert found.broken_at == 0.0
     assert found.why == "out of reach"
-    assert found.parts[-1] == pytest.approx((0.6, 1.0), abs=1e-2)
+    assert found.segments[-1] == pytest.approx((0.6, 1.0), abs=1e-2)
 
 
 def test_a_step_that_is_too_long_is_named_with_the_place():
@@ -109,7 +109,7 @@ def test_a_step_that_is_too_long_is_named_with_the_place():
 def test_a_single_knot_that_is_in_reach_again_is_no_part():
     found = reach(lambda s: np.array([1.0 + 3.0 * min(s, 2.0 - 2.0 * s), 0.0, 0.0]), 3)
     assert found.why == "out of reach"
-    assert len(found.parts) == 1
+    assert len(found.segments) == 1
 
 
 def test_where_it_stands_is_not_left_by_a_jump_to_a_branch_that_leads_farther():
@@ -125,7 +125,7 @@ def test_where_it_stands_is_not_left_by_a_jump_to_a_branch_that_leads_farther():
 
 def test_a_broken_path_can_be_required_no_more():
     found = reach(lambda s: np.array([1.0 + 2.0 * s, 0.0, 0.0]))
-    with pytest.raises(NotFollowed, match=r"beyond s = 0\.4: out of reach") as caught:
+    with pytest.raises(PathNotFollowed, match=r"beyond s = 0\.4: out of reach") as caught:
         found.require()
     assert caught.value.solution is found
     assert isinstance(caught.value, NotSolved)

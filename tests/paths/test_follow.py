@@ -7,9 +7,17 @@ import pytest
 from hard_paths import panda_stretched, stewart_twisted, ur5_by_the_wrist
 
 import mechanik as mk
-from mechanik.errors import MechanikError, NotARotation, NotFinite, ObjectiveError, ShapeError, UnknownName, WrongKind
-from mechanik.paths import Line, Path, follow
-from mechanik.spatial import make, rotation
+from mechanik.errors import (
+    InvalidArgument,
+    MechanikError,
+    NotARotation,
+    NotFinite,
+    ObjectiveError,
+    ShapeError,
+    UnknownName,
+)
+from mechanik.motion.follow import Line, Path, follow
+from mechanik.spatial import make_pose, rotation
 
 PANDA, UR5, STEWART = mk.gallery.panda(), mk.gallery.ur5(), mk.gallery.stewart_platform()
 HAND = "panda_hand_tcp"
@@ -33,7 +41,7 @@ def is_sound(path: Path, link: str, poses: np.ndarray) -> None:
 def test_a_panda_passes_by_where_it_is_stretched_and_at_its_limits():
     way = panda_stretched()
     path = follow(PANDA, HAND, way, 1000).require()
-    is_sound(path, HAND, way.sampled(1000))
+    is_sound(path, HAND, way.sample(1000))
     smallest = np.linalg.svd(PANDA.jacobian(HAND, path.q)[..., :7], compute_uv=False)[:, -1]
     room = np.minimum(path.q - PANDA.space.lower, PANDA.space.upper - path.q)[:, :7]
     assert smallest.min() < 0.05
@@ -44,7 +52,7 @@ def test_a_panda_passes_by_where_it_is_stretched_and_at_its_limits():
 def test_a_ur5_passes_its_wrist_singularity(tilt):
     way = ur5_by_the_wrist(tilt)
     path = follow(UR5, "tool0", way, 1000).require()
-    is_sound(path, "tool0", way.sampled(1000))
+    is_sound(path, "tool0", way.sample(1000))
     assert np.abs(np.sin(path.q[:, 4])).min() == pytest.approx(np.sin(tilt), abs=2e-3)
 
 
@@ -54,14 +62,14 @@ def test_a_ur5_comes_to_a_limit_without_crossing_it():
     pan = free.q[:, 0]
     limits = {"shoulder_pan_joint": (pan.min() - 0.01, pan.max() + 1e-3)}
     path = follow(UR5, "tool0", way, 1000, limits=limits).require()
-    is_sound(path, "tool0", way.sampled(1000))
+    is_sound(path, "tool0", way.sample(1000))
     assert path.q[:, 0].max() <= pan.max() + 1e-3
 
 
 def test_a_stewart_platform_passes_where_it_is_loose():
     way = stewart_twisted(STEWART.pose("platform"))
     path = follow(STEWART, "platform", way, 300).require()
-    is_sound(path, "platform", way.sampled(300))
+    is_sound(path, "platform", way.sample(300))
     assert path.closure_error() < 1e-9
     assert path.q[:, 9::3].max() > 0.48
 
@@ -93,7 +101,7 @@ def test_windings_are_chosen_for_the_whole_path():
     X = UR5.pose("tool0")
 
     def turning(t: float) -> np.ndarray:
-        return X @ make(rotation.exp([0.0, 0.0, 12.4 * t]), np.zeros(3))
+        return X @ make_pose(rotation.exp([0.0, 0.0, 12.4 * t]), np.zeros(3))
 
     path = follow(UR5, mk.PoseGoal("tool0", X), turning, 400).require()
     assert UR5.space.within_limits(path.q).all()
@@ -107,7 +115,7 @@ def test_a_list_of_poses_a_path_and_a_function_of_objectives_give_the_same():
     line = Line(X, Y)
     q0 = UR5.q
     by_path = follow(UR5, "tool0", line, 60, q0=q0).require()
-    by_list = follow(UR5, mk.PoseGoal("tool0", X), list(line.sampled(60)), q0=q0).require()
+    by_list = follow(UR5, mk.PoseGoal("tool0", X), list(line.sample(60)), q0=q0).require()
     by_objectives = follow(UR5, lambda s: [mk.PoseGoal("tool0", line(s))], s=60, q0=q0).require()
     np.testing.assert_allclose(by_list.q, by_path.q, atol=1e-5)
     np.testing.assert_allclose(by_objectives.q, by_path.q, atol=1e-5)
@@ -117,7 +125,7 @@ def test_goals_that_leave_freedoms_are_followed_evenly():
     def at(s: float) -> np.ndarray:
         return np.array([0.5, -0.4 + 0.8 * s, 0.4])
 
-    path = follow(PANDA, mk.Point(HAND, at(0.0)), at, 300).require()
+    path = follow(PANDA, mk.PositionGoal(HAND, at(0.0)), at, 300).require()
     wanted = np.array([at(s) for s in path.s])
     assert np.abs(PANDA.pose(HAND, path.q)[:, :3, 3] - wanted).max() < EXACT
     assert path.largest_step <= 3.0 * path.median_step
@@ -127,7 +135,7 @@ def test_a_driven_loop_turns_all_the_way_round():
     bar = mk.gallery.four_bar()
     crank = next(iter(bar.joints))
     start = float(bar.values()[crank])
-    goal = mk.JointValues({crank: start}, turns="exact")
+    goal = mk.JointValues({crank: start}, angle_mode="exact")
     path = follow(bar, goal, lambda s: {crank: start + 2 * np.pi * s}, 200, q0=bar.q, limits={crank: (-9, 9)}).require()
     assert path.closure_error() < 1e-9
     round_again = (path.q[-1] - path.q[0]) / (2 * np.pi)
@@ -148,7 +156,7 @@ LINE = Line(UR5.pose("tool0"), UR5.pose("tool0"))
 @pytest.mark.parametrize(
     ("ask", "error"),
     [
-        (lambda: follow("ur5", "tool0", LINE), WrongKind),
+        (lambda: follow("ur5", "tool0", LINE), InvalidArgument),
         (lambda: follow(UR5, "tool1", LINE), UnknownName),
         (lambda: follow(UR5, "tool0"), ObjectiveError),
         (lambda: follow(UR5, [], LINE), ObjectiveError),
@@ -169,7 +177,7 @@ LINE = Line(UR5.pose("tool0"), UR5.pose("tool0"))
         (lambda: follow(UR5, "tool0", LINE, limits={"elbw": (0, 1)}), UnknownName),
         (lambda: follow(UR5, "tool0", LINE, speed=3), UnknownName),
         (lambda: follow(UR5, "tool0", 3.0), MechanikError),
-        (lambda: follow(UR5, lambda s: mk.Point("tool0", (s, 0, 0)), LINE), ObjectiveError),
+        (lambda: follow(UR5, lambda s: mk.PositionGoal("tool0", (s, 0, 0)), LINE), ObjectiveError),
     ],
 )
 def test_what_cannot_be_meant_is_refused(ask, error):

@@ -7,12 +7,12 @@ import pytest
 
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.paths import Line, follow
-from mechanik.spatial import make, rotation
+from mechanik.motion.follow import Line, follow
+from mechanik.spatial import make_pose, rotation
 
 PANDA, HAND = mk.gallery.panda(), "panda_hand_tcp"
 DOWN = rotation.exp([np.pi, 0.0, 0.0])
-LINE = Line(*(make(DOWN, np.array([0.5, y, 0.3])) for y in (-0.3, 0.3)))
+LINE = Line(*(make_pose(DOWN, np.array([0.5, y, 0.3])) for y in (-0.3, 0.3)))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_an_elbow_goes_around_what_stands_in_its_way(free):
     found = follow(PANDA, HAND, LINE, 100, avoid=["self", ball]).require()
     assert found.is_free(collider)
     assert found.largest_step <= 3.0 * found.median_step
-    X, wanted = PANDA.pose(HAND, found.q), LINE.sampled(100)
+    X, wanted = PANDA.pose(HAND, found.q), LINE.sample(100)
     assert np.abs(X - wanted).max() < 1e-6
 
 
@@ -64,7 +64,7 @@ def test_an_elbow_that_comes_to_a_wall_slides_along_it(depth):
     """Once it stopped there, though it was free to go elsewhere: so did the spare arm of a person at a table."""
     arm, q0 = mk.gallery.planar_3r(), np.array([0.9, -0.8, -0.6])
     tip = arm.pose("tool", q0)[:3, 3]
-    goals = [mk.Point("tool", tip, name="tip"), mk.Point("link0", (0.0, 0.0, 0.0), name="foot")]
+    goals = [mk.PositionGoal("tool", tip, name="tip"), mk.PositionGoal("link0", (0.0, 0.0, 0.0), name="foot")]
 
     def way(s: float) -> dict[str, np.ndarray]:
         return {"tip": tip + s * np.array([-0.8, -0.3, 0.0])}
@@ -87,7 +87,7 @@ def test_what_cannot_go_aside_is_still_said_to_collide():
     """The ball stands on the way of the tip itself."""
     arm, q0 = mk.gallery.planar_3r(), np.array([0.9, -0.8, -0.6])
     tip = arm.pose("tool", q0)[:3, 3]
-    goals = [mk.Point("tool", tip, name="tip"), mk.Point("link0", (0.0, 0.0, 0.0), name="foot")]
+    goals = [mk.PositionGoal("tool", tip, name="tip"), mk.PositionGoal("link0", (0.0, 0.0, 0.0), name="foot")]
     step = np.array([-0.8, -0.3, 0.0])
     ball = Obstacle(mk.Sphere(0.05), tip + 0.5 * step, name="ball")
     found = follow(arm, goals, lambda s: {"tip": tip + s * step}, 40, q0=q0, avoid=[ball])

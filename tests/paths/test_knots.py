@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import NotFinite, ShapeError, WrongKind
-from mechanik.paths import Path
+from mechanik.errors import InvalidArgument, NotFinite, ShapeError
+from mechanik.motion.follow import Path
 
 UR5 = mk.gallery.ur5()
 STEWART = mk.gallery.stewart_platform()
@@ -37,7 +37,7 @@ def test_a_path_passes_its_knots_to_the_bit(seed, count):
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.5))
 def test_a_finer_path_goes_the_same_way_in_steps_that_are_short_enough(seed, step):
     path = Path(UR5, UR5.space.random(np.random.default_rng(seed), 3))
-    finer = path.finer(step)
+    finer = path.densify(step)
     assert finer.largest_step <= step * (1 + 1e-12)
     np.testing.assert_allclose(finer.length, path.length, rtol=1e-12)
     np.testing.assert_allclose(finer.q, path.at(finer.s), atol=1e-12)
@@ -65,7 +65,7 @@ def test_loops_are_shut_between_knots_where_the_straight_way_would_open_them():
     straight = STEWART.integrate(a, 0.5 * STEWART.space.difference(a, b))
     assert Path(STEWART, [straight]).closure_error() > 1e-5
     assert Path(STEWART, [TWO_HEIGHTS.at(0.5)]).closure_error() < 1e-9
-    assert TWO_HEIGHTS.finer(0.01).closure_error() < 1e-9
+    assert TWO_HEIGHTS.densify(0.01).closure_error() < 1e-9
 
 
 def test_a_path_does_not_move_its_mechanism_and_cannot_be_written_into():
@@ -99,6 +99,6 @@ def test_bad_questions_are_refused():
     with pytest.raises(NotFinite):
         path.at(np.nan)
     with pytest.raises(ShapeError, match="above 0"):
-        path.finer(0.0)
-    with pytest.raises(WrongKind):
+        path.densify(0.0)
+    with pytest.raises(InvalidArgument):
         Path("ur5", np.zeros((2, 6)))

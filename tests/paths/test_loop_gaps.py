@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.objectives.closures import closure_relations
-from mechanik.objectives.evaluate import evaluate
-from mechanik.paths import Path
-from mechanik.paths.loop_gaps import _lean, loop_gaps
+from mechanik.motion.follow import Path
+from mechanik.motion.follow.joint_path import _lean, max_closure_errors
+from mechanik.objectives.constraint_relations import closure_relations
+from mechanik.objectives.relation import evaluate_relation
 
 NAMES = ("hexapod", "four_bar", "delta_robot", "bennett", "sarrus", "planar_3rrr", "rover", "slider_crank")
 LOOPS = {name: mk.gallery.make(name) for name in NAMES}
@@ -20,7 +20,7 @@ LOOPS = {name: mk.gallery.make(name) for name in NAMES}
 def one_by_one(mechanism: mk.Mechanism, q: np.ndarray) -> float:
     """By the rows as they are written down for people."""
     relations = [r for closure in mechanism.closures.values() for r in closure_relations(mechanism, closure)]
-    return max(float(np.abs(evaluate(mechanism, relation, q)[0]).max()) for relation in relations)
+    return max(float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max()) for relation in relations)
 
 
 @settings(max_examples=5, deadline=None)
@@ -31,7 +31,7 @@ def test_loops_that_are_torn_open_stand_open_by_their_rows(name, seed, how_far):
     v = how_far * np.random.default_rng(seed).standard_normal((4, mechanism.nv))
     q = mechanism.integrate(np.tile(mechanism.q, (4, 1)), v)
     wanted = [one_by_one(mechanism, one) for one in q]
-    np.testing.assert_allclose(loop_gaps(mechanism, q), wanted, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(max_closure_errors(mechanism, q), wanted, rtol=0.0, atol=1e-12)
     assert Path(mechanism, q).closure_error() == pytest.approx(max(wanted), abs=1e-12)
 
 

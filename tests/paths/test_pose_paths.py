@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanik.errors import MechanikError, NotFinite, ShapeError
-from mechanik.paths import Arc, Line, PosePath, Spline
-from mechanik.spatial import Pose, is_pose, make, rotation
+from mechanik.motion.follow import Arc, CartesianPath, Line, Spline
+from mechanik.spatial import Pose, is_pose, make_pose, rotation
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=25, deadline=None)
@@ -18,14 +18,14 @@ FEW = settings(max_examples=25, deadline=None)
 def some_poses(seed: int, count: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     turns = rng.uniform(0.1, 2.5, (count, 1)) * _unit(rng.standard_normal((count, 3)))
-    return make(rotation.exp(turns), rng.uniform(-1, 1, (count, 3)))
+    return make_pose(rotation.exp(turns), rng.uniform(-1, 1, (count, 3)))
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
     return v / np.linalg.norm(v, axis=-1, keepdims=True)
 
 
-def paths(seed: int) -> list[PosePath]:
+def paths(seed: int) -> list[CartesianPath]:
     X = some_poses(seed, 4)
     return [
         Line(X[0], X[1]),
@@ -33,7 +33,7 @@ def paths(seed: int) -> list[PosePath]:
         Arc.about(X[0], X[1][:3, 3], X[2][:3, 3], -5.0),
         Spline(X),
         Line(X[0], X[1]) + Line(X[1], X[2]) + Arc(X[2], X[0], X[3]),
-        PosePath.through(X),
+        CartesianPath.through(X),
     ]
 
 
@@ -41,7 +41,7 @@ def paths(seed: int) -> list[PosePath]:
 @given(SEEDS)
 def test_every_path_is_one_of_poses_and_has_no_jump(seed):
     for path in paths(seed):
-        X = path.sampled(2001)
+        X = path.sample(2001)
         assert is_pose(X, 1e-12).all()
         assert np.linalg.norm(np.diff(X[:, :3, 3], axis=0), axis=1).max() < 20 / 2000 * max(1.0, path.length)
         assert np.linalg.norm(rotation.log(np.swapaxes(X[:-1, :3, :3], 1, 2) @ X[1:, :3, :3]), axis=1).max() < 0.1
@@ -51,7 +51,7 @@ def test_every_path_is_one_of_poses_and_has_no_jump(seed):
 @given(SEEDS)
 def test_paths_begin_and_end_where_they_should(seed):
     X = some_poses(seed, 4)
-    for path, end in ((Line(X[0], X[1]), 1), (Arc(X[0], X[1], X[2]), 2), (Spline(X), 3), (PosePath.through(X), 3)):
+    for path, end in ((Line(X[0], X[1]), 1), (Arc(X[0], X[1], X[2]), 2), (Spline(X), 3), (CartesianPath.through(X), 3)):
         np.testing.assert_allclose(path(0.0), X[0], atol=1e-9)
         np.testing.assert_allclose(path(1.0), X[end], atol=1e-9)
 
@@ -59,7 +59,7 @@ def test_paths_begin_and_end_where_they_should(seed):
 @FEW
 @given(SEEDS)
 def test_a_line_goes_and_turns_evenly(seed):
-    X = Line(*some_poses(seed, 2)).sampled(50)
+    X = Line(*some_poses(seed, 2)).sample(50)
     ways = np.diff(X[:, :3, 3], axis=0)
     turns = rotation.log(np.swapaxes(X[:-1, :3, :3], 1, 2) @ X[1:, :3, :3])
     np.testing.assert_allclose(ways, np.tile(ways[0], (49, 1)), atol=1e-12)
@@ -71,7 +71,7 @@ def test_a_line_goes_and_turns_evenly(seed):
 def test_an_arc_keeps_its_distance_and_comes_by_the_point_inside(seed):
     a, m, b = some_poses(seed, 3)
     arc = Arc(a, m[:3, 3], b)
-    away = np.linalg.norm(arc.sampled(200)[:, :3, 3] - arc.centre, axis=1)
+    away = np.linalg.norm(arc.sample(200)[:, :3, 3] - arc.centre, axis=1)
     np.testing.assert_allclose(away, away[0], rtol=1e-9)
     r, s = a[:3, 3] - arc.centre, m[:3, 3] - arc.centre
     angle = np.arctan2(arc.axis @ np.cross(r, s), r @ s) % (2 * np.pi)
@@ -81,8 +81,10 @@ def test_an_arc_keeps_its_distance_and_comes_by_the_point_inside(seed):
 def test_an_arc_about_an_axis_turns_its_frame_with_it_or_not():
     start = Pose((1.0, 0.0, 0.0))
     turned = Arc.about(start, (0, 0, 0), (0, 0, 2), np.pi / 2)(1.0)
-    np.testing.assert_allclose(turned, make(rotation.exp([0, 0, np.pi / 2]), [0, 1, 0]), atol=1e-15)
-    np.testing.assert_allclose(Arc.about(start, (0, 0, 0), (0, 0, 1), np.pi / 2, turns=False)(1.0)[:3, :3], np.eye(3))
+    np.testing.assert_allclose(turned, make_pose(rotation.exp([0, 0, np.pi / 2]), [0, 1, 0]), atol=1e-15)
+    np.testing.assert_allclose(
+        Arc.about(start, (0, 0, 0), (0, 0, 1), np.pi / 2, rotate_frame=False)(1.0)[:3, :3], np.eye(3)
+    )
 
 
 @FEW
@@ -120,10 +122,10 @@ def test_joined_paths_share_t_by_their_size():
         (lambda: Spline([Pose()]), "2 or more"),
         (lambda: Spline([Pose(), Pose()]), "leave one of them out"),
         (lambda: Spline([Pose(), Pose((1, 0, 0))], [0.0, 0.5]), "from 0 to 1"),
-        (lambda: PosePath.through([]), "2 or more"),
+        (lambda: CartesianPath.through([]), "2 or more"),
         (lambda: Line(Pose(), Pose((1, 0, 0))) + Line(Pose(), Pose((1, 0, 0))), "put a Line between"),
         (lambda: Line(Pose(), Pose((1, 0, 0)))(1.5), "from 0 to 1"),
-        (lambda: Line(Pose(), Pose((1, 0, 0))).sampled(1), "2 or more"),
+        (lambda: Line(Pose(), Pose((1, 0, 0))).sample(1), "2 or more"),
     ],
 )
 def test_what_is_no_path_of_poses_is_refused(make_it, words):

@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.kept import loops_of
+from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
-from mechanik.mechanism.shapes import Box
-from mechanik.paths.loop_gaps import loop_gaps
-from mechanik.planning import plan
-from mechanik.planning.ground import Ground
-from mechanik.planning.loop_trees import find_along_loops
-from mechanik.planning.retraction import STRAY, Flags
+from mechanik.model.shapes import Box
+from mechanik.motion.follow.joint_path import max_closure_errors
+from mechanik.motion.plan import plan
+from mechanik.motion.plan.planning_space import MAX_STEP_RATIO, Flags, PlanningSpace
+from mechanik.motion.plan.tree_planners import plan_constrained_rrt
 from mechanik.spatial.array import Array
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -32,11 +31,11 @@ def mechanism(name: str) -> mk.Mechanism:
 
 
 @contextmanager
-def ground_of(name: str, collider: Collider | None = None, free: Flags | None = None) -> Generator[Ground]:
+def ground_of(name: str, collider: Collider | None = None, free: Flags | None = None) -> Generator[PlanningSpace]:
     one = mechanism(name)
     free = np.ones(one.nv, dtype=np.bool_) if free is None else free
-    with loops_of(one, {}) as loops:
-        yield Ground(one, loops, collider, 0.0, one.space.lower, one.space.upper, free)
+    with cached_loop_system(one, {}) as loops:
+        yield PlanningSpace(one, loops, collider, 0.0, one.space.lower, one.space.upper, free)
 
 
 @functools.cache
@@ -62,10 +61,10 @@ def test_shutting_loops_shuts_them_moves_little_and_leaves_what_is_locked(seed: 
     v = size * rng.normal(size=(6, one.nv))
     q = one.space.integrate(np.tile(one.q, (6, 1)), v)
     with ground_of(name, free=free) as ground:
-        there, done = ground.shut_all(q)
-        again, _ = ground.shut_all(there)
-        alone = [ground.shut(single) for single in q]
-    assert (loop_gaps(one, there[done]) < 1e-9).all()
+        there, done = ground.project_all(q)
+        again, _ = ground.project_all(there)
+        alone = [ground.project(single) for single in q]
+    assert (max_closure_errors(one, there[done]) < 1e-9).all()
     assert np.abs(there[done] - again[done]).max(initial=0.0) < 1e-14  # what is shut stays; balls are normalised
     moved = one.space.difference(q[done], there[done])
     assert np.abs(moved[:, ~free]).max(initial=0.0) == 0.0
@@ -74,13 +73,13 @@ def test_shutting_loops_shuts_them_moves_little_and_leaves_what_is_locked(seed: 
         assert single is None or np.array_equal(single, there[k])
 
 
-def by_newton(ground: Ground, q: Array) -> Array:
+def by_newton(ground: PlanningSpace, q: Array) -> Array:
     """What the kernel does, in NumPy: derivatives serve on while each step leaves less than a fifth."""
-    assert ground.loops.parts is not None
-    (part,) = ground.loops.parts
+    assert ground.loops.groups is not None
+    (part,) = ground.loops.groups
     problem, last, inverse = part.problem, 0.0, np.zeros((0, 0))
-    problem.place(q)
-    while (error := float(np.abs(e := problem.rows[part.rows].copy()).max())) >= 1e-10:
+    problem.set_configuration(q)
+    while (error := float(np.abs(e := problem.residual[part.rows].copy()).max())) >= 1e-10:
         if not error < 0.2 * last:
             J = problem.jacobian[part.rows]
             inverse = J.T @ np.linalg.inv(J @ J.T + 1e-12 * np.eye(len(J)))
@@ -96,7 +95,7 @@ def test_loops_are_shut_where_numpy_shuts_them(seed: int, name: str, size: float
     one, rng = mechanism(name), np.random.default_rng(seed)
     q = one.space.integrate(np.tile(one.q, (3, 1)), size * rng.normal(size=(3, one.nv)))
     with ground_of(name) as ground:
-        there, done = ground.shut_all(q)
+        there, done = ground.project_all(q)
         plain = np.array([by_newton(ground, single) for single in q])
         by_rows = [ground._retract._by_rows(single) for single in q]
     assert done.all()
@@ -104,7 +103,7 @@ def test_loops_are_shut_where_numpy_shuts_them(seed: int, name: str, size: float
     # with new derivatives in each step it ends elsewhere, by no more than the square of how far it was off
     for single, new in zip(by_rows, there, strict=True):
         assert single is not None
-        assert loop_gaps(one, single[None])[0] < 1e-9
+        assert max_closure_errors(one, single[None])[0] < 1e-9
         assert np.abs(one.space.difference(single, new)).max() < 10.0 * float(np.abs(q - one.q).max()) ** 2
 
 
@@ -115,17 +114,17 @@ def test_a_walk_goes_nearer_with_each_step_and_keeps_loops_shut(seed: int, name:
     target = one.space.integrate(one.q, 0.6 * rng.normal(size=one.nv))
     start = np.array(one.q)
     with ground_of(name) as ground:
-        assert ground._retract.can_walk
-        way = ground.towards(start, target, step)
-        ground._retract.can_walk = False
-        plain = ground.towards(start, target, step)
+        assert ground._retract.can_steer
+        way = ground.steer(start, target, step)
+        ground._retract.can_steer = False
+        plain = ground.steer(start, target, step)
     ends_there = np.array_equal(way[-1], target)
     way, plain = (some[:-1] if ends_there else some for some in (way, plain))
     assert np.array_equal(way[0], start)
-    assert (loop_gaps(one, way) < 1e-9).all()
+    assert (max_closure_errors(one, way) < 1e-9).all()
     left = np.abs((way - target) / ground.unit).max(axis=1)
     assert (np.diff(left) < 0.0).all()
-    assert (np.abs(np.diff(way, axis=0) / ground.unit).max(axis=1, initial=0.0) <= STRAY * step + 1e-12).all()
+    assert (np.abs(np.diff(way, axis=0) / ground.unit).max(axis=1, initial=0.0) <= MAX_STEP_RATIO * step + 1e-12).all()
     assert (way >= one.space.lower - 1e-9).all()
     assert (way <= one.space.upper + 1e-9).all()
     assert way.shape == plain.shape
@@ -138,16 +137,16 @@ def test_trees_along_loops_lead_from_the_start_to_a_goal_shut_and_free(seed: int
     start, goal, collider = around_a_pillar()
     with ground_of("two_arms", collider) as ground:
         goals = np.array([goal, mechanism("two_arms").q]) if collider.is_free(mechanism("two_arms").q) else goal[None]
-        found = find_along_loops(ground, start, goals, np.inf, np.random.default_rng(seed))
-        again = find_along_loops(ground, start, goals, np.inf, np.random.default_rng(seed))
+        found = plan_constrained_rrt(ground, start, goals, np.inf, np.random.default_rng(seed))
+        again = plan_constrained_rrt(ground, start, goals, np.inf, np.random.default_rng(seed))
     assert found is not None
     assert again is not None
     assert np.array_equal(found, again)
     assert np.array_equal(found[0], start)
     assert any(np.array_equal(found[-1], one) for one in goals)
-    assert (loop_gaps(mechanism("two_arms"), found) < 1e-9).all()
+    assert (max_closure_errors(mechanism("two_arms"), found) < 1e-9).all()
     assert np.all(collider.is_free(found))
-    assert np.abs(np.diff(found, axis=0) / ground.unit).max() <= STRAY * ground.step + 1e-12
+    assert np.abs(np.diff(found, axis=0) / ground.unit).max() <= MAX_STEP_RATIO * ground.step + 1e-12
 
 
 # ---- cases -------------------------------------------------------------------------------------
@@ -157,20 +156,20 @@ def test_the_same_problem_is_solved_by_the_projected_space_of_ompl() -> None:
     pytest.importorskip("ompl")
     start, goal, collider = around_a_pillar()
     arms = mechanism("two_arms")
-    for planner in ("trees", "RRTConnect"):
+    for planner in ("rrt_connect", "RRTConnect"):
         path = plan(arms, start, goal, avoid=collider, planner=planner, max_seconds=120.0)
         assert path.planner == planner
         between = path.at(np.linspace(0.0, 1.0, 201))
-        assert (loop_gaps(arms, between) < 1e-6).all()
+        assert (max_closure_errors(arms, between) < 1e-6).all()
         assert np.min(collider.distance(between)) >= 0.0
 
 
 def test_trees_along_loops_give_up_in_time() -> None:
     start, goal, collider = around_a_pillar()
     with ground_of("two_arms", collider) as ground:
-        assert find_along_loops(ground, start, goal[None], 0.0, np.random.default_rng(0)) is None
+        assert plan_constrained_rrt(ground, start, goal[None], 0.0, np.random.default_rng(0)) is None
 
 
 def test_what_is_not_finite_is_nowhere_near_a_shut_loop() -> None:
     with ground_of("two_arms") as ground:
-        assert ground.shut(np.full(mechanism("two_arms").nq, np.nan)) is None
+        assert ground.project(np.full(mechanism("two_arms").nq, np.nan)) is None

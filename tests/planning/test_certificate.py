@@ -12,23 +12,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.kept import loops_of
+from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
-from mechanik.kernels.planning.certificate_layout import MIDDLE, RADIUS, ROW, A, B
-from mechanik.mechanism.shapes import Box, Sphere
-from mechanik.planning import certificate
-from mechanik.planning.certificate import look_closely
-from mechanik.planning.ground import Ground
-from mechanik.planning.halving import Verdict, look_by_halving
+from mechanik.kernels.planning.motion_check import BODY_A, BODY_B, PAIR_ROW, SPHERE_CENTRE, SPHERE_RADIUS
+from mechanik.model.shapes import Box, Sphere
+from mechanik.motion.plan import path_certificate as certificate
+from mechanik.motion.plan.path_certificate import PathCertificate, certify_by_bisection, certify_path
+from mechanik.motion.plan.planning_space import PlanningSpace
 from mechanik.spatial import apply, inverse
 from mechanik.spatial.array import Array
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def hung(size: tuple[float, float, float]) -> list[mk.PlacedShape]:
+def hung(size: tuple[float, float, float]) -> list[mk.ShapeInstance]:
     """A box below its joint."""
-    return [mk.PlacedShape(Box(size), mk.Pose((0.0, 0.0, -0.5 * size[2])))]
+    return [mk.ShapeInstance(Box(size), mk.Pose((0.0, 0.0, -0.5 * size[2])))]
 
 
 @functools.cache
@@ -40,13 +39,13 @@ def gantry() -> mk.Mechanism:
     robot.planar("shift", "column", "hand", at=(0.0, 0.0, -0.9), limits=([-0.2, -0.2, -3.0], [0.2, 0.2, 3.0]))
     robot.revolute("left", "hand", "finger", at=(0.15, 0.0, 0.0), axis="y", limits=(-1.0, 1.0))
     right = robot.revolute("right", "hand", "thumb", at=(-0.15, 0.0, 0.0), axis="y", limits=(-1.0, 1.0))
-    robot.link("bridge", collisions=[mk.PlacedShape(Box((0.1, 0.6, 0.1)))])
+    robot.link("bridge", collisions=[mk.ShapeInstance(Box((0.1, 0.6, 0.1)))])
     robot.link("column", collisions=hung((0.06, 0.06, 0.8)))
-    robot.link("hand", collisions=[mk.PlacedShape(Box((0.3, 0.05, 0.05)))])
+    robot.link("hand", collisions=[mk.ShapeInstance(Box((0.3, 0.05, 0.05)))])
     for name in ("finger", "thumb"):
         robot.link(name, collisions=hung((0.04, 0.04, 0.3)))
     gantry = robot.build()
-    right.follow(gantry.joints["left"], ratio=-0.8)
+    right.mimic(gantry.joints["left"], ratio=-0.8)
     return gantry
 
 
@@ -68,21 +67,23 @@ def random_way(collider: Collider, seed: int, knots: int, size: float) -> Array:
     return np.array(q)
 
 
-def look(collider: Collider, q: Array, clearance: float, how: object = look_closely, until: float = np.inf) -> Verdict:
+def look(
+    collider: Collider, q: Array, clearance: float, how: object = certify_path, until: float = np.inf
+) -> PathCertificate:
     space = collider.mechanism.space
-    with loops_of(collider.mechanism, {}) as loops:
+    with cached_loop_system(collider.mechanism, {}) as loops:
         free = np.ones(space.nv, dtype=np.bool_)
-        ground = Ground(collider.mechanism, loops, collider, clearance, space.lower, space.upper, free)
+        ground = PlanningSpace(collider.mechanism, loops, collider, clearance, space.lower, space.upper, free)
         return how(ground, q, clearance, until)  # type: ignore[operator]
 
 
 def smallest(collider: Collider, q: Array) -> float:
     """The smallest gap on a way with knots q, at places of which each point is within half a millimetre or so."""
-    return float(np.min(collider.distance(mk.Path(collider.mechanism, q).finer(5e-4).q)))
+    return float(np.min(collider.distance(mk.Path(collider.mechanism, q).densify(5e-4).q)))
 
 
-bounding = compiled("planning.certificate_bounds")
-bound_rows, gone, place_nodes = bounding.bound_rows, bounding.gone, bounding.place_nodes
+bounding = compiled("planning.motion_certificate")
+bound_rows, gone, place_nodes = bounding.pair_motion_bounds, bounding.distance_bound, bounding.update_node_poses
 
 
 @numba.njit
@@ -103,24 +104,24 @@ def farthest(nodes: Array, balls: Array, couples: Array, q: Array, rates: Array,
 @given(SEEDS, st.sampled_from(("gantry", "panda")), st.floats(0.01, 1.0))
 def test_no_point_goes_farther_and_no_gap_falls_by_more_than_the_bound(seed: int, name: str, size: float) -> None:
     collider, rng = scene(name), np.random.default_rng(seed)
-    tables = collider._fresh().tables
+    tables = collider._current_pairs().tables
     *_, balls, couples = certificate._scene(tables)
     way = random_way(collider, seed, 2, size)
     rates, s = way[1] - way[0], np.linspace(0.0, 1.0, 60)
-    bound = farthest(tables.nodes, balls, couples, way[0], rates, s, len(tables.guards))
+    bound = farthest(tables.nodes, balls, couples, way[0], rates, s, len(tables.pair_groups))
     assert np.isfinite(bound[1]).all()
     q = way[0] + s[:, None] * rates
-    for row, a in ((int(one[ROW]), int(one[A])) for one in couples if one[B] < 0):
-        body = tables.members[a]
+    for row, a in ((int(one[PAIR_ROW]), int(one[BODY_A])) for one in couples if one[BODY_B] < 0):
+        body = tables.collision_bodies[a]
         directions = rng.normal(size=(40, 3))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        points = balls[a, MIDDLE : MIDDLE + 3] + balls[a, RADIUS] * directions
+        points = balls[a, SPHERE_CENTRE : SPHERE_CENTRE + 3] + balls[a, SPHERE_RADIUS] * directions
         X = collider.mechanism.pose(body.name, q) @ inverse(body.frame)
         places = apply(X[:, None], points)
         assert (np.linalg.norm(places - places[0], axis=2).max(axis=1) <= bound[:, row] + 1e-9).all()
     # of each guard the row of the nearest
-    first = np.cumsum([0, *tables.guards[:-1, 4]])
-    gaps = collider.rows(q)[0][:, first]
+    first = np.cumsum([0, *tables.pair_groups[:-1, 4]])
+    gaps = collider.distances_and_jacobian(q)[0][:, first]
     assert (np.abs(gaps - gaps[0]) <= bound + 1e-9).all()
 
 
@@ -148,7 +149,7 @@ def test_the_verdict_is_that_of_halving_the_way(seed: int, name: str, size: floa
     collider = scene(name)
     q = random_way(collider, seed, 3, size)
     assume(abs(smallest(collider, q)) > 2e-3)
-    ours, by_halving = look(collider, q, 0.0), look(collider, q, 0.0, look_by_halving)
+    ours, by_halving = look(collider, q, 0.0), look(collider, q, 0.0, certify_by_bisection)
     assert (ours.is_free, ours.is_certain) == (by_halving.is_free, by_halving.is_certain)
 
 

@@ -14,17 +14,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.kept import loops_of
+from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
-from mechanik.errors import LimitsError, NotFinite, PlanningError, ShapeError, UnknownName, WrongKind
-from mechanik.mechanism.shapes import Box, Sphere
-from mechanik.paths import Path
-from mechanik.planning import plan
-from mechanik.planning.certificate import look_closely
-from mechanik.planning.ground import Ground
-from mechanik.planning.shortcuts import rounded, shortcut
+from mechanik.errors import InvalidArgument, LimitsError, NotFinite, PlanningError, ShapeError, UnknownName
+from mechanik.model.shapes import Box, Sphere
+from mechanik.motion.follow import Path
+from mechanik.motion.plan import plan
+from mechanik.motion.plan.path_certificate import certify_path
+from mechanik.motion.plan.path_postprocessing import blend_corners, shortcut_path
+from mechanik.motion.plan.planning_space import PlanningSpace
+from mechanik.motion.retime import retime
 from mechanik.spatial.array import Array
-from mechanik.timing import retime
 
 pytest.importorskip("ompl")
 
@@ -63,10 +63,10 @@ def beside_the_wall(side: float) -> mk.Solution:
     return mk.solve(panda(), mk.PoseGoal("panda_hand", X), avoid=scene())
 
 
-def ground_of(mechanism: mk.Mechanism, loops: object, collider: Collider | None) -> Ground:
+def ground_of(mechanism: mk.Mechanism, loops: object, collider: Collider | None) -> PlanningSpace:
     space = mechanism.space
     free = np.ones(mechanism.nv, dtype=np.bool_)
-    return Ground(mechanism, loops, collider, 0.0, space.lower, space.upper, free)  # type: ignore[arg-type]
+    return PlanningSpace(mechanism, loops, collider, 0.0, space.lower, space.upper, free)  # type: ignore[arg-type]
 
 
 # ---- laws --------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def test_a_path_is_free_all_along_and_leads_from_the_start_to_the_goal(seed: int
     path = plan(panda(), a, b, avoid=scene(), max_seconds=20.0)
     assert np.array_equal(path.q[0], a)
     assert np.array_equal(path.q[-1], b)
-    dense = path.finer(0.004).q
+    dense = path.densify(0.004).q
     assert np.min(scene().distance(dense)) >= 0.0
     assert (dense >= panda().space.lower - 1e-12).all()
     assert (dense <= panda().space.upper + 1e-12).all()
@@ -96,7 +96,7 @@ def test_the_clearance_is_kept(seed: int, clearance: float) -> None:
         assume(False)
         return
     assert path.gap >= clearance
-    assert np.min(scene().distance(path.finer(0.004).q)) >= clearance
+    assert np.min(scene().distance(path.densify(0.004).q)) >= clearance
 
 
 @settings(max_examples=15)
@@ -108,8 +108,8 @@ def test_what_is_certain_holds_between_the_looks(seed: int, angle: float) -> Non
     q = arm.space.random(rng, 2) * angle
     place = rng.uniform(-0.5, 0.5, 3) * (1.0, 1.0, 0.0)
     collider = Collider(arm, [Obstacle(Sphere(0.05), place)])
-    with loops_of(arm, {}) as loops:
-        verdict = look_closely(ground_of(arm, loops, collider), q, 0.0, np.inf)
+    with cached_loop_system(arm, {}) as loops:
+        verdict = certify_path(ground_of(arm, loops, collider), q, 0.0, np.inf)
     dense = q[0] + np.linspace(0.0, 1.0, 20_001)[:, None] * (q[1] - q[0])
     smallest = float(np.min(collider.distance(dense)))
     if verdict.is_certain:
@@ -129,8 +129,8 @@ def test_a_needle_between_two_looks_is_found_or_nothing_is_certain() -> None:
     tip = arm.poses(q.mean(axis=0))[-1][:3, 3]
     collider = Collider(arm, [Obstacle(Sphere(1e-5), tip, name="needle")])
     assert not collider.is_free(q.mean(axis=0))
-    with loops_of(arm, {}) as loops:
-        assert not look_closely(ground_of(arm, loops, collider), q, 0.0, np.inf).is_certain
+    with cached_loop_system(arm, {}) as loops:
+        assert not certify_path(ground_of(arm, loops, collider), q, 0.0, np.inf).is_certain
 
 
 @settings(max_examples=8)
@@ -138,10 +138,10 @@ def test_a_needle_between_two_looks_is_found_or_nothing_is_certain() -> None:
 def test_shortcuts_make_no_way_longer_and_keep_its_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     q = panda().space.random(rng, 6)
-    with loops_of(panda(), {}) as loops:
+    with cached_loop_system(panda(), {}) as loops:
         ground = ground_of(panda(), loops, None)
-        short = shortcut(ground, q, rng, np.inf)
-        soft = rounded(ground, q, np.inf)
+        short = shortcut_path(ground, q, rng, np.inf)
+        soft = blend_corners(ground, q, np.inf)
     assert len(short) == 2  # nothing stands between
     for one in (short, soft):
         assert np.array_equal(one[[0, -1]], q[[0, -1]])
@@ -167,10 +167,10 @@ def test_the_way_around_a_wall_is_found_and_can_be_timed_without_touching_it() -
     straight = Path(panda(), [start.q, goal.q])
     assert not straight.is_free(scene())
     path = plan(panda(), start, goal, avoid=scene(), max_seconds=20.0)
-    assert path.planner == "trees"
+    assert path.planner == "rrt_connect"
     assert path.is_certain
     timed = retime(path, 1.5, 4.0)
-    assert np.min(scene().distance(timed.sampled(0.002).q)) >= 0.0
+    assert np.min(scene().distance(timed.resample(0.002).q)) >= 0.0
 
 
 def test_a_goal_that_is_a_pose_is_met_at_the_end_and_the_mechanism_does_not_move() -> None:
@@ -245,8 +245,8 @@ def test_a_loop_follows_with_its_closures_shut_where_nothing_stands_between() ->
 def test_a_ball_turns_around_an_obstacle() -> None:
     robot = mk.Builder("stick")
     robot.link("base")
-    robot.ball("shoulder", "base", "stick")
-    robot.link("stick", collisions=[mk.PlacedShape(Box((0.04, 0.04, 1.0)), mk.Pose((0.0, 0.0, 0.5)))])
+    robot.spherical("shoulder", "base", "stick")
+    robot.link("stick", collisions=[mk.ShapeInstance(Box((0.04, 0.04, 1.0)), mk.Pose((0.0, 0.0, 0.5)))])
     stick = robot.build()
     half = np.sqrt(0.5)
     start, goal = np.array([half, half, 0.0, 0.0]), np.array([half, -half, 0.0, 0.0])  # along -y, and along +y
@@ -255,14 +255,14 @@ def test_a_ball_turns_around_an_obstacle() -> None:
     collider = Collider(stick, bars)
     path = plan(stick, start, goal, avoid=collider, max_seconds=20.0)
     assert np.abs(np.linalg.norm(path.q, axis=1) - 1.0).max() < 1e-9
-    assert np.min(collider.distance(path.finer(0.004).q)) >= 0.0
+    assert np.min(collider.distance(path.densify(0.004).q)) >= 0.0
 
 
 # ---- at the door -------------------------------------------------------------------------------
 
 
 def test_a_start_or_goal_in_collision_is_named_with_its_pair_and_depth() -> None:
-    inside = mk.solve(panda(), mk.Point("panda_hand", (0.5, 0.0, 0.25))).q
+    inside = mk.solve(panda(), mk.PositionGoal("panda_hand", (0.5, 0.0, 0.25))).q
     for start, goal, what in ((inside, None, "begin at the start"), (None, inside, "end at the goal")):
         fine = panda().configurations["home"]
         with pytest.raises(PlanningError, match=rf"cannot {what}: 'panda_\w+' is [\d.]+ mm inside 'wall'"):
@@ -280,7 +280,7 @@ def test_what_cannot_be_planned_is_refused_for_people() -> None:
     with pytest.raises(PlanningError, match=r"the clearance is 0.3 m"):
         plan(arm, home, home, clearance=0.3)
     with pytest.raises(PlanningError, match=r"nothing that meets the goal .*out of reach"):
-        plan(arm, home, mk.Point("panda_hand", (3.0, 0.0, 0.3)))
+        plan(arm, home, mk.PositionGoal("panda_hand", (3.0, 0.0, 0.3)))
     with pytest.raises(NotFinite):
         plan(arm, home * np.nan, home)
     with pytest.raises(NotFinite):
@@ -291,7 +291,7 @@ def test_what_cannot_be_planned_is_refused_for_people() -> None:
         plan(arm, home, [])
     with pytest.raises(ShapeError, match="the goal"):
         plan(arm, home, [1.0, 2.0])
-    with pytest.raises(WrongKind, match="a goal is"):
+    with pytest.raises(InvalidArgument, match="a goal is"):
         plan(arm, home, "home")  # type: ignore[arg-type]
     with pytest.raises(LimitsError, match="max_seconds"):
         plan(arm, home, home, max_seconds=0.0)
@@ -317,7 +317,7 @@ def fenced() -> tuple[Array, Array, dict[str, tuple[float, float]], Obstacle]:
 
 def test_a_goal_that_is_shut_in_is_given_up_in_time() -> None:
     low, high, limits, fence = fenced()
-    with pytest.raises(PlanningError, match=r"no path to 1 goal .*by trees .*configurations looked at"):
+    with pytest.raises(PlanningError, match=r"no path to 1 goal .*by rrt_connect .*configurations looked at"):
         plan(mk.gallery.planar_2r(), low, high, avoid=[fence], limits=limits, max_seconds=0.5)
 
 

@@ -14,15 +14,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.kept import loops_of
+from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
-from mechanik.mechanism.shapes import Sphere
-from mechanik.planning import plan
-from mechanik.planning.ground import Ground
-from mechanik.planning.timeable import _close, is_free_curve, timeable
+from mechanik.model.shapes import Sphere
+from mechanik.motion.plan import plan
+from mechanik.motion.plan.path_postprocessing import _close, is_spline_free, refine_for_spline
+from mechanik.motion.plan.planning_space import PlanningSpace
+from mechanik.motion.retime.joint_spline import fit_joint_spline
+from mechanik.motion.retime.trajectory import DEVIATION
 from mechanik.spatial.array import Array
-from mechanik.timing.curve import curve_through
-from mechanik.timing.retime import DEVIATION
 
 DOT = 1e-4
 """m: the radius of what moves."""
@@ -36,25 +36,27 @@ def plotter() -> mk.Mechanism:
     robot = mk.Builder("plotter")
     robot.prismatic("x", "base", "bridge", axis="x", limits=(-9.0, 9.0))
     robot.prismatic("y", "bridge", "pen", axis="y", limits=(-9.0, 9.0))
-    robot.link("pen", collisions=[mk.PlacedShape(Sphere(DOT))])
+    robot.link("pen", collisions=[mk.ShapeInstance(Sphere(DOT))])
     return robot.build()
 
 
 @contextmanager
-def ground_of(mechanism: mk.Mechanism, collider: Collider | None) -> Generator[Ground]:
+def ground_of(mechanism: mk.Mechanism, collider: Collider | None) -> Generator[PlanningSpace]:
     space = mechanism.space
-    with loops_of(mechanism, {}) as loops:
-        yield Ground(mechanism, loops, collider, 0.0, space.lower, space.upper, np.ones(space.nv, dtype=np.bool_))
+    with cached_loop_system(mechanism, {}) as loops:
+        yield PlanningSpace(
+            mechanism, loops, collider, 0.0, space.lower, space.upper, np.ones(space.nv, dtype=np.bool_)
+        )
 
 
 def with_close_knots(q: Array, collider: Collider | None) -> Array:
     with ground_of(plotter(), collider) as ground:
-        return timeable(ground, q, 0.0)
+        return refine_for_spline(ground, q, 0.0)
 
 
 def on_curve(q: Array) -> tuple[Array, float]:
     """Places on the curve that `retime` would lay through knots, and how much it bends at most, 1/m."""
-    curve = curve_through(mk.Path(plotter(), q), DEVIATION)
+    curve = fit_joint_spline(mk.Path(plotter(), q), DEVIATION)
     places, first, second, _ = curve.at(np.linspace(0.0, curve.length, 3000))
     turning = np.abs(first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])
     return places, float((turning / np.linalg.norm(first, axis=1) ** 3).max())
@@ -78,7 +80,7 @@ def test_knots_come_closer_where_the_curve_bulges_into_something_beside_the_ways
     bulge = off(places, q)
     assume(bulge.max() > 2e-3)
     out = places[int(bulge.argmax())]
-    ways = mk.Path(plotter(), q).finer(1e-4).q
+    ways = mk.Path(plotter(), q).densify(1e-4).q
     nearest = ways[int(np.linalg.norm(ways - out, axis=1).argmin())]
     middle = nearest + (out - nearest) * ((BALL + DOT) / bulge.max() + 0.5)
     ball = Collider(plotter(), [Obstacle(Sphere(BALL), np.append(middle, 0.0), name="ball")])
@@ -101,11 +103,11 @@ def test_the_compiled_curve_is_looked_at_where_numpy_lays_it(seed: int, knots: i
     q = np.cumsum(rng.uniform(-0.4, 0.4, (knots, 6)), axis=0) + arm.q
     balls = [Obstacle(Sphere(0.05), rng.uniform(-0.8, 0.8, 3), name=f"ball {k}") for k in range(4)]
     collider = Collider(arm, balls)
-    curve = curve_through(mk.Path(arm, q), DEVIATION)
+    curve = fit_joint_spline(mk.Path(arm, q), DEVIATION)
     with ground_of(arm, collider) as ground:
-        gap = float(np.min(collider.distance(curve.places(_close(ground, curve)))))
-        assert is_free_curve(ground, q, gap - 1e-9)
-        assert not is_free_curve(ground, q, gap + 1e-9)
+        gap = float(np.min(collider.distance(curve.configurations(_close(ground, curve)))))
+        assert is_spline_free(ground, q, gap - 1e-9)
+        assert not is_spline_free(ground, q, gap + 1e-9)
 
 
 def test_knots_stay_where_nothing_stands_beside_the_curve() -> None:

@@ -16,16 +16,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.assembly.kept import loops_of
+from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
 from mechanik.errors import MissingExtra, PlanningError
-from mechanik.mechanism.shapes import Box, Sphere
-from mechanik.planning import plan, two_trees
-from mechanik.planning.ground import Ground
-from mechanik.planning.quick_shortcuts import shortened, with_round_corners
-from mechanik.planning.shortcuts import rounded
-from mechanik.planning.tree_search import find_by_trees
-from mechanik.planning.two_trees import find_by_two_trees
+from mechanik.model.shapes import Box, Sphere
+from mechanik.motion.plan import plan
+from mechanik.motion.plan import tree_planners as two_trees
+from mechanik.motion.plan.path_postprocessing import blend_corners, blend_corners_in_kernel, shortcut_in_kernel
+from mechanik.motion.plan.planning_space import PlanningSpace
+from mechanik.motion.plan.tree_planners import plan_rrt_connect, plan_with_ompl
 from mechanik.spatial.array import Array
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -46,8 +45,8 @@ def wheel(spoke: float = 0.5) -> mk.Mechanism:
     robot.prismatic("lift", "base", "hub", limits=(0.0, 0.5))
     turn = robot.revolute("turn", "hub", "spoke")
     back = robot.revolute("back", "hub", "other", at=(0.0, 0.0, -0.2))
-    back.follow(turn, ratio=-0.5)
-    shape = mk.PlacedShape(Box((spoke, 0.04, 0.04)), mk.Pose((0.5 * spoke, 0.0, 0.0)))
+    back.mimic(turn, ratio=-0.5)
+    shape = mk.ShapeInstance(Box((spoke, 0.04, 0.04)), mk.Pose((0.5 * spoke, 0.0, 0.0)))
     robot.link("spoke", collisions=[shape])
     robot.link("other", collisions=[shape])
     return robot.build()
@@ -61,23 +60,23 @@ def free_places(collider: Collider, seed: int, count: int) -> Array:
 
 
 @contextmanager
-def ground_of(collider: Collider, locked: int | None = None) -> Generator[Ground]:
+def ground_of(collider: Collider, locked: int | None = None) -> Generator[PlanningSpace]:
     mechanism = collider.mechanism
-    with loops_of(mechanism, {}) as loops:
-        yield Ground(
+    with cached_loop_system(mechanism, {}) as loops:
+        yield PlanningSpace(
             mechanism, loops, collider, 0.0, mechanism.space.lower, mechanism.space.upper,
             np.arange(mechanism.nv) != locked,
         )  # fmt: skip
 
 
-def found_by_trees(ground: Ground, q: Array, seed: int) -> Array:
-    way = find_by_two_trees(ground, q[0], q[1:], time.perf_counter() + 20.0, np.random.default_rng(seed))
+def found_by_trees(ground: PlanningSpace, q: Array, seed: int) -> Array:
+    way = plan_rrt_connect(ground, q[0], q[1:], time.perf_counter() + 20.0, np.random.default_rng(seed))
     assert way is not None
     return way
 
 
-def length(ground: Ground, q: Array) -> float:
-    return float(np.linalg.norm(ground.apart(q[:-1], q[1:]), axis=1).sum())
+def length(ground: PlanningSpace, q: Array) -> float:
+    return float(np.linalg.norm(ground.scaled_difference(q[:-1], q[1:]), axis=1).sum())
 
 
 # ---- laws --------------------------------------------------------------------------------------
@@ -92,7 +91,7 @@ def test_each_motion_of_a_way_is_free_where_it_is_looked_at_and_its_ends_are_exa
         assert np.array_equal(way[0], q[0])
         assert any(np.array_equal(way[-1], goal) for goal in q[1:])
         # one tree looks from the near end and the other from the far one: the places are the same but for rounding
-        assert all(ground.is_free_motion(a, b) for a, b in pairwise(way))
+        assert all(ground.is_segment_free(a, b) for a, b in pairwise(way))
         assert (way >= ground.lower).all()
         assert (way <= ground.upper).all()
 
@@ -101,10 +100,10 @@ def test_each_motion_of_a_way_is_free_where_it_is_looked_at_and_its_ends_are_exa
 @given(SEEDS)
 def test_a_planned_path_is_free_at_looks_that_are_much_denser(seed: int) -> None:
     q = free_places(balls(), seed, 2)
-    path = plan(balls().mechanism, q[0], q[1], avoid=balls(), planner="trees", max_seconds=60.0)
-    assert path.planner == "trees"
+    path = plan(balls().mechanism, q[0], q[1], avoid=balls(), planner="rrt_connect", max_seconds=60.0)
+    assert path.planner == "rrt_connect"
     assert np.array_equal(path.q[[0, -1]], q)
-    assert np.asarray(balls().is_free(path.finer(DENSE).q)).all()
+    assert np.asarray(balls().is_free(path.densify(DENSE).q)).all()
 
 
 @settings(max_examples=8)
@@ -114,10 +113,10 @@ def test_a_locked_freedom_stays_to_the_bit(seed: int, locked: int) -> None:
     q[1, locked] = q[0, locked]
     assume(balls().is_free(q[1], 0.002))
     with ground_of(balls(), locked) as ground:
-        way = find_by_two_trees(ground, q[0], q[1:], time.perf_counter() + 1.0, np.random.default_rng(seed))
+        way = plan_rrt_connect(ground, q[0], q[1:], time.perf_counter() + 1.0, np.random.default_rng(seed))
         assume(way is not None)  # there may be none
         assert way is not None
-        short = with_round_corners(ground, shortened(ground, way, np.random.default_rng(seed), np.inf))
+        short = blend_corners_in_kernel(ground, shortcut_in_kernel(ground, way, np.random.default_rng(seed), np.inf))
     assert (way[:, locked] == q[0, locked]).all()
     assert (short[:, locked] == q[0, locked]).all()
 
@@ -139,24 +138,24 @@ def test_a_way_becomes_no_longer_by_shortcuts_and_round_corners_and_keeps_its_en
     q = free_places(balls(), seed, 2)
     with ground_of(balls()) as ground:
         way = found_by_trees(ground, q, seed)
-        short = shortened(ground, way, np.random.default_rng(seed), np.inf)
-        soft = with_round_corners(ground, short)
+        short = shortcut_in_kernel(ground, way, np.random.default_rng(seed), np.inf)
+        soft = blend_corners_in_kernel(ground, short)
         for before, after in ((way, short), (short, soft)):
             assert np.array_equal(after[[0, -1]], q)
             assert length(ground, after) <= length(ground, before) + 1e-12
             assert ground.are_free(after).all()
-            assert (np.linalg.norm(ground.apart(after[:-1], after[1:]), axis=1) > 0.0).all()
+            assert (np.linalg.norm(ground.scaled_difference(after[:-1], after[1:]), axis=1) > 0.0).all()
 
 
 @settings(max_examples=10)
 @given(SEEDS, st.integers(3, 6))
 def test_corners_become_as_round_as_by_the_readable_way(seed: int, knots: int) -> None:
-    """Far from everything, so that the largest arcs are free: their knots are those of `rounded`."""
+    """Far from everything, so that the largest arcs are free: their knots are those of `blend_corners`."""
     arm = mk.gallery.rail_arm()
     q = arm.space.random(np.random.default_rng(seed), knots)
     with ground_of(Collider(arm, [Obstacle(Sphere(0.1), (50.0, 0.0, 0.0))])) as ground:
-        one, other = with_round_corners(ground, q), rounded(ground, q, np.inf)
-        assert len(shortened(ground, q, np.random.default_rng(seed), np.inf)) == 2
+        one, other = blend_corners_in_kernel(ground, q), blend_corners(ground, q, np.inf)
+        assert len(shortcut_in_kernel(ground, q, np.random.default_rng(seed), np.inf)) == 2
     assert one.shape == other.shape
     assert one == pytest.approx(other, abs=1e-12)
 
@@ -170,11 +169,11 @@ def test_what_trees_of_ompl_find_ours_find_too() -> None:
         q = balls().mechanism.space.random(np.random.default_rng(seed), 200)
         q = q[np.asarray(balls().is_free(q, 0.002))][:2]
         with ground_of(balls()) as ground:
-            theirs = find_by_trees(ground, q[0], q[1:], "RRTConnect", np.inf, np.random.default_rng(seed))
+            theirs = plan_with_ompl(ground, q[0], q[1:], "RRTConnect", np.inf, np.random.default_rng(seed))
             assert theirs is not None
             for way in (theirs, found_by_trees(ground, q, seed)):
                 assert np.array_equal(way[[0, -1]], q)
-                assert all(ground.is_free_motion(a, b) for a, b in pairwise(way))
+                assert all(ground.is_segment_free(a, b) for a, b in pairwise(way))
 
 
 def test_without_ompl_an_arm_is_planned_for_and_others_are_told_what_is_missing(
@@ -185,7 +184,7 @@ def test_without_ompl_an_arm_is_planned_for_and_others_are_told_what_is_missing(
         monkeypatch.setitem(sys.modules, f"ompl.{name}", None)
     q = np.array([[0.0, -2.0], [0.0, 2.0]])
     bar = Obstacle(Box((0.05, 0.05, 0.05)), (0.4, 0.0, 0.0))
-    assert plan(wheel(), *q, avoid=[bar]).planner == "trees"
+    assert plan(wheel(), *q, avoid=[bar]).planner == "rrt_connect"
     with pytest.raises(MissingExtra, match="plan"):
         plan(wheel(), *q, avoid=[bar], planner="RRT")
 
@@ -198,7 +197,7 @@ def test_a_joint_without_limits_turns_the_other_way_where_one_is_shut() -> None:
     wall = Obstacle(Box((0.05, 0.05, 2.0)), (0.4, 0.0, 0.0), name="wall")
     collider = Collider(wheel(), [wall], allow=[("other", "wall")])
     start, goal = np.array([0.1, -2.0]), np.array([0.1, 2.0])
-    with pytest.raises(PlanningError, match="by trees"):
+    with pytest.raises(PlanningError, match="by rrt_connect"):
         plan(collider.mechanism, start, goal, avoid=collider, max_seconds=0.2)
     path = plan(collider.mechanism, start, [goal, goal - (0.0, 2.0 * np.pi)], avoid=collider)
     assert path.q[-1] == pytest.approx((0.1, 2.0 - 2.0 * np.pi))
@@ -219,9 +218,9 @@ def test_a_follower_bumps_as_well() -> None:
     start, goal = np.array([0.0, -1.5]), np.array([0.0, 1.5])
     assert not mk.Path(collider.mechanism, [start, goal]).is_free(collider)
     path = plan(collider.mechanism, start, goal, avoid=collider)
-    assert path.planner == "trees"
+    assert path.planner == "rrt_connect"
     assert path.q[:, 0].max() > 0.05
-    assert np.asarray(collider.is_free(path.finer(DENSE).q)).all()
+    assert np.asarray(collider.is_free(path.densify(DENSE).q)).all()
 
 
 def test_the_nearest_goals_do_not_hide_those_that_can_be_reached() -> None:
@@ -230,14 +229,14 @@ def test_the_nearest_goals_do_not_hide_those_that_can_be_reached() -> None:
     collider = Collider(wheel(), [wall], allow=[("other", "wall")])
     shut = [np.array([0.1, angle]) for angle in (0.4, 0.5, 0.6)]
     path = plan(
-        collider.mechanism, (0.1, -0.4), [*shut, (0.4, -3.0)], avoid=collider, planner="trees",
+        collider.mechanism, (0.1, -0.4), [*shut, (0.4, -3.0)], avoid=collider, planner="rrt_connect",
         limits={"turn": (-3.1, 3.1)},
     )  # fmt: skip
     assert np.array_equal(path.q[-1], (0.4, -3.0))
     assert path.goal == 3
 
 
-@pytest.mark.parametrize("planner", ["auto", "trees"])
+@pytest.mark.parametrize("planner", ["auto", "rrt_connect"])
 def test_a_start_that_is_the_goal_is_a_path(planner: str) -> None:
     q = np.array([0.1, 1.0])
     path = plan(wheel(), q, q, avoid=["self"], planner=planner)

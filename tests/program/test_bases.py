@@ -27,7 +27,7 @@ def tower(count: int, base: str) -> mk.Mechanism:
 def test_a_part_knows_the_nodes_of_its_loop_and_no_others(base):
     linkage = tower(4, base)
     solver = mk.Solver(linkage, mk.JointValues({f"crank{k}": 1.0 for k in range(4)}))
-    assert [part.packed.sizes["nodes"] for part in solver._program.parts] == [3] * 4
+    assert [part.packed.sizes["nodes"] for part in solver._problem.subproblems] == [3] * 4
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])
@@ -46,6 +46,6 @@ def test_each_loop_turns_as_it_would_on_the_ground(base):
 
 def test_a_goal_in_the_world_knows_all_that_carries_it():
     linkage = tower(2, "free")
-    solver = mk.Solver(linkage, mk.Point("coupler1", (1.0, 1.0, 0.5)))
-    assert solver._program.parts[0].packed.sizes["nodes"] == len(linkage.kinematics.nodes)
+    solver = mk.Solver(linkage, mk.PositionGoal("coupler1", (1.0, 1.0, 0.5)))
+    assert solver._problem.subproblems[0].packed.sizes["nodes"] == len(linkage.kinematics.nodes)
     assert solver.solve((1.1, 0.9, 0.4), linkage.q).success

@@ -10,23 +10,23 @@ from random_mechanisms import random_mechanism, random_pose, seeds
 
 import mechanik as mk
 from mechanik.kernels import chain_layout as at
-from mechanik.objectives.evaluate import evaluate
-from mechanik.objectives.relation import Kind, Relation
-from mechanik.program.canonical_form import Weights
-from mechanik.program.chain import find_chain
-from mechanik.program.skeleton import build_skeleton
-from mechanik.search.chain_search import ChainSearch
-from mechanik.spatial import Pose, inverse, make, rotation
+from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
+from mechanik.problem.kinematic_tree import build_kinematic_tree
+from mechanik.problem.serial_chain import ChainWeights, find_serial_chain
+from mechanik.solver.search.chain_search import ChainSearch
+from mechanik.spatial import Pose, inverse, make_pose, rotation
 from mechanik.tiers import kernel_module
 
 ROWS = st.sets(st.integers(0, 5), min_size=1).map(lambda rows: tuple(sorted(rows)))
 
 
 def chain_of(mechanism, relation, active=None):
-    skeleton = build_skeleton(mechanism)
+    skeleton = build_kinematic_tree(mechanism)
     active = np.ones(mechanism.nv, dtype=bool) if active is None else active
     bounds = mechanism.space.lower, mechanism.space.upper
-    return find_chain(skeleton, [relation], active, bounds, Weights(1e-6, 1e-6, max(skeleton.reach / 3, 1e-3)))
+    return find_serial_chain(
+        skeleton, [relation], active, bounds, ChainWeights(1e-6, 1e-6, max(skeleton.reach / 3, 1e-3))
+    )
 
 
 def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
@@ -38,24 +38,26 @@ def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
     a = None if own_axes or rng.random() < 0.5 else links[int(rng.integers(len(links)))]
     axes = rotation.exp(rng.normal(size=3)) if own_axes else None
     X_a, X_b = (Pose(**random_pose(rng)).matrix for _ in range(2))
-    relation = Relation(Kind.POSE, rows, a, b, X_a, X_b, world_axes=axes)
+    relation = Relation(RelationKind.POSE, rows, a, b, X_a, X_b, world_axes=axes)
     return rng, mechanism, relation, chain_of(mechanism, relation)
 
 
 def end_of(chain, q):
     """X_a_b of a chain at q by the formula, in plain NumPy, in metres."""
     model, m = chain.model, int(chain.model[at.N_NODES])
-    nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.NODE * m].reshape(m, at.NODE)
-    X = make(model[at.BASE : at.BASE + 9].reshape(3, 3), model[at.BASE_PLACE : at.BASE_PLACE + 3])
-    scale, columns = model[at.LENGTH_SCALE], model[at.MODEL_HEAD + at.NODE * m :].reshape(-1, at.COLUMN_FLOATS)
+    nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.JOINT_FLOATS * m].reshape(m, at.JOINT_FLOATS)
+    X = make_pose(
+        model[at.BASE_ROTATION : at.BASE_ROTATION + 9].reshape(3, 3), model[at.BASE_POSITION : at.BASE_POSITION + 3]
+    )
+    scale, columns = model[at.LENGTH_SCALE], model[at.MODEL_HEAD + at.JOINT_FLOATS * m :].reshape(-1, at.COLUMN_FLOATS)
     for row in nodes:
-        j = int(row[at.COLUMN])
-        x = row[at.RATIO] * q[chain.columns[j]] / columns[j, at.UNIT]
-        turn = row[at.OFFSET] + (x if row[at.SLIDES] == 0 else 0.0)
+        j = int(row[at.JOINT_COLUMN])
+        x = row[at.JOINT_RATIO] * q[chain.columns[j]] / columns[j, at.Q_UNIT]
+        turn = row[at.JOINT_OFFSET] + (x if row[at.SLIDE_SCALE] == 0 else 0.0)
         alpha = np.arctan2(row[at.SIN_ALPHA], row[at.COS_ALPHA])
-        shift = row[at.SHIFT : at.SHIFT + 3] / scale + [0, 0, row[at.SLIDES] / scale * x]
-        X = X @ make(rotation.turn_z(turn), np.zeros(3)) @ make(rotation.turn_x(alpha), shift)
-    return X @ make(model[at.TOOL : at.TOOL + 9].reshape(3, 3), np.zeros(3))
+        shift = row[at.LINK_TRANSLATION : at.LINK_TRANSLATION + 3] / scale + [0, 0, row[at.SLIDE_SCALE] / scale * x]
+        X = X @ make_pose(rotation.about_z(turn), np.zeros(3)) @ make_pose(rotation.about_x(alpha), shift)
+    return X @ make_pose(model[at.TOOL_ROTATION : at.TOOL_ROTATION + 9].reshape(3, 3), np.zeros(3))
 
 
 @given(seeds, st.integers(1, 12))
@@ -70,9 +72,11 @@ def test_the_canonical_form_is_the_chain(seed, joints):
 
 def looked_at(mechanism, chain, target, q):
     """Residual (6,) and Jacobian (6, n) of the chain kernel at q, by its first iteration."""
-    work = ChainSearch(chain, q).new_work()
-    work[at.MAX_ITERATIONS], work[at.METRES2], work[at.RADIANS2] = 1, 0, 0
-    kernel_module("chain").solve_one(work, np.ascontiguousarray(target), q, at.ONCE, 0.0, np.empty_like(q))
+    work = ChainSearch(chain, q).allocate_workspace()
+    work[at.MAX_ITERATIONS], work[at.POSITION_TOLERANCE2], work[at.ROTATION_TOLERANCE2] = 1, 0, 0
+    kernel_module("chain_kernel").solve_target(
+        work, np.ascontiguousarray(target), q, at.SINGLE_ATTEMPT, 0.0, np.empty_like(q)
+    )
     work = work[int(work[at.MODEL_SIZE] + work[at.TABLE_SIZE]) :]
     slots = work[at.LANE_HEAD :][: at.COLUMN_SLOTS * chain.n].reshape(chain.n, at.COLUMN_SLOTS)
     return work[at.RESIDUAL : at.RESIDUAL + 6].copy(), slots[:, at.JACOBIAN : at.JACOBIAN + 6].T.copy()
@@ -86,10 +90,12 @@ def test_rows_and_their_derivatives_are_those_of_the_relation(seed, joints, rows
     assume(chain is not None)
     q = mechanism.random(rng)
     e, J = looked_at(mechanism, chain, relation.X_a, q)
-    wanted = evaluate(mechanism, relation, q)[0]
+    wanted = evaluate_relation(mechanism, relation, q)[0]
     unit = np.array([chain.model[at.LENGTH_SCALE] if row < 3 else 1.0 for row in rows])
-    whole = Relation(Kind.POSE, (3, 4, 5), relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes)
-    assume(np.linalg.norm(evaluate(mechanism, whole, q)[0]) < 3.0)  # beyond, a rotation vector may flip
+    whole = Relation(
+        RelationKind.POSE, (3, 4, 5), relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes
+    )
+    assume(np.linalg.norm(evaluate_relation(mechanism, whole, q)[0]) < 3.0)  # beyond, a rotation vector may flip
     # away from the target; whole triples are not taken along the axes, which changes no length
     if chain.model[at.IS_PARTIAL]:
         np.testing.assert_allclose(-e[list(rows)] / unit, wanted, atol=1e-9)
@@ -100,7 +106,7 @@ def test_rows_and_their_derivatives_are_those_of_the_relation(seed, joints, rows
             size = np.linalg.norm(mine) / (unit[0] if part is places else 1.0)
             assert size == pytest.approx(np.linalg.norm(wanted[np.array(part)]), abs=1e-9)
     columns = chain.model[-at.COLUMN_FLOATS * chain.n :].reshape(chain.n, at.COLUMN_FLOATS)
-    J = J / columns[:, at.UNIT]
+    J = J / columns[:, at.Q_UNIT]
     for j, column in enumerate(chain.columns):
         h = 1e-6
         step = np.zeros(mechanism.nq)
@@ -119,25 +125,25 @@ def test_joints_that_are_locked_are_held():
     b.revolute("b", "one", "two", at=(0.3, 0, 0), axis="y", limits=(0.4, 0.6))
     b.prismatic("c", "two", "three", at=(0.2, 0, 0), axis="x", limits=(0, 0.5))
     arm = b.build()
-    relation = Relation(Kind.POSE, (0, 1, 2), None, "three")
+    relation = Relation(RelationKind.POSE, (0, 1, 2), None, "three")
     chain = chain_of(arm, relation, active=np.array([True, True, False]))
     assert chain.columns.tolist() == [0, 1, 2]
-    assert chain.held.tolist() == [False, False, True]
+    assert chain.locked.tolist() == [False, False, True]
 
 
 def test_a_ball_on_the_way_is_not_for_the_chain_kernel():
     b = mk.Builder("arm")
     b.revolute("a", "base", "one")
-    b.ball("b", "one", "two", at=(0.3, 0, 0))
-    assert chain_of(b.build(), Relation(Kind.POSE, (0, 1, 2), None, "two")) is None
+    b.spherical("b", "one", "two", at=(0.3, 0, 0))
+    assert chain_of(b.build(), Relation(RelationKind.POSE, (0, 1, 2), None, "two")) is None
 
 
 def test_bands_and_fine_tolerances_are_for_the_general_kernel():
     arm = mk.gallery.ur5()
-    skeleton, bounds = build_skeleton(arm), (arm.space.lower, arm.space.upper)
-    pose = Relation(Kind.POSE, (0, 1, 2), None, "tool0")
-    band = Relation(Kind.POSE, (0,), None, "tool0", lower=-np.ones(1), upper=np.ones(1))
+    skeleton, bounds = build_kinematic_tree(arm), (arm.space.lower, arm.space.upper)
+    pose = Relation(RelationKind.POSE, (0, 1, 2), None, "tool0")
+    band = Relation(RelationKind.POSE, (0,), None, "tool0", lower=-np.ones(1), upper=np.ones(1))
     active = [True] * arm.nv
-    assert find_chain(skeleton, [pose], active, bounds, Weights(1e-6, 1e-6, 0.5)) is not None
-    assert find_chain(skeleton, [pose], active, bounds, Weights(1e-13, 1e-6, 0.5)) is None
-    assert find_chain(skeleton, [band], active, bounds, Weights(1e-6, 1e-6, 0.5)) is None
+    assert find_serial_chain(skeleton, [pose], active, bounds, ChainWeights(1e-6, 1e-6, 0.5)) is not None
+    assert find_serial_chain(skeleton, [pose], active, bounds, ChainWeights(1e-13, 1e-6, 0.5)) is None
+    assert find_serial_chain(skeleton, [band], active, bounds, ChainWeights(1e-6, 1e-6, 0.5)) is None

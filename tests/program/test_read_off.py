@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 
 def platform() -> mk.Mechanism:
@@ -14,13 +14,13 @@ def platform() -> mk.Mechanism:
 
 
 def target(rng: np.random.Generator) -> np.ndarray:
-    return make(rotation.exp(0.15 * rng.normal(size=3)), np.array([0.0, 0.0, 0.3]) + 0.02 * rng.normal(size=3))
+    return make_pose(rotation.exp(0.15 * rng.normal(size=3)), np.array([0.0, 0.0, 0.3]) + 0.02 * rng.normal(size=3))
 
 
 def as_columns(mechanism: mk.Mechanism, goal: mk.Objective) -> mk.Solver:
     """A solver for which all balls are columns."""
     solver = mk.Solver(mechanism, goal)
-    solver._may_read_off = False
+    solver._may_eliminate_spherical = False
     solver._compile(solver.objectives)
     return solver
 
@@ -30,7 +30,7 @@ def widest(solution: mk.Solution) -> float:
 
 
 def read_off(solver: mk.Solver) -> int:
-    return sum(len(part.read_off) for part in solver._program.parts)
+    return sum(len(part.passive_spherical_v) for part in solver._problem.subproblems)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -54,7 +54,7 @@ def test_a_ball_turns_on_from_where_it_was_without_a_jump_of_its_quaternion():
     robot = platform()
     solver, q = mk.Solver(robot, mk.PoseGoal("platform", robot.pose("platform"))), -robot.q
     q[robot.space.scalars_q] *= -1  # all balls by the other quaternion that means the same
-    X = make(rotation.turn_z(0.1), np.array([0.0, 0.0, 0.31]))
+    X = make_pose(rotation.about_z(0.1), np.array([0.0, 0.0, 0.31]))
     found = solver.solve(X, q)
     assert found.success
     assert np.abs(found.q - q).max() < 0.3
@@ -73,23 +73,23 @@ def test_a_ball_at_either_end_of_the_weld_is_read_off():
     for turned in (False, True):
         b = mk.Builder("rod")
         b.free("body_joint", "ground", "body", value=(0.3, 0.1, 1.0, 0.0, 0.0, 0.0))
-        b.ball("foot", "ground", "rod", at=(0.1, 0.0, 0.0))
-        b.ball("head", "rod", "end", at=(0.0, 0.0, 0.8), axis=(1, 2, 3), value=(0.3, -0.2, 0.5))
+        b.spherical("foot", "ground", "rod", at=(0.1, 0.0, 0.0))
+        b.spherical("head", "rod", "end", at=(0.0, 0.0, 0.8), axis=(1, 2, 3), value=(0.3, -0.2, 0.5))
         b.close("weld", *(("body", "end") if turned else ("end", "body")), "weld")
         rod = b.build()
-        solver = mk.Solver(rod, mk.Point("body", (0.5, 0.2, 0.9), at=(0.1, 0.2, 0.3)))
+        solver = mk.Solver(rod, mk.PositionGoal("body", (0.5, 0.2, 0.9), at=(0.1, 0.2, 0.3)))
         assert read_off(solver) == 1
         found = solver.solve((0.6, 0.1, 0.8), rod.q)
         assert found.success
         assert widest(found) < 1e-9
         rod.apply(found)
-        assert rod.closure("weld").gap().is_shut(1e-9)
+        assert rod.closure("weld").gap().is_closed(1e-9)
 
 
 def test_what_is_asked_of_the_ball_keeps_it_a_column():
     robot = platform()
     pose = mk.PoseGoal("platform", robot.pose("platform"))
-    assert read_off(mk.Solver(robot, [pose, mk.Axis("ball1", (0, 0, 1), (0, 0, 1), level=1)])) == 5
+    assert read_off(mk.Solver(robot, [pose, mk.AxisGoal("ball1", (0, 0, 1), (0, 0, 1), level=1)])) == 5
     assert read_off(mk.Solver(robot, pose, rest=robot.q)) == 0
     assert read_off(mk.Solver(robot, pose, lock=["leg2_ball"])) == 5
     assert read_off(mk.Solver(robot, pose, weights={"leg3_ball": 3.0})) == 5
@@ -99,10 +99,10 @@ def test_what_is_asked_of_the_ball_keeps_it_a_column():
 def test_a_lock_of_a_call_holds_a_ball_that_was_read_off_before():
     robot = platform()
     solver = mk.Solver(robot, mk.PoseGoal("platform", robot.pose("platform")))
-    X = make(rotation.turn_z(0.05), np.array([0.0, 0.0, 0.31]))
+    X = make_pose(rotation.about_z(0.05), np.array([0.0, 0.0, 0.31]))
     assert solver.solve(X, robot.q).success
     held = solver.solve(X, robot.q, lock=["leg1_ball"])
-    ball = robot.kinematics.slots[robot.joint("leg1_ball")].ball_q
+    ball = robot.kinematics.joint_indices[robot.joint("leg1_ball")].quaternion_q
     assert (held.q[ball : ball + 4] == robot.q[ball : ball + 4]).all()
     assert widest(held) < 1e-9
 
@@ -110,7 +110,7 @@ def test_a_lock_of_a_call_holds_a_ball_that_was_read_off_before():
 def test_who_looks_on_sees_the_balls_turned():
     robot = platform()
     solver, seen = mk.Solver(robot, mk.PoseGoal("platform", robot.pose("platform"))), []
-    X = make(rotation.exp(np.array([0.1, -0.2, 0.15])), np.array([0.02, 0.01, 0.32]))
+    X = make_pose(rotation.exp(np.array([0.1, -0.2, 0.15])), np.array([0.02, 0.01, 0.32]))
 
     def look(iterate: mk.Iterate) -> None:
         moved = platform()
@@ -125,7 +125,7 @@ def test_who_looks_on_sees_the_balls_turned():
 def test_a_ball_that_carries_the_whole_loop_is_a_column():
     """It was read off once, and the loop stood open by a tenth of a metre."""
     b = mk.Builder("swinging four-bar")
-    b.ball("hip", "ground", "body", at=(0, 0, 1))
+    b.spherical("hip", "ground", "body", at=(0, 0, 1))
     b.revolute("crank", "body", "c")
     b.revolute("k2", "c", "d", at=(0.5, 0, 0))
     b.revolute("k3", "d", "e", at=(1, 0, 0))

@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_mechanism, random_pose, random_turn, seeds
 
 import mechanik as mk
-from mechanik.kernels import problem
-from mechanik.objectives import Kind, Relation
-from mechanik.objectives.closures import closure_relations
-from mechanik.objectives.evaluate import evaluate, outside
-from mechanik.objectives.objective import lengths
+from mechanik.kernels import problem_layout as problem
+from mechanik.objectives import Relation, RelationKind
+from mechanik.objectives.constraint_relations import closure_relations
+from mechanik.objectives.objective import length_row_mask
+from mechanik.objectives.relation import band_violation, evaluate_relation
 from mechanik.objectives.terrain import Terrain
-from mechanik.spatial import from_position_wxyz, make, quaternion, rotation
+from mechanik.spatial import from_position_wxyz, make_pose, quaternion, rotation
 
-SIZES = {Kind.POSE: 6, Kind.AXIS: 5, Kind.COSINE: 1, Kind.LOOK: 2, Kind.DISTANCE: 1}
-IN_WORLD_AXES = (Kind.POSE, Kind.AXIS, Kind.COSINE)
+SIZES = {
+    RelationKind.POSE: 6,
+    RelationKind.AXIS: 5,
+    RelationKind.COSINE: 1,
+    RelationKind.LOOK_AT: 2,
+    RelationKind.DISTANCE: 1,
+}
+IN_WORLD_AXES = (RelationKind.POSE, RelationKind.AXIS, RelationKind.COSINE)
 CURRENT = 5  # where the kernel's state says which of its two buffers is the accepted one
 
 
@@ -42,17 +48,17 @@ def kernel_rows(solver, q):
     """q as accepted; and for each relation its rows without weight (m,), and how they change with v (m, nv)."""
     solution = solver.solve(q0=q, max_iterations=0, kick=0.0)
     found, nv = {}, solver.mechanism.nv
-    for part in solver._program.parts:
-        packed, at = part.packed, part.packed.at
+    for part in solver._problem.subproblems:
+        packed, at = part.packed, part.packed.tables
         buffer = int(at["state"][CURRENT])
         rows = at["rows"][buffer * packed.sizes["rows"] :]
         jacobian = at["jacobian"][buffer * packed.sizes["jacobian"] :]
         for block, owner, number in zip(
-            at["blocks"].reshape(-1, problem.BLOCK_INTS), part.owners, part.numbers, strict=True
+            at["blocks"].reshape(-1, problem.BLOCK_INTS), part.owners, part.relation_indices, strict=True
         ):
-            height, width, row = (int(block[k]) for k in (problem.ROWS, problem.COLUMNS, problem.FIRST_ROW))
+            height, width, row = (int(block[k]) for k in (problem.ROW_COUNT, problem.COLUMN_COUNT, problem.FIRST_ROW))
             weight = at["weight"][row : row + height]
-            J = jacobian[int(block[problem.FIRST_J]) :][: height * width].reshape(height, width)
+            J = jacobian[int(block[problem.FIRST_JACOBIAN]) :][: height * width].reshape(height, width)
             by_v = np.zeros((height, nv))
             for u, column in enumerate(at["block_columns"][block[problem.FIRST_COLUMN] :][:width]):
                 if 0 <= packed.columns[column] < nv:
@@ -66,13 +72,13 @@ def compare(mechanism, relations, q, **options):
     solver = mk.Solver(mechanism, Rows(tuple(relations)), **options)
     q_accepted, found = kernel_rows(solver, q)
     np.testing.assert_allclose(q_accepted, q, rtol=0, atol=1e-14)
-    size = solver._program.size
+    size = solver._problem.length_unit
     for number, relation in enumerate(relations):
-        rows, J = evaluate(mechanism, relation, q_accepted)
+        rows, J = evaluate_relation(mechanism, relation, q_accepted)
         mine, by_v = found[0, number]
         # lengths are differences of numbers as large as the mechanism, and so are the arms of its turns
-        unit = np.where(lengths(mechanism, relation, len(rows)), max(3 * size, 1.0), 1.0)
-        np.testing.assert_allclose(mine / unit, outside(relation, rows) / unit, rtol=1e-12, atol=1e-12)
+        unit = np.where(length_row_mask(mechanism, relation, len(rows)), max(3 * size, 1.0), 1.0)
+        np.testing.assert_allclose(mine / unit, band_violation(relation, rows) / unit, rtol=1e-12, atol=1e-12)
         J, by_v = J / unit[:, None], by_v / unit[:, None]
         np.testing.assert_allclose(by_v, J, rtol=1e-12, atol=1e-12 * np.abs(J).max(initial=1.0))
 
@@ -96,13 +102,15 @@ def random_relation(rng, mechanism, kind, *, world_axes=False):
 
 def is_well_posed(mechanism, relation, q):
     """Whether the reference itself has full precision there: no half turns, no eye in what it sees."""
-    if relation.kind in (Kind.POSE, Kind.AXIS):
+    if relation.kind in (RelationKind.POSE, RelationKind.AXIS):
         whole = replace(relation, rows=tuple(range(SIZES[relation.kind])))
-        return np.linalg.norm(evaluate(mechanism, whole, q)[0][3:]) < math.pi - 0.05
-    if relation.kind in (Kind.LOOK, Kind.DISTANCE):
-        apart = replace(relation, kind=Kind.DISTANCE, rows=(0,))
-        near = evaluate(mechanism, apart, q)[0][0] < 0.05
-        gaze = np.linalg.norm(evaluate(mechanism, replace(relation, kind=Kind.LOOK, rows=(0, 1)), q)[0])
+        return np.linalg.norm(evaluate_relation(mechanism, whole, q)[0][3:]) < math.pi - 0.05
+    if relation.kind in (RelationKind.LOOK_AT, RelationKind.DISTANCE):
+        apart = replace(relation, kind=RelationKind.DISTANCE, rows=(0,))
+        near = evaluate_relation(mechanism, apart, q)[0][0] < 0.05
+        gaze = np.linalg.norm(
+            evaluate_relation(mechanism, replace(relation, kind=RelationKind.LOOK_AT, rows=(0, 1)), q)[0]
+        )
         return not near and gaze < math.pi - 0.05
     return True
 
@@ -142,17 +150,19 @@ def random_mass(rng, mechanism):
     masses = tuple((links[k], float(rng.uniform(0.1, 3)), rng.uniform(-1, 1, 3)) for k in chosen)
     a = [None, *links][rng.integers(len(links) + 1)]
     rows = tuple(row for row in range(3) if rng.random() < 0.7) or (1,)
-    return Relation(Kind.MASS, rows, a, None, random_frame(rng), masses=masses)
+    return Relation(RelationKind.CENTRE_OF_MASS, rows, a, None, random_frame(rng), masses=masses)
 
 
 def random_values(rng, mechanism):
     space, found = mechanism.space, []
     for name in (space.q_names[k] for k in space.scalars_q):
-        found.append(Relation(Kind.VALUE, (0,), freedom=name, target=rng.uniform(-2, 2, 1)))
-    for joint, slot in mechanism.kinematics.slots.items():
-        if slot.ball_q is not None:
+        found.append(Relation(RelationKind.JOINT_VALUE, (0,), dof_name=name, target=rng.uniform(-2, 2, 1)))
+    for joint, slot in mechanism.kinematics.joint_indices.items():
+        if slot.quaternion_q is not None:
             target = random_turn(rng)
-            found.append(Relation(Kind.TURN, (0, 1, 2), freedom=mechanism.name_of(joint), target=target))
+            found.append(
+                Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name=mechanism.name_of(joint), target=target)
+            )
     return found
 
 
@@ -166,7 +176,7 @@ def test_a_centre_of_mass_is_weighed_as_in_the_reference(mechanism, seed):
 def test_joint_values_and_turns_of_balls_are_as_in_the_reference(mechanism, seed):
     rng = np.random.default_rng(seed)
     relations, q = random_values(rng, mechanism), mechanism.random(rng)
-    turns = [evaluate(mechanism, one, q)[0] for one in relations if one.kind is Kind.TURN]
+    turns = [evaluate_relation(mechanism, one, q)[0] for one in relations if one.kind is RelationKind.SPHERICAL_JOINT]
     assume(relations)
     assume(all(np.linalg.norm(turn) < math.pi - 0.05 for turn in turns))
     compare(mechanism, relations, q)
@@ -185,9 +195,9 @@ def test_heights_above_a_terrain_are_as_in_the_reference(world_axes, mechanism, 
     terrains = random_terrain(rng), random_terrain(rng)
     relations = []
     for k in range(4):  # two of them share a terrain
-        one = random_relation(rng, mechanism, Kind.DISTANCE)
+        one = random_relation(rng, mechanism, RelationKind.DISTANCE)
         C = quaternion.to_matrix(random_turn(rng)) if world_axes else None
-        relations.append(replace(one, kind=Kind.HEIGHT, terrain=terrains[k % 2], world_axes=C))
+        relations.append(replace(one, kind=RelationKind.HEIGHT, terrain=terrains[k % 2], world_axes=C))
     compare(mechanism, relations, mechanism.random(rng))
 
 
@@ -206,7 +216,12 @@ def test_polynomials_of_joint_values_add_up_as_in_the_reference(mechanism, seed)
     assume(len(mechanism.space.scalars_q) > 0)
     assume(np.abs(q).max() <= 2)  # limits may lie elsewhere, and fifth powers of that are large
     relations = [
-        Relation(Kind.LAW, (0,), polynomials=random_polynomials(rng, mechanism), target=rng.uniform(-1, 1, 1))
+        Relation(
+            RelationKind.JOINT_CONSTRAINT,
+            (0,),
+            polynomials=random_polynomials(rng, mechanism),
+            target=rng.uniform(-1, 1, 1),
+        )
         for _ in range(3)
     ]
     compare(mechanism, relations, q)
@@ -231,7 +246,7 @@ def test_of_a_band_only_what_lies_outside_counts(mechanism, seed):
 def test_weights_and_reluctance_change_nothing_but_the_scale(mechanism, seed, position_weight, rotation_weight):
     rng = np.random.default_rng(seed)
     q = mechanism.random(rng)
-    relation = random_relation(rng, mechanism, Kind.POSE)
+    relation = random_relation(rng, mechanism, RelationKind.POSE)
     assume(is_well_posed(mechanism, relation, q))
     names = [mechanism.space.q_names[k] for k in mechanism.space.scalars_q]
     weights = {name: float(rng.uniform(0.1, 10)) for name in names}
@@ -242,18 +257,18 @@ def test_weights_and_reluctance_change_nothing_but_the_scale(mechanism, seed, po
 def test_of_what_may_not_move_there_is_no_column(mechanism, seed):
     rng = np.random.default_rng(seed)
     q = mechanism.random(rng)
-    relation = random_relation(rng, mechanism, Kind.POSE)
+    relation = random_relation(rng, mechanism, RelationKind.POSE)
     assume(is_well_posed(mechanism, relation, q))
     locked = [name for name, joint in mechanism.joints.items() if rng.random() < 0.5 and not joint.couplings]
     solver = mk.Solver(mechanism, Rows((relation,)), lock=locked)
     _, found = kernel_rows(solver, q)
-    _, J = evaluate(mechanism, relation, q)
+    _, J = evaluate_relation(mechanism, relation, q)
     moves = np.ones(mechanism.nv, dtype=bool)
-    for joint, slot in mechanism.kinematics.slots.items():
+    for joint, slot in mechanism.kinematics.joint_indices.items():
         if mechanism.name_of(joint) in locked:
             moves[list(slot.v.values())] = False
-            if slot.ball_v is not None:
-                moves[slot.ball_v : slot.ball_v + 3] = False
+            if slot.quaternion_v is not None:
+                moves[slot.quaternion_v : slot.quaternion_v + 3] = False
     np.testing.assert_allclose(found[0, 0][1], np.where(moves, J, 0.0), rtol=1e-11, atol=1e-11)
 
 
@@ -261,7 +276,7 @@ def test_of_what_may_not_move_there_is_no_column(mechanism, seed):
 def test_a_function_written_in_python_is_asked_at_the_right_place(mechanism, seed):
     rng = np.random.default_rng(seed)
     A, b = rng.uniform(-1, 1, (2, mechanism.nq)), rng.uniform(-1, 1, 2)
-    wish = mk.Custom(lambda mechanism, q: A @ np.sin(q) + b, rows=2)
+    wish = mk.Custom(lambda mechanism, q: A @ np.sin(q) + b, residual_size=2)
     q = mechanism.random(rng)
     solver = mk.Solver(mechanism, wish)
     _, found = kernel_rows(solver, q)
@@ -275,7 +290,7 @@ def test_a_function_written_in_python_is_asked_at_the_right_place(mechanism, see
 
 def on_ball():
     builder = mk.Builder()
-    builder.ball("ball", "world", "body")
+    builder.spherical("ball", "world", "body")
     return builder.build()
 
 
@@ -287,8 +302,8 @@ def test_turns_from_nothing_to_nearly_half_a_turn_are_as_in_the_reference(angle,
     mechanism = on_ball()
     v = angle * np.array(axis) / np.linalg.norm(axis)
     q = quaternion.exp(v)
-    pose = Relation(Kind.POSE, (0, 1, 2, 3, 4, 5), None, "body")
-    turn = Relation(Kind.TURN, (0, 1, 2), freedom="ball", target=np.array([1.0, 0, 0, 0]))
+    pose = Relation(RelationKind.POSE, (0, 1, 2, 3, 4, 5), None, "body")
+    turn = Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name="ball", target=np.array([1.0, 0, 0, 0]))
     solver = mk.Solver(mechanism, Rows((pose, turn)))
     _, found = kernel_rows(solver, q)
     # near half a turn an angle is read off a cosine that hardly changes
@@ -296,7 +311,7 @@ def test_turns_from_nothing_to_nearly_half_a_turn_are_as_in_the_reference(angle,
     for number, rows in ((0, slice(3, 6)), (1, slice(0, 3))):
         mine, by_v = found[0, number]
         np.testing.assert_allclose(mine[rows], v, rtol=0, atol=tolerance)
-        _, J = evaluate(mechanism, (pose, turn)[number], q)
+        _, J = evaluate_relation(mechanism, (pose, turn)[number], q)
         np.testing.assert_allclose(by_v[rows], J[rows], rtol=0, atol=10 * tolerance)
 
 
@@ -305,8 +320,8 @@ def test_turns_from_nothing_to_nearly_half_a_turn_are_as_in_the_reference(angle,
 def test_the_rows_of_half_a_turn_are_finite_and_as_long_as_they_should_be(axis, less):
     mechanism = on_ball()
     v = (math.pi - less) * np.array(axis) / np.linalg.norm(axis)
-    pose = Relation(Kind.POSE, (3, 4, 5), None, "body")
-    leans = Relation(Kind.AXIS, (3, 4), None, "body")
+    pose = Relation(RelationKind.POSE, (3, 4, 5), None, "body")
+    leans = Relation(RelationKind.AXIS, (3, 4), None, "body")
     solver = mk.Solver(mechanism, Rows((pose, leans)))
     _, found = kernel_rows(solver, quaternion.exp(v))
     mine, by_v = found[0, 0]
@@ -324,12 +339,12 @@ def test_the_rows_of_half_a_turn_are_finite_and_as_long_as_they_should_be(axis, 
 def test_an_axis_leans_as_in_the_reference_from_nothing_to_nearly_over(angle, side):
     mechanism = on_ball()
     q = quaternion.exp(angle * np.array([*side, 0.0]))
-    leans = Relation(Kind.AXIS, (3, 4), None, "body")
-    looks = Relation(Kind.LOOK, (0, 1), "body", None, X_b=make(np.eye(3), np.array([0.0, 0.0, 2.0])))
+    leans = Relation(RelationKind.AXIS, (3, 4), None, "body")
+    looks = Relation(RelationKind.LOOK_AT, (0, 1), "body", None, X_b=make_pose(np.eye(3), np.array([0.0, 0.0, 2.0])))
     solver = mk.Solver(mechanism, Rows((leans, looks)))
     _, found = kernel_rows(solver, q)
     for number, relation in enumerate((leans, looks)):
-        rows, J = evaluate(mechanism, relation, q)
+        rows, J = evaluate_relation(mechanism, relation, q)
         near = 1e-12 / max(math.sin(angle), 1e-2) if angle > 3 else 1e-12
         np.testing.assert_allclose(found[0, number][0], rows, rtol=0, atol=near)
         np.testing.assert_allclose(found[0, number][1], J, rtol=0, atol=1e3 * near if angle > 3 else 1e-12)
@@ -339,13 +354,13 @@ def test_an_eye_in_what_it_sees_and_points_that_meet_are_as_in_the_reference():
     builder = mk.Builder()
     builder.free("float", "world", "body")
     mechanism = builder.build()
-    look = Relation(Kind.LOOK, (0, 1), "body", None)
-    apart = Relation(Kind.DISTANCE, (0,), "body", None, lower=np.array([0.5]), upper=np.array([np.inf]))
+    look = Relation(RelationKind.LOOK_AT, (0, 1), "body", None)
+    apart = Relation(RelationKind.DISTANCE, (0,), "body", None, lower=np.array([0.5]), upper=np.array([np.inf]))
     q = mechanism.neutral()
     _, found = kernel_rows(mk.Solver(mechanism, Rows((look, apart))), q)
     for number, relation in enumerate((look, apart)):
-        rows, J = evaluate(mechanism, relation, q)
-        np.testing.assert_array_equal(found[0, number][0], outside(relation, rows))
+        rows, J = evaluate_relation(mechanism, relation, q)
+        np.testing.assert_array_equal(found[0, number][0], band_violation(relation, rows))
         np.testing.assert_allclose(found[0, number][1], J, atol=1e-15)
 
 
@@ -360,13 +375,13 @@ def test_the_rows_of_closures_are_those_of_the_reference(make_one):
     rng = np.random.default_rng(3)
     space = mechanism.space
     link = list(mechanism.links)[1]
-    solver = mk.Solver(mechanism, mk.Point(link, mechanism.pose(link)[:3, 3] + 0.01))
+    solver = mk.Solver(mechanism, mk.PositionGoal(link, mechanism.pose(link)[:3, 3] + 0.01))
     for _ in range(20):
         v = rng.uniform(-0.02, 0.02, space.nv)
         q, found = kernel_rows(solver, space.clamp(space.integrate(mechanism.q, v)))
         for number, closure in enumerate(mechanism.closures.values()):
             for i, relation in enumerate(closure_relations(mechanism, closure)):
-                rows, J = evaluate(mechanism, relation, q)
+                rows, J = evaluate_relation(mechanism, relation, q)
                 mine, by_v = found[-1 - number, i]
                 np.testing.assert_allclose(mine, rows, rtol=0, atol=1e-14)
                 np.testing.assert_allclose(by_v, J, rtol=1e-12, atol=1e-12)
@@ -378,11 +393,11 @@ def test_new_targets_are_the_same_as_a_new_solver(seed):
     mechanism = random_mechanism(seed, 12)
     q, link = mechanism.random(rng), list(mechanism.links)[-1]
     other = random_frame(rng)
-    goals = [mk.PoseGoal(link, random_frame(rng)), mk.LookAt(link, (1, 2, 3)), mk.Axis(link, (0, 1, 1))]
+    goals = [mk.PoseGoal(link, random_frame(rng)), mk.LookAt(link, (1, 2, 3)), mk.AxisGoal(link, (0, 1, 1))]
     solver = mk.Solver(mechanism, goals)
     solver.solve([other, (3, 2, 1), (1, 0, 0)], q, max_iterations=0)
-    fresh = mk.Solver(mechanism, [mk.PoseGoal(link, other), mk.LookAt(link, (3, 2, 1)), mk.Axis(link, (1, 0, 0))])
+    fresh = mk.Solver(mechanism, [mk.PoseGoal(link, other), mk.LookAt(link, (3, 2, 1)), mk.AxisGoal(link, (1, 0, 0))])
     fresh.solve(q0=q, max_iterations=0)
-    for mine, its in zip(solver._program.parts, fresh._program.parts, strict=True):
+    for mine, its in zip(solver._problem.subproblems, fresh._problem.subproblems, strict=True):
         for table in ("rows", "jacobian", "data", "blocks", "weight"):
-            np.testing.assert_array_equal(mine.packed.at[table], its.packed.at[table])
+            np.testing.assert_array_equal(mine.packed.tables[table], its.packed.tables[table])

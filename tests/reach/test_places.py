@@ -11,7 +11,7 @@ from random_arms import direction, place
 
 import mechanik as mk
 from mechanik.reach import ReachMap, reachability
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 
 NEARLY = 5e-6
 """m: a voxel that a rim touches by less than this may be in the map or not."""
@@ -40,7 +40,7 @@ def in_the_graph(mechanism: mk.Mechanism, link: str, q: np.ndarray) -> np.ndarra
     for one in q:
         assert not copy.set_q(one), "a limit is broken"
         places.append(copy.link(link).world_matrix[:3, 3])
-        assert all(closure.gap().is_shut(2e-6) for closure in copy.closures.values())
+        assert all(closure.gap().is_closed(2e-6) for closure in copy.closures.values())
     return np.array(places)
 
 
@@ -57,7 +57,7 @@ def random_arm(seed: int) -> mk.Mechanism:
     rng = np.random.default_rng(seed)
     builder, below = mk.Builder(f"arm {seed}"), "base"
     for k in range(4):
-        at = make(rotation.exp(3 * direction(rng)), place(rng))
+        at = make_pose(rotation.exp(3 * direction(rng)), place(rng))
         if rng.random() < 0.25:
             builder.prismatic(f"j{k}", below, f"l{k}", at=at, limits=(-0.3, rng.uniform(-0.2, 0.4)))
         else:

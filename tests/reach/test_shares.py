@@ -9,7 +9,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.reach import reachability
-from mechanik.reach.orientations import even_directions, even_orientations
+from mechanik.reach.orientation_coverage import even_directions, even_orientations
 from mechanik.spatial import quaternion, rotation
 
 UPPER, FORE, HAND = 0.5, 0.3, 0.12
@@ -103,7 +103,7 @@ def test_five_joints_are_asked_for_directions_and_two_for_nothing():
     arm = mk.gallery.zalo5()
     for k, z in enumerate(quaternion.to_matrix(five.wxyz)[:, :, 2]):
         row = int(np.flatnonzero(five.reached[:, k])[0])
-        goals = [mk.Point("effector", five.positions[row]), mk.Axis("effector", z)]
+        goals = [mk.PositionGoal("effector", five.positions[row]), mk.AxisGoal("effector", z)]
         assert mk.solve(arm, goals, five.q[row]).success
     two = reachability(mk.gallery.planar_2r(), "tool", 0.3)
     assert (two.asked, len(two.wxyz)) == ("nothing", 0)
@@ -135,5 +135,5 @@ def test_a_platform_on_six_legs_takes_the_orientations_that_its_legs_allow():
     rooms = [length - 0.2, 0.5 - length, 1.2 - np.abs(np.arcsin(y)), 1.2 - np.abs(np.arctan2(x, z))]
     room = np.min(rooms, axis=(0, -1))
     wrong = (reach.reached != (room > 0)) & (np.abs(room) > 1e-5)
-    assert not wrong.any(), f"{wrong.sum()} of {wrong.size}: {reach.positions[wrong.any(axis=1)]}"
+    assert not wrong.any(), f"{wrong.sum()} of {wrong.size}: {reach.positions[wrong.exists(axis=1)]}"
     assert 0.1 < reach.reached.mean() < 0.9, "there is something to be wrong about"

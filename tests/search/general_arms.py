@@ -6,7 +6,7 @@ import numpy as np
 from random_arms import apart, arm_of, direction, place
 
 from mechanik import Builder, Mechanism, Solver
-from mechanik.search.solution_set import SolutionSet
+from mechanik.solver.search.solution_set import SolutionSet
 
 
 def general_arm(seed: int, joints: int = 6) -> Mechanism:

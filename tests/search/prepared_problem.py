@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import mechanik as mk
-from mechanik.solvers import Problem
+from mechanik.solver import LeastSquaresProblem
 
 
-def problem_of(solver: mk.Solver, rng: np.random.Generator | None = None) -> Problem:
+def problem_of(solver: mk.Solver, rng: np.random.Generator | None = None) -> LeastSquaresProblem:
     """The first part of what is asked, at the mechanism's present configuration."""
     solver.solve(max_iterations=0)
     problem = solver._problems[0]
-    problem.ask(solver.objectives, solver._blocks[0], solver._bounds, rng)
+    problem.set_request(solver.objectives, solver._block_relations[0], solver._bounds, rng)
     return problem

@@ -13,7 +13,7 @@ from random_mechanisms import seeds
 import mechanik as mk
 from mechanik import gallery
 from mechanik.errors import LimitsError, StructureError
-from mechanik.search.closed_form import closed_form
+from mechanik.solver.search.closed_form import closed_form
 from mechanik.spatial import translation
 
 ARMS = {
@@ -111,7 +111,7 @@ def test_descents_from_many_starts_find_what_the_formula_finds(seed):
     q, q0 = arm.random(np.random.default_rng(seed), 2)
     X = arm.pose("tool", q)
     by_formula = solve_all(mk.Solver(arm, mk.PoseGoal("tool", X)), None, q0)
-    goals = [mk.Point("tool", X[:3, 3]), mk.Orientation("tool", X)]
+    goals = [mk.PositionGoal("tool", X[:3, 3]), mk.OrientationGoal("tool", X)]
     for order in (goals, goals[::-1]):
         by_search = solve_all(mk.Solver(arm, order), None, q0)
         assert by_formula.complete
@@ -177,14 +177,14 @@ def test_what_is_locked_stays_and_what_is_not_asked_for_too():
 def test_a_joint_that_turns_the_goal_in_its_place_stays():
     arm = gallery.ur5()
     q = arm.random(np.random.default_rng(9))
-    found = solve_all(mk.Solver(arm, mk.Point("tool0", arm.pose("tool0", q)[:3, 3])), None, q)
+    found = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", arm.pose("tool0", q)[:3, 3])), None, q)
     assert found.redundant == 2
     assert (found.q[:, 5] == q[5]).all()
 
 
 def test_each_joint_takes_the_turn_nearest_to_q0_or_all_that_its_limits_allow():
     limits = {"joint1": (-2 * np.pi, 2 * np.pi), "joint2": (-np.pi, np.pi)}
-    solver = mk.Solver(gallery.planar_2r(), mk.Point("tool", (1.2, 0.5, 0.0)), limits=limits)
+    solver = mk.Solver(gallery.planar_2r(), mk.PositionGoal("tool", (1.2, 0.5, 0.0)), limits=limits)
     nearest = solve_all(solver, None, np.array([5.0, 0.0]))
     assert len(nearest) == 2
     every = solve_all(solver, None, np.array([5.0, 0.0]), windings=True)
@@ -198,9 +198,9 @@ def test_each_joint_takes_the_turn_nearest_to_q0_or_all_that_its_limits_allow():
 
 def test_turns_count_where_a_target_counts_them():
     arm = gallery.planar_3r()
-    place = mk.Point("tool", arm.pose("tool", [-2.5, 0.5, 0.7])[:3, 3])
+    place = mk.PositionGoal("tool", arm.pose("tool", [-2.5, 0.5, 0.7])[:3, 3])
     for turns, value in (("exact", -2.5 + 2 * np.pi), ("nearest", -2.5)):
-        goals = [place, mk.JointValues({"joint1": -2.5 + 2 * np.pi}, turns=turns)]
+        goals = [place, mk.JointValues({"joint1": -2.5 + 2 * np.pi}, angle_mode=turns)]
         found = solve_all(mk.Solver(arm, goals, limits={"joint1": (-9, 9)}), None, np.array([-2.0, 0.0, 0.0]))
         assert len(found) == 2
         np.testing.assert_allclose(found.q[:, 0], value, atol=1e-6)
@@ -213,7 +213,7 @@ def test_out_of_reach_there_is_none_and_it_says_so():
     arm = gallery.ur5()
     far = translation((5.0, 0.0, 0.0))
     by_formula = solve_all(mk.Solver(arm, mk.PoseGoal("tool0", far)))
-    by_search = solve_all(mk.Solver(arm, mk.Point("tool0", far[:3, 3])), tries=100)
+    by_search = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", far[:3, 3])), tries=100)
     for found in (by_formula, by_search):
         assert len(found) == 0
         assert found.q.shape == (0, 6)
@@ -222,14 +222,14 @@ def test_out_of_reach_there_is_none_and_it_says_so():
         assert "no solution" in repr(found)
     assert by_formula.complete
     assert solve_nearest(mk.Solver(arm, mk.PoseGoal("tool0", far))) is None
-    assert solve_nearest(mk.Solver(arm, mk.Point("tool0", far[:3, 3]))) is None
+    assert solve_nearest(mk.Solver(arm, mk.PositionGoal("tool0", far[:3, 3]))) is None
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-6, 1e-4])
 def test_where_two_solutions_fall_together_they_are_one_and_beside_it_two(gap):
     """An arm that is stretched, but for a gap."""
     arm = gallery.planar_2r()
-    for goal in (mk.Point("tool", (1.8 - gap, 0.0, 0.0)), mk.OnLine("tool", (1.8 - gap, 0, 0), (0, 0, 1))):
+    for goal in (mk.PositionGoal("tool", (1.8 - gap, 0.0, 0.0)), mk.OnLine("tool", (1.8 - gap, 0, 0), (0, 0, 1))):
         found = solve_all(mk.Solver(arm, goal), None, np.array([0.3, 0.2]))
         assert len(found) == (1 if gap < 1e-9 else 2)
 
@@ -260,7 +260,7 @@ def test_a_loop_has_all_its_assembly_modes():
     found = solve_all(mk.Solver(four_bar, mk.JointValues({"crank_joint": 0.7})))
     assert len(found) == 2
     five_bar = gallery.five_bar()
-    goal = mk.Point("tool", five_bar.pose("tool")[:3, 3])
+    goal = mk.PositionGoal("tool", five_bar.pose("tool")[:3, 3])
     assert len(solve_all(mk.Solver(five_bar, goal))) == 4  # either elbow in or out
 
 
@@ -272,7 +272,7 @@ def test_two_goals_on_a_tree_have_the_solutions_of_both():
         tree.fixed(f"{side}_wrist", f"{side}_forearm", f"{side}_hand", at=(0.3, 0.0, 0.0))
     body = tree.build()
     q = np.array([0.4, 0.8, -0.3, 1.1])
-    goals = [mk.Point(f"{side}_hand", body.pose(f"{side}_hand", q)[:3, 3]) for side in ("left", "right")]
+    goals = [mk.PositionGoal(f"{side}_hand", body.pose(f"{side}_hand", q)[:3, 3]) for side in ("left", "right")]
     found = solve_all(mk.Solver(body, goals), None, np.zeros(4))
     assert len(found) == 4
     assert turn_apart(found.q, q).min() < 1e-6
@@ -304,7 +304,7 @@ def test_the_nearest_is_the_first_of_all(name):
 def test_the_nearest_of_a_redundant_arm_is_that_of_a_scan():
     """A planar arm of three joints and a point: for each angle of the first joint two triangles."""
     arm = gallery.planar_3r()
-    solver = mk.Solver(arm, mk.Point("tool", np.zeros(3)))
+    solver = mk.Solver(arm, mk.PositionGoal("tool", np.zeros(3)))
     rng = np.random.default_rng(7)
     for q, q0 in zip(arm.random(rng, 4), arm.random(rng, 4), strict=True):
         p = arm.pose("tool", q)[:3, 3]

@@ -9,9 +9,9 @@ import pytest
 from prepared_problem import problem_of
 
 import mechanik as mk
-from mechanik.errors import LimitsError, Refused, UnknownName
-from mechanik.kernels.problem import LOCKED
-from mechanik.search.annealing import Annealing, random_offsets
+from mechanik.errors import InvalidOperation, LimitsError, UnknownName
+from mechanik.kernels.problem_layout import LOCKED
+from mechanik.solver.methods.stochastic_methods import Annealing, random_offsets
 from mechanik.spatial import quaternion
 
 HAND = "panda_hand_tcp"
@@ -19,16 +19,16 @@ HAND = "panda_hand_tcp"
 
 def point_and_direction(arm, q):
     X = arm.pose("effector", q)
-    return [mk.Point("effector", X[:3, 3]), mk.Axis("effector", X[:3, 0], (1, 0, 0))]
+    return [mk.PositionGoal("effector", X[:3, 3]), mk.AxisGoal("effector", X[:3, 0], (1, 0, 0))]
 
 
 def shoulder():
     """A ball, a hinge, a slide, and a ball as a wrist."""
     robot = mk.Builder("shoulder")
-    robot.ball("shoulder", "world", "upper", at=(0, 0, 1))
+    robot.spherical("shoulder", "world", "upper", at=(0, 0, 1))
     robot.revolute("elbow", "upper", "lower", at=(0, 0, 0.5), axis="y", limits=(0.1, 2.4))
     robot.prismatic("stretch", "lower", "end", at=(0, 0, 0.2), axis="z", limits=(0.0, 0.2))
-    robot.ball("wrist", "end", "hand", at=(0, 0, 0.1))
+    robot.spherical("wrist", "end", "hand", at=(0, 0, 0.1))
     return robot.build()
 
 
@@ -88,26 +88,26 @@ def test_every_iterate_is_within_limits_with_locks_and_balls_kept():
 
 def test_what_is_returned_is_the_best_that_was_seen():
     arm = mk.gallery.zalo5()
-    goal = mk.Point("effector", (2.0, 0.5, 0.5)), mk.Axis("effector", (1, 0, 0), (0, 1, 0))
+    goal = mk.PositionGoal("effector", (2.0, 0.5, 0.5)), mk.AxisGoal("effector", (1, 0, 0), (0, 1, 0))
     solution = mk.Solver(arm, goal, solver="annealing", max_iterations=60).solve(history=True)
     errors = solution.history
     assert np.any(np.diff(errors) > 1e-9)  # worse places are gone on from ...
-    assert solution.chains[0].residual == pytest.approx(errors.min(), rel=1e-12)  # ... and not returned
+    assert solution.subproblems[0].residual == pytest.approx(errors.min(), rel=1e-12)  # ... and not returned
 
 
 def test_in_the_cold_nothing_worse_is_gone_on_from():
     arm = mk.gallery.zalo5()
-    goal = mk.Point("effector", (2.0, 0.5, 0.5)), mk.Axis("effector", (1, 0, 0), (0, 1, 0))
+    goal = mk.PositionGoal("effector", (2.0, 0.5, 0.5)), mk.AxisGoal("effector", (1, 0, 0), (0, 1, 0))
     solver = mk.Solver(arm, goal, solver="annealing", max_iterations=60, temperature=1e-9)
     assert np.all(np.diff(solver.solve(history=True).history) <= 1e-9)
 
 
 def test_a_jump_is_even_within_the_limits_and_no_longer_than_the_temperature():
     arm = shoulder()
-    problem = problem_of(mk.Solver(arm, mk.Point("hand", (0, 0, 2)), solver="annealing"))
+    problem = problem_of(mk.Solver(arm, mk.PositionGoal("hand", (0, 0, 2)), solver="annealing"))
     elbow, stretch = (list(problem.column_x).index(k) for k in (4, 5))
-    problem.part.packed.at["ban"][stretch] = LOCKED
-    problem.place(np.array([1, 0, 0, 0, 0.3, 0.1, 1, 0, 0, 0.0]))
+    problem.subproblem.packed.tables["ban"][stretch] = LOCKED
+    problem.set_configuration(np.array([1, 0, 0, 0, 0.3, 0.1, 1, 0, 0, 0.0]))
     steps = np.array([random_offsets(problem, 0.5) for _ in range(4000)])
     bounds = dict.fromkeys(range(problem.n), (-0.5, 0.5)) | {elbow: (-0.2, 0.5), stretch: (0.0, 0.0)}
     for k, (low, high) in bounds.items():
@@ -123,7 +123,9 @@ def test_loops_are_shut_where_it_ends():
     rng = np.random.default_rng(1)
     for _ in range(5):
         target = mechanism.pose("tool", mechanism.q)[:3, 3] + (*rng.uniform(-0.1, 0.1, 2), 0)
-        solution = mk.Solver(mechanism, mk.Point("tool", target), solver="annealing").solve(q0=mechanism.random(rng))
+        solution = mk.Solver(mechanism, mk.PositionGoal("tool", target), solver="annealing").solve(
+            q0=mechanism.random(rng)
+        )
         assert solution.success
         assert max(error.position for error in solution.closure_errors.values()) < 1e-8
 
@@ -143,7 +145,7 @@ def test_a_turn_of_a_ball_is_found():
 
 
 def test_bad_options_and_what_the_local_method_cannot_do_are_refused():
-    arm, goal = mk.gallery.panda(), mk.Point(HAND, (0.4, 0, 0.5))
+    arm, goal = mk.gallery.panda(), mk.PositionGoal(HAND, (0.4, 0, 0.5))
     for options in (
         {"temperature": 0.0}, {"temperature": "hot"}, {"cooling": 1.0}, {"cooling": True}, {"jumps": 0},
         {"descent": 1.5}, {"local": Annealing()}, {"local": "annealing"},
@@ -152,7 +154,7 @@ def test_bad_options_and_what_the_local_method_cannot_do_are_refused():
             mk.Solver(arm, goal, solver="annealing", **options)
     with pytest.raises(UnknownName, match="ccdd"):
         mk.Solver(arm, goal, solver="annealing", local="ccdd")
-    with pytest.raises(Refused, match="FABRIK"):
-        mk.Solver(arm, mk.Axis(HAND, (0, 0, -1)), solver="annealing", local="fabrik")
-    with pytest.raises(Refused, match="levels"):
-        mk.Solver(arm, [goal, mk.Point("panda_link4", (0, 0, 0.5), level=2)], solver="annealing")
+    with pytest.raises(InvalidOperation, match="FABRIK"):
+        mk.Solver(arm, mk.AxisGoal(HAND, (0, 0, -1)), solver="annealing", local="fabrik")
+    with pytest.raises(InvalidOperation, match="levels"):
+        mk.Solver(arm, [goal, mk.PositionGoal("panda_link4", (0, 0, 0.5), level=2)], solver="annealing")

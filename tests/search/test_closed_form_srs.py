@@ -9,7 +9,7 @@ from random_arms import random_arm
 from random_mechanisms import seeds
 
 from mechanik import gallery
-from mechanik.search.closed_form import closed_form
+from mechanik.solver.search.closed_form import closed_form
 
 LINK = "iiwa_link_ee"
 SHOULDER, ELBOW, WRIST = (0.0, 0.0, 0.36), (0.0, 0.0, 0.78), (0.0, 0.0, 1.18)
@@ -37,7 +37,7 @@ def test_the_elbow_angle_is_counted_from_upright_about_the_line_from_shoulder_to
         along = (wrist - shoulder) / np.linalg.norm(wrist - shoulder)
         out, up = (v - along * (along @ v) for v in (elbow - shoulder, np.array([0.0, 0.0, 1.0])))
         angle = np.arctan2(along @ np.cross(up, out), up @ out)
-        assert abs(np.exp(1j * form.elbow_of(q)) - np.exp(1j * angle)) < 1e-9
+        assert abs(np.exp(1j * form.elbow_angle(q)) - np.exp(1j * angle)) < 1e-9
 
 
 @pytest.mark.parametrize("angle", [0.0, 1.0, -2.5, np.pi])
@@ -46,7 +46,7 @@ def test_all_eight_branches_hold_the_elbow_where_it_is_asked_to_be(angle):
     for q in arm.random(np.random.default_rng(1), 20):
         found = form.branches(arm.pose(LINK, q), q, elbow=angle, within_limits=False)
         assert len(found) == 8
-        np.testing.assert_allclose(np.exp(1j * form.elbow_of(found)), np.exp(1j * angle), atol=1e-8)
+        np.testing.assert_allclose(np.exp(1j * form.elbow_angle(found)), np.exp(1j * angle), atol=1e-8)
         elbows = points(arm, found)[1]
         np.testing.assert_allclose(elbows, np.tile(elbows[0], (8, 1)), atol=1e-9)
 
@@ -60,7 +60,7 @@ def test_an_elbow_turned_about_the_line_is_reached_by_its_angle_in_any_s_r_s_arm
     q, angle = rng.uniform(-np.pi, np.pi, (20, 7)), rng.uniform(-np.pi, np.pi, 20)
     angles, exists = form.solve_all(arm.pose("tool", q), elbow=angle)
     wanted = np.broadcast_to(angle[:, None], exists.shape)[exists]
-    np.testing.assert_allclose(np.exp(1j * form.elbow_of(angles[exists])), np.exp(1j * wanted), atol=1e-6)
+    np.testing.assert_allclose(np.exp(1j * form.elbow_angle(angles[exists])), np.exp(1j * wanted), atol=1e-6)
 
 
 def test_elbow_angles_come_one_for_each_target_or_many_for_one():
@@ -69,7 +69,7 @@ def test_elbow_angles_come_one_for_each_target_or_many_for_one():
     assert form.solve_all(X, elbow=np.zeros(4))[0].shape == (4, 8, 7)
     assert form.solve_all(X[0], elbow=np.zeros(6))[0].shape == (6, 8, 7)
     assert form.solve_all(X[:, None], elbow=np.zeros(6))[0].shape == (4, 6, 8, 7)
-    assert form.elbow_of(np.zeros((2, 3, 7))).shape == (2, 3)
+    assert form.elbow_angle(np.zeros((2, 3, 7))).shape == (2, 3)
 
 
 def test_without_an_angle_the_elbow_stays_as_it_is_in_q0():
@@ -77,7 +77,7 @@ def test_without_an_angle_the_elbow_stays_as_it_is_in_q0():
     rng = np.random.default_rng(3)
     for q, q0 in zip(arm.random(rng, 20), arm.random(rng, 20), strict=True):
         found = form.branches(arm.pose(LINK, q), q0, within_limits=False)
-        np.testing.assert_allclose(np.exp(1j * form.elbow_of(found)), np.exp(1j * form.elbow_of(q0)), atol=1e-7)
+        np.testing.assert_allclose(np.exp(1j * form.elbow_angle(found)), np.exp(1j * form.elbow_angle(q0)), atol=1e-7)
 
 
 def test_a_straight_arm_keeps_its_swivel():

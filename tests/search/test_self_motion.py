@@ -9,7 +9,7 @@ from random_arms import random_arm
 
 import mechanik as mk
 from mechanik import gallery
-from mechanik.search.closed_form import closed_form
+from mechanik.solver.search.closed_form import closed_form
 
 REDUNDANT = {"panda": "panda_hand_tcp", "iiwa14": "iiwa_link_ee"}
 SPACING = 0.03
@@ -122,7 +122,7 @@ def test_an_s_r_s_arm_without_limits_has_eight_and_each_takes_every_elbow_angle(
     assert found.complete
     assert set(found.component.tolist()) == set(range(8))
     for k in range(8):
-        elbows = np.sort(form.elbow_of(found.q[found.component == k]))
+        elbows = np.sort(form.elbow_angle(found.q[found.component == k]))
         assert np.diff(elbows).max() < 0.6
         assert elbows[0] + 2 * np.pi - elbows[-1] < 0.6
 
@@ -145,13 +145,13 @@ def test_a_planar_3r_arm_has_the_self_motions_that_a_four_bar_of_its_size_has(re
     """Between a point and its base it is one; its links are 1, 0.8 and 0.5 m."""
     arm = gallery.planar_3r()
     limits = {f"joint{k}": (-np.inf, np.inf) for k in (1, 2, 3)}
-    found = solve_all(mk.Solver(arm, mk.Point("tool", (reach, 0.0, 0.0)), limits=limits))
+    found = solve_all(mk.Solver(arm, mk.PositionGoal("tool", (reach, 0.0, 0.0)), limits=limits))
     assert len(set(found.component.tolist())) == circuits(1.0, 0.8, 0.5, reach)
 
 
 def test_limits_cut_a_self_motion_into_arcs_that_end_on_them():
     arm = gallery.planar_3r()
-    goal = mk.Point("tool", (1.2, 0.3, 0.0))
+    goal = mk.PositionGoal("tool", (1.2, 0.3, 0.0))
     whole = solve_all(mk.Solver(arm, goal, limits={f"joint{k}": (-np.inf, np.inf) for k in (1, 2, 3)}), samples=400)
     limits = {"joint1": (-1.0, 1.2), "joint2": (-1.5, 1.5), "joint3": (-2.0, 2.0)}
     cut = solve_all(mk.Solver(arm, goal, limits=limits), samples=400)
@@ -187,7 +187,7 @@ def test_with_two_and_more_freedoms_samples_are_spread_and_some_ways_between_the
 
 def test_balls_and_floating_bases_move_too():
     body = gallery.humanoid()
-    goals = [mk.Point(f"{side}_hand", body.pose(f"{side}_hand")[:3, 3] + 0.05) for side in ("left", "right")]
+    goals = [mk.PositionGoal(f"{side}_hand", body.pose(f"{side}_hand")[:3, 3] + 0.05) for side in ("left", "right")]
     found = solve_all(mk.Solver(body, goals), samples=3, tries=24)
     J = np.concatenate([body.jacobian(goal.link, found[1])[:3] for goal in goals])
     assert found.redundant == (np.abs(J).max(axis=0) > 1e-9).sum() - 6  # a wrist turns a hand in its place

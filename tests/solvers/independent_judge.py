@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from mechanik.objectives.aimed import Aimed
-from mechanik.objectives.closures import closure_limits, closure_relations
-from mechanik.objectives.evaluate import counts, evaluate, outside
-from mechanik.objectives.objective import lengths
-from mechanik.objectives.relation import Kind
+from mechanik.objectives.constraint_relations import closure_limit_relations, closure_relations
+from mechanik.objectives.joint_goals import JointObjective
+from mechanik.objectives.objective import length_row_mask
+from mechanik.objectives.relation import RelationKind, band_violation, evaluate_relation, is_band_active
 
 STAGES, STAGE_NUMBERS = 8, 5  # where the kernel's report of a stage begins, and how long it is
 CONVERGED, CLOSEST = 0, 1
@@ -63,16 +62,16 @@ class Judge:
 
     def __init__(self, solver) -> None:
         self.solver, self.mechanism = solver, solver.mechanism
-        self.program, self.space = solver._program, solver.mechanism.space
+        self.program, self.space = solver._problem, solver.mechanism.space
         self.lower, self.upper = solver._bounds
-        self.scale = np.where(self.space.rotates, 1.0, self.program.size)
+        self.scale = np.where(self.space.rotates, 1.0, self.program.length_unit)
         self.where = {name: k for k, name in enumerate(self.space.q_names)}
         self.turns = {
             int(k): bool(self.space.rotates[v]) for k, v in zip(self.space.scalars_q, self.space.scalars_v, strict=True)
         }
         self.closures = [
             relation
-            for relations in (closure_relations, closure_limits)
+            for relations in (closure_relations, closure_limit_relations)
             for one in self.mechanism.closures.values()
             for relation in relations(self.mechanism, one)
         ]
@@ -85,7 +84,7 @@ class Judge:
         over = np.maximum(q - self.upper, self.lower - q).max(initial=-np.inf)
         if over > 1e-12:
             faults.append(f"outside its limits by {over:.3g}")
-        for k in self.space.balls_q:
+        for k in self.space.quaternions_q:
             if abs(np.linalg.norm(q[k : k + 4]) - 1.0) > 1e-9:
                 faults.append("a ball is no unit quaternion")
         before, after = self._open(q0), self._open(q)
@@ -95,7 +94,7 @@ class Judge:
         if success != (solution.status.name == "CONVERGED"):
             faults.append(f"success is {success}, but the status {solution.status!r}")
         relations, slope = self._relations(solution.objectives, q0), 0.0
-        for k, part in enumerate(self.program.parts):
+        for k, part in enumerate(self.program.subproblems):
             levels = [
                 (level, is_wish, *([self._rows(relations, *member, at) for member in members] for at in (q0, q)))
                 for (level, is_wish), members in self._levels(part)
@@ -104,7 +103,7 @@ class Judge:
             if before <= SHUT:  # else shutting the loops comes first, whatever it costs
                 faults += self._worse(levels)
             if not success:
-                steep, more = self._not_closest(part, levels, solution._outs[k], q)
+                steep, more = self._not_closest(part, levels, solution._kernel_reports[k], q)
                 slope, faults = max(slope, steep), faults + more
         if success and not required:
             faults.append(f"success, but not met: {[str(one.error(self.mechanism, q)) for one in solution.objectives]}")
@@ -118,8 +117,8 @@ class Judge:
 
     def _relations(self, objectives, q0):
         return [
-            one.nearest(self.mechanism, q0, self.lower, self.upper)
-            if isinstance(one, Aimed)
+            one.nearest_relations(self.mechanism, q0, self.lower, self.upper)
+            if isinstance(one, JointObjective)
             else one.relations(self.mechanism)
             for one in objectives
         ]
@@ -127,7 +126,7 @@ class Judge:
     def _levels(self, part):
         """For each level of a part, whether it is a wish, and its relations as (objective, number)."""
         found = {}
-        for owner, number in zip(part.owners, part.numbers, strict=True):
+        for owner, number in zip(part.owners, part.relation_indices, strict=True):
             if owner >= 0:
                 one = self.solver.objectives[owner]
                 found.setdefault((one.level, not one.required), []).append((owner, number))
@@ -135,28 +134,28 @@ class Judge:
 
     def _rows(self, relations, owner, number, q):
         relation, one = relations[owner][number], self.solver.objectives[owner]
-        if relation.kind is Kind.VALUE:
-            k = self.where[relation.freedom]
+        if relation.kind is RelationKind.JOINT_VALUE:
+            k = self.where[relation.dof_name]
             value, J = q[k : k + 1] - relation.target, None
             metres = np.array([not self.turns[k]])
         else:
-            value, J = evaluate(self.mechanism, relation, q)
-            metres = lengths(self.mechanism, relation, len(value))
-        far = outside(relation, value)
-        weight = relation.weight * np.where(metres, 1.0 / self.program.size, 1.0)
+            value, J = evaluate_relation(self.mechanism, relation, q)
+            metres = length_row_mask(self.mechanism, relation, len(value))
+        far = band_violation(relation, value)
+        weight = relation.weight * np.where(metres, 1.0 / self.program.length_unit, 1.0)
         met = np.linalg.norm(far[metres]) <= one.tolerance * (1 + 1e-6)
         met &= np.linalg.norm(far[~metres]) <= one.angle_tolerance * (1 + 1e-6)
         return Rows(relation, value, J, far, weight, bool(met))
 
     def _slopes(self, rows):
         """(rows, nv), weighted, for columns as the solver has them."""
-        J = evaluate(self.mechanism, rows.relation, self.at)[1] if rows.J is None else rows.J
+        J = evaluate_relation(self.mechanism, rows.relation, self.at)[1] if rows.J is None else rows.J
         return J * self.scale * rows.weight[:, None]
 
     def _open(self, q):
         worst = 0.0
         for relation in self.closures:
-            rows = outside(relation, evaluate(self.mechanism, relation, q)[0])
+            rows = band_violation(relation, evaluate_relation(self.mechanism, relation, q)[0])
             worst = max(worst, float(np.abs(rows).max(initial=0.0)))
         return worst
 
@@ -183,7 +182,7 @@ class Judge:
             return 0.0, []
         equal, unequal = [], []
         for relation in self.closures:
-            value, J = evaluate(self.mechanism, relation, q)
+            value, J = evaluate_relation(self.mechanism, relation, q)
             self._constrain(relation, value, J * self.scale, equal, unequal)
         for s, (level, is_wish, _, end) in enumerate(levels, start=1):
             status = int(out[STAGES + STAGE_NUMBERS * s])
@@ -196,10 +195,10 @@ class Judge:
             gradient, size = np.zeros(self.space.nv), 1.0
             for rows in end:
                 J = self._slopes(rows)
-                gradient += J.T @ (rows.weight * rows.far * counts(rows.relation, rows.value))
+                gradient += J.T @ (rows.weight * rows.far * is_band_active(rows.relation, rows.value))
                 size = max(size, float(np.linalg.norm(J)))
             error = sum(rows.cost for rows in end) ** 0.5
-            slope = self._slope(gradient, equal, unequal, part.moving, q) / max(size * error, 1e-300)
+            slope = self._slope(gradient, equal, unequal, part.moving_dofs, q) / max(size * error, 1e-300)
             wrong = status == CLOSEST and slope > FLAT
             return slope, [f"level {level} is called closest, but slopes by {slope:.3g}"] if wrong else []
         return 0.0, []

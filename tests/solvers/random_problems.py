@@ -234,7 +234,7 @@ def _wanted(rng, mechanism, link, kind, wish):
 
     match kind:
         case "point":
-            return Wanted(mk.Point(link, zero, p_link, **wish), place)
+            return Wanted(mk.PositionGoal(link, zero, p_link, **wish), place)
         case "pose":
             return Wanted(mk.PoseGoal(link, np.eye(4), at=X_tool, **wish), lambda q: mechanism.pose(link, q) @ X_tool)
         case "partial" | "world":
@@ -243,15 +243,15 @@ def _wanted(rng, mechanism, link, kind, wish):
             goal = mk.PoseGoal(link, np.eye(4), at=X_tool, dof=dof, axes=axes, **wish)
             return Wanted(goal, lambda q: mechanism.pose(link, q) @ X_tool)
         case "hinge":
-            return Wanted(mk.Hinge(link, zero, direction, p_link, axis, **wish), place)
+            return Wanted(mk.HingeGoal(link, zero, direction, p_link, axis, **wish), place)
         case "line":
             return Wanted(mk.OnLine(link, zero, direction, p_link, **wish), place)
         case "plane":
             return Wanted(mk.OnPlane(link, zero, direction, p_link, **wish), place)
         case "axis":
-            return Wanted(mk.Axis(link, direction, axis, **wish), lambda q: mechanism.pose(link, q)[:3, :3] @ axis)
+            return Wanted(mk.AxisGoal(link, direction, axis, **wish), lambda q: mechanism.pose(link, q)[:3, :3] @ axis)
         case "orientation":
-            goal = mk.Orientation(link, np.eye(3), **wish)
+            goal = mk.OrientationGoal(link, np.eye(3), **wish)
             return Wanted(goal, lambda q: mechanism.pose(link, q)[:3, :3])
         case "look":
             ahead = p_link + 2.0 * axis
@@ -294,4 +294,4 @@ def _function(rng, mechanism):
     def function(mechanism, q):
         return A @ np.sin(q) - b
 
-    return Wanted(mk.Custom(function, rows=2, level=1, name="function"), lambda q: None)
+    return Wanted(mk.Custom(function, residual_size=2, level=1, name="function"), lambda q: None)

@@ -37,7 +37,7 @@ def openness(solution):
 @pytest.mark.parametrize("step", [0.02, -0.05, 0.3, 1.0])
 def test_the_rocker_follows_its_closed_form_through_ten_turns_of_the_crank(turns, step):
     mechanism = four_bar()
-    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, turns=turns, angle_tolerance=1e-11))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, angle_mode=turns, angle_tolerance=1e-11))
     q = mechanism.q
     for k in range(math.ceil(20 * math.pi / abs(step)) + 1):
         crank = 0.6 + step * k
@@ -55,7 +55,7 @@ def test_the_rocker_follows_its_closed_form_through_ten_turns_of_the_crank(turns
 
 def test_the_bare_number_is_the_same_target():
     mechanism = four_bar()
-    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, angle_mode="exact"))
     one, other = solver.solve(0.7, mechanism.q), solver.solve({"crank_joint": 0.7}, mechanism.q)
     np.testing.assert_allclose(one.q, other.q, atol=1e-9)
 
@@ -76,7 +76,7 @@ def test_a_target_of_the_graph_drives_it_too():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_loop_of_a_four_bar_stays_shut_while_its_goal_is_out_of_reach(seed):
     mechanism, rng = four_bar(), np.random.default_rng(seed)
-    solver = mk.Solver(mechanism, mk.Point("coupler", (0, 0, 0), at=(0.9, 0.3, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("coupler", (0, 0, 0), at=(0.9, 0.3, 0)))
     q = mechanism.q
     for _ in range(200):
         solution = solver.solve(rng.normal(scale=5.0, size=3), q)
@@ -88,7 +88,7 @@ def test_the_loop_of_a_four_bar_stays_shut_while_its_goal_is_out_of_reach(seed):
 def test_a_rocker_asked_beyond_its_swing_ends_at_the_end_of_it():
     mechanism = four_bar()
     angles = [rocker_angle(crank) for crank in np.linspace(0, 2 * math.pi, 100_001)]
-    solver = mk.Solver(mechanism, mk.JointValues({"rocker_joint": 0.0}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"rocker_joint": 0.0}, angle_mode="exact"))
     for target, end in ((math.pi, max(angles)), (0.0, min(angles))):
         solution = solver.solve({"rocker_joint": target}, mechanism.q)
         assert openness(solution) < SHUT
@@ -98,7 +98,7 @@ def test_a_rocker_asked_beyond_its_swing_ends_at_the_end_of_it():
 def test_a_joint_limit_inside_the_loop_is_kept_and_the_loop_with_it():
     mechanism = four_bar()
     mechanism.joint("rocker_joint").set_limits([1.6], [2.2])
-    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, angle_mode="exact"))
     q, stopped = mechanism.q, 0
     for crank in np.linspace(0.6, 6.5, 120):
         solution = solver.solve({"crank_joint": float(crank)}, q)
@@ -114,7 +114,7 @@ def test_a_joint_limit_inside_the_loop_is_kept_and_the_loop_with_it():
 def test_limits_of_the_joint_that_closes_the_loop_are_kept():
     mechanism = four_bar()
     mechanism.joint("closing_joint").set_limits([1.0], [1.6])  # it stands at 1.07, and swings from 0.98 to 1.94
-    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.6}, angle_mode="exact"))
     q, stopped = mechanism.q, 0
     for crank in np.linspace(0.6, 4.0, 60):
         solution = solver.solve({"crank_joint": float(crank)}, q)
@@ -129,7 +129,7 @@ def test_limits_of_the_joint_that_closes_the_loop_are_kept():
 
 def test_a_slider_crank_follows_its_closed_form():
     mechanism = mk.gallery.slider_crank(crank=0.3, rod=1.0, offset=0.1)
-    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.0}, turns="exact", angle_tolerance=1e-11))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": 0.0}, angle_mode="exact", angle_tolerance=1e-11))
     q = mechanism.q
     for crank in np.arange(0.6, 14.0, 0.1):
         solution = solver.solve({"crank_joint": float(crank)}, q)
@@ -191,7 +191,7 @@ def test_a_hexapod_that_is_thrown_around_stays_shut_and_inside_its_limits(ends, 
 
 def test_thrown_far_away_a_hexapod_leans_towards_its_goal():
     mechanism = mk.gallery.stewart_platform()
-    solver = mk.Solver(mechanism, mk.Point("platform", (0, 0, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("platform", (0, 0, 0)))
     start = mechanism.pose("platform")[:3, 3]
     for direction in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (-0.6, 0, 0.8)):
         goal = 10.0 * np.array(direction, dtype=float)
@@ -205,7 +205,7 @@ def test_thrown_far_away_a_hexapod_leans_towards_its_goal():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_delta_robot_reaches_what_its_arms_can_and_stays_level(seed):
     mechanism, rng = mk.gallery.delta_robot(), np.random.default_rng(seed)
-    solver, q = mk.Solver(mechanism, mk.Point("platform", (0, 0, 0))), mechanism.q
+    solver, q = mk.Solver(mechanism, mk.PositionGoal("platform", (0, 0, 0))), mechanism.q
     home = mechanism.pose("platform")[:3, 3]
     for k in range(100):
         reachable = k % 2 == 0
@@ -234,7 +234,7 @@ def test_a_delta_robot_reaches_what_its_arms_can_and_stays_level(seed):
 )
 def test_a_loop_that_starts_open_is_shut_first(make):
     mechanism, rng = make(), np.random.default_rng(2)
-    solver = mk.Solver(mechanism, mk.Point(list(mechanism.links)[1], (0.1, 0.2, 0.3)))
+    solver = mk.Solver(mechanism, mk.PositionGoal(list(mechanism.links)[1], (0.1, 0.2, 0.3)))
     for _ in range(50):
         q0 = mechanism.clamp(mechanism.integrate(mechanism.q, rng.normal(scale=0.1, size=mechanism.nv)))
         solution = solver.solve(q0=q0)
@@ -265,7 +265,7 @@ def test_a_loop_that_cannot_be_shut_is_open_and_says_so():
 def test_a_loop_that_says_the_same_twice_is_no_problem():
     """A planar four-bar shut by a full pin, in space: three of its five rows are redundant. And a Bennett linkage."""
     mechanism = four_bar()
-    assert sum(len(closure.constrained) for closure in mechanism.closures.values()) == 5
+    assert sum(len(closure.constrained_dof) for closure in mechanism.closures.values()) == 5
     a, b, alpha = 1.0, 0.8, 0.9
     beta = math.asin(b * math.sin(alpha) / a)
     rows = [(a, alpha), (b, beta), (a, alpha), (b, beta)]
@@ -294,7 +294,7 @@ def test_a_loop_that_says_the_same_twice_is_no_problem():
     builder.close("joint4", "link3", "link0", "pin", at=X, onto=end)
     mechanism = builder.build()
     solver, q = (
-        mk.Solver(mechanism, mk.JointValues({"joint1": theta}, turns="exact", angle_tolerance=1e-11)),
+        mk.Solver(mechanism, mk.JointValues({"joint1": theta}, angle_mode="exact", angle_tolerance=1e-11)),
         mechanism.q,
     )
     assert openness(solver.solve(q0=q)) < SHUT

@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import minimize
 
 import mechanik as mk
-from mechanik.objectives.closures import tilts
-from mechanik.solvers.methods import METHODS, find_method
-from mechanik.spatial import make, rotation
+from mechanik.objectives.constraint_relations import swing_angles
+from mechanik.solver.methods.method_registry import METHODS, find_method
+from mechanik.spatial import make_pose, rotation
 
 OUTSIDE = 2e-9  # rad; what counts as shut, over the sine of the smallest cone here
 ANGLES = {"shoulder": 0.6, "elbow": 0.8, "wrist": 0.3}
@@ -20,9 +20,9 @@ ANGLES = {"shoulder": 0.6, "elbow": 0.8, "wrist": 0.3}
 def arm(axes="z"):
     """Three balls in a row, each with a cone, stretched upwards at zero; a hand of 0.5 m."""
     builder = mk.Builder("arm")
-    builder.ball("shoulder", "base", "upper")
-    builder.ball("elbow", "upper", "fore", at=(0, 0, 1))
-    builder.ball("wrist", "fore", "hand", at=(0, 0, 1))
+    builder.spherical("shoulder", "base", "upper")
+    builder.spherical("elbow", "upper", "fore", at=(0, 0, 1))
+    builder.spherical("wrist", "fore", "hand", at=(0, 0, 1))
     builder.fixed("tip", "hand", "tool", at=(0, 0, 0.5))
     mechanism = builder.build()
     for name, angle in ANGLES.items():
@@ -43,7 +43,7 @@ def platform(angle=None, closing_angle=None):
         z = way / length
         x = np.cross((0, 1, 0), z) / np.linalg.norm(np.cross((0, 1, 0), z))
         frame = np.stack([x, np.cross(z, x), z], axis=1)
-        builder.universal(f"hip{k}", "base", f"lower{k}", at=make(frame, foot))
+        builder.universal(f"hip{k}", "base", f"lower{k}", at=make_pose(frame, foot))
         builder.prismatic(f"leg{k}", f"lower{k}", f"upper{k}", limits=(0.2, 0.5), value=length)
         tops.append(builder.close(f"ball{k}", f"upper{k}", "top", "ball"))
     mechanism = builder.build()
@@ -57,7 +57,7 @@ def platform(angle=None, closing_angle=None):
 
 def farthest_outside(mechanism, q):
     """How far an axis is outside its cone, at worst, rad."""
-    return max(tilt - mechanism.joint(name).cone.angle for name, tilt in tilts(mechanism, q).items())
+    return max(tilt - mechanism.joint(name).cone.angle for name, tilt in swing_angles(mechanism, q).items())
 
 
 def openness(solution):
@@ -68,7 +68,7 @@ def best_nearby(mechanism, solution, cost):
     """What SLSQP makes of the same problem from there."""
 
     def room(v):
-        found = tilts(mechanism, mechanism.integrate(solution.q, v))
+        found = swing_angles(mechanism, mechanism.integrate(solution.q, v))
         return [math.cos(tilt) - math.cos(mechanism.joint(name).cone.angle) for name, tilt in found.items()]
 
     return minimize(
@@ -83,7 +83,7 @@ def best_nearby(mechanism, solution, cost):
 @pytest.mark.parametrize("axes", ["z", "xyz"])
 def test_no_answer_is_outside_a_cone_whatever_the_goal_does(axes):
     mechanism, rng = arm(axes), np.random.default_rng(0)
-    solver, q = mk.Solver(mechanism, mk.Point("tool", (0, 0, 2))), mechanism.q
+    solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 2))), mechanism.q
     met = 0
     for k in range(200):
         # thrown far out, and a bit within reach
@@ -101,7 +101,7 @@ def test_with_all_axes_the_whole_turn_is_bounded_by_a_quarter_more():
     rng, most = np.random.default_rng(3), 0.0
     links = ("base", "upper", "fore", "hand")
     for _ in range(60):
-        solution = solver.solve(make(rotation.exp(rng.uniform(-2, 2, 3)), rng.uniform(-2, 2, 3)))
+        solution = solver.solve(make_pose(rotation.exp(rng.uniform(-2, 2, 3)), rng.uniform(-2, 2, 3)))
         turns = [mechanism.pose(link, solution.q)[:3, :3] for link in links]
         for before, behind, angle in zip(turns, turns[1:], ANGLES.values(), strict=False):
             most = max(most, float(np.linalg.norm(rotation.log(before.T @ behind))) / angle)
@@ -112,7 +112,7 @@ def test_with_all_axes_the_whole_turn_is_bounded_by_a_quarter_more():
 def test_out_of_reach_it_is_the_optimum_that_slsqp_finds(seed):
     mechanism, rng = arm(), np.random.default_rng(seed)
     target = rng.uniform(-3, 3, 3)
-    solution = mk.Solver(mechanism, mk.Point("tool", target)).solve(q0=mechanism.q)
+    solution = mk.Solver(mechanism, mk.PositionGoal("tool", target)).solve(q0=mechanism.q)
     if solution.success:
         return
 
@@ -128,7 +128,7 @@ def test_out_of_reach_it_is_the_optimum_that_slsqp_finds(seed):
 
 def test_it_leaves_the_edge_when_the_goal_comes_back():
     mechanism = arm()
-    solver = mk.Solver(mechanism, mk.Point("tool", (0.3, 0.2, 2.3)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (0.3, 0.2, 2.3)))
     first = solver.solve(q0=mechanism.q)
     assert first.success
     for far in ((3, 0, 0), (-2, 2, 0), (0, 0, -3)):
@@ -143,7 +143,7 @@ def test_a_start_outside_is_brought_inside():
     mechanism.joint("shoulder").set_values(0.5, 1.5, 0.2)
     mechanism.joint("elbow").set_values(2.5, 0.0, 0.0)
     assert farthest_outside(mechanism, mechanism.q) > 0.5
-    solution = mk.Solver(mechanism, mk.Point("tool", (0.3, 0.2, 2.3))).solve(q0=mechanism.q)
+    solution = mk.Solver(mechanism, mk.PositionGoal("tool", (0.3, 0.2, 2.3))).solve(q0=mechanism.q)
     assert solution.success
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
 
@@ -156,17 +156,17 @@ def test_a_cone_that_nothing_else_asks_for_is_entered_too():
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).takes_loops])
+@pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).supports_loops])
 def test_every_method_that_shuts_loops_keeps_cones(method):
     mechanism = arm()
-    solution = mk.Solver(mechanism, mk.Point("tool", (0.5, 0.4, 2.2)), solver=method).solve(q0=mechanism.q)
+    solution = mk.Solver(mechanism, mk.PositionGoal("tool", (0.5, 0.4, 2.2)), solver=method).solve(q0=mechanism.q)
     assert solution.success, solution
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
 
 
 def test_a_solver_notices_a_new_cone_and_one_that_is_taken_away():
     mechanism = arm()
-    solver = mk.Solver(mechanism, mk.Point("tool", (1.9, 0.0, 0.5)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.9, 0.0, 0.5)))
     assert not solver.solve(q0=mechanism.q).success
     for name in ANGLES:
         mechanism.joint(name).set_cone(None)
@@ -182,19 +182,19 @@ def test_a_universal_joint_has_its_cone_too_and_no_closed_form():
     builder.fixed("ankle", "leg", "foot", at=(0, 0, -1))
     mechanism = builder.build()
     mechanism.joint("hip").set_cone(0.4)
-    solver = mk.Solver(mechanism, mk.Point("foot", (0, 0, -1)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("foot", (0, 0, -1)))
     for target in ((1, 0, -0.5), (0, 1, 0), (-1, 1, 1)):
         solution = solver.solve(target, mechanism.q)
-        assert tilts(mechanism, solution.q)["hip"] == pytest.approx(0.4, abs=1e-7)
+        assert swing_angles(mechanism, solution.q)["hip"] == pytest.approx(0.4, abs=1e-7)
     found = solver.solve_all((0.2, 0.1, -math.sqrt(1 - 0.05)))
     assert len(found) == 2  # half a turn of both lead to the same tilt
     for q in found:
-        assert tilts(mechanism, q)["hip"] == pytest.approx(math.asin(math.sqrt(0.05)), abs=1e-6)
+        assert swing_angles(mechanism, q)["hip"] == pytest.approx(math.asin(math.sqrt(0.05)), abs=1e-6)
     assert len(solver.solve_all((0.6, 0.0, -0.8))) == 0
     batch = solver.solve_batch([(1, 0, -0.5), (0.2, 0.1, -math.sqrt(1 - 0.05))])
     assert batch.success.tolist() == [False, True]
     for q in batch.q:
-        assert tilts(mechanism, q)["hip"] < 0.4 + OUTSIDE
+        assert swing_angles(mechanism, q)["hip"] < 0.4 + OUTSIDE
 
 
 # ---- closing a loop -----------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_a_platform_keeps_loops_legs_and_cones_while_its_goal_is_thrown_around(h
     home = mechanism.pose("top")
     edges = 0
     for k in range(120):
-        target = make(rotation.exp(rng.uniform(-1, 1, 3)), rng.uniform(-1, 1, 3))
+        target = make_pose(rotation.exp(rng.uniform(-1, 1, 3)), rng.uniform(-1, 1, 3))
         solution = solver.solve(home if k % 10 == 9 else target, q)
         assert farthest_outside(mechanism, solution.q) < OUTSIDE
         assert openness(solution) < 1e-9
@@ -222,8 +222,8 @@ def test_a_platform_keeps_loops_legs_and_cones_while_its_goal_is_thrown_around(h
 @pytest.mark.parametrize("seed", range(4))
 def test_a_platform_at_its_cones_is_as_close_as_slsqp_says(seed):
     mechanism, rng = platform(None, 0.25), np.random.default_rng(seed)
-    X = make(np.eye(3), rng.uniform(-0.3, 0.3, 3) + np.array([0, 0, 0.3]))
-    solution = mk.Solver(mechanism, mk.Point("top", X[:3, 3])).solve(q0=mechanism.q)
+    X = make_pose(np.eye(3), rng.uniform(-0.3, 0.3, 3) + np.array([0, 0, 0.3]))
+    solution = mk.Solver(mechanism, mk.PositionGoal("top", X[:3, 3])).solve(q0=mechanism.q)
     assert farthest_outside(mechanism, solution.q) < OUTSIDE
     if solution.success:
         return
@@ -239,7 +239,7 @@ def test_a_platform_at_its_cones_is_as_close_as_slsqp_says(seed):
     def room(v):
         q = mechanism.integrate(solution.q, v)
         legs = [q[mechanism.space.q_names.index(f"leg{k}")] for k in range(6)]
-        cones = [math.cos(tilt) - math.cos(0.25) for tilt in tilts(mechanism, q).values()]
+        cones = [math.cos(tilt) - math.cos(0.25) for tilt in swing_angles(mechanism, q).values()]
         return np.array([*cones, *(leg - 0.2 for leg in legs), *(0.5 - leg for leg in legs)])
 
     def cost(v):

@@ -17,18 +17,18 @@ def test_goals_come_and_go():
     _, _, left = planar_arm("left", root=base, at=(0, 3, 0))
     _, _, right = planar_arm("right", root=base, at=(0, -3, 0))
     solver = mk.Solver(base)
-    assert solver.solve().chains == ()
+    assert solver.solve().subproblems == ()
     first = point_goal(left, "first", (1.0, 4.0, 0))
-    assert len(solver.solve().chains) == 1
+    assert len(solver.solve().subproblems) == 1
     np.testing.assert_allclose(left.world_position, first.position, atol=1e-6)
     second = point_goal(right, "second", (1.0, -2.0, 0))
-    assert len(solver.solve().chains) == 2
+    assert len(solver.solve().subproblems) == 2
     np.testing.assert_allclose(right.world_position, second.position, atol=1e-6)
     first.closure.undo()
     stays = left.world_position
     second.position = (1.5, -2.0, 0)
     first.position = (2.0, 4.0, 0)
-    assert len(solver.solve().chains) == 1
+    assert len(solver.solve().subproblems) == 1
     np.testing.assert_array_equal(left.world_position, stays)
     np.testing.assert_allclose(right.world_position, second.position, atol=1e-6)
     first.make_closure(right)  # the same goal for another link: now they disagree
@@ -69,7 +69,7 @@ def test_closures_are_made_and_undone():
     loop = pin.make_closure(right_tip)
     solution = solver.solve()
     assert solution.success, solution
-    assert len(solution.chains) == 1
+    assert len(solution.subproblems) == 1
     np.testing.assert_allclose(right_tip.world_position, (0, 1, 0), atol=1e-6)
     loop.undo()
     stays = right_tip.world_position
@@ -248,7 +248,7 @@ def test_couplings_come_and_go():
     goal = point_goal(tip, position=(1.5, 1.0, 0))
     solver = mk.Solver(root)
     assert solver.solve().success
-    coupling = joints[2].follow(joints[1], ratio=0.5)
+    coupling = joints[2].mimic(joints[1], ratio=0.5)
     goal.position = (1.0, 1.5, 0)
     assert solver.solve().success
     assert joints[2].values[0] == pytest.approx(0.5 * joints[1].values[0], abs=1e-12)
@@ -388,6 +388,6 @@ def test_after_any_edits_the_solver_answers_as_a_new_one_would(seed):
         solution = solver.solve()
         assert [*solver.mechanism.joints] == [*mk.Mechanism(play.root).joints]
         np.testing.assert_array_equal(solution.q, fresh.q)
-        assert [chain.status for chain in solution.chains] == [chain.status for chain in fresh.chains]
+        assert [chain.status for chain in solution.subproblems] == [chain.status for chain in fresh.subproblems]
         assert {*solution.errors} == {*fresh.errors}
         np.testing.assert_allclose(mk.Mechanism(play.root).q, solution.q, atol=1e-12)

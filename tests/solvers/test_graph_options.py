@@ -37,7 +37,7 @@ def test_no_more_steps_are_taken_than_were_asked_for(count):
 
 def test_steps_one_by_one_come_to_the_same_end_and_none_is_worse():
     solver, goal, tip = reaching()
-    weights = np.repeat([1.0 / solver._program.size, 1.0], 3)
+    weights = np.repeat([1.0 / solver._problem.length_unit, 1.0], 3)
     errors = [np.linalg.norm(weights * solver.residual())]
     for _ in range(60):
         solution = solver.step()

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import brentq, minimize
 
 import mechanik as mk
-from mechanik.solvers.methods import METHODS, find_method
-from mechanik.solvers.status import Status
+from mechanik.solver.methods.method_registry import METHODS, find_method
+from mechanik.solver.solution import Status
 
 
 def two_arms():
@@ -43,9 +43,9 @@ def four_bars(count):
 
 def test_a_law_holds_while_a_goal_is_followed():
     builder = two_arms()
-    builder.law("cam", {"left shoulder": [1.0, 0.3, -0.2, 0.05], "right shoulder": -1.5}, 0.2)
+    builder.joint_constraint("cam", {"left shoulder": [1.0, 0.3, -0.2, 0.05], "right shoulder": -1.5}, 0.2)
     mechanism = builder.build()
-    solver = mk.Solver(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     q = mechanism.q
     for t in np.linspace(0, 2 * math.pi, 60):
         solution = solver.solve((1.2 + 0.3 * math.cos(t), 1.3 + 0.4 * math.sin(t), 0), q)
@@ -53,20 +53,20 @@ def test_a_law_holds_while_a_goal_is_followed():
         a, b = solution["left shoulder"], solution["right shoulder"]
         off = a + 0.3 * a**2 - 0.2 * a**3 + 0.05 * a**4 - 1.5 * b - 0.2
         assert abs(off) < 1.5e-10
-        assert solution.law_errors["cam"] == pytest.approx(off, abs=1e-14)
+        assert solution.joint_constraint_errors["cam"] == pytest.approx(off, abs=1e-14)
         q = solution.q
 
 
 def test_a_law_binds_what_would_else_be_solved_apart():
     builder = two_arms()
     mechanism = builder.build()
-    goals = [mk.Point("left hand", (1.2, 1.5, 0)), mk.Point("right hand", (1.2, -1.5, 0))]
-    assert len(mk.solve(mechanism, goals).chains) == 2
-    builder.law("mirror", {"left shoulder": 1.0, "right shoulder": 1.0})
+    goals = [mk.PositionGoal("left hand", (1.2, 1.5, 0)), mk.PositionGoal("right hand", (1.2, -1.5, 0))]
+    assert len(mk.solve(mechanism, goals).subproblems) == 2
+    builder.joint_constraint("mirror", {"left shoulder": 1.0, "right shoulder": 1.0})
     solution = mk.solve(mechanism, goals)
     assert solution.success
-    (chain,) = solution.chains
-    assert chain.laws == ("mirror",)
+    (chain,) = solution.subproblems
+    assert chain.joint_constraints == ("mirror",)
     assert solution["left shoulder"] == pytest.approx(-solution["right shoulder"], abs=1e-10)
 
 
@@ -75,14 +75,16 @@ def test_out_of_reach_the_law_holds_and_what_is_closest_is_found(seed):
     rng = np.random.default_rng(seed)
     a, b, c = rng.uniform(-1, 1, 3)
     builder = two_arms()
-    builder.law("cam", {"left shoulder": [1.0, a], "left elbow": [b, 0.3], "right shoulder": 0.8}, c)
-    builder.law("mirror", {"left elbow": 1.0, "right elbow": 1.0})
+    builder.joint_constraint("cam", {"left shoulder": [1.0, a], "left elbow": [b, 0.3], "right shoulder": 0.8}, c)
+    builder.joint_constraint("mirror", {"left elbow": 1.0, "right elbow": 1.0})
     mechanism = builder.build()
     targets = rng.uniform(-3, 3, 2), rng.uniform(-3, 3, 2)
-    goals = [mk.Point(f"{side} hand", (*target, 0)) for side, target in zip(("left", "right"), targets, strict=True)]
+    goals = [
+        mk.PositionGoal(f"{side} hand", (*target, 0)) for side, target in zip(("left", "right"), targets, strict=True)
+    ]
     solution = mk.solve(mechanism, goals, q0=np.zeros(4), restarts=0)
     assert not solution.success
-    assert max(map(abs, solution.law_errors.values())) < 1e-9
+    assert max(map(abs, solution.joint_constraint_errors.values())) < 1e-9
 
     def cost(q):
         hands = [mechanism.pose(f"{side} hand", q)[:2, 3] for side in ("left", "right")]
@@ -103,10 +105,10 @@ def test_out_of_reach_the_law_holds_and_what_is_closest_is_found(seed):
 
 def test_a_law_holds_the_loops_that_it_binds_together():
     builder = four_bars(2)
-    builder.law("phase", {"crank0": 1.0, "crank1": -2.0}, -0.6)
+    builder.joint_constraint("phase", {"crank0": 1.0, "crank1": -2.0}, -0.6)
     mechanism = builder.build()
     assert mk.mobility(mechanism).dof == 1
-    solver = mk.Solver(mechanism, mk.JointValues({"crank1": 0.6}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank1": 0.6}, angle_mode="exact"))
     q = mechanism.q
     for crank in 0.6 + 0.05 * np.arange(1, 80):
         solution = solver.solve({"crank1": crank}, q)
@@ -122,9 +124,9 @@ def test_gears_and_racks_keep_their_ratios_while_a_loop_is_solved():
     builder.prismatic("rack", "ground", "rack link", axis="x")
     builder.rack("rack", "crank0", radius=0.02)
     builder.revolute("idler", "ground", "idler link")
-    builder.gear("idler", "crank1", teeth=(24, 36), inside=True)
+    builder.gear("idler", "crank1", teeth=(24, 36), internal=True)
     mechanism = builder.build()
-    solver = mk.Solver(mechanism, mk.JointValues({"crank0": 0.6}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank0": 0.6}, angle_mode="exact"))
     q = mechanism.q
     for crank in 0.6 + 0.05 * np.arange(1, 80):
         solution = solver.solve({"crank0": crank}, q)
@@ -142,9 +144,9 @@ def test_gears_and_racks_keep_their_ratios_while_a_loop_is_solved():
 def test_in_whatever_units_a_law_is_written_it_holds_as_well(radius, factor):
     builder = two_arms()
     builder.prismatic("rack", "body", "cart")
-    builder.law("rack", {"left shoulder": -radius * factor, "rack": factor})
+    builder.joint_constraint("rack", {"left shoulder": -radius * factor, "rack": factor})
     mechanism = builder.build()
-    solution = mk.solve(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    solution = mk.solve(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solution.success
     assert solution["rack"] == pytest.approx(radius * solution["left shoulder"], abs=2e-10 * max(radius, 1.0))
 
@@ -156,38 +158,38 @@ def test_a_steep_cam_holds_as_well_as_a_gentle_one(angle, limits):
     builder = mk.Builder()
     builder.revolute("cam", "ground", "disc")
     builder.prismatic("lift", "ground", "follower", axis="y", limits=limits)
-    builder.law("profile", {"cam": 1.0, "lift": [-30.0, 0, 0, 0, -1e9]})
+    builder.joint_constraint("profile", {"cam": 1.0, "lift": [-30.0, 0, 0, 0, -1e9]})
     mechanism = builder.build()
-    solved = mk.solve(mechanism, mk.JointValues({"cam": angle}, turns="exact"), q0=np.zeros(2))
+    solved = mk.solve(mechanism, mk.JointValues({"cam": angle}, angle_mode="exact"), q0=np.zeros(2))
     for found in (solved, mechanism.assemble({"cam": angle}, q0=np.zeros(2))):
         assert found.success
         turned, lift = found.q
         assert turned == pytest.approx(angle, abs=1e-6)  # a goal, to its tolerance
         true = brentq(lambda x, turned=turned: 30 * x + 1e9 * x**5 - turned, 0.0, 0.05, xtol=1e-15)
         assert lift == pytest.approx(true, rel=1e-14, abs=1e-9)
-        assert abs(turned - 30 * lift - 1e9 * lift**5) <= 1e-9 * mechanism.law("profile").scale < 2e-7
+        assert abs(turned - 30 * lift - 1e9 * lift**5) <= 1e-9 * mechanism.joint_constraint("profile").scale < 2e-7
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).takes_loops])
+@pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).supports_loops])
 def test_every_method_that_shuts_loops_keeps_laws(method):
     builder = two_arms()
-    builder.law("cam", {"left shoulder": [1.0, 0.3], "left elbow": 1.0, "right shoulder": 1.0}, 0.2)
+    builder.joint_constraint("cam", {"left shoulder": [1.0, 0.3], "left elbow": 1.0, "right shoulder": 1.0}, 0.2)
     mechanism = builder.build()
-    solver = mk.Solver(mechanism, mk.Point("left hand", (1.2, 1.5, 0)), solver=method)
+    solver = mk.Solver(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)), solver=method)
     solution = solver.solve(q0=np.full(4, 0.3))
     assert solution.success, solution
-    assert abs(solution.law_errors["cam"]) < 1e-9
+    assert abs(solution.joint_constraint_errors["cam"]) < 1e-9
 
 
 def test_laws_hold_with_locked_joints_and_within_limits():
     builder = two_arms()
-    builder.law("sum", {"left shoulder": 1.0, "left elbow": 1.0, "right shoulder": 1.0}, 1.0)
+    builder.joint_constraint("sum", {"left shoulder": 1.0, "left elbow": 1.0, "right shoulder": 1.0}, 1.0)
     mechanism = builder.build()
     mechanism.joint("right shoulder").set_limits(-0.2, 0.2)
     q0 = mechanism.configuration({"left shoulder": 0.4})
-    solution = mk.solve(mechanism, mk.Point("left hand", (0.0, 3.0, 0)), q0=q0, lock=["left shoulder"])
+    solution = mk.solve(mechanism, mk.PositionGoal("left hand", (0.0, 3.0, 0)), q0=q0, lock=["left shoulder"])
     assert solution["left shoulder"] == 0.4
-    assert abs(solution.law_errors["sum"]) < 1e-9
+    assert abs(solution.joint_constraint_errors["sum"]) < 1e-9
     assert abs(solution["right shoulder"]) <= 0.2 + 1e-12
     assert solution["left elbow"] == pytest.approx(0.8, abs=1e-8)  # as far as limit and law let it
 
@@ -197,9 +199,9 @@ def test_laws_hold_with_locked_joints_and_within_limits():
 
 def test_a_law_that_cannot_be_kept_leaves_the_answer_open_and_is_named():
     builder = two_arms()
-    builder.law("impossible", {"left shoulder": [0.0, 1.0], "left elbow": [0.0, 1.0]}, -1.0)
-    builder.law("fine", {"left shoulder": 1.0, "right shoulder": 1.0})
-    solution = mk.solve(builder.build(), mk.Point("left hand", (1.2, 1.5, 0)))
+    builder.joint_constraint("impossible", {"left shoulder": [0.0, 1.0], "left elbow": [0.0, 1.0]}, -1.0)
+    builder.joint_constraint("fine", {"left shoulder": 1.0, "right shoulder": 1.0})
+    solution = mk.solve(builder.build(), mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert not solution.success
     assert solution.status is Status.OPEN
     assert "law impossible (off by 1" in solution.message
@@ -210,10 +212,10 @@ def test_a_law_that_cannot_be_kept_leaves_the_answer_open_and_is_named():
 
 def test_laws_that_limits_forbid_are_named_too():
     builder = two_arms()
-    builder.law("far", {"left shoulder": 1.0}, 2.0)
+    builder.joint_constraint("far", {"left shoulder": 1.0}, 2.0)
     mechanism = builder.build()
     mechanism.joint("left shoulder").set_limits(-1, 1)
-    solution = mk.solve(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    solution = mk.solve(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solution.status is Status.OPEN
     assert "law far (off by -1)" in solution.message
 
@@ -222,8 +224,8 @@ def test_laws_that_limits_forbid_are_named_too():
 def test_a_law_that_a_coupling_makes_true_or_false_is_judged_so(offset, holds):
     builder = two_arms()
     builder.couple("right shoulder", "left shoulder", -0.3, offset)
-    builder.law("same", {"right shoulder": 1.0, "left shoulder": 0.3}, 0.7)
-    solution = mk.solve(builder.build(), mk.Point("left hand", (1.2, 1.5, 0)))
+    builder.joint_constraint("same", {"right shoulder": 1.0, "left shoulder": 0.3}, 0.7)
+    solution = mk.solve(builder.build(), mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solution.success == holds
     assert holds or "law same (off by 0.1)" in solution.message
 
@@ -233,9 +235,9 @@ def test_a_law_that_a_coupling_makes_true_or_false_is_judged_so(offset, holds):
 
 def test_a_solver_notices_new_laws_and_undone_ones():
     mechanism = two_arms().build()
-    solver = mk.Solver(mechanism, mk.Point("left hand", (1.2, 1.5, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solver.solve(q0=np.zeros(4)).success
-    law = mk.Law({mechanism.joint("left elbow"): 1.0}, 0.0, name="stiff")
+    law = mk.JointConstraint({mechanism.joint("left elbow"): 1.0}, 0.0, name="stiff")
     solution = solver.solve(q0=np.full(4, 0.1), restarts=0)
     assert not solution.success  # a stretched arm cannot be there
     assert abs(solution["left elbow"]) < 1e-9
@@ -245,7 +247,7 @@ def test_a_solver_notices_new_laws_and_undone_ones():
 
 def test_joints_that_nothing_asks_for_are_brought_to_their_law():
     builder = two_arms()
-    builder.law("mirror", {"left shoulder": 1.0, "right shoulder": 1.0}, 0.5)
+    builder.joint_constraint("mirror", {"left shoulder": 1.0, "right shoulder": 1.0}, 0.5)
     mechanism = builder.build()
     solution = mk.solve(mechanism, None)
     assert solution.success
@@ -254,9 +256,9 @@ def test_joints_that_nothing_asks_for_are_brought_to_their_law():
 
 def test_all_solutions_and_batches_keep_laws():
     builder = two_arms()
-    builder.law("mirror", {"left elbow": 1.0, "right elbow": 1.0})
+    builder.joint_constraint("mirror", {"left elbow": 1.0, "right elbow": 1.0})
     mechanism = builder.build()
-    goals = [mk.Point("left hand", (1.2, 1.5, 0)), mk.Point("right hand", (1.2, -1.5, 0))]
+    goals = [mk.PositionGoal("left hand", (1.2, 1.5, 0)), mk.PositionGoal("right hand", (1.2, -1.5, 0))]
     found = mk.Solver(mechanism, goals).solve_all(rng=np.random.default_rng(0))
     assert len(found) == 2  # each arm alone has two, and the elbows mirror each other
     both = [mechanism.space.q_names.index(f"{side} elbow") for side in ("left", "right")]

@@ -27,7 +27,7 @@ def mixed():
     builder.revolute("turret", "sledge", "tower", axis="z", limits=(-3, 3))
     builder.revolute("shoulder", "tower", "upper", at=(0, 0, 0.5), axis="y", limits=(-2, 2))
     builder.revolute("elbow", "upper", "fore", at=(0.5, 0, 0), axis="y", limits=(-2.5, 2.5), value=0.8)
-    builder.ball("wrist", "fore", "hand", at=(0.4, 0, 0))
+    builder.spherical("wrist", "fore", "hand", at=(0.4, 0, 0))
     builder.revolute("gear", "fore", "wheel", at=(0.1, 0, 0), axis="z")
     builder.couple("gear", "elbow", ratio=-2.0, offset=0.3)
     return builder.build()
@@ -41,26 +41,26 @@ def mixed():
 def test_no_value_leaves_its_limits(mechanism, seed):
     rng = np.random.default_rng(seed)
     link = list(mechanism.links)[-1]
-    solution = mk.Solver(mechanism, mk.Point(link, rng.normal(scale=5, size=3))).solve(q0=mechanism.random(rng))
+    solution = mk.Solver(mechanism, mk.PositionGoal(link, rng.normal(scale=5, size=3))).solve(q0=mechanism.random(rng))
     assert mechanism.space.within_limits(solution.q)
 
 
 def test_limits_of_a_solver_take_the_place_of_the_mechanisms_own():
     tight = mk.Solver(
-        arm(limits=(-3, 3)), mk.Point("tool", (0, 2, 0)), limits={"joint1": (-0.2, 0.9), "joint3": (0, 0.1)}
+        arm(limits=(-3, 3)), mk.PositionGoal("tool", (0, 2, 0)), limits={"joint1": (-0.2, 0.9), "joint3": (0, 0.1)}
     )
     solution = tight.solve(q0=bent())
     assert -0.2 <= solution["joint1"] <= 0.9
     assert 0.0 <= solution["joint3"] <= 0.1
     assert solution.active_limits["joint1"] == "upper"
     wide = mk.Solver(
-        arm(limits=(-0.1, 0.1)), mk.Point("tool", (0, 2, 0)), limits={f"joint{k}": (-3, 3) for k in (1, 2, 3)}
+        arm(limits=(-0.1, 0.1)), mk.PositionGoal("tool", (0, 2, 0)), limits={f"joint{k}": (-3, 3) for k in (1, 2, 3)}
     )
     assert wide.solve(q0=np.zeros(3)).success
 
 
 def test_limits_of_one_call_hold_for_that_call_only():
-    solver = mk.Solver(arm(), mk.Point("tool", (0, 2, 0)))
+    solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)))
     kept = solver.solve(q0=bent(), limits={"joint1": (0.0, 0.5)})
     assert kept["joint1"] <= 0.5
     assert not kept.success
@@ -69,7 +69,7 @@ def test_limits_of_one_call_hold_for_that_call_only():
 
 
 def test_limits_of_a_call_come_on_top_of_those_of_the_solver():
-    solver = mk.Solver(arm(), mk.Point("tool", (0, 2, 0)), limits={"joint2": (0.0, 0.3)})
+    solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)), limits={"joint2": (0.0, 0.3)})
     solution = solver.solve(q0=np.array([0.4, 0.2, 0.6]), limits={"joint1": (0.0, 0.5)})
     assert solution["joint1"] <= 0.5
     assert solution["joint2"] <= 0.3
@@ -78,7 +78,7 @@ def test_limits_of_a_call_come_on_top_of_those_of_the_solver():
 def test_a_limit_is_let_go_when_the_goal_leads_away():
     """It starts at its limits, and has to leave all of them; and it comes to one on the way, and leaves it again."""
     mechanism = arm(limits=(-1.2, 1.2))
-    solver = mk.Solver(mechanism, mk.Point("tool", (1.8, 0.9, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.8, 0.9, 0)))
     for sides in ((1, 1, 1), (-1, -1, -1), (1, -1, 1), (-1, 1, -1)):
         solution = solver.solve(q0=1.2 * np.array(sides))
         assert solution.success, (sides, solution)
@@ -87,7 +87,7 @@ def test_a_limit_is_let_go_when_the_goal_leads_away():
 
 def test_pushed_against_its_limits_and_called_back_it_comes_back():
     mechanism = arm(limits=(-1.0, 1.0))
-    solver, q = mk.Solver(mechanism, mk.Point("tool", (0, 0, 0))), bent()
+    solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 0))), bent()
     for _ in range(5):
         q = solver.solve(np.array([-3.0, 0.5, 0.0]), q).q
         assert np.abs(q).max() > 1 - 1e-9
@@ -98,7 +98,7 @@ def test_pushed_against_its_limits_and_called_back_it_comes_back():
 
 def test_a_start_outside_the_limits_is_brought_in_and_said_so():
     mechanism = arm(limits=(-1.0, 1.0))
-    solver = mk.Solver(mechanism, mk.Point("tool", (1.8, 0.9, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.8, 0.9, 0)))
     solution = solver.solve(q0=np.array([5.0, -3.0, 0.2]))
     assert mechanism.space.within_limits(solution.q)
     assert "outside the limits" in solution.message
@@ -109,20 +109,20 @@ def test_what_is_not_asked_to_move_stays_to_the_bit():
     mechanism = mixed()
     q0 = mechanism.random(np.random.default_rng(1))
     q0[0] = 7.0  # even where it is outside its limits
-    solution = mk.Solver(mechanism, mk.Axis("hand", (0, 0, 1)), active=["wrist"]).solve(q0=q0)
+    solution = mk.Solver(mechanism, mk.AxisGoal("hand", (0, 0, 1)), active=["wrist"]).solve(q0=q0)
     assert solution.success
     np.testing.assert_array_equal(solution.q[:4], q0[:4])
 
 
 def test_limits_that_leave_one_value_hold_it():
-    solver = mk.Solver(arm(), mk.Point("tool", (0, 2, 0)), limits={"joint2": (0.3, 0.3)})
+    solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)), limits={"joint2": (0.3, 0.3)})
     solution = solver.solve(q0=bent())
     assert solution["joint2"] == 0.3
     assert solution.success
 
 
 def test_one_sided_limits_hold_on_their_side():
-    solver = mk.Solver(arm(), mk.Point("tool", (1.0, 0.0, 0)), limits={"joint2": (-math.inf, -0.5)})
+    solver = mk.Solver(arm(), mk.PositionGoal("tool", (1.0, 0.0, 0)), limits={"joint2": (-math.inf, -0.5)})
     solution = solver.solve(q0=bent())
     assert solution["joint2"] <= -0.5
     assert solution.success
@@ -133,7 +133,7 @@ def test_one_sided_limits_hold_on_their_side():
 
 def test_what_is_locked_stays_to_the_bit():
     mechanism = mixed()
-    solver = mk.Solver(mechanism, mk.Point("hand", (0.5, 0.3, 0.8)), lock=["cart", "shoulder"])
+    solver = mk.Solver(mechanism, mk.PositionGoal("hand", (0.5, 0.3, 0.8)), lock=["cart", "shoulder"])
     q0 = mechanism.random(np.random.default_rng(0))
     solution = solver.solve(q0=q0)
     assert solution["cart"] == q0[0]
@@ -142,7 +142,7 @@ def test_what_is_locked_stays_to_the_bit():
 
 
 def test_what_is_locked_for_one_call_is_free_in_the_next():
-    solver = mk.Solver(arm(), mk.Point("tool", (0, 2, 0)))
+    solver = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)))
     locked = solver.solve(q0=bent(), lock="joint1")
     assert locked["joint1"] == 0.4
     assert not locked.success
@@ -151,14 +151,14 @@ def test_what_is_locked_for_one_call_is_free_in_the_next():
 
 
 def test_only_what_is_active_moves():
-    solver = mk.Solver(arm(), mk.Point("tool", (1.2, 1.4, 0)), active=["joint2", "joint3"])
+    solver = mk.Solver(arm(), mk.PositionGoal("tool", (1.2, 1.4, 0)), active=["joint2", "joint3"])
     solution = solver.solve(q0=bent())
     assert solution["joint1"] == 0.4
     assert solution["joint2"] != 0.7
 
 
 def test_lock_wins_over_active():
-    solution = mk.Solver(arm(), mk.Point("tool", (0, 2, 0)), active=["joint1", "joint2"], lock="joint1").solve(
+    solution = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)), active=["joint1", "joint2"], lock="joint1").solve(
         q0=bent()
     )
     assert solution["joint1"] == 0.4
@@ -170,7 +170,9 @@ def test_one_freedom_of_a_joint_can_be_locked():
     builder = mk.Builder("floating")
     builder.joint("base", "world", "body", ("X", "Y", "Z", "EZ"), limits=(-5, 5))
     mechanism = builder.build()
-    solution = mk.Solver(mechanism, mk.Point("body", (1, 2, 3)), lock="base.Y").solve(q0=np.array([0.0, 0.5, 0.0, 0.0]))
+    solution = mk.Solver(mechanism, mk.PositionGoal("body", (1, 2, 3)), lock="base.Y").solve(
+        q0=np.array([0.0, 0.5, 0.0, 0.0])
+    )
     np.testing.assert_allclose(mechanism.pose("body", solution.q)[:3, 3], (1, 0.5, 3), atol=1e-9)
     assert not solution.success
 
@@ -178,14 +180,14 @@ def test_one_freedom_of_a_joint_can_be_locked():
 def test_a_ball_is_locked_as_a_whole():
     mechanism = mixed()
     q0 = mechanism.random(np.random.default_rng(4))
-    solution = mk.Solver(mechanism, mk.Orientation("hand", np.eye(3)), lock="wrist").solve(q0=q0)
+    solution = mk.Solver(mechanism, mk.OrientationGoal("hand", np.eye(3)), lock="wrist").solve(q0=q0)
     np.testing.assert_allclose(solution.q[4:8], q0[4:8], atol=1e-15)
 
 
 def test_locking_a_follower_locks_its_leader():
     mechanism = mixed()
     q0 = mechanism.q
-    solution = mk.Solver(mechanism, mk.Point("hand", (0.5, 0.3, 0.8)), lock="gear").solve(q0=q0)
+    solution = mk.Solver(mechanism, mk.PositionGoal("hand", (0.5, 0.3, 0.8)), lock="gear").solve(q0=q0)
     assert solution["elbow"] == q0[3]
 
 
@@ -198,12 +200,12 @@ def test_with_everything_locked_the_answer_is_where_it_is(how):
         "limits": {"limits": {name: (value, value) for name, value in zip(everything, bent(), strict=True)}},
         "call": {},
     }[how]
-    solver = mk.Solver(mechanism, mk.Point("tool", (0, 2, 0)), **options)
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 2, 0)), **options)
     solution = solver.solve(q0=bent(), **({"lock": everything} if how == "call" else {}))
     assert not solution.success
     assert solution.status is mk.Status.CLOSEST
     np.testing.assert_array_equal(solution.q, bent())
-    assert solution.unmet == ("Point 0",)
+    assert solution.unmet == ("PositionGoal 0",)
     there = solver.solve(
         mechanism.pose("tool", bent())[:3, 3].copy(), bent(), **({"lock": everything} if how == "call" else {})
     )
@@ -216,15 +218,15 @@ def test_a_goal_for_a_link_that_nothing_moves_is_met_or_not():
     builder.revolute("joint", "base", "link")
     builder.fixed("stand", "base", "post", at=(0, 1, 0))
     mechanism = builder.build()
-    assert mk.solve(mechanism, mk.Point("post", (0, 1, 0))).success
-    solution = mk.solve(mechanism, mk.Point("post", (0, 2, 0)))
+    assert mk.solve(mechanism, mk.PositionGoal("post", (0, 1, 0))).success
+    solution = mk.solve(mechanism, mk.PositionGoal("post", (0, 2, 0)))
     assert not solution.success
-    assert solution.errors["Point 0"].position == pytest.approx(1.0)
+    assert solution.errors["PositionGoal 0"].position == pytest.approx(1.0)
 
 
 def test_in_a_loop_with_its_crank_locked_nothing_moves_and_it_stays_shut():
     mechanism = mk.gallery.four_bar()
-    solution = mk.Solver(mechanism, mk.Point("coupler", (1, 1, 0)), lock="crank_joint").solve(q0=mechanism.q)
+    solution = mk.Solver(mechanism, mk.PositionGoal("coupler", (1, 1, 0)), lock="crank_joint").solve(q0=mechanism.q)
     assert solution["crank_joint"] == mechanism.q[0]
     np.testing.assert_allclose(solution.q, mechanism.q, atol=1e-9)
     assert solution.closure_errors["closing_joint"].position < 1e-9
@@ -234,7 +236,7 @@ def test_in_a_loop_with_its_crank_locked_nothing_moves_and_it_stays_shut():
 def test_what_is_locked_for_one_call_is_not_even_kicked():
     """A straight arm, told to leave its pose without a slope, must not do so with a joint that may not move."""
     mechanism = arm()
-    solver = mk.Solver(mechanism, mk.Point("tool", (1.5, 0, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (1.5, 0, 0)))
     for locked in ("joint1", "joint2", "joint3"):
         solution = solver.solve(q0=np.zeros(3), lock=locked)
         assert solution[locked] == 0.0, solution
@@ -247,7 +249,7 @@ def test_what_is_locked_for_one_call_is_not_even_kicked():
 
 def test_a_reluctant_joint_moves_less():
     """How reluctantly a freedom moves decides which of many ways is gone, not where it ends."""
-    goal = mk.Point("tool", (1.2, 1.6, 0))
+    goal = mk.PositionGoal("tool", (1.2, 1.6, 0))
     moved = {}
     for weight in (0.1, 1.0, 10.0):
         solution = mk.Solver(arm(), goal, weights={"joint1": weight}).solve(q0=bent())
@@ -257,7 +259,7 @@ def test_a_reluctant_joint_moves_less():
 
 
 def test_a_reluctant_joint_moves_where_nothing_else_can():
-    solver = mk.Solver(mk.arm_2d([1.0]), mk.Point("tool", (0, 1, 0)), weights={"joint1": 100.0})
+    solver = mk.Solver(mk.arm_2d([1.0]), mk.PositionGoal("tool", (0, 1, 0)), weights={"joint1": 100.0})
     assert solver.solve(q0=np.array([0.1])).success
 
 
@@ -268,7 +270,7 @@ def test_a_rest_pose_pulls_what_the_goal_leaves_free():
     """The arm of three reaches a point in the plane with one freedom left: of all ways the one nearest to the rest."""
     mechanism, goal = arm(), np.array([1.2, 0.9, 0.0])
     rest = np.array([0.1, 0.9, 0.2])
-    solution = mk.Solver(mechanism, mk.Point("tool", goal), rest=rest, max_iterations=300).solve(q0=bent())
+    solution = mk.Solver(mechanism, mk.PositionGoal("tool", goal), rest=rest, max_iterations=300).solve(q0=bent())
     assert solution.success
     mine = np.linalg.norm(solution.q - rest)
     ways = []
@@ -286,8 +288,8 @@ def test_a_rest_pose_pulls_what_the_goal_leaves_free():
 def test_a_rest_pose_pulls_also_once_the_goal_is_met():
     """The seed's solver did nothing any more once its goals were met."""
     mechanism, goal = arm(), (1.2, 0.9, 0.0)
-    met = mk.Solver(mechanism, mk.Point("tool", goal)).solve(q0=bent()).q
-    solver = mk.Solver(mechanism, mk.Point("tool", goal), rest=[0.1, 0.9, 0.2], max_iterations=300)
+    met = mk.Solver(mechanism, mk.PositionGoal("tool", goal)).solve(q0=bent()).q
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", goal), rest=[0.1, 0.9, 0.2], max_iterations=300)
     solution = solver.solve(q0=met)
     assert solution.success
     assert np.linalg.norm(solution.q - [0.1, 0.9, 0.2]) < np.linalg.norm(met - [0.1, 0.9, 0.2]) - 1e-3
@@ -299,7 +301,7 @@ def test_locked_freedoms_do_not_misalign_a_rest_pose():
     """The seed's solver counted rest values without the locked ones, and pulled joints to their neighbours' rest."""
     mechanism = mixed()
     rest = {"cart": 0.2, "turret": -0.7, "shoulder": 0.4, "elbow": 1.1}
-    solver = mk.Solver(mechanism, mk.Axis("hand", (0, 0, 1)), lock=["cart", "shoulder"], rest=rest)
+    solver = mk.Solver(mechanism, mk.AxisGoal("hand", (0, 0, 1)), lock=["cart", "shoulder"], rest=rest)
     solution = solver.solve(q0=mechanism.q)
     assert solution["cart"] == mechanism.q[0]
     assert solution["shoulder"] == mechanism.q[2]
@@ -318,8 +320,10 @@ def test_a_rest_pose_inside_a_loop_is_reached_as_far_as_the_loop_allows():
 def test_rest_poses_of_the_joints_themselves_are_followed():
     mechanism = arm()
     mechanism.joint("joint2").set_rest_pose([0.9])
-    solution = mk.Solver(mechanism, mk.Point("tool", (1.2, 0.9, 0)), rest=True, max_iterations=300).solve(q0=bent())
-    without = mk.Solver(mechanism, mk.Point("tool", (1.2, 0.9, 0))).solve(q0=bent())
+    solution = mk.Solver(mechanism, mk.PositionGoal("tool", (1.2, 0.9, 0)), rest=True, max_iterations=300).solve(
+        q0=bent()
+    )
+    without = mk.Solver(mechanism, mk.PositionGoal("tool", (1.2, 0.9, 0))).solve(q0=bent())
     assert solution.success
     assert abs(solution["joint2"] - 0.9) < abs(without["joint2"] - 0.9)
 
@@ -348,13 +352,13 @@ def test_a_rest_pose_never_costs_the_goal():
 @pytest.mark.parametrize("reach", [0.0, 0.05, 0.3])
 def test_nearby_means_no_freedom_goes_farther(reach):
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(2)
-    solver = mk.Solver(mechanism, mk.Point("tool0", (0, 0, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool0", (0, 0, 0)))
     for _ in range(20):
         q0 = mechanism.random(rng)
         goal = mechanism.pose("tool0", q0)[:3, 3] + rng.normal(scale=0.2, size=3)
         solution = solver.solve_nearby(reach, goal, q0, restarts=5)
         assert np.abs(solution.q - q0).max() <= reach + 1e-12
-        assert solution.success == (solution.errors["Point 0"].position <= 1e-6)
+        assert solution.success == (solution.errors["PositionGoal 0"].position <= 1e-6)
 
 
 def test_nearby_finds_what_is_near_enough():
@@ -370,7 +374,7 @@ def test_nearby_finds_what_is_near_enough():
 def test_what_is_not_feasible_is_searched_on():
     """The elbow shall be up: of the two ways to a point only one will do."""
     mechanism = mk.arm_2d([1.0, 1.0])
-    solver, q0 = mk.Solver(mechanism, mk.Point("tool", (1.2, 0.5, 0)), restarts=50), np.array([0.1, 1.0])
+    solver, q0 = mk.Solver(mechanism, mk.PositionGoal("tool", (1.2, 0.5, 0)), restarts=50), np.array([0.1, 1.0])
     for sign in (1, -1):
         solution = solver.solve(q0=q0, feasible=lambda q, sign=sign: sign * math.remainder(q[1], 2 * math.pi) > 0)
         assert solution.success
@@ -385,13 +389,13 @@ def test_where_nothing_is_feasible_there_is_no_success_and_the_message_says_why(
         return False
 
     mechanism = mk.arm_2d([1.0, 1.0])
-    solution = mk.Solver(mechanism, mk.Point("tool", (1.2, 0.5, 0)), restarts=7).solve(
+    solution = mk.Solver(mechanism, mk.PositionGoal("tool", (1.2, 0.5, 0)), restarts=7).solve(
         q0=np.array([0.1, 1.0]), feasible=never
     )
     assert not solution.success
     assert "feasible" in solution.message
     assert 2 <= len(asked) <= 8
-    assert all(mk.Point("tool", (1.2, 0.5, 0)).error(mechanism, q).position < 1e-6 for q in asked)
+    assert all(mk.PositionGoal("tool", (1.2, 0.5, 0)).error(mechanism, q).position < 1e-6 for q in asked)
 
 
 # ---- step ---------------------------------------------------------------------------------------
@@ -402,7 +406,7 @@ def test_where_nothing_is_feasible_there_is_no_success_and_the_message_says_why(
 def test_a_step_is_never_worse(mechanism, seed):
     rng = np.random.default_rng(seed)
     link = list(mechanism.links)[-1]
-    solver = mk.Solver(mechanism, mk.Point(link, rng.normal(scale=2, size=3)))
+    solver = mk.Solver(mechanism, mk.PositionGoal(link, rng.normal(scale=2, size=3)))
     q = mechanism.random(rng)
     for _ in range(10):
         before = np.linalg.norm(solver.residual(q))
@@ -414,7 +418,7 @@ def test_a_step_is_never_worse(mechanism, seed):
 
 def test_steps_lead_where_a_solve_leads():
     mechanism = arm()
-    solver, q = mk.Solver(mechanism, mk.Point("tool", (1.0, 1.2, 0))), bent()
+    solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (1.0, 1.2, 0))), bent()
     for _ in range(30):
         q = solver.step(q0=q).q
     assert np.linalg.norm(solver.residual(q)) < 1e-6
@@ -422,7 +426,7 @@ def test_steps_lead_where_a_solve_leads():
 
 def test_a_step_keeps_loops_shut():
     mechanism = mk.gallery.five_bar()
-    solver, q = mk.Solver(mechanism, mk.Point("tool", (0.2, 0.7, 0))), mechanism.q
+    solver, q = mk.Solver(mechanism, mk.PositionGoal("tool", (0.2, 0.7, 0))), mechanism.q
     for _ in range(10):
         solution = solver.step(q0=q)
         assert solution.closure_errors["closing_joint"].position < 1e-9
@@ -435,7 +439,7 @@ def test_steps_lead_to_the_goal_where_loops_must_stay_shut(name):
     mechanism = mk.gallery.make(name)
     link = {"five_bar": "tool"}.get(name, "platform")
     place = mechanism.pose(link)[:3, 3]
-    solver = mk.Solver(mechanism, mk.Point(link, place + np.array([0.03, 0.04, 0.0])))
+    solver = mk.Solver(mechanism, mk.PositionGoal(link, place + np.array([0.03, 0.04, 0.0])))
     q = mechanism.q
     for _ in range(12):
         solution = solver.step(q0=q)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.kernels.problem import CHAIN_BLOCK, IS_WIDE, STAGE_INTS
-from mechanik.spatial import make, rotation
+from mechanik.kernels.problem_layout import CHAIN_BLOCK, STAGE_INTS, USES_DUAL_FORM
+from mechanik.spatial import make_pose, rotation
 
 
 def snake(joints, limits=(-2.0, 2.0)):
@@ -23,12 +23,12 @@ def path(X, ticks):
     """Poses from X and back: an eight 12 cm wide, turning by 0.3 rad on the way."""
     for t in 2 * math.pi * np.arange(ticks) / ticks:
         shift = np.array([0.06 * math.sin(t), 0.06 * (math.cos(t) - 1), 0.04 * math.sin(2 * t)])
-        turn = rotation.turn_z(0.3 * math.sin(t)) @ rotation.turn_y(0.2 * math.sin(2 * t))
-        yield make(X[:3, :3] @ turn, X[:3, 3] + shift)
+        turn = rotation.about_z(0.3 * math.sin(t)) @ rotation.about_y(0.2 * math.sin(2 * t))
+        yield make_pose(X[:3, :3] @ turn, X[:3, 3] + shift)
 
 
 def make_goal(kind, X):
-    return mk.Point("tool", X[:3, 3]) if kind == "point" else mk.PoseGoal("tool", X)
+    return mk.PositionGoal("tool", X[:3, 3]) if kind == "point" else mk.PoseGoal("tool", X)
 
 
 # ---- following ------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def test_out_of_reach_it_is_straight_and_says_so(joints, distance):
     arm, q = snake(joints, None)
     direction = np.array([0.6, 0.48, 0.64])
     base = np.array([0.0, 0.0, 2.0 / joints])  # the second joint; what is before it stands upright
-    solver = mk.Solver(arm, mk.Point("tool", base + distance * direction), max_iterations=300)
+    solver = mk.Solver(arm, mk.PositionGoal("tool", base + distance * direction), max_iterations=300)
     solution = solver.solve(q0=q)
     assert solution.status is mk.Status.CLOSEST, solution
     tip = arm.pose("tool", solution.q)[:3, 3]
@@ -94,7 +94,7 @@ def test_out_of_reach_it_is_straight_and_says_so(joints, distance):
 
 def test_a_pose_out_of_reach_ends_where_no_slope_is_left():
     arm, q = snake(100)
-    goal = mk.PoseGoal("tool", make(rotation.turn_x(0.4), np.array([0.9, 0.8, 0.7])))
+    goal = mk.PoseGoal("tool", make_pose(rotation.about_x(0.4), np.array([0.9, 0.8, 0.7])))
     solution = mk.Solver(arm, goal).solve(q0=q)
     assert solution.status is mk.Status.CLOSEST, solution
     assert (np.abs(solution.q) <= 2.0).all()
@@ -102,7 +102,7 @@ def test_a_pose_out_of_reach_ends_where_no_slope_is_left():
 
 def test_a_straight_long_arm_asked_inward_bends_and_gets_there():
     arm = mk.arm_3d([0.01] * 100, ("zyy" * 100)[:100])
-    solution = mk.Solver(arm, mk.Point("tool", (0.0, 0.0, 0.6))).solve(q0=np.zeros(100))
+    solution = mk.Solver(arm, mk.PositionGoal("tool", (0.0, 0.0, 0.6))).solve(q0=np.zeros(100))
     assert solution.success, solution
 
 
@@ -116,7 +116,7 @@ def test_the_problem_grows_with_the_number_of_joints_and_not_with_its_square(kin
     sizes = []
     for joints in (200, 400, 800):
         arm, q = snake(joints)
-        packed = mk.Solver(arm, make_goal(kind, arm.pose("tool", q)), rest=rest)._program.parts[0].packed
+        packed = mk.Solver(arm, make_goal(kind, arm.pose("tool", q)), rest=rest)._problem.subproblems[0].packed
         sizes.append(len(packed.ints) + len(packed.floats))
     assert (sizes[2] - sizes[1]) == 2 * (sizes[1] - sizes[0])
     assert sizes[2] < 800 * 500
@@ -125,12 +125,14 @@ def test_the_problem_grows_with_the_number_of_joints_and_not_with_its_square(kin
 @pytest.mark.parametrize("joints", [12, 30, 100])
 def test_long_arms_take_the_wide_step_and_short_ones_do_not(joints):
     arm, q = snake(joints)
-    stages = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q)))._program.parts[0].packed.at["stages"]
-    assert stages.reshape(-1, STAGE_INTS)[1, [IS_WIDE, CHAIN_BLOCK]].tolist() == [1, 0]
+    stages = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q)))._problem.subproblems[0].packed.tables["stages"]
+    assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [1, 0]
     panda = mk.gallery.panda()
     for kind in ("point", "pose"):
         goal = (
-            mk.Point("panda_hand_tcp", (0.4, 0.2, 0.5)) if kind == "point" else mk.PoseGoal("panda_hand_tcp", np.eye(4))
+            mk.PositionGoal("panda_hand_tcp", (0.4, 0.2, 0.5))
+            if kind == "point"
+            else mk.PoseGoal("panda_hand_tcp", np.eye(4))
         )
-        stages = mk.Solver(panda, goal)._program.parts[0].packed.at["stages"]
-        assert stages.reshape(-1, STAGE_INTS)[1, [IS_WIDE, CHAIN_BLOCK]].tolist() == [0, -1]
+        stages = mk.Solver(panda, goal)._problem.subproblems[0].packed.tables["stages"]
+        assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [0, -1]

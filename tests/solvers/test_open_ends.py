@@ -53,7 +53,7 @@ def test_a_slider_at_the_end_of_its_stroke_comes_back_as_its_closed_form_does(st
     """There a crank turns as the root of the slider's way: 0.23 rad for the first centimetre, and no more."""
     crank, rod = 0.3, 1.0
     mechanism = mk.gallery.slider_crank(crank=crank, rod=rod)
-    wish = mk.JointValues({"slider_joint": 1.0}, turns="exact", tolerance=1e-10)
+    wish = mk.JointValues({"slider_joint": 1.0}, angle_mode="exact", tolerance=1e-10)
     targets = out_and_back(1.3 - 25 * step, crank + rod, 10 * step, step).tolist()
     path = followed(mk.Solver(mechanism, wish), targets, mechanism.q)
     x = np.minimum(targets, crank + rod)
@@ -71,7 +71,7 @@ def test_a_rocker_at_its_extreme_comes_back_as_its_closed_form_does(step, side):
     # at an extreme the knee lies on the line to the elbow, and the elbow is coupler + crank or coupler - crank away
     away = coupler + side * crank
     end = math.pi - math.acos((ground**2 + rocker**2 - away**2) / (2 * ground * rocker))
-    wish = mk.JointValues({"rocker_joint": 0.0}, turns="exact", angle_tolerance=1e-10)
+    wish = mk.JointValues({"rocker_joint": 0.0}, angle_mode="exact", angle_tolerance=1e-10)
     targets = out_and_back(end + side * 25 * step, end, 10 * step, step).tolist()
     path = followed(mk.Solver(mechanism, wish), targets, mechanism.q)
     inside = np.maximum(targets, end) if side > 0 else np.minimum(targets, end)
@@ -89,7 +89,7 @@ def test_a_rocker_at_its_extreme_comes_back_as_its_closed_form_does(step, side):
 def test_a_stretched_arm_inside_a_loop_bends_again_as_its_closed_form_does(step):
     crank, rod, ground = 0.5, 0.8, 0.6
     mechanism = mk.gallery.five_bar(ground, crank, rod)
-    solver = mk.Solver(mechanism, mk.Point("tool", (0, 0, 0), tolerance=1e-10))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (0, 0, 0), tolerance=1e-10))
     along, pivot = np.array([math.cos(0.9), math.sin(0.9), 0.0]), np.array([-ground / 2, 0.0, 0.0])
     reach = crank + rod
     ways = out_and_back(reach - 25 * step, reach, 10 * step, step)
@@ -110,7 +110,7 @@ def test_limits_so_tight_that_they_push_each_other_end_at_a_minimum():
         lower, upper = -rng.uniform(0.2, 1.0, 7), rng.uniform(0.2, 1.0, 7)
         q0, goal = rng.uniform(lower, upper), rng.normal(size=3) * 0.6 + (0, 0, 0.5)
         limits = {name: (low, high) for name, low, high in zip(names, lower, upper, strict=True)}
-        solution = mk.Solver(arm, mk.Point(tool, goal), limits=limits, restarts=0).solve(goal, q0)
+        solution = mk.Solver(arm, mk.PositionGoal(tool, goal), limits=limits, restarts=0).solve(goal, q0)
         q = solution.q
         assert (q >= lower).all()
         assert (q <= upper).all()
@@ -139,7 +139,7 @@ def test_a_platform_with_tight_legs_and_universals_ends_at_a_minimum():
         X = from_position_wxyz(0.1 * rng.normal(size=3) + (0, 0, 0.3), quaternion.exp(0.4 * rng.normal(size=3)))
         solver = mk.Solver(mechanism, mk.PoseGoal("platform", X), limits=limits)
         solution = solver.solve(X, mechanism.q)
-        exact = PlatformOptimum(mechanism, solver._program.size, limits)
+        exact = PlatformOptimum(mechanism, solver._problem.length_unit, limits)
         mine = exact.pose(solution.q)
         values = exact.joints(mine)
         assert (values >= exact.lower - 1e-8).all()

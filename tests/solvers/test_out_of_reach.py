@@ -34,19 +34,19 @@ ARMS = {"planar": planar_arm, "spatial": spatial_arm}
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0.6, -0.8, 0), (-1, 0, 0)])
 def test_an_arm_of_3_m_points_at_what_is_10_m_away(name, direction):
     arm, goal = ARMS[name](), 10.0 * np.array(direction)
-    solver = mk.Solver(arm, mk.Point("tool", goal))
+    solver = mk.Solver(arm, mk.PositionGoal("tool", goal))
     rng = np.random.default_rng(7)
     for _ in range(100):
         solution = solver.solve(q0=arm.random(rng))
         assert not solution.success
         np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], 3.0 * np.array(direction), atol=1e-6)
         assert solution.status is mk.Status.CLOSEST, solution
-        assert solution.unmet == ("Point 0",)
+        assert solution.unmet == ("PositionGoal 0",)
 
 
 def test_an_arm_in_a_plane_comes_as_near_as_it_can_to_what_is_above_it():
     arm = planar_arm()
-    solver, rng = mk.Solver(arm, mk.Point("tool", (1.5, 0.5, 2.0))), np.random.default_rng(3)
+    solver, rng = mk.Solver(arm, mk.PositionGoal("tool", (1.5, 0.5, 2.0))), np.random.default_rng(3)
     for _ in range(50):
         solution = solver.solve(q0=arm.random(rng))
         assert solution.status is mk.Status.CLOSEST
@@ -55,7 +55,10 @@ def test_an_arm_in_a_plane_comes_as_near_as_it_can_to_what_is_above_it():
 
 def test_what_is_too_near_for_a_long_first_link_is_approached_from_inside():
     arm = mk.arm_2d([2.0, 0.5, 0.5])
-    solver, rng = mk.Solver(arm, mk.Point("tool", (0.3, 0.0, 0.0)), max_iterations=1000), np.random.default_rng(3)
+    solver, rng = (
+        mk.Solver(arm, mk.PositionGoal("tool", (0.3, 0.0, 0.0)), max_iterations=1000),
+        np.random.default_rng(3),
+    )
     for _ in range(50):
         solution = solver.solve(q0=arm.random(rng))
         # 1 m is as near as it comes to its base, and there is one such place towards the goal
@@ -68,7 +71,7 @@ def test_with_limits_the_end_is_a_minimum_too(limits):
     from scipy.optimize import minimize
 
     arm, goal = planar_arm(limits=limits), np.array([-4.0, -3.0, 0.0])
-    solver, rng = mk.Solver(arm, mk.Point("tool", goal)), np.random.default_rng(5)
+    solver, rng = mk.Solver(arm, mk.PositionGoal("tool", goal)), np.random.default_rng(5)
 
     def cost(q):
         return float(np.sum((arm.pose("tool", q)[:3, 3] - goal) ** 2))
@@ -89,7 +92,7 @@ def test_with_limits_the_end_is_a_minimum_too(limits):
 @pytest.mark.parametrize("ticks", [360, 3600])
 def test_dragged_along_a_circle_out_of_reach_it_follows_without_jumps(name, radius, ticks):
     arm, step = ARMS[name](), 2 * math.pi / ticks
-    solver = mk.Solver(arm, mk.Point("tool", (radius, 0, 0)))
+    solver = mk.Solver(arm, mk.PositionGoal("tool", (radius, 0, 0)))
     q = solver.solve(q0=np.full(arm.nq, 0.3)).q
     path = [q]
     for k in range(ticks if ticks < 1000 else 400):
@@ -107,7 +110,7 @@ def test_dragged_along_a_circle_out_of_reach_it_follows_without_jumps(name, radi
 
 def test_a_goal_that_passes_through_the_edge_of_reach_does_not_shake_the_arm():
     arm = planar_arm()
-    solver, step = mk.Solver(arm, mk.Point("tool", (3.0, 0, 0))), 0.002
+    solver, step = mk.Solver(arm, mk.PositionGoal("tool", (3.0, 0, 0))), 0.002
     q, path = np.array([0.6, -0.5, -0.4]), []
     for x in [*np.arange(2.5, 3.5, step), *np.arange(3.5, 2.5, -step)]:
         q = solver.solve(np.array([x, 0.0, 0.0]), q).q
@@ -121,7 +124,7 @@ def test_a_goal_that_passes_through_the_edge_of_reach_does_not_shake_the_arm():
 
 def test_a_goal_that_stands_still_out_of_reach_keeps_the_arm_still():
     arm = spatial_arm()
-    solver = mk.Solver(arm, mk.Point("tool", (4, 5, 6)))
+    solver = mk.Solver(arm, mk.PositionGoal("tool", (4, 5, 6)))
     q = solver.solve(q0=np.full(5, 0.4)).q
     for _ in range(20):
         again = solver.solve(np.array([4.0, 5.0, 6.0]), q).q
@@ -137,7 +140,7 @@ def test_a_goal_that_stands_still_out_of_reach_keeps_the_arm_still():
 def test_a_straight_arm_asked_inward_along_its_own_axis_bends_and_gets_there(links, inward):
     arm = planar_arm(links)
     goal = np.array([links * (1 - inward), 0.0, 0.0])
-    solution = mk.Solver(arm, mk.Point("tool", goal)).solve(q0=np.zeros(links))
+    solution = mk.Solver(arm, mk.PositionGoal("tool", goal)).solve(q0=np.zeros(links))
     assert solution.success, solution
     np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], goal, atol=1e-6)
 
@@ -145,31 +148,31 @@ def test_a_straight_arm_asked_inward_along_its_own_axis_bends_and_gets_there(lin
 def test_a_straight_arm_in_space_asked_inward_bends_and_gets_there():
     arm = spatial_arm()
     for goal in ((1.0, 0, 0), (2.5, 0, 0), (-1.0, 0, 0)):
-        solution = mk.Solver(arm, mk.Point("tool", goal)).solve(q0=np.zeros(5))
+        solution = mk.Solver(arm, mk.PositionGoal("tool", goal)).solve(q0=np.zeros(5))
         assert solution.success, solution
 
 
 def test_a_folded_arm_asked_outward_opens():
     arm = planar_arm(2)
     for goal in ((1.0, 0, 0), (-1.0, 0, 0), (0.5, 0, 0)):
-        solution = mk.Solver(arm, mk.Point("tool", goal)).solve(q0=np.array([0.0, math.pi]))
+        solution = mk.Solver(arm, mk.PositionGoal("tool", goal)).solve(q0=np.array([0.0, math.pi]))
         assert solution.success, solution
 
 
 def test_a_straight_arm_that_points_away_turns_round():
     """Half a turn from the goal there is no slope: a saddle, not a minimum."""
     arm = planar_arm()
-    solution = mk.Solver(arm, mk.Point("tool", (10, 0, 0))).solve(q0=np.array([math.pi, 0.0, 0.0]))
+    solution = mk.Solver(arm, mk.PositionGoal("tool", (10, 0, 0))).solve(q0=np.array([math.pi, 0.0, 0.0]))
     np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], (3, 0, 0), atol=1e-6)
 
 
 def test_a_pose_half_a_turn_away_is_reached():
     builder = mk.Builder()
-    builder.ball("ball", "world", "body")
+    builder.spherical("ball", "world", "body")
     mechanism = builder.build()
     for axis in np.eye(3):
         turn = np.diag(2 * axis - 1.0)
-        solution = mk.Solver(mechanism, mk.Orientation("body", turn)).solve(q0=np.array([1.0, 0, 0, 0]))
+        solution = mk.Solver(mechanism, mk.OrientationGoal("body", turn)).solve(q0=np.array([1.0, 0, 0, 0]))
         assert solution.success, solution
 
 

@@ -49,7 +49,7 @@ def lexicographic(mechanism, levels, q0):
 
     def slopes(objectives, v):
         J = mk.objectives.jacobian(objectives, mechanism, mechanism.integrate(q0, v))
-        for k in space.balls_v:  # v is a chart about q0, and Jacobians are taken at q
+        for k in space.quaternions_v:  # v is a chart about q0, and Jacobians are taken at q
             J[:, k : k + 3] @= np.linalg.inv(rotation.right_jacobian_inverse(v[k : k + 3]))
         return J
 
@@ -104,7 +104,7 @@ def test_feet_hold_the_hand_ends_closest_and_the_head_uses_what_is_left(reach):
     mechanism = body()
     q0, seen = mechanism.q, (3.0, 1.0, 0.5)
     stand = feet(mechanism)
-    hand = mk.Point("right_hand", reach, level=1, name="hand")
+    hand = mk.PositionGoal("right_hand", reach, level=1, name="hand")
     look = mk.LookAt("head", seen, axis=(1, 0, 0), level=2, name="look")
     solution = mk.Solver(mechanism, [*stand, hand, look], max_iterations=1000).solve(q0=q0)
     for side in SIDES:
@@ -129,7 +129,7 @@ def test_two_levels_that_conflict_are_solved_as_by_scipy(seed):
     stand = feet(mechanism)
     trunk = mk.PoseGoal("trunk", mechanism.pose("trunk"), level=1, tolerance=1e-9, angle_tolerance=1e-9, name="trunk")
     targets = np.array([0.4, 0, 1.2]) + rng.normal(scale=0.6, size=(2, 3))
-    hands = [mk.Point(f"{side}_hand", p, level=2, name=side) for side, p in zip(SIDES, targets, strict=True)]
+    hands = [mk.PositionGoal(f"{side}_hand", p, level=2, name=side) for side, p in zip(SIDES, targets, strict=True)]
     solution = mk.Solver(mechanism, [*stand, trunk, *hands], max_iterations=1000).solve(q0=q0)
     _, costs = lexicographic(mechanism, [[*stand, trunk], hands], q0)
     assert squares(mechanism, [*stand, trunk], solution.q) < 1e-17
@@ -140,8 +140,8 @@ def test_what_is_above_is_as_if_nothing_were_below():
     """The error of a level does not depend on the levels below it."""
     mechanism = body()
     stand = feet(mechanism)
-    hand = mk.Point("right_hand", (1.2, -0.4, 1.6), level=1)
-    below = [mk.Point("left_hand", (-1, 1, 1), level=2), mk.LookAt("head", (0, 5, 0), axis=(1, 0, 0), level=3)]
+    hand = mk.PositionGoal("right_hand", (1.2, -0.4, 1.6), level=1)
+    below = [mk.PositionGoal("left_hand", (-1, 1, 1), level=2), mk.LookAt("head", (0, 5, 0), axis=(1, 0, 0), level=3)]
     alone = mk.Solver(mechanism, [*stand, hand], max_iterations=1000).solve(q0=mechanism.q)
     both = mk.Solver(mechanism, [*stand, hand, *below], max_iterations=1000).solve(q0=mechanism.q)
     for objective in (*stand, hand):
@@ -151,12 +151,12 @@ def test_what_is_above_is_as_if_nothing_were_below():
 
 def test_the_order_of_levels_matters_and_nothing_else_about_them():
     arm = mk.gallery.planar_3r()
-    left, right = (mk.Point("tool", (1.0, y, 0)) for y in (-0.5, 0.5))
+    left, right = (mk.PositionGoal("tool", (1.0, y, 0)) for y in (-0.5, 0.5))
     q0 = arm.q
     for above, below in ((left, right), (right, left)):
         goals = [
-            mk.Point("tool", above.relations(arm)[0].X_a[:3, 3], level=3),
-            mk.Point("tool", below.relations(arm)[0].X_a[:3, 3], level=7),
+            mk.PositionGoal("tool", above.relations(arm)[0].X_a[:3, 3], level=3),
+            mk.PositionGoal("tool", below.relations(arm)[0].X_a[:3, 3], level=7),
         ]
         solution = mk.Solver(arm, goals).solve(q0=q0)
         assert goals[0].error(arm, solution.q).position < 1e-6
@@ -167,7 +167,7 @@ def test_objectives_of_one_level_share_by_their_weights():
     arm = mk.gallery.planar_3r()
     a, b = np.array([1.0, -0.3, 0.0]), np.array([1.0, 0.3, 0.0])
     for weight in (0.25, 1.0, 3.0):
-        goals = [mk.Point("tool", a, weight=weight), mk.Point("tool", b)]
+        goals = [mk.PositionGoal("tool", a, weight=weight), mk.PositionGoal("tool", b)]
         solution = mk.Solver(arm, goals).solve(q0=arm.q)
         share = weight**2 / (1 + weight**2)
         np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], share * a + (1 - share) * b, atol=1e-6)
@@ -177,7 +177,7 @@ def test_objectives_of_one_level_share_by_their_weights():
 def test_a_weight_of_the_solver_multiplies_that_of_the_objective():
     arm = mk.gallery.planar_3r()
     a, b = np.array([1.0, -0.3, 0.0]), np.array([1.0, 0.3, 0.0])
-    goals = [mk.Point("tool", a, name="a", weight=0.5), mk.Point("tool", b, name="b")]
+    goals = [mk.PositionGoal("tool", a, name="a", weight=0.5), mk.PositionGoal("tool", b, name="b")]
     solution = mk.Solver(arm, goals, weights={"a": 6.0}).solve(q0=arm.q)
     np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], 0.9 * a + 0.1 * b, atol=1e-6)
 
@@ -187,7 +187,7 @@ def test_a_band_above_is_left_only_on_its_inside():
     arm = mk.arm_2d([1.0, 0.8, 0.5])
     box = mk.InBox("tool", (0.6, -0.2, -1), (1.2, 0.4, 1), level=0, tolerance=1e-9)
     rng = np.random.default_rng(0)
-    solver = mk.Solver(arm, [box, mk.Point("tool", (0, 0, 0), level=1, name="point")])
+    solver = mk.Solver(arm, [box, mk.PositionGoal("tool", (0, 0, 0), level=1, name="point")])
     q = mk.Solver(arm, box).solve(q0=np.array([0.4, 0.7, 0.6])).q
     for _ in range(50):
         goal = np.append(rng.uniform(-2, 2, 2), 0.0)
@@ -203,7 +203,7 @@ def test_the_exact_solution_is_one():
     """What is compared with is right itself: its derivatives agree with differences."""
     mechanism, rng = body(), np.random.default_rng(0)
     goals, q0, v = feet(mechanism), mechanism.random(rng), rng.normal(size=mechanism.nv)
-    k = int(mechanism.space.balls_v[0])
+    k = int(mechanism.space.quaternions_v[0])
     turned = mechanism.integrate(q0, v)
     J = mk.objectives.jacobian(goals, mechanism, turned)
     J[:, k : k + 3] @= np.linalg.inv(rotation.right_jacobian_inverse(v[k : k + 3]))
@@ -218,8 +218,8 @@ def test_a_centre_of_mass_over_its_feet_is_kept_while_the_hand_reaches_out():
     mechanism = body()
     stand = feet(mechanism)
     support = [(x, y) for x in (-0.1, 0.1) for y in (-0.2, 0.2)]
-    balance = mk.CentreOfMass(over=support, level=0, tolerance=1e-9, name="balance")
-    hand = mk.Point("right_hand", (1.5, -0.3, 0.6), level=1, name="hand")
+    balance = mk.CentreOfMass(support=support, level=0, tolerance=1e-9, name="balance")
+    hand = mk.PositionGoal("right_hand", (1.5, -0.3, 0.6), level=1, name="hand")
     free = mk.Solver(mechanism, [*stand, hand], max_iterations=1000).solve(q0=mechanism.q)
     kept = mk.Solver(mechanism, [*stand, balance, hand], max_iterations=1000).solve(q0=mechanism.q)
     assert kept.errors["balance"].position < 1e-9
@@ -232,14 +232,14 @@ def test_a_centre_of_mass_over_its_feet_is_kept_while_the_hand_reaches_out():
 
 def test_loops_come_before_every_level():
     mechanism = mk.gallery.five_bar()
-    goals = [mk.Point("tool", (5, 5, 0), level=0), mk.JointValues({"left_crank_joint": 1.0}, level=1)]
+    goals = [mk.PositionGoal("tool", (5, 5, 0), level=0), mk.JointValues({"left_crank_joint": 1.0}, level=1)]
     solution = mk.Solver(mechanism, goals).solve(q0=mechanism.q)
     assert max(error.position for error in solution.closure_errors.values()) < 1e-9
 
 
 def test_a_wish_is_no_condition_of_success():
     arm = mk.gallery.planar_2r()
-    goals = [mk.Point("tool", (1.0, 0.5, 0)), mk.JointValues({"joint1": 3.0}, level=2, required=False)]
+    goals = [mk.PositionGoal("tool", (1.0, 0.5, 0)), mk.JointValues({"joint1": 3.0}, level=2, required=False)]
     solution = mk.Solver(arm, goals).solve(q0=arm.q)
     assert solution.success
     assert solution.status is mk.Status.CONVERGED
@@ -248,7 +248,7 @@ def test_a_wish_is_no_condition_of_success():
 
 def test_levels_are_any_whole_numbers():
     arm = mk.arm_2d([1.0, 0.8, 0.5])
-    goals = [mk.Point("tool", (0.9, 0.9, 0), level=5), mk.JointValues({"joint1": 0.2}, level=1000)]
+    goals = [mk.PositionGoal("tool", (0.9, 0.9, 0), level=5), mk.JointValues({"joint1": 0.2}, level=1000)]
     solution = mk.Solver(arm, goals).solve(q0=np.array([0.4, 0.7, 0.6]))
     assert solution.success, solution
     assert abs(solution["joint1"] - 0.2) < 1e-6

@@ -47,7 +47,7 @@ def test_goals_that_clash_through_a_law_are_named():
     builder = mk.Builder()
     for side in ("left", "right"):
         builder.revolute(side, "base", f"{side}_arm")
-    builder.law("mirror", {"left": 1.0, "right": 1.0})
+    builder.joint_constraint("mirror", {"left": 1.0, "right": 1.0})
     wishes = [mk.JointValues({side: 1.0}, name=side) for side in ("left", "right")]
     assert [set(pair) for pair in mk.Solver(builder.build(), wishes).solve().conflicts] == [{"left", "right"}]
 
@@ -55,7 +55,7 @@ def test_goals_that_clash_through_a_law_are_named():
 def test_a_goal_against_the_loop_alone_is_in_conflict_with_no_other():
     mechanism = four_bar()
     met = mk.JointValues({"crank_joint": float(mechanism.q[0])}, name="met", level=1)
-    aside = mk.Point("coupler", (0, 0, 5.0), name="out of its plane", level=2)
+    aside = mk.PositionGoal("coupler", (0, 0, 5.0), name="out of its plane", level=2)
     solution = mk.Solver(mechanism, [met, aside]).solve()
     assert solution.unmet == ("out of its plane",)
     assert solution.conflicts == ()
@@ -67,7 +67,7 @@ def test_a_goal_against_the_loop_alone_is_in_conflict_with_no_other():
 @pytest.mark.parametrize(("crank", "side"), [(2.5, "upper"), (0.3, "lower")])
 def test_a_limit_of_the_joint_that_closes_the_loop_is_named(crank, side):
     mechanism = four_bar()
-    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": crank}, turns="exact"))
+    solver = mk.Solver(mechanism, mk.JointValues({"crank_joint": crank}, angle_mode="exact"))
     here, there = float(mechanism.joint("closing_joint").values[0]), float(np.asarray(solver.solve()["closing_joint"]))
     middle = 0.5 * (here + there)
     assert (there > here) == (side == "upper")

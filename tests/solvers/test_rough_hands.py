@@ -9,7 +9,7 @@ import pytest
 from platform_optimum import PlatformOptimum
 
 import mechanik as mk
-from mechanik.spatial import from_position_wxyz, make, quaternion, rotation
+from mechanik.spatial import from_position_wxyz, make_pose, quaternion, rotation
 
 SHUT = 1e-9
 STROKE = 0.3
@@ -32,8 +32,8 @@ def thrown(rng):
 
 def on_the_path(t):
     s = math.sin
-    R = rotation.turn_z(0.15 * s(0.5 * t)) @ rotation.turn_y(0.1 * s(1.1 * t)) @ rotation.turn_x(0.1 * s(0.9 * t))
-    return make(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
+    R = rotation.about_z(0.15 * s(0.5 * t)) @ rotation.about_y(0.1 * s(1.1 * t)) @ rotation.about_x(0.1 * s(0.9 * t))
+    return make_pose(R, np.array([0.03 * s(t), 0.03 * math.cos(t) - 0.03, 0.30 + 0.02 * s(0.7 * t)]))
 
 
 # ---- thrown -------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def held_and_shaken(solver, seed, ticks):
 @pytest.mark.parametrize("seed", [2, 3, 4, 5, 6, 7])
 def test_shaken_out_of_reach_it_is_at_the_true_optimum_at_every_tick(seed):
     (mechanism, solver), rng = platform(), np.random.default_rng(seed)
-    exact = PlatformOptimum(mechanism, solver._program.size)
+    exact = PlatformOptimum(mechanism, solver._problem.length_unit)
     for tick, (_, X, _, solution) in enumerate(held_and_shaken(solver, seed, 30)):
         assert solution.status is mk.Status.CLOSEST
         assert openness(solution) < SHUT

@@ -27,7 +27,7 @@ def here(mechanism, *goals):
 
 
 def driven(mechanism, *names):
-    return here(mechanism, mk.JointValues({name: mechanism.joint(name).values for name in names}, turns="exact"))
+    return here(mechanism, mk.JointValues({name: mechanism.joint(name).values for name in names}, angle_mode="exact"))
 
 
 def held(mechanism, link):
@@ -42,7 +42,7 @@ def moved(part):
 
 
 def test_a_bent_arm_is_regular():
-    found = here(arm(), mk.Point("arm_tip", arm().pose("arm_tip")[:3, 3])).singular
+    found = here(arm(), mk.PositionGoal("arm_tip", arm().pose("arm_tip")[:3, 3])).singularity
     assert not found
     assert found.kinds == ()
     assert found.nearness > 0.02
@@ -51,17 +51,17 @@ def test_a_bent_arm_is_regular():
 
 def test_a_stretched_arm_cannot_reach_further():
     mechanism = arm((0.4, 0.0, 0.0))
-    found = here(mechanism, mk.Point("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singular
+    found = here(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity
     assert found.kinds == ("lost direction",)
     assert found.nearness < 1e-12
-    v = np.array([found.part("lost direction").motion.get(name, 0.0) for name in mechanism.space.v_names])
+    v = np.array([found.direction("lost direction").motion.get(name, 0.0) for name in mechanism.space.v_names])
     np.testing.assert_allclose(mechanism.jacobian("arm_tip")[:3] @ v, 0, atol=1e-9)
     assert "cannot be moved" in repr(found)
 
 
 @pytest.mark.parametrize("x", [3.0, 3.5])
 def test_a_solve_to_the_border_of_the_reach_ends_at_a_singular_pose(x):
-    assert mk.solve(arm(), mk.Point("arm_tip", (x, 0, 0))).singular.kinds == ("lost direction",)
+    assert mk.solve(arm(), mk.PositionGoal("arm_tip", (x, 0, 0))).singularity.kinds == ("lost direction",)
 
 
 def test_nearness_falls_in_step_with_the_bend():
@@ -69,7 +69,7 @@ def test_nearness_falls_in_step_with_the_bend():
     near = []
     for bend in bends:
         mechanism = arm((0.4, bend, bend))
-        near.append(here(mechanism, mk.Point("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singular.nearness)
+        near.append(here(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity.nearness)
     np.testing.assert_allclose(near / bends, near[-1] / bends[-1], rtol=0.05)
 
 
@@ -77,9 +77,9 @@ def test_nearness_falls_in_step_with_the_bend():
 def test_the_known_singular_poses_of_a_ur5(name, value):
     robot = mk.gallery.ur5()
     robot.q = robot.configuration(dict(zip(robot.space.q_names, (0.3, -1.1, 0.9, -0.7, 0.8, 0.2), strict=True)))
-    assert not held(robot, "tool0").singular
+    assert not held(robot, "tool0").singularity
     robot.joint(name).set_values(value)
-    found = held(robot, "tool0").singular
+    found = held(robot, "tool0").singularity
     assert found.kinds == ("lost direction",)
 
 
@@ -87,16 +87,16 @@ def test_random_poses_of_arms_are_regular():
     robot, rng = mk.gallery.panda(), np.random.default_rng(3)
     for q in robot.random(rng, 20):
         robot.q = q
-        assert not held(robot, "panda_hand").singular
+        assert not held(robot, "panda_hand").singularity
 
 
 def test_what_is_locked_does_not_help():
     """An arm with one joint locked is singular where the other two are in line."""
     mechanism = arm((0.4, 0.7, 0.0))
-    goal = mk.Point("arm_tip", mechanism.pose("arm_tip")[:3, 3])
-    assert not here(mechanism, goal).singular
+    goal = mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])
+    assert not here(mechanism, goal).singularity
     locked = mk.Solver(mechanism, goal, lock="arm1_joint").solve(q0=mechanism.q).require()
-    assert locked.singular.kinds == ("lost direction",)
+    assert locked.singularity.kinds == ("lost direction",)
 
 
 # ---- change points ------------------------------------------------------------------------------
@@ -106,23 +106,23 @@ def test_what_is_locked_does_not_help():
 def test_a_flat_parallelogram_can_go_on_in_two_ways(q):
     mechanism = parallelogram()
     mechanism.q = q
-    found = driven(mechanism, "crank").singular
+    found = driven(mechanism, "crank").singularity
     assert found.kinds == ("change point",)
     assert found.nearness < 1e-12
 
 
 def test_elsewhere_a_parallelogram_is_regular():
-    assert not driven(parallelogram(), "crank").singular
+    assert not driven(parallelogram(), "crank").singularity
 
 
 def test_a_truss_that_can_only_shake_is_at_a_change_point():
-    assert "change point" in mk.Solver(stretched_truss()).solve().singular.kinds
+    assert "change point" in mk.Solver(stretched_truss()).solve().singularity.kinds
 
 
 @pytest.mark.parametrize("make", [bennett, sarrus])
 def test_more_rows_than_needed_are_not_singular(make):
     mechanism = make()
-    assert not driven(mechanism, mechanism.space.v_names[0]).singular
+    assert not driven(mechanism, mechanism.space.v_names[0]).singularity
 
 
 # ---- dead points --------------------------------------------------------------------------------
@@ -131,15 +131,15 @@ def test_more_rows_than_needed_are_not_singular(make):
 @pytest.mark.parametrize("angle", [0.0, math.pi])
 def test_a_piston_cannot_start_its_crank_from_a_dead_point(angle):
     mechanism = mk.gallery.slider_crank(angle=angle)
-    found = driven(mechanism, "slider_joint").singular
+    found = driven(mechanism, "slider_joint").singularity
     assert found.kinds == ("dead point",)
-    assert moved(found.part("dead point")) == {"crank_joint", "rod_joint"}
-    assert not driven(mechanism, "crank_joint").singular
-    assert not driven(mk.gallery.slider_crank(angle=angle + 0.5), "slider_joint").singular
+    assert moved(found.direction("dead point")) == {"crank_joint", "rod_joint"}
+    assert not driven(mechanism, "crank_joint").singularity
+    assert not driven(mk.gallery.slider_crank(angle=angle + 0.5), "slider_joint").singularity
 
 
 def test_the_dead_point_of_a_crank_is_seen_where_the_slide_closes_the_loop():
-    assert driven(slot_crank(), "crank").singular.kinds == ("dead point",)
+    assert driven(slot_crank(), "crank").singularity.kinds == ("dead point",)
 
 
 def test_a_rocker_cannot_start_its_crank_where_crank_and_coupler_are_in_line():
@@ -148,9 +148,9 @@ def test_a_rocker_cannot_start_its_crank_where_crank_and_coupler_are_in_line():
     rocker = math.pi - math.acos((2.0**2 + 1.2**2 - 2.3**2) / (2 * 2.0 * 1.2))
     mechanism = mk.gallery.four_bar()
     mechanism.q = mechanism.configuration({"crank_joint": inner, "coupler_joint": 0.0, "rocker_joint": rocker})
-    found = driven(mechanism, "rocker_joint").singular
+    found = driven(mechanism, "rocker_joint").singularity
     assert found.kinds == ("dead point",)
-    assert moved(found.part("dead point")) == {"crank_joint", "coupler_joint"}
+    assert moved(found.direction("dead point")) == {"crank_joint", "coupler_joint"}
 
 
 def five_bar_with_rods_in_line():
@@ -170,9 +170,9 @@ def five_bar_with_rods_in_line():
 def test_a_five_bar_with_its_rods_in_line_cannot_hold_its_tool():
     mechanism, q = five_bar_with_rods_in_line()
     mechanism.q = q
-    found = here(mechanism, mk.Point("tool", mechanism.pose("tool")[:3, 3])).singular
+    found = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
     assert found.kinds == ("dead point",)
-    assert moved(found.part("dead point")) == {"left_rod_joint", "right_rod_joint"}
+    assert moved(found.direction("dead point")) == {"left_rod_joint", "right_rod_joint"}
 
 
 def test_a_five_bar_with_an_arm_stretched_cannot_move_its_tool_along_it():
@@ -191,7 +191,7 @@ def test_a_five_bar_with_an_arm_stretched_cannot_move_its_tool_along_it():
             "right_rod_joint": math.atan2(rod[1], rod[0]) - right,
         }
     )
-    found = here(mechanism, mk.Point("tool", mechanism.pose("tool")[:3, 3])).singular
+    found = here(mechanism, mk.PositionGoal("tool", mechanism.pose("tool")[:3, 3])).singularity
     assert found.kinds == ("lost direction",)
 
 
@@ -207,9 +207,9 @@ def test_a_planar_platform_is_singular_where_all_rods_meet_in_a_point():
     tops, meeting = 0.2 * TRIANGLE, np.array([0.05, -0.03])
     away = tops - meeting
     elbows = tops + 0.45 * away / np.linalg.norm(away, axis=1)[:, None]
-    found = held(three_rrr(elbows), "platform").singular
+    found = held(three_rrr(elbows), "platform").singularity
     assert found.kinds == ("dead point",)
-    motion = found.part("dead point").motion
+    motion = found.direction("dead point").motion
     shift = np.array([motion["platform_joint.X"], motion["platform_joint.Y"]]) / motion["platform_joint.EZ"]
     np.testing.assert_allclose(shift, [meeting[1], -meeting[0]], atol=1e-9)  # a turn about the meeting point
 
@@ -217,26 +217,26 @@ def test_a_planar_platform_is_singular_where_all_rods_meet_in_a_point():
 def test_a_planar_platform_is_singular_where_a_leg_is_stretched():
     tops, feet = 0.2 * TRIANGLE, 0.8 * TRIANGLE
     elbows = (tops + feet) / 2 + 0.15 * np.array([[0.0, 0.0], [1.0, 0.3], [0.2, 1.0]])
-    found = held(three_rrr(elbows), "platform").singular
+    found = held(three_rrr(elbows), "platform").singularity
     assert found.kinds == ("lost direction",)
-    assert moved(found.part("lost direction")) == {"crank0", "elbow0"}  # the platform stands
+    assert moved(found.direction("lost direction")) == {"crank0", "elbow0"}  # the platform stands
 
 
 @pytest.mark.parametrize("aside", [0.1, 0.2, 0.3])
 def test_elsewhere_a_planar_platform_is_regular(aside):
     """All elbows bent to the same side: the lines of the rods touch a circle, and meet nowhere."""
     elbows = 0.5 * TRIANGLE + aside * TRIANGLE[:, ::-1] * (-1, 1)
-    assert not held(three_rrr(elbows), "platform").singular
+    assert not held(three_rrr(elbows), "platform").singularity
 
 
 @pytest.mark.parametrize("turn", [math.pi / 2, -math.pi / 2])
 def test_a_platform_on_six_legs_is_singular_turned_by_a_quarter(turn):
     """E. F. Fichter, International Journal of Robotics Research 5(2) (1986), of hexagons 60 degrees apart."""
     robot = six_sps(foot="universal", angles=(15.0, 45.0), pose=(0, 0, 0.3, 0, 0, turn))
-    found = held(robot, "platform").singular
+    found = held(robot, "platform").singularity
     assert found.kinds == ("dead point",)
     assert found.nearness < 1e-9
-    motion = found.part("dead point").motion
+    motion = found.direction("dead point").motion
     # a screw about the axis of both hexagons
     assert {name for name in motion if name.startswith("platform")} == {"platform_joint.Z", "platform_joint.EZ"}
     assert not any(name.startswith("slide") for name in motion)
@@ -246,11 +246,11 @@ def test_elsewhere_a_platform_is_regular():
     rng = np.random.default_rng(5)
     for _ in range(5):
         pose = np.array([0, 0, 0.3, 0, 0, 0]) + rng.uniform(-1, 1, 6) * [0.05, 0.05, 0.05, 0.3, 0.3, 0.3]
-        assert not held(six_sps(foot="universal", pose=pose), "platform").singular
+        assert not held(six_sps(foot="universal", pose=pose), "platform").singularity
 
 
 def test_a_leg_that_spins_is_not_singular():
-    assert not held(six_sps(), "platform").singular
+    assert not held(six_sps(), "platform").singularity
 
 
 # ---- odd ends -----------------------------------------------------------------------------------
@@ -263,17 +263,17 @@ def test_an_open_loop_is_not_called_singular():
     mechanism.joint("closing_joint").make_closure(mechanism.link("rocker"), mk.Pose((9.0, 0, 0), (1, 0, 0, 0)))
     solution = mk.Solver(mechanism).solve(q0=far)
     assert not solution.success
-    assert not solution.singular
+    assert not solution.singularity
 
 
 def test_a_mechanism_that_cannot_move_is_regular():
     builder = mk.Builder()
     builder.fixed("f", "a", "b")
-    assert not mk.Solver(builder.build()).solve().singular
+    assert not mk.Solver(builder.build()).solve().singularity
 
 
 def test_bands_do_not_make_a_pose_singular():
     mechanism = arm()
     p = mechanism.pose("arm_tip")[:3, 3]
     inside = mk.InBox("arm_tip", p - 1, p + 1)
-    assert not here(mechanism, inside).singular
+    assert not here(mechanism, inside).singularity

@@ -28,7 +28,7 @@ def two_arms():
     return builder.build()
 
 
-REACHED, FAR = mk.Point("tool", (1.0, 1.2, 0), name="here"), mk.Point("tool", (9.0, 0, 0), name="far")
+REACHED, FAR = mk.PositionGoal("tool", (1.0, 1.2, 0), name="here"), mk.PositionGoal("tool", (9.0, 0, 0), name="far")
 BENT = np.array([0.4, 0.7, 0.6])
 
 
@@ -73,7 +73,7 @@ def test_values_of_followers_and_of_closing_joints_are_read_too():
     here = solution["closing_joint"]
     np.testing.assert_array_equal(mechanism.q, before)  # reading moves nothing
     mechanism.apply(solution)
-    assert mechanism.closure("closing_joint").measure()[0] == pytest.approx(here, abs=1e-9)
+    assert mechanism.closure("closing_joint").joint_values()[0] == pytest.approx(here, abs=1e-9)
 
 
 def test_the_mechanism_is_moved_only_when_it_is_asked_to():
@@ -87,27 +87,32 @@ def test_the_mechanism_is_moved_only_when_it_is_asked_to():
 
 def test_errors_unmet_limits_and_conflicts_name_what_is_wrong():
     mechanism = arm(limits=(-1.0, 1.0))
-    left, right = mk.Point("tool", (1.5, 0.5, 0), name="left"), mk.Point("tool", (1.5, -0.5, 0), name="right")
+    left, right = (
+        mk.PositionGoal("tool", (1.5, 0.5, 0), name="left"),
+        mk.PositionGoal("tool", (1.5, -0.5, 0), name="right"),
+    )
     solution = mk.Solver(arm(), [left, right]).solve(q0=BENT)
     assert set(solution.unmet) == {"left", "right"}
     assert solution.errors["left"].position == pytest.approx(0.5, abs=1e-5)
     assert [set(pair) for pair in solution.conflicts] == [{"left", "right"}]
     assert "pulls against" in solution.message
-    far = mk.Solver(mechanism, mk.Point("tool", (-2, 0.5, 0), name="behind")).solve(q0=BENT)
+    far = mk.Solver(mechanism, mk.PositionGoal("tool", (-2, 0.5, 0), name="behind")).solve(q0=BENT)
     assert far.active_limits
     assert set(far.active_limits.values()) <= {"lower", "upper"}
     assert all(name in far.message for name in far.active_limits)
-    assert not mk.Solver(mechanism, mk.Point("tool", (2.0, 0.5, 0))).solve(q0=BENT).conflicts
+    assert not mk.Solver(mechanism, mk.PositionGoal("tool", (2.0, 0.5, 0))).solve(q0=BENT).conflicts
 
 
 def test_objectives_without_a_name_go_by_number_and_kind():
-    solution = mk.Solver(arm(), [mk.Point("tool", (1, 1, 0)), mk.Axis("tool", (0, 0, 1), level=2)]).solve(q0=BENT)
-    assert list(solution.errors) == ["Point 0", "Axis 1"]
+    solution = mk.Solver(arm(), [mk.PositionGoal("tool", (1, 1, 0)), mk.AxisGoal("tool", (0, 0, 1), level=2)]).solve(
+        q0=BENT
+    )
+    assert list(solution.errors) == ["PositionGoal 0", "AxisGoal 1"]
 
 
 def test_two_objectives_of_one_name_are_told_apart_or_refused():
     """Else the errors of one would hide those of the other."""
-    goals = [mk.Point("tool", (9, 0, 0), name="same"), mk.Point("tool", (1, 1, 0), name="same", level=2)]
+    goals = [mk.PositionGoal("tool", (9, 0, 0), name="same"), mk.PositionGoal("tool", (1, 1, 0), name="same", level=2)]
     try:
         solution = mk.Solver(arm(), goals).solve(q0=BENT)
     except MechanikError:
@@ -157,7 +162,7 @@ def test_the_history_falls_and_ends_with_the_last_error():
     solution = solver.solve(q0=BENT, history=True)
     assert len(solution.history) >= 3
     assert np.all(np.diff(solution.history) <= 1e-12 * solution.history[:-1])
-    assert solution.history[-1] == pytest.approx(solution.chains[0].residual, rel=1e-6)
+    assert solution.history[-1] == pytest.approx(solution.subproblems[0].residual, rel=1e-6)
     plain = solver.solve(q0=BENT)
     assert plain.history is None
     np.testing.assert_allclose(plain.q, solution.q, atol=1e-9)  # to look on changes nothing
@@ -195,7 +200,7 @@ def test_a_slow_function_is_not_called_for_long_once_time_is_up():
         calls.append(time.sleep(0.001))
         return np.sin(q) - 2.0
 
-    solution = mk.Solver(arm(), mk.Custom(slow, rows=3)).solve(q0=BENT, max_seconds=0.05)
+    solution = mk.Solver(arm(), mk.Custom(slow, residual_size=3)).solve(q0=BENT, max_seconds=0.05)
     assert not solution.success
     assert len(calls) < 400
 
@@ -243,12 +248,12 @@ def test_restarts_repeat_by_their_generator_and_without_one_by_themselves():
 
 def test_with_restarts_the_best_of_all_is_returned_when_none_succeeds():
     mechanism = arm(limits=(-1.5, 1.5))
-    solver = mk.Solver(mechanism, mk.Point("tool", (-2.0, 0.1, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool", (-2.0, 0.1, 0)))
     rng = np.random.default_rng(0)
     for _ in range(10):
         q0 = mechanism.random(rng)
         alone, many = solver.solve(q0=q0), solver.solve(q0=q0, restarts=30)
-        assert many.errors["Point 0"].position <= alone.errors["Point 0"].position + 1e-9
+        assert many.errors["PositionGoal 0"].position <= alone.errors["PositionGoal 0"].position + 1e-9
         assert many.status is mk.Status.CLOSEST
 
 
@@ -265,10 +270,13 @@ def test_restarts_move_only_what_may_move():
 
 def test_arms_that_share_nothing_are_solved_apart_each_with_its_status():
     mechanism = two_arms()
-    near, far = mk.Point("left_hand", (1, 2, 0), name="near"), mk.Point("right_hand", (9, -1, 0), name="far")
+    near, far = (
+        mk.PositionGoal("left_hand", (1, 2, 0), name="near"),
+        mk.PositionGoal("right_hand", (9, -1, 0), name="far"),
+    )
     solution = mk.Solver(mechanism, [near, far]).solve(q0=mechanism.q)
-    assert len(solution.chains) == 2
-    left, right = solution.chains
+    assert len(solution.subproblems) == 2
+    left, right = solution.subproblems
     assert left.objectives == (0,)
     assert right.objectives == (1,)
     assert set(left.joints) == {"left_shoulder", "left_elbow"}
@@ -287,14 +295,17 @@ def test_arms_that_share_nothing_are_solved_apart_each_with_its_status():
 
 def test_arms_that_hold_one_thing_are_one_chain():
     mechanism = two_arms()
-    goals = [mk.Point("left_hand", (1, 1.5, 0)), mk.Point("right_hand", (0, 0, 0), relative_to="left_hand")]
-    assert len(mk.Solver(mechanism, goals).solve(q0=mechanism.q).chains) == 1
-    assert len(mk.Solver(mechanism, goals[0]).solve(q0=mechanism.q).chains) == 1
+    goals = [
+        mk.PositionGoal("left_hand", (1, 1.5, 0)),
+        mk.PositionGoal("right_hand", (0, 0, 0), relative_to="left_hand"),
+    ]
+    assert len(mk.Solver(mechanism, goals).solve(q0=mechanism.q).subproblems) == 1
+    assert len(mk.Solver(mechanism, goals[0]).solve(q0=mechanism.q).subproblems) == 1
 
 
 def test_a_chain_without_goals_does_not_move():
     mechanism = two_arms()
-    solution = mk.Solver(mechanism, mk.Point("left_hand", (1, 2, 0))).solve(q0=mechanism.q)
+    solution = mk.Solver(mechanism, mk.PositionGoal("left_hand", (1, 2, 0))).solve(q0=mechanism.q)
     np.testing.assert_array_equal(solution.q[2:], mechanism.q[2:])
 
 
@@ -308,8 +319,8 @@ def test_a_loop_without_goals_is_a_chain_of_its_own():
     mechanism = builder.build()
     solution = mk.Solver(mechanism, mk.JointValues({"arm": 1.0})).solve(q0=mechanism.q)
     assert solution.success
-    assert len(solution.chains) == 2
-    assert sorted(chain.closures for chain in solution.chains) == [(), ("pin",)]
+    assert len(solution.subproblems) == 2
+    assert sorted(chain.closures for chain in solution.subproblems) == [(), ("pin",)]
     assert solution.closure_errors["pin"].position < 1e-9
 
 
@@ -358,7 +369,7 @@ def test_a_solver_can_be_used_by_many_threads():
     from concurrent.futures import ThreadPoolExecutor
 
     mechanism, rng = mk.gallery.ur5(), np.random.default_rng(0)
-    solver = mk.Solver(mechanism, mk.Point("tool0", (0, 0, 0)))
+    solver = mk.Solver(mechanism, mk.PositionGoal("tool0", (0, 0, 0)))
     starts = mechanism.random(rng, 200)
     targets = [mechanism.pose("tool0", q)[:3, 3].copy() for q in mechanism.random(rng, 200)]
     alone = [solver.solve(target, q).q for target, q in zip(targets, starts, strict=True)]
@@ -405,7 +416,7 @@ def test_status_prints_by_its_name_and_an_error_survives_another_process():
 
 def test_residual_and_jacobian_of_a_solver_are_those_of_its_objectives():
     mechanism = arm()
-    solver = mk.Solver(mechanism, [REACHED, mk.Axis("tool", (0, 1, 1))])
+    solver = mk.Solver(mechanism, [REACHED, mk.AxisGoal("tool", (0, 1, 1))])
     rows, J = solver.residual(BENT), solver.jacobian(BENT)
     assert rows.shape == (5,)
     assert J.shape == (5, 3)

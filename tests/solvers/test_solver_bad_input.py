@@ -9,6 +9,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.errors import (
+    InvalidArgument,
     LimitsError,
     MechanikError,
     NotARotation,
@@ -16,11 +17,10 @@ from mechanik.errors import (
     ObjectiveError,
     ShapeError,
     UnknownName,
-    WrongKind,
 )
 
 BENT = np.array([0.4, 0.7, 0.6])
-GOAL = mk.Point("tool", (1.0, 1.2, 0), name="goal")
+GOAL = mk.PositionGoal("tool", (1.0, 1.2, 0), name="goal")
 
 
 def arm(**options):
@@ -33,9 +33,9 @@ def solver(*goals, **options):
 
 CASES = {
     # names
-    "an unknown link": (lambda: solver(mk.Point("tol", (1, 1, 0))), UnknownName, "'tool'"),
+    "an unknown link": (lambda: solver(mk.PositionGoal("tol", (1, 1, 0))), UnknownName, "'tool'"),
     "an unknown link to be relative to": (
-        lambda: solver(mk.Point("tool", (1, 1, 0), relative_to="link4")),
+        lambda: solver(mk.PositionGoal("tool", (1, 1, 0), relative_to="link4")),
         UnknownName,
         "link3",
     ),
@@ -57,38 +57,38 @@ CASES = {
     "an unknown option of step": (lambda: solver().step(retarts=5), UnknownName, "restarts"),
     "an unknown option of solve_nearby": (lambda: solver().solve_nearby(0.1, retarts=5), UnknownName, "restarts"),
     "a target for an unknown objective": (
-        lambda: solver(GOAL, mk.Axis("tool", (0, 0, 1), name="axis")).solve({"gaol": (1, 1, 0)}),
+        lambda: solver(GOAL, mk.AxisGoal("tool", (0, 0, 1), name="axis")).solve({"gaol": (1, 1, 0)}),
         UnknownName,
         "goal",
     ),
     "a joint that closes a loop to lock": (
-        lambda: mk.Solver(mk.gallery.four_bar(), mk.Point("coupler", (1, 1, 0)), lock="closing_joint"),
-        WrongKind,
+        lambda: mk.Solver(mk.gallery.four_bar(), mk.PositionGoal("coupler", (1, 1, 0)), lock="closing_joint"),
+        InvalidArgument,
         "closes a loop",
     ),
     # what is asked for
     "no goals at all": (lambda: mk.Solver(arm(), []), ObjectiveError, "empty"),
     "no goals at all, solved": (lambda: mk.solve(arm(), []), ObjectiveError, "empty"),
-    "goals that are none": (lambda: mk.Solver(arm(), [(1, 2, 3)]), WrongKind, "objective"),
-    "a goal that is a word": (lambda: mk.Solver(arm(), "tool"), WrongKind, "objective"),
+    "goals that are none": (lambda: mk.Solver(arm(), [(1, 2, 3)]), InvalidArgument, "objective"),
+    "a goal that is a word": (lambda: mk.Solver(arm(), "tool"), InvalidArgument, "objective"),
     "a goal that is a number": (lambda: mk.Solver(arm(), 5), MechanikError, "objective|goals"),
     "a mechanism that is none": (lambda: mk.Solver("panda", GOAL), MechanikError, "panda"),
-    "a mechanism that is none, solved": (lambda: mk.solve("panda", GOAL), WrongKind, "mechanism"),
-    "no mechanism": (lambda: mk.solve(None, GOAL), WrongKind, "mechanism"),
-    "a target with a NaN": (lambda: mk.Point("tool", (1, math.nan, 0)), NotFinite, "finite"),
-    "an infinite target": (lambda: mk.Point("tool", (1, math.inf, 0)), NotFinite, "finite"),
-    "a direction of no length": (lambda: mk.Axis("tool", (0, 0, 0)), MechanikError, "length|zero|direction"),
-    "a direction with a NaN": (lambda: mk.Axis("tool", (0, math.nan, 1)), NotFinite, "finite"),
-    "a quaternion that is none": (lambda: mk.Orientation("tool", (1, 1, 0, 0)), NotARotation, "length"),
-    "a rotation that stretches": (lambda: mk.Orientation("tool", 2 * np.eye(3)), NotARotation, "rotation"),
-    "a rotation that mirrors": (lambda: mk.Orientation("tool", np.diag([1.0, 1, -1])), NotARotation, "mirror"),
+    "a mechanism that is none, solved": (lambda: mk.solve("panda", GOAL), InvalidArgument, "mechanism"),
+    "no mechanism": (lambda: mk.solve(None, GOAL), InvalidArgument, "mechanism"),
+    "a target with a NaN": (lambda: mk.PositionGoal("tool", (1, math.nan, 0)), NotFinite, "finite"),
+    "an infinite target": (lambda: mk.PositionGoal("tool", (1, math.inf, 0)), NotFinite, "finite"),
+    "a direction of no length": (lambda: mk.AxisGoal("tool", (0, 0, 0)), MechanikError, "length|zero|direction"),
+    "a direction with a NaN": (lambda: mk.AxisGoal("tool", (0, math.nan, 1)), NotFinite, "finite"),
+    "a quaternion that is none": (lambda: mk.OrientationGoal("tool", (1, 1, 0, 0)), NotARotation, "length"),
+    "a rotation that stretches": (lambda: mk.OrientationGoal("tool", 2 * np.eye(3)), NotARotation, "rotation"),
+    "a rotation that mirrors": (lambda: mk.OrientationGoal("tool", np.diag([1.0, 1, -1])), NotARotation, "mirror"),
     "a pose that is none": (lambda: mk.PoseGoal("tool", np.ones((4, 4))), MechanikError, "target|pose|row"),
-    "a point of two numbers": (lambda: mk.Point("tool", (1, 2)), ShapeError, "3"),
-    "a negative weight": (lambda: mk.Point("tool", (1, 1, 0), weight=-1), ObjectiveError, "above zero"),
-    "a weight of zero": (lambda: mk.Point("tool", (1, 1, 0), weight=0), ObjectiveError, "above zero"),
-    "a negative tolerance": (lambda: mk.Point("tool", (1, 1, 0), tolerance=-1e-6), ObjectiveError, "above zero"),
-    "a negative level": (lambda: mk.Point("tool", (1, 1, 0), level=-1), ObjectiveError, "level"),
-    "a level and a half": (lambda: mk.Point("tool", (1, 1, 0), level=1.5), ObjectiveError, "whole"),
+    "a point of two numbers": (lambda: mk.PositionGoal("tool", (1, 2)), ShapeError, "3"),
+    "a negative weight": (lambda: mk.PositionGoal("tool", (1, 1, 0), weight=-1), ObjectiveError, "above zero"),
+    "a weight of zero": (lambda: mk.PositionGoal("tool", (1, 1, 0), weight=0), ObjectiveError, "above zero"),
+    "a negative tolerance": (lambda: mk.PositionGoal("tool", (1, 1, 0), tolerance=-1e-6), ObjectiveError, "above zero"),
+    "a negative level": (lambda: mk.PositionGoal("tool", (1, 1, 0), level=-1), ObjectiveError, "level"),
+    "a level and a half": (lambda: mk.PositionGoal("tool", (1, 1, 0), level=1.5), ObjectiveError, "whole"),
     "a negative weight in the solver": (lambda: solver(weights={"goal": -1.0}), ObjectiveError, "above zero"),
     "a NaN for a weight in the solver": (lambda: solver(weights={"joint1": math.nan}), NotFinite, "joint1"),
     "weights that are no mapping": (lambda: solver(weights=[1.0, 2.0]), MechanikError, "weights|name"),
@@ -122,12 +122,12 @@ CASES = {
         "joint1",
     ),
     "too few new targets": (
-        lambda: solver(GOAL, mk.Axis("tool", (0, 0, 1))).solve([(1, 1, 0)]),
+        lambda: solver(GOAL, mk.AxisGoal("tool", (0, 0, 1))).solve([(1, 1, 0)]),
         ShapeError,
         "2 objectives",
     ),
     "a new target for an objective without one": (
-        lambda: solver(mk.Custom(lambda m, q: q, rows=3)).solve((1, 1, 0)),
+        lambda: solver(mk.Custom(lambda m, q: q, residual_size=3)).solve((1, 1, 0)),
         ObjectiveError,
         "no target",
     ),
@@ -155,16 +155,16 @@ CASES = {
     "limits with a NaN": (lambda: solver(limits={"joint1": (0, math.nan)}), NotFinite, "joint1"),
     "limits as a list": (lambda: solver(limits=[(0, 1)] * 3), ShapeError, "name"),
     "limits of a ball": (
-        lambda: mk.Solver(_ball(), mk.Axis("body", (0, 0, 1)), limits={"ball": (0, 1)}),
+        lambda: mk.Solver(_ball(), mk.AxisGoal("body", (0, 0, 1)), limits={"ball": (0, 1)}),
         LimitsError,
         "ball",
     ),
     "one angle of a ball to lock": (
-        lambda: mk.Solver(_ball(), mk.Axis("body", (0, 0, 1)), lock="ball.EX"),
+        lambda: mk.Solver(_ball(), mk.AxisGoal("body", (0, 0, 1)), lock="ball.EX"),
         MechanikError,
         "'ball'|whole",
     ),
-    "a number to lock": (lambda: solver(lock=[3]), WrongKind, "name"),
+    "a number to lock": (lambda: solver(lock=[3]), InvalidArgument, "name"),
     "True to lock": (lambda: solver(lock=True), MechanikError, "name|joint|lock"),
     # options
     "fewer than no iterations": (lambda: solver(max_iterations=-1), LimitsError, "max_iterations"),
@@ -179,8 +179,12 @@ CASES = {
     "a rest factor above one": (lambda: solver(rest_factor=2), LimitsError, "rest_factor"),
     "no weight of positions": (lambda: solver(position_weight=0), LimitsError, "position_weight"),
     "other weights in a call": (lambda: solver().solve(position_weight=2.0), MechanikError, "position_weight"),
-    "a generator that is a number": (lambda: solver().solve(rng=3), WrongKind, "generator"),
-    "a generator that is zero": (lambda: solver().solve(np.array([1.0, 1, 0]), BENT, rng=0), WrongKind, "generator"),
+    "a generator that is a number": (lambda: solver().solve(rng=3), InvalidArgument, "generator"),
+    "a generator that is zero": (
+        lambda: solver().solve(np.array([1.0, 1, 0]), BENT, rng=0),
+        InvalidArgument,
+        "generator",
+    ),
     "feasible that cannot be called": (lambda: solver().solve(feasible=3), MechanikError, "feasible"),
     "a negative deviation": (lambda: solver().solve_nearby(-0.1), MechanikError, "max_deviation"),
     "a deviation that is a NaN": (lambda: solver().solve_nearby(math.nan), MechanikError, "max_deviation"),
@@ -193,7 +197,7 @@ CASES = {
 
 def _ball():
     builder = mk.Builder()
-    builder.ball("ball", "world", "body")
+    builder.spherical("ball", "world", "body")
     return builder.build()
 
 
@@ -233,7 +237,7 @@ def test_a_function_that_raises_is_named_with_its_reason_and_the_solver_lives_on
             raise KeyError("a fault of mine")
         return q - 0.1
 
-    one = solver(mk.Custom(fails, rows=3, name="mine"))
+    one = solver(mk.Custom(fails, residual_size=3, name="mine"))
     for _ in range(2):
         with pytest.raises(ObjectiveError, match="a fault of mine") as caught:
             one.solve(q0=BENT)
@@ -256,7 +260,7 @@ def test_a_function_that_raises_is_named_with_its_reason_and_the_solver_lives_on
 )
 def test_a_function_that_returns_what_is_none_is_refused(function, words):
     with pytest.raises(ObjectiveError, match=words):
-        solver(mk.Custom(function, rows=3)).solve(q0=BENT)
+        solver(mk.Custom(function, residual_size=3)).solve(q0=BENT)
 
 
 def test_a_function_that_returns_a_nan_only_on_the_way_is_refused_too():
@@ -264,17 +268,17 @@ def test_a_function_that_returns_a_nan_only_on_the_way_is_refused_too():
         return np.where(q < 0.3, math.nan, q - 0.1)
 
     with pytest.raises(ObjectiveError, match="nan"):
-        solver(mk.Custom(sometimes, rows=3)).solve(q0=BENT)
+        solver(mk.Custom(sometimes, residual_size=3)).solve(q0=BENT)
 
 
 def test_a_jacobian_of_the_wrong_shape_is_refused():
     with pytest.raises(ObjectiveError, match="jacobian"):
-        solver(mk.Custom(lambda m, q: q, jacobian=lambda m, q: np.eye(2), rows=3)).solve(q0=BENT)
+        solver(mk.Custom(lambda m, q: q, jacobian=lambda m, q: np.eye(2), residual_size=3)).solve(q0=BENT)
 
 
 def test_a_jacobian_that_is_wrong_makes_it_slow_or_stalls_it_but_not_worse():
     """Its sign is wrong: every step leads up, so none is taken."""
-    wish = mk.Custom(lambda m, q: q - 0.1, jacobian=lambda m, q: -np.eye(3), rows=3)
+    wish = mk.Custom(lambda m, q: q - 0.1, jacobian=lambda m, q: -np.eye(3), residual_size=3)
     solution = solver(wish).solve(q0=BENT)
     assert not solution.success
     assert np.linalg.norm(solution.q - 0.1) <= np.linalg.norm(BENT - 0.1) + 1e-12
@@ -285,7 +289,7 @@ def test_a_function_that_writes_to_q_does_no_harm():
         q[:] = q - 0.1
         return q
 
-    solution = solver(mk.Custom(writes, rows=3)).solve(q0=BENT)
+    solution = solver(mk.Custom(writes, residual_size=3)).solve(q0=BENT)
     assert solution.success
     np.testing.assert_allclose(solution.q, 0.1, atol=1e-6)
 
@@ -302,7 +306,7 @@ def test_a_feasible_that_raises_shows_its_own_error_and_the_solver_lives_on():
 
 
 def test_a_function_without_any_effect_is_closest_where_it_is():
-    solution = solver(mk.Custom(lambda m, q: np.ones(2), rows=2)).solve(q0=BENT)
+    solution = solver(mk.Custom(lambda m, q: np.ones(2), residual_size=2)).solve(q0=BENT)
     assert not solution.success
     assert solution.status is mk.Status.CLOSEST
 
@@ -326,7 +330,7 @@ def test_a_start_many_turns_away_is_a_start():
 
 
 def test_weights_that_differ_by_much_are_no_problem():
-    goals = [mk.Point("tool", (1.0, 1.2, 0), weight=1e6), mk.Axis("tool", (1, 1, 0), (1, 0, 0), weight=1e-6)]
+    goals = [mk.PositionGoal("tool", (1.0, 1.2, 0), weight=1e6), mk.AxisGoal("tool", (1, 1, 0), (1, 0, 0), weight=1e-6)]
     solution = solver(*goals).solve(q0=BENT)
     assert np.isfinite(solution.q).all()
     assert goals[0].error(arm(), solution.q).position < 1e-5
@@ -348,7 +352,7 @@ def test_neither_units_nor_weights_open_a_loop(scale, position_weight):
 
 def test_a_quaternion_that_is_nearly_one_is_put_right():
     mechanism = _ball()
-    solution = mk.Solver(mechanism, mk.Axis("body", (0, 1, 1))).solve(q0=[1.0001, 0, 0, 0.0001])
+    solution = mk.Solver(mechanism, mk.AxisGoal("body", (0, 1, 1))).solve(q0=[1.0001, 0, 0, 0.0001])
     assert solution.success
     assert abs(np.linalg.norm(solution.q) - 1.0) < 1e-12
     short = mk.Solver(mechanism, mk.PoseGoal("body", np.eye(4))).solve(np.eye(4), np.array([2.0, 0.2, 0.0, 0.0]))
@@ -359,8 +363,8 @@ def test_a_mechanism_without_freedoms_is_where_it_is():
     builder = mk.Builder()
     builder.fixed("weld", "base", "post", at=(0, 1, 0))
     mechanism = builder.build()
-    assert mk.solve(mechanism, mk.Point("post", (0, 1, 0))).success
-    solution = mk.solve(mechanism, mk.Point("post", (1, 1, 0)))
+    assert mk.solve(mechanism, mk.PositionGoal("post", (0, 1, 0))).success
+    solution = mk.solve(mechanism, mk.PositionGoal("post", (1, 1, 0)))
     assert not solution.success
     assert solution.q.shape == (0,)
     str(solution)

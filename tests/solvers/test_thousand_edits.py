@@ -10,7 +10,7 @@ from graph_arms import hang
 from workshop import KINDS, Workshop
 
 import mechanik as mk
-from mechanik.formats.mechanism_json import read_json, write_json
+from mechanik.formats.json import read_json, write_json
 
 EDITS = 200
 """Of each of the five mechanisms."""

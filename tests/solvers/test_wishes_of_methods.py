@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.solvers.methods import find_method
+from mechanik.solver.methods.method_registry import find_method
 
 METHODS = ("lm", "dls", "pseudo_inverse")
 
@@ -18,7 +18,7 @@ def test_a_rest_pose_is_followed_in_what_the_goal_leaves_free(name):
     rng = np.random.default_rng(2)
     for _ in range(5):
         q = arm.random(rng)
-        goal = mk.Point("panda_hand_tcp", arm.pose("panda_hand_tcp", q)[:3, 3])
+        goal = mk.PositionGoal("panda_hand_tcp", arm.pose("panda_hand_tcp", q)[:3, 3])
         rest = mk.RestPose(arm.q)
         without = mk.Solver(arm, goal, solver=name).solve(q0=q + 0.05)
         with_rest = mk.Solver(arm, [goal, rest], solver=name).solve(q0=q + 0.05, max_iterations=500)
@@ -32,4 +32,4 @@ def test_a_rest_pose_is_followed_in_what_the_goal_leaves_free(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_these_say_that_they_follow_wishes(name):
-    assert find_method(name).takes_wishes
+    assert find_method(name).supports_soft_objectives

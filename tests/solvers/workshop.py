@@ -139,7 +139,7 @@ class Workshop:
             if getattr(frame, "closure", None) is not None:
                 frame.closure.undo()
             if isinstance(frame, mk.Joint):
-                for bond in [*frame.couplings, *frame._followers, *frame.laws]:
+                for bond in [*frame.couplings, *frame._followers, *frame.joint_constraints]:
                     bond.undo()
         joint.parent.remove_child(joint)
 
@@ -205,7 +205,7 @@ class Workshop:
         one, other = self.joint(), self.joint()
         with contextlib.suppress(MechanikError):  # of several freedoms, or coupled already
             ratio = self.rng.uniform(-1, 1)
-            coupling = one.follow(other, ratio, one.values[0] - ratio * other.values[0])
+            coupling = one.mimic(other, ratio, one.values[0] - ratio * other.values[0])
             self.regrets.append(coupling.undo)
 
     def uncouple(self) -> None:
@@ -216,19 +216,19 @@ class Workshop:
     def bind(self) -> None:
         """A law of two or three joints, kept where they stand."""
         joints = {self.joint() for _ in range(3)} - {None}
-        if len(joints) < 2 or len(self.mechanism.laws) >= 2:
+        if len(joints) < 2 or len(self.mechanism.joint_constraints) >= 2:
             self.unbind()
             return
         some = sorted(joints, key=self.mechanism.name_of)
         terms = {(joint, joint.dof[0]): self.rng.uniform(-1, 1, self.rng.integers(1, 4)) for joint in some}
         with contextlib.suppress(MechanikError):  # balls cannot be bound
-            open_by = mk.Law(terms)
+            open_by = mk.JointConstraint(terms)
             open_by.undo()
-            law = mk.Law(terms, open_by.error(), name=self.name("law"))
+            law = mk.JointConstraint(terms, open_by.error(), name=self.name("law"))
             self.regrets.append(law.undo)
 
     def unbind(self) -> None:
-        law = self.pick(self.mechanism.laws.values())
+        law = self.pick(self.mechanism.joint_constraints.values())
         if law is not None:
             law.undo()
 

@@ -133,7 +133,7 @@ def test_at_lock_the_outermost_turn_keeps_its_angle(order, axes, outer, kept):
 
 def test_urdf_roll_pitch_yaw_is_the_fixed_xyz():
     roll, pitch, yaw = 0.1, 0.2, 0.3
-    wanted = rotation.turn_z(yaw) @ rotation.turn_y(pitch) @ rotation.turn_x(roll)
+    wanted = rotation.about_z(yaw) @ rotation.about_y(pitch) @ rotation.about_x(roll)
     _close(matrix_from_euler([roll, pitch, yaw], order="xyz", axes="fixed"), wanted, 1e-16)
     _close(matrix_from_euler([yaw, pitch, roll], order="zyx", axes="moving"), wanted, 1e-16)
 

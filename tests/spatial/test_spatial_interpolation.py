@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from spatial_cases import PI, directions, quaternions, rotation_vectors, tiny, twists, vectors
 
 from mechanik.errors import UnknownName
-from mechanik.spatial import interpolation, inverse, make, quaternion, rotation, twist
+from mechanik.spatial import interpolation, inverse, make_pose, quaternion, rotation, twist
 
 
 def _close(a, b, tolerance=1e-14):
@@ -92,7 +92,7 @@ def test_the_screw_path_does_not_depend_on_the_origin_of_the_body(s, t, shift, t
 
 
 def test_the_two_paths_differ_where_a_turn_moves_the_origin():
-    X0, X1 = np.eye(4), make(rotation.turn_z(PI / 2), [1.0, 1.0, 0.0])
+    X0, X1 = np.eye(4), make_pose(rotation.about_z(PI / 2), [1.0, 1.0, 0.0])
     straight = interpolation.poses(X0, X1, 0.5)
     screw = interpolation.poses(X0, X1, 0.5, path="screw")
     _close(straight[:3, 3], [0.5, 0.5, 0.0])

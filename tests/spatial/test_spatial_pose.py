@@ -50,7 +50,7 @@ def test_directions_turn_as_differences_of_points_do(t, a, b):
 @given(vectors(), quaternions())
 def test_a_pose_is_put_together_and_taken_apart(p, q):
     X = spatial.from_position_wxyz(p, q)
-    assert np.array_equal(X, spatial.make(quaternion.to_matrix(q), p))
+    assert np.array_equal(X, spatial.make_pose(quaternion.to_matrix(q), p))
     back_p, back_q = spatial.to_position_wxyz(X)
     assert np.array_equal(back_p, p)
     _close(back_q, quaternion.canonical(q), 2e-15)
@@ -60,8 +60,8 @@ def test_a_pose_is_put_together_and_taken_apart(p, q):
 def test_positions_and_rotations_are_views():
     X = spatial.translation([1.0, 2.0, 3.0])
     spatial.position_of(X)[0] = 7.0
-    spatial.rotation_of(X)[:] = rotation.turn_z(1.0)
-    assert np.array_equal(X, spatial.make(rotation.turn_z(1.0), [7.0, 2.0, 3.0]))
+    spatial.rotation_of(X)[:] = rotation.about_z(1.0)
+    assert np.array_equal(X, spatial.make_pose(rotation.about_z(1.0), [7.0, 2.0, 3.0]))
 
 
 def test_taking_a_position_out_does_not_tie_it_to_the_matrix():
@@ -102,7 +102,7 @@ def test_the_door_lets_poses_through_as_they_are(t):
 
 
 def test_the_door_lets_float32_and_integers_and_batches_through():
-    X = spatial.make(rotation.exp([0.3, 0.2, 0.1]), [1.0, 2.0, 3.0]).astype(np.float32)
+    X = spatial.make_pose(rotation.exp([0.3, 0.2, 0.1]), [1.0, 2.0, 3.0]).astype(np.float32)
     assert spatial.as_pose_matrix(X).dtype == np.float64
     assert spatial.as_pose_matrix(np.eye(4, dtype=int)).dtype == np.float64
     assert spatial.as_pose_matrix(np.zeros((0, 4, 4))).shape == (0, 4, 4)

@@ -137,13 +137,13 @@ def test_a_zero_axis_is_no_rotation(axis):
 
 @given(st.floats(-10.0, 10.0))
 def test_elementary_turns_are_turns_about_the_axes(angle):
-    for turn, axis in zip((rotation.turn_x, rotation.turn_y, rotation.turn_z), I3, strict=True):
+    for turn, axis in zip((rotation.about_x, rotation.about_y, rotation.about_z), I3, strict=True):
         _close(turn(angle), rotation.from_axis_angle(axis, angle), 2e-15)
         assert np.array_equal(turn(angle) @ axis, axis)
 
 
 def test_elementary_turns_by_nothing_are_the_identity_to_the_sign_of_zero():
-    for turn in (rotation.turn_x, rotation.turn_y, rotation.turn_z):
+    for turn in (rotation.about_x, rotation.about_y, rotation.about_z):
         assert turn(0.0).tobytes() == I3.tobytes()
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from spatial_cases import directions, vectors
 
 from mechanik.errors import NotARotation
-from mechanik.spatial.vector import cross, length, unit
+from mechanik.spatial.vector_math import cross, length, unit
 
 
 @given(vectors(), vectors())

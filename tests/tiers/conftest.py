@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import mechanik as mk
-from mechanik.tiers import modules
+from mechanik.tiers import kernel_modules as modules
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def start(code: str, cache: Path, source: Path | None = None, tier: str = "auto"
 
 def compiled(cache: Path) -> list[str]:
     """The modules compiled so far, each as often as it was compiled."""
-    log = cache / "kernels" / compile_service.LOG
+    log = cache / "kernels" / compile_service.LOG_FILE
     return [line.split()[0] for line in log.read_text().splitlines()] if log.exists() else []
 
 
@@ -56,6 +56,6 @@ def wait_until_idle(cache: Path, seconds: float = 240.0) -> None:
     """Until the compile service of a cache has ended, so that nothing writes to it any more."""
     until = time.monotonic() + seconds
     folder = cache / "kernels"
-    while folder.exists() and (compile_service.is_running(folder) or any(folder.glob(compile_service.REQUESTS))):
+    while folder.exists() and (compile_service.is_running(folder) or any(folder.glob(compile_service.REQUEST_PATTERN))):
         assert time.monotonic() < until
         time.sleep(0.1)

@@ -131,7 +131,7 @@ def test_requests_of_removed_installations_stop_nobody(cache: Path, tmp_path: Pa
     folder = cache / "kernels"
     folder.mkdir(parents=True)
     file = folder / "forward-0000000000000000.kernels"
-    compile_service.request("forward", file, is_urgent=False)
+    compile_service.write_request("forward", file, is_urgent=False)
     old = file.with_suffix(".request")
     old.write_text(json.dumps({**json.loads(old.read_text()), missing: str(tmp_path / "removed")}))
     run(POSE, cache)
@@ -142,12 +142,12 @@ def test_requests_of_removed_installations_stop_nobody(cache: Path, tmp_path: Pa
 
 
 def test_failures_that_may_have_passed_are_tried_again(cache: Path) -> None:
-    code = "from mechanik.tiers.cache import *; print(cache_file(cache_folder(), 'forward'))"
+    code = "from mechanik.tiers.code_cache import *; print(cache_file(cache_folder(), 'forward'))"
     file = Path(run(code, cache).strip())
-    for reason in compile_service.PASSING:
-        assert compile_service.is_passing(f"{reason} 9")
+    for reason in compile_service.TRANSIENT_REASONS:
+        assert compile_service.is_transient(f"{reason} 9")
     file.parent.mkdir(parents=True)
-    failed = file.with_suffix(compile_service.FAILED)
+    failed = file.with_suffix(compile_service.FAILURE_SUFFIX)
     failed.write_text(f"{compile_service.NO_SPACE}: No space left on device")
     assert ANSWER in run(POSE, cache)
     wait_until_compiled(cache, "forward")
@@ -173,7 +173,7 @@ def is_compiler(entry: Path, cache: Path) -> bool:
         command = (entry / "cmdline").read_bytes()
     except OSError:
         return False
-    return compile_service.MAIN.encode() in command and os.fsencode(cache) in command
+    return compile_service.SERVICE_CODE.encode() in command and os.fsencode(cache) in command
 
 
 def test_jit_waits_and_says_so(cache: Path) -> None:
@@ -193,7 +193,7 @@ def test_terminal_is_told_once_that_kernels_are_compiled(cache: Path) -> None:
         os.environ.update(MECHANIK_CACHE_DIR=str(cache), MECHANIK_KERNELS="auto", PYTHONPATH=str(PACKAGE.parent))
         os.execv(
             sys.executable,
-            [sys.executable, "-c", POSE + "; m.jacobian('y', [0.5]); mk.solve(m, mk.Point('y', (0, 0, 0)))"],
+            [sys.executable, "-c", POSE + "; m.jacobian('y', [0.5]); mk.solve(m, mk.PositionGoal('y', (0, 0, 0)))"],
         )
     while True:
         try:
@@ -212,7 +212,7 @@ def test_changed_helper_in_another_file_never_meets_old_machine_code(cache: Path
     copy = tmp_path / "src" / "mechanik"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "page", "web"))
     before = float(run(POSE, cache, copy, tier="jit").split()[-1])
-    helper = copy / "kernels" / "trigonometry.py"
+    helper = copy / "kernels" / "nodes.py"
     text = helper.read_text()
     assert "sign * (1.0 + u * c)" in text
     helper.write_text(text.replace("sign * (1.0 + u * c)", "7.0 * sign * (1.0 + u * c)"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kernel_programs import ANSWER, LOGGED, POSE, compiled, run, wait_until_idle
 
-from mechanik.tiers import cache as kernel_cache
+from mechanik.tiers import code_cache as kernel_cache
 
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
 """No file may become larger than 20 kB, as on a disk that is full."""
@@ -35,20 +35,20 @@ def files(cache: Path) -> dict[str, Path]:
 
 def test_only_the_damaged_file_is_compiled_again(cache: Path) -> None:
     run(POSE + "; mk.warm_up", cache, tier="jit")
-    run("from mechanik.tiers import kernel_module; kernel_module('put_targets').put_targets", cache, tier="jit")
-    other = files(cache)["put_targets"].stat().st_mtime_ns
+    run("from mechanik.tiers import kernel_module; kernel_module('write_targets').write_targets", cache, tier="jit")
+    other = files(cache)["write_targets"].stat().st_mtime_ns
     damaged = files(cache)["forward"]
     damaged.write_bytes(damaged.read_bytes()[:-20])
     assert ANSWER in run(LOGGED, cache)
     wait_until_idle(cache)
     assert ANSWER in run(POSE, cache)
-    assert compiled(cache) == ["forward", "put_targets", "forward"]
-    assert files(cache)["put_targets"].stat().st_mtime_ns == other
+    assert compiled(cache) == ["forward", "write_targets", "forward"]
+    assert files(cache)["write_targets"].stat().st_mtime_ns == other
 
 
 def test_file_of_something_else_is_compiled_again(cache: Path) -> None:
     (cache / "kernels").mkdir(parents=True)
-    code = "from mechanik.tiers.cache import *; print(cache_file(cache_folder(), 'forward'))"
+    code = "from mechanik.tiers.code_cache import *; print(cache_file(cache_folder(), 'forward'))"
     Path(run(code, cache).strip()).write_text("not machine code")
     assert ANSWER in run(POSE, cache, tier="jit")
     assert compiled(cache) == ["forward"]
@@ -146,11 +146,11 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
         os.utime(file, (i, i))
     left = folder / "forward-0000000000000000.kernels.77.part"
     left.write_bytes(b"")
-    kernel_cache.write(folder / f"forward-{99:016x}.kernels", {"pose": b"code"})
+    kernel_cache.write_code(folder / f"forward-{99:016x}.kernels", {"pose": b"code"})
     assert notes.exists()
     assert other.exists()
     assert not left.exists()
-    assert [file.exists() for file in old] == [False] * (31 - kernel_cache.VERSIONS_KEPT) + [True] * (
-        kernel_cache.VERSIONS_KEPT - 1
+    assert [file.exists() for file in old] == [False] * (31 - kernel_cache.MAX_VERSIONS) + [True] * (
+        kernel_cache.MAX_VERSIONS - 1
     )
-    assert kernel_cache.read(folder / f"forward-{99:016x}.kernels") == {"pose": b"code"}
+    assert kernel_cache.read_code(folder / f"forward-{99:016x}.kernels") == {"pose": b"code"}

@@ -13,30 +13,38 @@ from kernel_programs import PACKAGE, POSE, start
 import mechanik as mk
 from mechanik.errors import KernelsUnavailable
 from mechanik.kernels.compiler import Kernel
-from mechanik.tiers import KERNEL_MODULES, availability, kernel_module, kernel_states, plain
-from mechanik.tiers.plain import declared_kernels
-from mechanik.tiers.signature import Argument, parse, with_functions
-from mechanik.tiers.sources import FOLDER, imported_sources, source_stamp
+from mechanik.tiers import KERNEL_MODULES, availability, kernel_module, kernel_states
+from mechanik.tiers import kernel_sources as plain
+from mechanik.tiers.kernel_sources import (
+    KERNEL_FOLDER,
+    KernelArgument,
+    declared_kernels,
+    imported_sources,
+    parse_signature,
+    source_stamp,
+    with_functions,
+)
 
 TIERS = ("jit", "plain")
 
 
 def test_signatures_are_read() -> None:
-    found = parse("UniTuple(f8, 2)(i8[::1], f8[:,::1], f8, b1[:,:,::1], i8)")
+    found = parse_signature("UniTuple(f8, 2)(i8[::1], f8[:,::1], f8, b1[:,:,::1], i8)")
     assert found.result == "UniTuple(f8, 2)"
     assert found.arguments == (
-        Argument("i8", 1), Argument("f8", 2), Argument("f8", 0), Argument("b1", 3), Argument("i8", 0),
+        KernelArgument("i8", 1), KernelArgument("f8", 2), KernelArgument("f8", 0), KernelArgument("b1", 3),
+        KernelArgument("i8", 0),
     )  # fmt: skip
     assert with_functions("i8(f8, f8[::1])", ["b1(f8)"]) == "i8(FunctionType(b1(f8)), f8, f8[::1])"
     with pytest.raises(ValueError, match="neither a number nor a contiguous array"):
-        parse("i8(f8[:,:])")
+        parse_signature("i8(f8[:,:])")
 
 
 @pytest.mark.parametrize("module", KERNEL_MODULES)
 def test_every_kernel_has_a_signature_that_fits_its_arguments(module: str) -> None:
     for name, kernel in declared_kernels(module).items():
         taken = kernel.function.__code__.co_argcount
-        assert taken == len(kernel.calls) + len(parse(kernel.signature).arguments), name
+        assert taken == len(kernel.calls) + len(parse_signature(kernel.signature).arguments), name
 
 
 @pytest.mark.parametrize("module", KERNEL_MODULES)
@@ -51,27 +59,29 @@ def test_stamp_covers_every_source_that_is_imported(module: str) -> None:
                 found |= {base.with_suffix(".py")} | {base / f"{alias.name}.py" for alias in node.names}
         return {one for one in found if one.is_file()}
 
-    reached, waiting = set(), [FOLDER / f"{module.replace('.', '/')}.py"]
+    reached, waiting = set(), [KERNEL_FOLDER / f"{module.replace('.', '/')}.py"]
     while waiting:
         file = waiting.pop()
         if file not in reached:
             reached.add(file)
             waiting += imports(file)
     assert reached <= set(imported_sources(module))
-    assert FOLDER / "compiler.py" in imported_sources(module)
+    assert KERNEL_FOLDER / "compiler.py" in imported_sources(module)
 
 
 def test_kernels_import_one_another_relatively() -> None:
-    for file in FOLDER.rglob("*.py"):
+    for file in KERNEL_FOLDER.rglob("*.py"):
         assert "mechanik.kernels." not in "".join(
             line for line in file.read_text().splitlines(True) if line.startswith(("from ", "import "))
         ), file
 
 
 def test_a_change_in_one_package_leaves_the_stamps_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert source_stamp("descent") != source_stamp("chain")
+    assert source_stamp("descent") != source_stamp("chain_kernel")
     for name in KERNEL_MODULES:
-        packages = {file.relative_to(FOLDER).parts[0] for file in imported_sources(name) if file.parent != FOLDER}
+        packages = {
+            file.relative_to(KERNEL_FOLDER).parts[0] for file in imported_sources(name) if file.parent != KERNEL_FOLDER
+        }
         assert packages <= {name.partition(".")[0], "distance"}
 
 
@@ -140,7 +150,7 @@ def test_arguments_that_do_not_fit_are_a_type_error(tier: str, what: str, use_ti
 def test_the_package_has_no_other_way_to_kernels() -> None:
     """A kernel that is imported by name would stay plain Python for good."""
     for file in PACKAGE.rglob("*.py"):
-        if file.is_relative_to(FOLDER) or "tiers" in file.parts or "web" in file.parts:
+        if file.is_relative_to(KERNEL_FOLDER) or "tiers" in file.parts or "web" in file.parts:
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mechanik.kernels."):
@@ -157,7 +167,7 @@ def test_plain_python_divides_by_zero_as_machine_code_does() -> None:
         y[1] = 1.0 / y[0]
         return x[0] + y[1]
 
-    call = plain._checked("invert", Kernel(invert, "f8(f8[::1], f8[::1])", True, ()), plain.FLOATS)
+    call = plain._checked("invert", Kernel(invert, "f8(f8[::1], f8[::1])", True, ()), plain.FLOAT_VIEWS)
     x, y = np.zeros(1), np.zeros(2)
     assert call(x, y) == np.inf
     assert x[0] == 1.0  # and not 2.0

@@ -15,8 +15,9 @@ from kernel_programs import ANSWER, POSE, compiled, run, wait_until_compiled, wa
 
 import mechanik as mk
 from mechanik.errors import NotFinite
-from mechanik.tiers import cache as kernel_cache
-from mechanik.tiers import compile_service, modules
+from mechanik.tiers import code_cache as kernel_cache
+from mechanik.tiers import compile_service
+from mechanik.tiers import kernel_modules as modules
 
 FORKING = """
 import gc, os, shutil, signal, sys, time
@@ -32,7 +33,7 @@ while 'jit' not in repr(handle):
     if len(children) < 8:
         if (pid := os.fork()) == 0:
             signal.alarm(60)
-            mk.solve(m, mk.Point('tool', (1.0, 0.5, 0.0)))
+            mk.solve(m, mk.PositionGoal('tool', (1.0, 0.5, 0.0)))
             while 'jit' not in repr(handle) or not gc.isenabled() or sys.getswitchinterval() < 0.004:
                 time.sleep(0.01)  # until machine code has taken over here, too
             os._exit(0)
@@ -155,8 +156,8 @@ def test_cache_folder_may_be_in_the_home(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_settings_of_numba_have_machine_code_of_their_own(cache: Path) -> None:
-    first = run("from mechanik.tiers.cache import *; print(cache_file(cache_folder(), 'forward'))", cache)
-    code = f"{POSE}; from mechanik.tiers.cache import *; print(cache_file(cache_folder(), 'forward'))"
+    first = run("from mechanik.tiers.code_cache import *; print(cache_file(cache_folder(), 'forward'))", cache)
+    code = f"{POSE}; from mechanik.tiers.code_cache import *; print(cache_file(cache_folder(), 'forward'))"
     second = run(code, cache, tier="jit", NUMBA_OPT="1")
     assert first.split()[-1] != second.split()[-1]
     assert Path(second.split()[-1]).is_file()
@@ -206,6 +207,6 @@ def test_numbers_that_are_not_finite_are_refused_in_all_tiers(tier: str, use_tie
 
 def test_compiler_that_leaves_nothing_is_tried_again() -> None:
     """As when the cache folder is removed while it compiles."""
-    assert compile_service.is_passing(compile_service._why_ended(0))
-    assert not compile_service.is_passing(compile_service._why_ended(1))
+    assert compile_service.is_transient(compile_service._why_ended(0))
+    assert not compile_service.is_transient(compile_service._why_ended(1))
     assert "SIGKILL" in compile_service._why_ended(-9)

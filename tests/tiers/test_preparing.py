@@ -11,26 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from mechanik.tiers import cache, compile_service, warm_up
+from mechanik.tiers import code_cache as cache
+from mechanik.tiers import compile_service, warm_up
 
 PREPARED = """
 import json, threading, time
-from mechanik.tiers import is_compiling, kernel_states, on_kernel_change, prepare
+from mechanik.tiers import is_compiling, kernel_states, on_kernel_change, request_kernels
 
 changed = threading.Event()
 end = on_kernel_change(changed.set)
 
 def state():
-    return next([one.state, one.is_used] for one in kernel_states() if one.module == "put_targets")
+    return next([one.state, one.is_used] for one in kernel_states() if one.module == "write_targets")
 
-said = [[*state(), is_compiling("put_targets"), changed.is_set()]]
-prepare("put_targets")
-said.append([*state(), is_compiling("put_targets"), changed.is_set()])
+said = [[*state(), is_compiling("write_targets"), changed.is_set()]]
+request_kernels("write_targets")
+said.append([*state(), is_compiling("write_targets"), changed.is_set()])
 changed.clear()
 until = time.monotonic() + 240.0
-while is_compiling("put_targets") and time.monotonic() < until:
+while is_compiling("write_targets") and time.monotonic() < until:
     time.sleep(0.05)
-said.append([*state(), is_compiling("put_targets"), changed.is_set()])
+said.append([*state(), is_compiling("write_targets"), changed.is_set()])
 end()
 print(json.dumps(said))
 """
@@ -89,8 +90,8 @@ def test_warming_up_tells_its_progress_from_begin_to_end():
 def test_service_that_is_ended_ends_its_compilers(tmp_path):
     """Compilers of a program that could not write its cache folder went on without it."""
     file = cache.cache_file(tmp_path, "descent")
-    compile_service.request("descent", file, is_urgent=False)
-    service = compile_service.start(tmp_path)
+    compile_service.write_request("descent", file, is_urgent=False)
+    service = compile_service.start_service(tmp_path)
     assert service is not None
     children = Path(f"/proc/{service.pid}/task/{service.pid}/children")
     until = time.monotonic() + 60.0

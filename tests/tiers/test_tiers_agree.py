@@ -57,7 +57,7 @@ def test_solves_of_the_gallery_agree(name: str, options: dict[str, int], use_tie
         pytest.skip("nothing moves")
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, 1, 0.05))
-    check(*answers(mechanism, [mk.Point(link, target[:3, 3])], q0, use_tier, **options))
+    check(*answers(mechanism, [mk.PositionGoal(link, target[:3, 3])], q0, use_tier, **options))
     check(*answers(mechanism, [mk.PoseGoal(link, target)], q0, use_tier, **options))
 
 
@@ -70,7 +70,9 @@ def test_solves_of_random_mechanisms_agree(seed: int, options: dict[str, int], u
         pytest.skip("nothing moves")
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, seed, 0.2))
-    goals = [mk.PoseGoal(link, target), mk.RestPose(q0, level=2)] if seed % 2 else [mk.Point(link, target[:3, 3])]
+    goals = (
+        [mk.PoseGoal(link, target), mk.RestPose(q0, level=2)] if seed % 2 else [mk.PositionGoal(link, target[:3, 3])]
+    )
     check(*answers(mechanism, goals, q0, use_tier, **options))
 
 
@@ -80,7 +82,7 @@ def test_solves_of_loops_agree(make: Callable[[], mk.Mechanism], use_tier: Calla
     mechanism = make()
     link, q0 = last_link(mechanism), mechanism.q.copy()
     target = mechanism.pose(link, moved(mechanism, 3, 0.05))
-    check(*answers(mechanism, [mk.Point(link, target[:3, 3])], q0, use_tier))
+    check(*answers(mechanism, [mk.PositionGoal(link, target[:3, 3])], q0, use_tier))
 
 
 @pytest.mark.parametrize("name", ["panda", "ur5", "puma560"])
@@ -120,7 +122,7 @@ def test_every_method_agrees(method: str, use_tier: Callable[[str], None]) -> No
     found = []
     for tier in TIERS:
         use_tier(tier)
-        found.append(mk.solve(arm, mk.Point("panda_link8", target[:3, 3]), arm.q, solver=method))
+        found.append(mk.solve(arm, mk.PositionGoal("panda_link8", target[:3, 3]), arm.q, solver=method))
     check(*found)
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from mechanik.motion.retime.jerk_limited import PaceConstraints, neighbours
 from mechanik.spatial.array import Array
-from mechanik.timing.pace_limits import PaceLimits, neighbours
 
 TANGENTS = (0.05, 0.2, 0.5, 0.75, 0.9, 1.0, 1.1, 1.3, 2.0, 5.0)
 """Where y^-1/2 is replaced by its tangents, which lie below it, in multiples of an answer."""
 
 
-def least_time(limits: PaceLimits, answer: Array) -> float:
+def least_time(limits: PaceConstraints, answer: Array) -> float:
     """s, for paces that are splines on the same knots as the answer, coefficients (K + 2,)."""
     sparse: Any = import_module("scipy.sparse")
     optimize: Any = import_module("scipy.optimize")
@@ -30,9 +30,9 @@ def least_time(limits: PaceLimits, answer: Array) -> float:
     )
     whole, none = sparse.identity(places, format="csr"), sparse.csr_matrix((places, places))
     left: list[Any] = [sparse.hstack([y, none])]
-    right = [limits.fastest]
-    for freedom in range(limits.gains.shape[2]):
-        a0, a1, j0, j1, j2 = (sparse.diags(one[:, freedom]) for one in (*limits.gains, *limits.jerks))
+    right = [limits.max_pace]
+    for freedom in range(limits.accelerations.shape[2]):
+        a0, a1, j0, j1, j2 = (sparse.diags(one[:, freedom]) for one in (*limits.accelerations, *limits.jerks))
         gain, jerk = a0 @ y + a1 @ rise, j0 @ y + j1 @ rise + j2 @ bend
         left += [sparse.hstack([sign * gain, none]) for sign in (1, -1)]
         left += [sparse.hstack([sign * jerk, -whole]) for sign in (1, -1)]
@@ -48,7 +48,7 @@ def least_time(limits: PaceLimits, answer: Array) -> float:
     return float(found.fun)
 
 
-def _weights(limits: PaceLimits) -> Array:
+def _weights(limits: PaceConstraints) -> Array:
     """How much of the profile's time belongs to each place looked at, s: trapezoids."""
     wide = np.diff(limits.u)
     knots = np.concatenate([[-wide[0]], limits.u, [limits.u[-1] + wide[-1]]])

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
-from mechanik.errors import LimitsError, NotFinite, ShapeError, UnknownName, WrongKind
-from mechanik.paths import Path
+from mechanik.errors import InvalidArgument, LimitsError, NotFinite, ShapeError, UnknownName
+from mechanik.motion.follow import Path
+from mechanik.motion.retime import Trajectory, retime
+from mechanik.motion.retime.joint_spline import fit_joint_spline
 from mechanik.spatial.array import Array
-from mechanik.timing import Trajectory, retime
-from mechanik.timing.curve import curve_through
 
 pytest.importorskip("toppra")
 pytest.importorskip("ruckig")
@@ -129,7 +129,7 @@ def test_the_trajectory_stays_by_the_straight_ways_and_stands_at_both_ends(seed:
 
 def test_every_knot_is_passed() -> None:
     path = random_path(5, 6)
-    curve = curve_through(path, 5e-3)
+    curve = fit_joint_spline(path, 5e-3)
     q = curve.at(curve.s)[0]
     for knot in path.q:
         assert np.abs(q - knot).max(axis=1).min() < 1e-12
@@ -186,7 +186,7 @@ def test_samples_are_where_they_were_asked_for() -> None:
     found = retime(random_path(2, 3), 1.0, 4.0, samples=50)
     assert len(found) == 50
     assert not found.q.flags.writeable
-    fine = found.sampled(0.001)
+    fine = found.resample(0.001)
     assert np.allclose(np.diff(fine.times)[:-1], 0.001)
     assert fine.times[-1] == found.duration
     assert np.allclose(found.at(fine.times), fine.q)
@@ -217,10 +217,10 @@ def test_what_cannot_be_timed_is_refused() -> None:
         retime(path, 1.0, 1.0, deviation=0.0)
     with pytest.raises(ShapeError, match="samples"):
         retime(path, 1.0, 1.0, samples=1)
-    with pytest.raises(WrongKind, match="path"):
+    with pytest.raises(InvalidArgument, match="path"):
         retime(path.q, 1.0, 1.0)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="dt"):
-        retime(path, 1.0, 1.0).sampled(0.0)
+        retime(path, 1.0, 1.0).resample(0.0)
 
 
 def test_knots_where_nothing_moves_do_not_matter() -> None:

@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from least_time import least_time
 
 import mechanik as mk
-from mechanik.paths import Path
+from mechanik.motion.follow import Path
+from mechanik.motion.retime import Trajectory, retime
+from mechanik.motion.retime.jerk_limited import jerk_limited_profile, optimize_pace, pace_constraints
+from mechanik.motion.retime.joint_spline import fit_joint_spline
+from mechanik.motion.retime.time_profile import breakpoints
 from mechanik.spatial.array import Array
-from mechanik.timing import Trajectory, retime
-from mechanik.timing.curve import curve_through
-from mechanik.timing.fastest_pace import fastest_pace
-from mechanik.timing.jumps import jumps
-from mechanik.timing.pace_limits import pace_limits
-from mechanik.timing.within_jerk import fast_within_jerk
 
 pytest.importorskip("toppra")
 pytest.importorskip("ruckig")
@@ -94,7 +92,7 @@ def test_acceleration_and_jerk_are_the_derivatives_of_velocity(seed: int) -> Non
     found = retime(smooth(seed), 1.0, 4.0, 40.0)
     h = 1e-5
     t = moments(found, 300).clip(2 * h, found.duration - 2 * h)
-    t = t[np.abs(t[:, None] - jumps(found.curve, found.profile)).min(axis=1) > 2 * h]
+    t = t[np.abs(t[:, None] - breakpoints(found.curve, found.profile)).min(axis=1) > 2 * h]
     assert len(t) > 200
     (_, v0, a0), (_, _, a), (_, v1, a1) = (found.state(t + one) for one in (-h, 0.0, h))
     assert np.abs((v1 - v0) / (2 * h) - a).max() < 1e-5
@@ -106,7 +104,7 @@ def test_acceleration_and_jerk_are_the_derivatives_of_velocity(seed: int) -> Non
 def test_a_straight_way_takes_as_long_as_by_the_closed_form(seed: int, fast: float, gain: float, power: float) -> None:
     path = cornered(seed, 2)
     exact = retime(path, fast, gain, 10.0**power).duration  # by ruckig
-    found = fast_within_jerk(curve_through(path, 5e-3), *(np.full(7, one) for one in (fast, gain, 10.0**power)))
+    found = jerk_limited_profile(fit_joint_spline(path, 5e-3), *(np.full(7, one) for one in (fast, gain, 10.0**power)))
     assert exact * (1.0 - 1e-9) <= found.duration <= exact * 1.005
 
 
@@ -120,10 +118,10 @@ def test_a_jerk_that_does_not_bind_takes_as_long_as_none(path: Path) -> None:
 @pytest.mark.parametrize(("path", "jerk"), [(smooth(1), 10.0), (smooth(1), 50.0), (cornered(2), 30.0)])
 def test_it_takes_at_most_a_tenth_longer_than_a_bound_from_below(path: Path, jerk: float) -> None:
     limits = np.full(7, 2.0), np.full(7, 5.0), np.full(7, jerk)
-    curve = curve_through(path, 5e-3)
-    found = fast_within_jerk(curve, *limits)
-    allowed = pace_limits(curve, found.of, *limits)
-    bound = least_time(allowed, fastest_pace(allowed, 1e-3))
+    curve = fit_joint_spline(path, 5e-3)
+    found = jerk_limited_profile(curve, *limits)
+    allowed = pace_constraints(curve, found.base, *limits)
+    bound = least_time(allowed, optimize_pace(allowed, 1e-3))
     assert bound <= found.duration <= 1.1 * bound
 
 

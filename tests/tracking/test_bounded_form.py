@@ -7,11 +7,11 @@ from pathlib import Path
 
 CHECK = """
 import numpy as np
-from mechanik.kernels.tracking import layout
-from mechanik.kernels.tracking.quadratic import factor, least_within, solve_factored
+from mechanik.kernels.tracking import level_qp as layout
+from mechanik.kernels.tracking.level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
 
-W, V = np.full((layout.MATRICES, 30, 30), np.nan), np.full((layout.VECTORS, 30), np.nan)
-U = np.zeros((layout.INTEGERS, 30), np.int64)
+W, V = np.full((layout.MATRIX_COUNT, 30, 30), np.nan), np.full((layout.VECTOR_COUNT, 30), np.nan)
+U = np.zeros((layout.INDEX_COUNT, 30), np.int64)
 
 rng = np.random.default_rng(0)
 feasible = infeasible = active = 0
@@ -24,10 +24,10 @@ for case in range(300):
     half = rng.uniform(0.0, 1.0, k)
     low, high = middle - half, middle + half
     L = np.zeros((d, d))
-    assert factor(H, L, d)
+    assert factor_cholesky(H, L, d)
     y = -g
-    solve_factored(L, y, d)
-    if not least_within(W, V, U, L, y, C, low, high, k, d):
+    solve_cholesky(L, y, d)
+    if not minimize_within_bounds(W, V, U, L, y, C, low, high, k, d):
         from scipy.optimize import linprog
         found = linprog(np.zeros(d), A_ub=np.vstack([C, -C]), b_ub=np.concatenate([high, -low]), bounds=(None, None))
         assert found.status == 2, case

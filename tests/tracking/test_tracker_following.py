@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from random_mechanisms import seeds
 
 import mechanik as mk
-from mechanik.spatial import make, rotation
-from mechanik.tracking import Task, Tracker
+from mechanik.motion.tracking import Task, Tracker
+from mechanik.spatial import make_pose, rotation
 
 DT = 1e-3
 HAND = "panda_link8"
@@ -108,11 +108,11 @@ def test_out_of_reach_it_comes_near_and_to_rest():
     arm = mk.gallery.panda()
     X = arm.pose(HAND)
     X[:3, 3] = [2.0, 0.3, 0.6]
-    tracker = Tracker(arm, mk.Point(HAND, X[:3, 3]), velocity=2.0, acceleration=10.0)
+    tracker = Tracker(arm, mk.PositionGoal(HAND, X[:3, 3]), velocity=2.0, acceleration=10.0)
     for _ in range(6000):
         state = tracker.step()
     assert np.abs(state.v).max() < 1e-2
-    found = mk.solve(arm, mk.Point(HAND, X[:3, 3]), q0=state.q)
+    found = mk.solve(arm, mk.PositionGoal(HAND, X[:3, 3]), q0=state.q)
     best = np.linalg.norm(arm.pose(HAND, found.q)[:3, 3] - X[:3, 3])
     assert np.linalg.norm(arm.pose(HAND, state.q)[:3, 3] - X[:3, 3]) < best + 1e-2
 
@@ -120,7 +120,7 @@ def test_out_of_reach_it_comes_near_and_to_rest():
 def test_v_is_the_step_over_its_time_balls_included():
     robot = mk.gallery.stewart_platform()
     X0 = robot.pose("platform")
-    X = make(rotation.exp(np.array([0.05, 0.0, 0.1])) @ X0[:3, :3], X0[:3, 3] + [0.01, 0.0, 0.02])
+    X = make_pose(rotation.exp(np.array([0.05, 0.0, 0.1])) @ X0[:3, :3], X0[:3, 3] + [0.01, 0.0, 0.02])
     tracker = Tracker(robot, mk.PoseGoal("platform", X), velocity=1.0, acceleration=10.0)
     before = tracker.q
     for _ in range(100):
@@ -165,7 +165,7 @@ def test_a_band_is_kept_by_lower_levels():
     height = X[2, 3]
     box = mk.InBox(HAND, (-10, -10, height - 0.05), (10, 10, height + 0.05))
     X[2, 3] -= 0.2
-    tracker = Tracker(arm, [box, mk.Point(HAND, X[:3, 3], level=2)], velocity=1.0, acceleration=5.0)
+    tracker = Tracker(arm, [box, mk.PositionGoal(HAND, X[:3, 3], level=2)], velocity=1.0, acceleration=5.0)
     for _ in range(3000):
         state = tracker.step()
         assert arm.pose(HAND, state.q)[2, 3] > height - 0.0501
@@ -203,7 +203,7 @@ def test_an_angle_means_the_nearest_that_looks_the_same_unless_turns_count():
     robot.revolute("turn", "base", "arm", axis="z")
     arm = robot.build()
     for turns, end in (("nearest", -0.2), ("exact", 2 * np.pi - 0.2)):
-        tracker = Tracker(arm, mk.JointValues({"turn": 0.0}, turns=turns), velocity=20.0)
+        tracker = Tracker(arm, mk.JointValues({"turn": 0.0}, angle_mode=turns), velocity=20.0)
         for _ in range(1000):
             tracker.step({"turn": 2 * np.pi - 0.2})
         assert tracker.q[0] == pytest.approx(end, abs=1e-9)

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import LimitsError, MechanikError, NotFinite, ObjectiveError, ShapeError, StructureError, WrongKind
-from mechanik.mechanism import Mechanism
+from mechanik.errors import (
+    InvalidArgument,
+    LimitsError,
+    MechanikError,
+    NotFinite,
+    ObjectiveError,
+    ShapeError,
+    StructureError,
+)
+from mechanik.model import Mechanism
 
 HAND = "panda_link8"
 
@@ -41,7 +49,7 @@ def test_a_reset_that_is_refused_changes_nothing() -> None:
     """It stood where the loop is open, and could not be reset either."""
     robot = mk.gallery.four_bar()
     last = list(robot.links)[-1]
-    tracker = mk.Tracker(robot, mk.Point(last, robot.pose(last)[:3, 3]))
+    tracker = mk.Tracker(robot, mk.PositionGoal(last, robot.pose(last)[:3, 3]))
     q, v = tracker.q, tracker.v
     with pytest.raises(StructureError, match="stands open"):
         tracker.reset(q + 0.1)
@@ -56,7 +64,7 @@ def test_a_task_that_fails_in_the_middle_of_a_run_moves_nothing_and_it_goes_on_a
     arm: Mechanism, wrong: Any
 ) -> None:
     answers: dict[str, Any] = {}
-    task = mk.Custom(lambda _, q: answers.get("wrong", q[0] - 0.1), rows=1)
+    task = mk.Custom(lambda _, q: answers.get("wrong", q[0] - 0.1), residual_size=1)
     tracker = mk.Tracker(arm, task, velocity=1.0, acceleration=5.0)
     for _ in range(20):
         tracker.step()
@@ -106,7 +114,7 @@ def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
     v = state.v
     assert gap < 0.0
     assert state.status is mk.TrackerStatus.TOO_NEAR
-    assert state.clashes[0].b == "ball"
+    assert state.contacts[0].b == "ball"
     for k in range(3000):
         state = tracker.step()
         assert np.abs(state.v - v).max() <= 5e-3 * (1 + 1e-9)
@@ -117,7 +125,7 @@ def test_what_is_too_near_at_the_start_is_said_and_left_within_limits(
             assert now >= gap - 1e-6
             gap = now
     assert state.status is mk.TrackerStatus.MOVED
-    assert state.clashes == () or state.clashes[0].gap > 0.0049
+    assert state.contacts == () or state.contacts[0].distance > 0.0049
     assert gap == pytest.approx(0.005, abs=1e-4)
 
 
@@ -156,7 +164,7 @@ def test_what_cannot_be_left_is_not_come_deeper_into_and_comes_to_rest(arm: Mech
         tracker.advance()
     state = tracker.step()
     assert state.status is mk.TrackerStatus.TOO_NEAR
-    assert state.clashes[0].a == "panda_link1"
+    assert state.contacts[0].a == "panda_link1"
     assert around.distance(state.q) >= deep - 1e-6
     assert np.abs(state.v).max() < 1e-3
 
@@ -169,10 +177,10 @@ def test_pairs_may_be_allowed_and_forbidden(arm: Mechanism) -> None:
     assert tracker.step().status is mk.TrackerStatus.MOVED
     neighbours = [("panda_link6", "panda_link7")]
     tracker = mk.Tracker(arm, mk.PoseGoal(HAND, X), velocity=1.0, avoid=["self"], forbid=neighbours)
-    assert {tracker.step().clashes[0].a, tracker.step().clashes[0].b} == set(neighbours[0])
-    with pytest.raises(WrongKind, match="belong to the collider"):
+    assert {tracker.step().contacts[0].a, tracker.step().contacts[0].b} == set(neighbours[0])
+    with pytest.raises(InvalidArgument, match="belong to the collider"):
         mk.Tracker(arm, mk.PoseGoal(HAND, X), avoid=mk.Collider(arm), allow=neighbours)
-    with pytest.raises(WrongKind, match="need something to keep off"):
+    with pytest.raises(InvalidArgument, match="need something to keep off"):
         mk.Tracker(arm, mk.PoseGoal(HAND, X), forbid=neighbours)
 
 

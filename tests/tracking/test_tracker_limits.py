@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from random_mechanisms import random_mechanism, random_turn, seeds
 
 import mechanik as mk
-from mechanik.spatial import make, quaternion, rotation
-from mechanik.tracking import Tracker, TrackerStatus
+from mechanik.motion.tracking import Tracker, TrackerStatus
+from mechanik.spatial import make_pose, quaternion, rotation
 
 DT = 1e-3
 
@@ -33,7 +33,9 @@ def assert_within(mechanism: mk.Mechanism, tracker: Tracker, before, state) -> N
 @settings(max_examples=40, deadline=None)
 def test_a_joint_goes_to_a_leaping_target_as_a_trapezoid(way, speed, acceleration):
     arm = one_joint()
-    tracker = Tracker(arm, mk.JointValues({"turn": way}, turns="exact"), DT, velocity=speed, acceleration=acceleration)
+    tracker = Tracker(
+        arm, mk.JointValues({"turn": way}, angle_mode="exact"), DT, velocity=speed, acceleration=acceleration
+    )
     peak = min(speed, math.sqrt(acceleration * way))
     duration = way / peak + peak / acceleration
     values, rates = [0.0], [0.0]
@@ -56,7 +58,7 @@ def test_a_joint_goes_to_a_leaping_target_as_a_trapezoid(way, speed, acceleratio
 @settings(max_examples=30, deadline=None)
 def test_a_joint_that_is_sent_beyond_its_limit_stops_on_it(room, speed, acceleration):
     arm = one_joint(-1.0, room)
-    goal = mk.JointValues({"turn": 10.0}, turns="exact")
+    goal = mk.JointValues({"turn": 10.0}, angle_mode="exact")
     tracker = Tracker(arm, goal, DT, velocity=speed, acceleration=acceleration)
     before = tracker.v
     for _ in range(math.ceil((room / speed + 2 * speed / acceleration + math.sqrt(room / acceleration)) / DT) + 10):
@@ -77,14 +79,14 @@ def test_limits_hold_in_any_tree_while_goals_leap(seed, joints, speed, accelerat
     link = list(mechanism.links)[-1]
     tasks = [
         mk.PoseGoal(link, np.eye(4), name="end"),
-        mk.Point(list(mechanism.links)[1], (0, 0, 0), level=2, name="first"),
+        mk.PositionGoal(list(mechanism.links)[1], (0, 0, 0), level=2, name="first"),
     ]
     tracker = Tracker(mechanism, tasks, DT, velocity=speed, acceleration=acceleration)
     assert np.isfinite(tracker.velocity).all()
     before = tracker.v
     for k in range(300):
         if k % 60 == 0:
-            X = make(quaternion.to_matrix(random_turn(rng)), rng.uniform(-2, 2, 3))
+            X = make_pose(quaternion.to_matrix(random_turn(rng)), rng.uniform(-2, 2, 3))
             state = tracker.step({"end": X, "first": rng.uniform(-2, 2, 3)})
         else:
             state = tracker.step()
@@ -102,14 +104,14 @@ def test_limits_of_all_joints_of_loops_hold_while_goals_leap(name):
     before = tracker.v
     for k in range(900):
         if k % 150 == 0:
-            X = make(rotation.exp(0.3 * rng.standard_normal(3)), X0[:3, 3] + 0.05 * rng.standard_normal(3))
+            X = make_pose(rotation.exp(0.3 * rng.standard_normal(3)), X0[:3, 3] + 0.05 * rng.standard_normal(3))
         state = tracker.step(X)
         assert state.status is TrackerStatus.MOVED
         assert_within(mechanism, tracker, before, state)
         before = state.v
         if k % 30 == 0:
             mechanism.q = state.q
-            assert all(closure.gap().is_shut(1e-9) for closure in mechanism.closures.values())
+            assert all(closure.gap().is_closed(1e-9) for closure in mechanism.closures.values())
 
 
 def test_a_hexapod_keeps_the_limits_of_its_struts_and_its_loops():
@@ -123,7 +125,7 @@ def test_a_hexapod_keeps_the_limits_of_its_struts_and_its_loops():
     before, held = tracker.v, set()
     for k in range(1500):
         if k % 250 == 0:
-            X = make(rotation.exp(0.2 * rng.standard_normal(3)), X0[:3, 3] + 0.02 * rng.standard_normal(3))
+            X = make_pose(rotation.exp(0.2 * rng.standard_normal(3)), X0[:3, 3] + 0.02 * rng.standard_normal(3))
         state = tracker.step(X)
         assert state.status is TrackerStatus.MOVED
         assert_within(hexapod, tracker, before, state)
@@ -131,7 +133,7 @@ def test_a_hexapod_keeps_the_limits_of_its_struts_and_its_loops():
         held |= set(state.limits.values())
         if k % 30 == 0:
             hexapod.q = state.q
-            assert all(closure.gap().is_shut(1e-9) for closure in hexapod.closures.values())
+            assert all(closure.gap().is_closed(1e-9) for closure in hexapod.closures.values())
     assert held == {"acceleration", "velocity", "position"}
 
 
@@ -140,7 +142,7 @@ def test_a_follower_binds_its_leader():
     robot.revolute("slow", "base", "a", axis="z")
     robot.revolute("fast", "a", "b", axis="z")
     arm = robot.build()
-    arm.joint("fast").follow(arm.joint("slow"), ratio=-4.0)
+    arm.joint("fast").mimic(arm.joint("slow"), ratio=-4.0)
     assert Tracker(arm, mk.JointValues({"slow": 1.0}), velocity=2.0).velocity == pytest.approx([0.5])
     assert Tracker(arm, mk.JointValues({"slow": 1.0}), velocity={"slow": 2.0}).velocity == pytest.approx([2.0])
 

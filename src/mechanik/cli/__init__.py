@@ -1,8 +1,9 @@
-"""The command `mechanik`: looks at, checks and converts mechanisms, computes poses, and solves for joint values.
+"""The command line `mechanik`: inspect, check and convert mechanisms, compute poses, and solve for joint values.
 
-Exit codes: 0 fine; 1 the answer is no (a check failed, a file is no mechanism, the result could not be written);
-2 wrong use (an unknown command, option, joint or file, a folder for a file); 130 interrupted; 141 the reader
-of a pipe has gone. Results go to stdout, all else to stderr. May import everything below it.
+Exit codes: 0 success; 1 failure (not solved, a check failed, the file is not a mechanism, the result cannot be
+written); 2 wrong use (unknown command, option, joint or file; a folder instead of a file); 130 interrupted; 141 the
+reader of the pipe is closed. Results go to stdout, notes and errors to stderr. This is the top layer: it may import
+every other package.
 """
 
 from __future__ import annotations
@@ -11,21 +12,34 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 
-FINE, NO, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 0, 1, 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code.
+    """Run one command of the command line and return its exit code.
 
     Args:
-        arguments: without the program's name; those of this process if they are not given.
+        arguments: the arguments without the program name. None: those of this process.
+
+    Returns:
+        The exit code: 0, 1, 2, 130 or 141 (see the module docstring).
+
+    Example:
+        >>> from mechanik.cli import main
+        >>> main(["fk", "gallery:planar_2r", "joint1=0", "joint2=0", "--link", "tool", "--json"])
+        {
+          "q": [0.0, 0.0],
+          "values": {"joint1": 0.0, "joint2": 0.0},
+          "links": {"tool": {"position": [1.8, 0.0, 0.0], "wxyz": [1.0, 0.0, 0.0, 0.0]}}
+        }
+        0
     """
     try:
         if any(importlib.util.find_spec(name) is None for name in ("cyclopts", "rich")):
             sys.stderr.write("mechanik: the command line is an optional part: pip install 'mechanik[cli]'\n")
-            return WRONG_USE
-        from mechanik.cli.run import run  # takes a while, in which people press Ctrl-C
+            return EXIT_USAGE
+        from mechanik.cli.command_line import run  # slow to import: Ctrl-C during the import is handled below
 
         return run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED

@@ -1,4 +1,4 @@
-"""What `mechanik demo` asks of mechanisms of the gallery: arms, loops and a body, within reach and out of it."""
+"""Tasks of `mechanik demo`: an arm, closed loops and a humanoid, with targets within and out of reach."""
 
 from __future__ import annotations
 
@@ -8,100 +8,105 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanik import gallery
-from mechanik.ik import Solver
-from mechanik.mechanism import Mechanism
-from mechanik.objectives import CentreOfMass, JointValues, LookAt, Objective, Point, PoseGoal
-from mechanik.solvers import Solution
-from mechanik.spatial import make, rotation
+from mechanik.model import Mechanism
+from mechanik.objectives import CentreOfMass, JointValues, LookAt, Objective, PoseGoal, PositionGoal
+from mechanik.processor_clock import seconds_per_call
+from mechanik.solver import Solution, Solver
+from mechanik.spatial import make_pose, rotation
 from mechanik.spatial.array import Array
-from mechanik.stopwatch import seconds_per_call
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """
+class DemoTask:
+    """A solve task of the demo.
+
     Attributes:
-        mechanism: its name in the gallery.
-        asked: for people.
-        target: of the only goal, given to each solve as a loop would; None: as the goals have it.
+        mechanism: name in the gallery.
+        description: task in words, for the table.
+        robot: the mechanism, in the configuration from which solves start.
+        goals: objectives to solve for.
+        target: target of the only goal, passed to each `Solver.solve`; None: the targets inside the goals.
     """
 
     mechanism: str
-    asked: str
+    description: str
     robot: Mechanism
     goals: Sequence[Objective]
     target: Array | float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """
+class DemoResult:
+    """Solution and time of a demo task.
+
     Attributes:
-        position, angle: of the objective that is farthest off; m and rad.
-        gap: of the loop that stands open farthest, m or rad; None where there are no loops.
-        seconds: of one solve from home, with everything compiled: the mean of some, in processor time.
+        task: the task.
+        solution: its solution.
+        position, angle: largest error of any objective; m and rad.
+        closure_error: largest closure error of any loop, m or rad; None without loops.
+        seconds: processor time of one solve from the home configuration, after a first solve has loaded the kernels.
     """
 
-    task: Task
+    task: DemoTask
     solution: Solution
     position: float
     angle: float
-    gap: float | None
+    closure_error: float | None
     seconds: float
 
 
-def tasks() -> list[Task]:
-    """Each from the configuration "home"."""
+def make_demo_tasks() -> list[DemoTask]:
+    """Return the demo tasks; each starts from the configuration "home"."""
     return [*_arm(), *_loops(), *_body()]
 
 
-def carry_out(task: Task) -> Outcome:
+def run_demo_task(task: DemoTask) -> DemoResult:
     solver, q0 = Solver(task.robot, task.goals), task.robot.q
     solution = solver.solve(task.target, q0)
     seconds = seconds_per_call(lambda: solver.solve(task.target, q0))
     errors = solution.errors.values()
     gaps = [max(error.position, error.rotation) for error in solution.closure_errors.values()]
-    return Outcome(
+    return DemoResult(
         task,
         solution,
         position=max(error.position for error in errors),
         angle=max(error.rotation for error in errors),
-        gap=max(gaps) if gaps else None,
+        closure_error=max(gaps) if gaps else None,
         seconds=seconds,
     )
 
 
-def _arm() -> list[Task]:
+def _arm() -> list[DemoTask]:
     arm = gallery.panda()
-    pointing_down = make(rotation.turn_x(np.pi), (0.45, 0.25, 0.30))
+    pointing_down = make_pose(rotation.about_x(np.pi), (0.45, 0.25, 0.30))
     ahead = np.array([2.0, 0.0, 0.5])
     return [
-        Task("panda", "hand to a pose", arm, [PoseGoal("panda_hand_tcp", pointing_down)], pointing_down),
-        Task("panda", "hand 2 m ahead: out of reach", arm, [Point("panda_hand_tcp", ahead)], ahead),
+        DemoTask("panda", "hand to a pose", arm, [PoseGoal("panda_hand_tcp", pointing_down)], pointing_down),
+        DemoTask("panda", "hand 2 m ahead: out of reach", arm, [PositionGoal("panda_hand_tcp", ahead)], ahead),
     ]
 
 
-def _loops() -> list[Task]:
-    tilted = make(rotation.turn_y(0.12) @ rotation.turn_z(0.2), (0.03, -0.02, 0.32))
+def _loops() -> list[DemoTask]:
+    tilted = make_pose(rotation.about_y(0.12) @ rotation.about_z(0.2), (0.03, -0.02, 0.32))
     linkage, hexapod, up = gallery.four_bar(), gallery.stewart_platform(), np.array([0.0, 0.0, 1.0])
     return [
-        Task("four_bar", "crank to 2.5 rad", linkage, [JointValues({"crank_joint": 2.5})], 2.5),
-        Task("stewart_platform", "platform to a pose", hexapod, [PoseGoal("platform", tilted)], tilted),
-        Task("stewart_platform", "platform 1 m up: out of reach", hexapod, [Point("platform", up)], up),
+        DemoTask("four_bar", "crank to 2.5 rad", linkage, [JointValues({"crank_joint": 2.5})], 2.5),
+        DemoTask("stewart_platform", "platform to a pose", hexapod, [PoseGoal("platform", tilted)], tilted),
+        DemoTask("stewart_platform", "platform 1 m up: out of reach", hexapod, [PositionGoal("platform", up)], up),
     ]
 
 
-def _body() -> list[Task]:
+def _body() -> list[DemoTask]:
     body = gallery.humanoid()
     near, far = (0.35, 0.30, 0.15), (1.5, 0.6, 1.2)
     feet = [PoseGoal(foot, body.pose(foot), level=0, name=foot) for foot in ("left_foot", "right_foot")]
     balance = CentreOfMass((0.02, 0.0, 0.0), dof=["X", "Y"], level=0, name="balance")
 
     def reach(target: tuple[float, float, float]) -> list[Objective]:
-        hand = Point("left_hand", target, at=(0, 0, -0.15), level=1, name="hand")
+        hand = PositionGoal("left_hand", target, at=(0, 0, -0.15), level=1, name="hand")
         return [*feet, balance, hand, LookAt("eyes", target, axis=(1, 0, 0), level=2, name="gaze")]
 
     return [
-        Task("humanoid", "feet, balance, hand to the ground, look at it", body, reach(near)),
-        Task("humanoid", "the same with the hand out of reach", body, reach(far)),
+        DemoTask("humanoid", "feet, balance, hand to the ground, look at it", body, reach(near)),
+        DemoTask("humanoid", "the same with the hand out of reach", body, reach(far)),
     ]

@@ -1,4 +1,7 @@
-"""Tables for people, JSON for programs, errors on stderr; readable in a pipe and in a narrow window."""
+"""Output of the command line: tables, JSON, messages on stderr, and a progress bar.
+
+Tables stay complete in a pipe and in a narrow terminal. The progress bar appears only on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,24 @@ import math
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from mechanik.formats.json_writer import laid_out
+from mechanik.formats.json.writer import format_json
 
-WIDEST = 100_000
+MAX_TABLE_WIDTH = 100_000
 
 
-def say_anything() -> None:
-    """Let no letter of a name stop the program on a terminal that cannot show it."""
+def escape_unprintable() -> None:
+    """Escape characters that the encoding of stdout or stderr cannot show, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -32,96 +37,157 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(text: str = "", style: str = "") -> None:
+def print_out(text: str = "", style: str = "") -> None:
     console().print(text, style=style or None)
 
 
-def aside(text: str, style: str = "yellow") -> None:
-    """A remark that is no part of the result."""
+def print_note(text: str, style: str = "yellow") -> None:
+    """Print a note on stderr that is not part of the result."""
     console(stderr=True).print(text, style=style)
 
 
-def fail(text: str) -> None:
-    """An error, on one line."""
+def print_error(text: str) -> None:
+    """Print an error message on stderr, on one line."""
     console(stderr=True).print(Text.assemble(("error: ", "bold red"), (" ".join(text.split()), "red")))
 
 
-def say_json(data: Any) -> None:
-    sys.stdout.write(laid_out(data) + "\n")
+def print_json(data: Any) -> None:
+    sys.stdout.write(format_json(data) + "\n")
 
 
-def table(names: Sequence[str], numbers: Sequence[str] = (), rest: Sequence[str] = ()) -> Table:
-    """Columns of names, of numbers and of more names; nothing is ever folded or cut."""
+def make_table(
+    text_columns: Sequence[str], number_columns: Sequence[str] = (), last_columns: Sequence[str] = ()
+) -> Table:
+    """Make an empty table: left-aligned text columns, right-aligned number columns, then more text columns.
+
+    Cells are never wrapped or cut.
+    """
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in names:
+    for column in text_columns:
         made.add_column(column, no_wrap=True)
-    for column in numbers:
+    for column in number_columns:
         made.add_column(column, justify="right", no_wrap=True)
-    for column in rest:
+    for column in last_columns:
         made.add_column(column, no_wrap=True)
     return made
 
 
-def row(made: Table, cells: Iterable[str], style: str = "") -> None:
-    made.add_row(*(Text(cell) for cell in cells), style=style or None)
+def add_row(table: Table, cells: Iterable[str], style: str = "") -> None:
+    table.add_row(*(Text(cell) for cell in cells), style=style or None)
 
 
-def show(made: Table) -> None:
-    """Print a table as wide as it likes: a terminal breaks long lines, but no name and no number is lost."""
+def print_table(table: Table) -> None:
+    """Print a table at its natural width; a narrow terminal breaks the lines, but no cell is cut."""
     out = console()
-    width = _natural(out, made)
-    lines = out.render_lines(made, out.options.update(width=width), pad=False)
-    if out.is_terminal:  # the rule below the header is no loss
+    width = _natural(out, table)
+    lines = out.render_lines(table, out.options.update(width=width), pad=False)
+    if out.is_terminal:  # the rule below the header may be cut
         lines[1] = Segment.adjust_line_length(lines[1], min(width, out.width), pad=False)
     out.print(Segments([segment for line in lines for segment in (*_trimmed(line), Segment.line())]), end="")
 
 
-def say_with(head: str, text: str, indent: int, style: str = "") -> None:
-    """A head and free text behind it, or below it and folded between words where the terminal is too narrow."""
+def print_labelled(label: str, text: str, indent: int, style: str = "") -> None:
+    """Print a label and a text behind it, or wrapped and indented below it if the terminal is too narrow."""
     out = console()
-    if not out.is_terminal or len(head) + 2 + len(text) <= out.width:
-        say(f"{head}  {text}", style)
+    if not out.is_terminal or len(label) + 2 + len(text) <= out.width:
+        print_out(f"{label}  {text}", style)
         return
-    say(head, style)
+    print_out(label, style)
     width = max(out.width - indent, 20)
     for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
-        say(" " * indent + line)
+        print_out(" " * indent + line)
 
 
-def fits(made: Table) -> bool:
-    """Whether no line of a table is longer than the terminal's; in a pipe, always."""
+def fits_terminal(table: Table) -> bool:
+    """Whether a table fits into the width of the terminal; always true in a pipe."""
     out = console()
-    return not out.is_terminal or _natural(out, made) <= out.width
+    return not out.is_terminal or _natural(out, table) <= out.width
 
 
-def number(x: float, digits: int = 4) -> str:
-    """For people: fixed digits, an infinity as a word, no minus zero."""
+def format_number(x: float, digits: int = 4) -> str:
+    """Format a number with fixed digits, an infinity as `inf`, and no minus zero."""
     if not math.isfinite(x):
         return "-inf" if x < 0 else "inf"
     text = f"{x:.{digits}f}" if abs(x) < 1e6 else f"{x:.{digits}e}"
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
-def vector(values: Iterable[float]) -> str:
-    """A direction: `z`, `-x`, or its numbers."""
+def format_direction(values: Iterable[float]) -> str:
+    """Format a direction (3,) as `z` or `-x` if it is along an axis, else as three numbers."""
     parts = [float(x) for x in values]
     for k, letter in enumerate("xyz"):
         if abs(abs(parts[k]) - 1) < 1e-9:
             return letter if parts[k] > 0 else f"-{letter}"
-    return " ".join(number(x, 3) for x in parts)
+    return " ".join(format_number(x, 3) for x in parts)
 
 
-def count(many: int, what: str) -> str:
-    """`1 link`, `2 links`."""
-    return f"{many} {what}" if many == 1 else f"{many} {what}s"
+def format_count(number: int, noun: str) -> str:
+    """Format a count with its noun: `1 link`, `2 links`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _natural(out: Console, made: Table) -> int:
-    return Measurement.get(out, out.options.update(max_width=WIDEST), made).maximum
+    return Measurement.get(out, out.options.update(max_width=MAX_TABLE_WIDTH), made).maximum
 
 
 def _trimmed(line: list[Segment]) -> list[Segment]:
-    """Without the spaces at its end, which would fill further lines of a narrow terminal."""
+    """Remove trailing spaces, which would wrap into extra lines on a narrow terminal."""
     while line and not line[-1].text.strip():
         line = line[:-1]
     return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else line
+
+
+class ProgressBar:
+    """Progress bar on stderr for work in several stages, with rate and remaining time.
+
+    Use it in a `with` block. `start_stage` begins a stage; calling the bar sets the number of finished rows and, if
+    known, the total.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        out = console(stderr=True)
+        out.soft_wrap = False
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            _Counted(),
+            _Rate(),
+            TimeRemainingColumn(compact=True),
+            console=out,
+            transient=True,
+            disable=quiet or not out.is_terminal,
+        )
+        self._task = self._progress.add_task("", total=None, visible=False)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def start_stage(self, label: str, total: int | None = None) -> None:
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(label, total=total)
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        if total is None:
+            self._progress.update(self._task, completed=done)
+        else:
+            self._progress.update(self._task, completed=done, total=total)
+
+
+class _Counted(ProgressColumn):
+    """Column with the finished and total counts, such as `12,000/100,000`."""
+
+    def render(self, task: Task) -> Text:
+        of = "" if task.total is None else f"/{int(task.total):,}"
+        return Text(f"{int(task.completed):,}{of}")
+
+
+class _Rate(ProgressColumn):
+    """Column with the recent rate in rows per second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s")

@@ -1,13 +1,12 @@
-"""What can bump: shapes of links and obstacles, which pairs of them count, and how far they are apart.
+"""Collision checking: shapes of links and obstacles, the pairs to check, distances and their Jacobians.
 
-In: a mechanism with shapes on its links, obstacles, and which pairs may touch. Out: a `Collider`, which tells for any
-configuration what is how near to what, and how that changes with each freedom. It knows nothing of goals or solvers.
+Input: a mechanism with shapes on its links, obstacles, and the pairs that may touch. Output: a `Collider`, which
+computes distances and contacts at any configuration. This package does not know objectives or solvers.
 """
 
-from mechanik.collision.clash import Clash
-from mechanik.collision.collider import Collider
-from mechanik.collision.fitting import fit_shapes
-from mechanik.collision.obstacle import Obstacle
-from mechanik.collision.sampling import find_unchecked
+from mechanik.collision.collider import Collider, Contact
+from mechanik.collision.collision_body import Obstacle
+from mechanik.collision.collision_pairs import find_allowed_collisions
+from mechanik.collision.shape_fitting import fit_shapes
 
-__all__ = ["Clash", "Collider", "Obstacle", "find_unchecked", "fit_shapes"]
+__all__ = ["Collider", "Contact", "Obstacle", "find_allowed_collisions", "fit_shapes"]

@@ -1,49 +1,113 @@
-"""A mechanism and what it must not bump into, prepared for many configurations."""
+"""Collision queries for a mechanism and obstacles: `Collider` and `Contact`.
+
+`warn_of_always_close_pairs` finds pairs that no configuration separates by a clearance, such as links of a wrist.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.collision.avoiding import Avoid, read_avoid, read_pairs
-from mechanik.collision.body import Meshes, link_bodies, obstacle_bodies
-from mechanik.collision.clash import Clash
-from mechanik.collision.keeping import Keeping, keep_apart
-from mechanik.collision.obstacle import Obstacle
-from mechanik.collision.pairs import Pair
-from mechanik.collision.tables import Ints, Tables, kernel
-from mechanik.errors import DuplicateName, NotFinite, ShapeError, UnknownName, WrongKind
-from mechanik.kernels.distance import watch_layout as at
-from mechanik.mechanism.door import as_number, read_only
-from mechanik.mechanism.frame import Frame
-from mechanik.mechanism.link import Link
-from mechanik.mechanism.mechanism import REFUSALS, Mechanism
+from mechanik.collision.collision_body import MeshMode, Obstacle, link_bodies, obstacle_bodies
+from mechanik.collision.collision_pairs import (
+    Avoid,
+    CollisionPairs,
+    Pair,
+    build_collision_pairs,
+    parse_avoid,
+    parse_pairs,
+    sample_configurations,
+)
+from mechanik.collision.collision_tables import CollisionTables, Ints, kernel
+from mechanik.errors import DuplicateName, InvalidArgument, NotFinite, ShapeError, UnknownName
+from mechanik.kernels.distance import collision_layout as at
+from mechanik.model.frame import Frame, Link
+from mechanik.model.mechanism import KERNEL_ARGUMENT_ERRORS, Mechanism
 from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, read_only
 
-NO_MORE = np.empty((0, 0, 0))
+TOUCH_DISTANCE = 1e-9
+"""m; messages say that two bodies touch below this distance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contact:
+    """Two bodies with their signed distance, nearest points and normal.
+
+    Attributes:
+        a, b: names of links or obstacles; `a` is a link that moves.
+        distance: m; negative: penetration depth.
+        point_a, point_b: (3,), m, nearest points on each body, in the world; point_b - point_a = distance * normal.
+        normal: (3,), unit vector from `a` to `b`, in the world; `b` moved by -distance along it just touches `a`.
+
+    Example:
+        >>> arm = mk.gallery.panda()
+        >>> contact = mk.Collider(arm).nearest_pairs(arm.q)[0]
+        >>> print(contact)
+        'panda_link5' is 12.2 mm from 'panda_link7'
+        >>> contact.depth
+        0.0
+    """
+
+    a: str
+    b: str
+    distance: float
+    point_a: Array
+    point_b: Array
+    normal: Array
+
+    @property
+    def depth(self) -> float:
+        """Penetration depth: the shortest translation that separates the bodies, m; zero if they are apart."""
+        return max(0.0, -self.distance)
+
+    def __str__(self) -> str:
+        if abs(self.distance) < TOUCH_DISTANCE:
+            return f"{self.a!r} touches {self.b!r}"
+        return f"{self.a!r} is {_length(abs(self.distance))} {'inside' if self.distance < 0 else 'from'} {self.b!r}"
+
+
+def _length(metres: float) -> str:
+    return f"{metres:.3g} m" if metres >= 1 else f"{metres * 1e3:.3g} mm"
+
+
+NO_JACOBIAN = np.empty((0, 0, 0))
 
 
 class Collider:
-    """Tells for any configuration what is how near to what. Calls from several threads at once are fine.
+    """Collision checker of a mechanism with itself and with obstacles; thread-safe.
 
-    Gaps are in metres, below zero how deep two bodies are in each other. Nothing that stands still is checked against
-    anything else that does. Edits of the mechanism's joints and links are noticed; shapes that links get after the
-    collider was made are not.
+    Distances are signed, in m; a negative distance is a penetration depth. Two bodies that do not move are not checked
+    against each other. Edits of the mechanism's joints and links are noticed; shapes that a link gets later are not.
 
     Args:
-        mechanism: whose links have shapes (`Link.collisions`); it is not moved.
-        avoid: "self" (links against each other) and obstacles, which every link is kept off.
+        mechanism: its links have shapes (`Link.collisions`); it is not moved.
+        avoid: "self" (links against each other) and obstacles, which are checked against every link.
         allow: pairs of names, of links or obstacles, that may touch.
-        forbid: pairs that are checked although they would be left out, as neighbours are.
-        meshes: what stands for the meshes of links: "exact" their convex hulls, "fitted" capsules about them, "auto"
-            hulls where they can be had.
+        forbid: pairs that are checked although they are left out by default, such as adjacent links.
+        meshes: shapes that replace the meshes of links: "exact": convex hulls; "fitted": capsules that cover them;
+            "auto": hulls if the extra `collision` is installed, else capsules.
+
+    Raises:
+        InvalidArgument, UnknownName: an argument has the wrong type, or a name is unknown.
+        StructureError: no link has a shape, or a pair is both allowed and forbidden.
+        MeshError: a mesh cannot be read.
+
+    Example:
+        >>> arm = mk.gallery.panda()
+        >>> cup = mk.Obstacle(mk.Cylinder(0.04, 0.1), (0.5, 0.0, 0.05), name="cup")
+        >>> collider = mk.Collider(arm, avoid=["self", cup])
+        >>> collider.is_free(arm.q), round(collider.distance(arm.q), 3)
+        (True, 0.012)
     """
 
     def __init__(
@@ -53,29 +117,29 @@ class Collider:
         *,
         allow: Iterable[tuple[str, str]] = (),
         forbid: Iterable[tuple[str, str]] = (),
-        meshes: Meshes = "auto",
+        meshes: MeshMode = "auto",
     ) -> None:
         if not isinstance(mechanism, Mechanism):
-            raise WrongKind(f"a collider looks after a mechanism, not {mechanism!r}")
+            raise InvalidArgument(f"a collider looks after a mechanism, not {mechanism!r}")
         if meshes not in ("auto", "exact", "fitted"):
             raise UnknownName("way to take meshes", meshes, ("auto", "exact", "fitted"))
         self.mechanism = mechanism
-        avoided = read_avoid(avoid, mechanism.links)
-        self._itself = avoided.itself
-        self._meshes: Meshes = meshes
+        avoided = parse_avoid(avoid, mechanism.links)
+        self._itself = avoided.self_collisions
+        self._meshes: MeshMode = meshes
         self._obstacles = {one.name: one for one in avoided.obstacles}
         self._standing = {one.name: one for one in obstacle_bodies(avoided.obstacles, meshes)}
         known = [*mechanism.links, *self._obstacles]
-        self._allow = self._by_link(read_pairs(allow, known, "allow"))
-        self._forbid = self._by_link(read_pairs(forbid, known, "forbid"))
+        self._allow = self._by_link(parse_pairs(allow, known, "allow"))
+        self._forbid = self._by_link(parse_pairs(forbid, known, "forbid"))
         self._lock = threading.RLock()
-        self.version = 0
-        """How often an obstacle was moved."""
+        self.obstacle_version = 0
+        """Number of moves of obstacles so far."""
         self._prepare()
 
     def __repr__(self) -> str:
         bodies, pairs = len(self.bodies), len(self.pairs)
-        return f"<collider of {self.mechanism.name!r}: {bodies} bodies, {pairs} pairs, {len(self.row_names)} rows>"
+        return f"<collider of {self.mechanism.name!r}: {bodies} bodies, {pairs} pairs, {len(self.distance_names)} rows>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_lock"}
@@ -85,185 +149,215 @@ class Collider:
         self._lock = threading.RLock()
         self._prepare()
 
-    # ---- what is looked at ------------------------------------------------------------------
+    # ---- bodies and pairs -------------------------------------------------------------------
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Links that have shapes, then obstacles."""
-        return self._fresh().bodies
+        """Names of the links with shapes, then of the obstacles."""
+        return self._current_pairs().bodies
 
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
-        """All obstacles, where they stand now, each with a name."""
+        """All obstacles at their present poses, each with a name."""
         return tuple(self._obstacles.values())
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Every pair of bodies that is checked."""
-        return self._fresh().pairs
+        """All checked pairs of bodies, by name."""
+        return self._current_pairs().pairs
 
     @property
-    def row_names(self) -> tuple[str, ...]:
-        """What each of the `rows` is about: `hand - world 1` is about the nearest of what stands still."""
-        return self._fresh().row_names
+    def distance_names(self) -> tuple[str, ...]:
+        """Label of each row of `distances_and_jacobian`; `hand - world 1` is the nearest body that does not move."""
+        return self._current_pairs().distance_names
 
     @property
-    def left_out(self) -> dict[tuple[str, str], str]:
+    def allowed_collisions(self) -> dict[tuple[str, str], str]:
         """Pairs of links that are not checked, each with the reason."""
-        return dict(self._fresh().left_out)
+        return dict(self._current_pairs().allowed_collisions)
 
     @property
     def revision(self) -> tuple[int, ...]:
-        """That of the mechanism when it was last prepared."""
-        self._fresh()
+        """Revision of the mechanism for which the collider is prepared."""
+        self._current_pairs()
         return self._revision
 
-    def asked(self) -> tuple[object, ...]:
-        """All that answers depend on: arrays, and names of bodies and pairs."""
-        keeping = self._fresh()
+    def fingerprint_data(self) -> tuple[object, ...]:
+        """Return all data that the results depend on: arrays, and names of bodies and pairs."""
+        keeping = self._current_pairs()
         return (*keeping.tables.arrays, keeping.bodies, keeping.pairs)
 
-    # ---- questions --------------------------------------------------------------------------
+    # ---- queries ----------------------------------------------------------------------------
 
     def is_free(self, q: ArrayLike, clearance: float = 0.0) -> bool | npt.NDArray[np.bool_]:
-        """Whether no pair is nearer than `clearance`; stops at the first that is.
+        """Tell whether every pair keeps `clearance`; stops at the first pair that does not.
 
         Args:
             q: (..., nq).
-            clearance: m; what just touches is free at 0.
+            clearance: m; at 0 bodies that just touch are free.
+
         Returns:
-            one bool for one q, else (...).
+            A bool for one q, else (...).
         """
-        try:  # the shortest way; the kernel refuses what is not a finite float64 (nq,)
-            if q.ndim == 1 and Frame.edits == self._edits:  # type: ignore[union-attr]
+        try:  # fast path; the kernel refuses anything but a finite float64 array (nq,)
+            if q.ndim == 1 and Frame.edit_count == self._edits:  # type: ignore[union-attr]
                 one, out = q.reshape(1, -1), np.empty((1, 1))  # type: ignore[union-attr]
-                if kernel.watch(*self._keeping.arrays, one, at.IS_FREE, clearance, out, NO_MORE, np.zeros(1, int)) == 1:
+                if (
+                    kernel.query(
+                        *self._collision_pairs.arrays,
+                        one,
+                        at.QUERY_IS_FREE,
+                        clearance,
+                        out,
+                        NO_JACOBIAN,
+                        np.zeros(1, int),
+                    )
+                    == 1
+                ):
                     return bool(out[0, 0])
-        except REFUSALS:
+        except KERNEL_ARGUMENT_ERRORS:
             pass
         rows, leading = self._door(q)
-        out = self._ask(rows, at.IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
+        out = self._ask(rows, at.QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
         return out.reshape(leading) if leading else bool(out[0])
 
     def distance(self, q: ArrayLike) -> float | Array:
-        """The smallest gap of all pairs, m; infinite if there are no pairs.
+        """Return the smallest signed distance of all pairs, m; infinite if there are no pairs.
 
         Args:
             q: (..., nq).
+
         Returns:
-            one number for one q, else (...).
+            A number for one q, else (...).
         """
         rows, leading = self._door(q)
-        out = self._ask(rows, at.SMALLEST, math.inf)[:, 0]
+        out = self._ask(rows, at.QUERY_SMALLEST, math.inf)[:, 0]
         return out.reshape(leading) if leading else float(out[0])
 
-    def clashes(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Clash, ...]:
-        """Every pair of bodies that is nearer than `clearance` at q (nq,), the deepest first."""
+    def contacts(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Contact, ...]:
+        """Return every pair of bodies closer than `clearance` (m) at q (nq,), the deepest first."""
         return self._near(self._one(q), as_number(clearance, "clearance"))
 
-    def nearest(self, q: ArrayLike, count: int = 1) -> tuple[Clash, ...]:
-        """The `count` pairs of bodies with the smallest gaps at q (nq,), the smallest first; all if there are fewer."""
+    def nearest_pairs(self, q: ArrayLike, count: int = 1) -> tuple[Contact, ...]:
+        """Return the `count` pairs of bodies with the smallest distances at q (nq,), sorted; all if there are fewer.
+
+        Raises:
+            ShapeError: `count` is not a whole number above zero.
+        """
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ShapeError(f"count is how many pairs are wanted, 1 or more, not {count!r}")
         rows = self._one(q)
-        smallest = float(self._ask(rows, at.SMALLEST, math.inf)[0, 0])
-        count = min(int(count), self._fresh().count)
+        smallest = float(self._ask(rows, at.QUERY_SMALLEST, math.inf)[0, 0])
+        count = min(int(count), self._current_pairs().pair_count)
         if not count:
             return ()
-        # look a little farther each time: most bodies are far away, and each pair that is measured takes its time
+        # grow the search distance: most bodies are far away, and each measured pair costs time
         limit, step = smallest + 1e-9, max(abs(smallest), 0.01)
         while len(found := self._near(rows, limit)) < count:
             limit, step = (limit + step, 4 * step) if step < 1e12 else (math.inf, step)
         return found[:count]
 
-    def rows(self, q: ArrayLike, reach: float = math.inf) -> tuple[Array, Array]:
-        """The gaps of all guards, and how they change with each freedom: what a solver keeps above a clearance.
+    def distances_and_jacobian(self, q: ArrayLike, max_distance: float = math.inf) -> tuple[Array, Array]:
+        """Return the distances of all pair groups and their Jacobian, for constraints in a solver.
 
-        A guard is a moving link and all that stands still, with rows for the nearest three bodies; or two links. (If
-        there are very many pairs of links: a link and all others, with rows for the nearest three.) The number of
-        rows never changes.
+        A pair group is a moving link with all bodies that do not move, with rows for the nearest three; or two moving
+        links. (With very many pairs of links: a link with all its partners, with rows for the nearest three.) The
+        number of rows is constant.
 
         Args:
             q: (..., nq).
-            reach: m; gaps larger than that are given as `reach`, with derivatives of zero, and take no time.
+            max_distance: m; larger distances are given as this value, with zero derivatives, and cost no time.
+
         Returns:
-            (..., m) gaps and (..., m, nv) their derivatives by v.
+            Distances (..., m), and their derivatives by v (..., m, nv).
         """
-        limit = as_number(reach, "reach", infinite=True)
+        limit = as_number(max_distance, "max_distance", allow_infinite=True)
         rows, leading = self._door(q)
-        arrays, m, nv = self._fresh().arrays, len(self._keeping.row_names), self.mechanism.nv
+        arrays, m, nv = self._current_pairs().arrays, len(self._collision_pairs.distance_names), self.mechanism.nv
         out, slopes = np.empty((len(rows), m)), np.empty((len(rows), m, nv))
-        self._watch(arrays, rows, at.ALL_ROWS, limit, out, slopes)
+        self._watch(arrays, rows, at.QUERY_ALL_PAIRS, limit, out, slopes)
         return out.reshape(*leading, m), slopes.reshape(*leading, m, nv)
 
-    def measured(self, q: ArrayLike) -> int:
-        """How many pairs of shapes are measured to find `distance` at q (nq,); bounds rule out the rest."""
+    def count_measured_pairs(self, q: ArrayLike) -> int:
+        """Return how many pairs of shapes `distance` measures at q (nq,); bounds exclude the others."""
         tally = np.zeros(1, np.int64)
-        self._watch(self._fresh().arrays, self._one(q), at.SMALLEST, math.inf, np.empty((1, 1)), NO_MORE, tally)
+        self._watch(
+            self._current_pairs().arrays,
+            self._one(q),
+            at.QUERY_SMALLEST,
+            math.inf,
+            np.empty((1, 1)),
+            NO_JACOBIAN,
+            tally,
+        )
         return int(tally[0])
 
     # ---- obstacles --------------------------------------------------------------------------
 
     def move(self, name: str, pose: Pose | ArrayLike) -> None:
-        """Put an obstacle elsewhere.
+        """Move an obstacle.
 
         Args:
+            name: name of the obstacle.
             pose: X_world_obstacle, (4, 4), or a `Pose`.
+
+        Raises:
+            UnknownName: there is no such obstacle.
         """
         where = pose if isinstance(pose, Pose) else Pose.from_matrix(pose)
         with self._lock:
             if name not in self._obstacles:
                 raise UnknownName("obstacle", name, self._obstacles)
-            self._fresh()
+            self._current_pairs()
             body = replace(self._standing[name], frame=where.matrix)
             self._standing = {**self._standing, name: body}
             self._obstacles = {**self._obstacles, name: self._obstacles[name].moved_to(where)}
-            self._keeping = self._keeping.with_body(body)  # as a whole: other threads see either the old or the new
-            self.version += 1
+            self._collision_pairs = self._collision_pairs.with_body(body)  # replaced as a whole, for other threads
+            self.obstacle_version += 1
 
-    # ---- inside -----------------------------------------------------------------------------
+    # ---- private ----------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        edits, revision = Frame.edits, self.mechanism.revision
+        edits, revision = Frame.edit_count, self.mechanism.revision
         for name in self._obstacles:
-            if name in self.mechanism.links:  # a link that was renamed; `move` could not tell them apart
+            if name in self.mechanism.links:  # after a link was renamed, `move` would be ambiguous
                 raise DuplicateName(f"an obstacle and a link are both called {name!r}; rename the link")
         links = link_bodies(self.mechanism, self._meshes)
         allow, forbid = self._by_name(self._allow), self._by_name(self._forbid)
-        self._keeping: Keeping = keep_apart(
+        self._collision_pairs: CollisionPairs = build_collision_pairs(
             self.mechanism, links, tuple(self._standing.values()), self._itself, allow, forbid
         )
-        self._edits, self._revision = edits, revision  # last: what cannot be prepared is refused again at each question
+        self._edits, self._revision = edits, revision  # last, so that each query repeats a failed preparation
 
     def _by_link(self, pairs: set[Pair]) -> list[tuple[Link | str, Link | str]]:
-        """Pairs that follow when a link is renamed; obstacles stay names."""
+        """Replace link names by links, so that pairs survive a renaming; obstacles stay names."""
         links = self.mechanism.links
         return [(links.get(a, a), links.get(b, b)) for a, b in pairs]
 
     def _by_name(self, pairs: list[tuple[Link | str, Link | str]]) -> set[Pair]:
-        """The other way round; pairs with a link that is gone are gone."""
+        """Replace links by their present names; pairs with a removed link are dropped."""
         names: dict[Link | str, str] = {link: name for name, link in self.mechanism.links.items()}
         names |= {name: name for name in self._obstacles}
         return {(names[a], names[b]) for a, b in pairs if a in names and b in names}
 
-    def _fresh(self) -> Keeping:
-        """What is looked at, prepared anew if the mechanism was edited."""
-        if Frame.edits != self._edits:
+    def _current_pairs(self) -> CollisionPairs:
+        """Return the pairs to check, prepared again if the mechanism was edited."""
+        if Frame.edit_count != self._edits:
             with self._lock:
                 if self._revision != self.mechanism.revision:
                     self._prepare()
-                self._edits = Frame.edits
-        return self._keeping
+                self._edits = Frame.edit_count
+        return self._collision_pairs
 
     def _door(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         return self.mechanism.kinematics._rows(q)
 
     def _one(self, q: ArrayLike) -> Array:
-        return np.array(self.mechanism._one(q)[None])
+        return np.array(self.mechanism._single_q(q)[None])
 
     def _ask(self, rows: Array, mode: int, limit: float) -> Array:
         out = np.empty((len(rows), 1))
-        self._watch(self._fresh().arrays, rows, mode, limit, out, NO_MORE)
+        self._watch(self._current_pairs().arrays, rows, mode, limit, out, NO_JACOBIAN)
         return out
 
     def _watch(
@@ -271,16 +365,62 @@ class Collider:
         tally: Ints | None = None,
     ) -> None:  # fmt: skip
         tally = np.zeros(1, np.int64) if tally is None else tally
-        if kernel.watch(*arrays, rows, mode, limit, out, more, tally) < 0:
+        if kernel.query(*arrays, rows, mode, limit, out, more, tally) < 0:
             self.mechanism.space.check_q(rows)
             raise NotFinite("a link is nowhere, although q is finite: a length of the mechanism is too large")
 
-    def _near(self, rows: Array, limit: float) -> tuple[Clash, ...]:
-        tables: Tables = self._fresh().tables
+    def _near(self, rows: Array, limit: float) -> tuple[Contact, ...]:
+        tables: CollisionTables = self._current_pairs().tables
         found = tables.near_pairs(rows, limit)
-        return tuple(self._clash(tables, row) for row in found[np.argsort(found[:, 1 + at.GAP], kind="stable")])
+        return tuple(
+            self._clash(tables, row) for row in found[np.argsort(found[:, 1 + at.RESULT_DISTANCE], kind="stable")]
+        )
 
-    def _clash(self, tables: Tables, row: Array) -> Clash:
-        a, b = tables.members[int(row[0])], tables.members[int(row[1 + at.PARTNER])]
-        normal, point_a, point_b = (read_only(row[1 + k : 4 + k].copy()) for k in (at.NORMAL, at.POINT_A, at.POINT_B))
-        return Clash(a.name, b.name, float(row[1 + at.GAP]), point_a, point_b, normal)
+    def _clash(self, tables: CollisionTables, row: Array) -> Contact:
+        a, b = tables.collision_bodies[int(row[0])], tables.collision_bodies[int(row[1 + at.RESULT_PARTNER])]
+        normal, point_a, point_b = (
+            read_only(row[1 + k : 4 + k].copy()) for k in (at.RESULT_NORMAL, at.RESULT_POINT_A, at.RESULT_POINT_B)
+        )
+        return Contact(a.name, b.name, float(row[1 + at.RESULT_DISTANCE]), point_a, point_b, normal)
+
+
+ALWAYS_CLOSE_SAMPLES = 200
+"""Number of sampled configurations in all of which a pair must be too close."""
+
+log = logging.getLogger("mechanik")
+_asked = WeakKeyDictionary[Collider, set[float]]()
+
+
+def always_close_pairs(collider: Collider, clearance: float) -> dict[Pair, float]:
+    """Return the pairs closer than `clearance` (m) at every sample, each with its largest distance, m.
+
+    Mechanisms with loops or joint constraints give no pairs: closing them at many samples takes too long.
+    """
+    mechanism = collider.mechanism
+    if clearance <= 0.0 or mechanism.closures or mechanism.joint_constraints:
+        return {}
+    found: dict[Pair, float] | None = None
+    for q in sample_configurations(mechanism, ALWAYS_CLOSE_SAMPLES):
+        near = {(clash.a, clash.b): clash.distance for clash in collider.contacts(q, clearance)}
+        found = near if found is None else {pair: max(gap, near[pair]) for pair, gap in found.items() if pair in near}
+        if not found:
+            return {}
+    return found or {}
+
+
+def warn_of_always_close_pairs(collider: Collider, clearance: float) -> None:
+    """Log a warning, once for each clearance (m), if a pair never keeps it: then no configuration is free."""
+    asked = _asked.setdefault(collider, set())
+    if clearance in asked:
+        return
+    asked.add(clearance)
+    found = always_close_pairs(collider, clearance)
+    if not found:
+        return
+    widest = max(min(found.values()), 0.0)
+    named = " and ".join(f"{a!r} and {b!r} ({1e3 * gap:.1f} mm at most)" for (a, b), gap in found.items())
+    log.warning(
+        "a clearance of %.4g mm may be kept nowhere: in all of %d configurations these were nearer to each other: %s. "
+        "Give a clearance below %.2g mm, or let the pair be: allow=%r",
+        1e3 * clearance, ALWAYS_CLOSE_SAMPLES, named, 1e3 * widest, list(found),
+    )  # fmt: skip

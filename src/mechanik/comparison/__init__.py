@@ -1,14 +1,13 @@
-"""Solvers compared: every method on every class of robot and task, measured and not asserted.
+"""Benchmark of the solvers: every method on every class of robot and task, with independently verified solutions.
 
-In: mechanisms and names of solvers. Out: a `Comparison` with rows, records, a table and a report. May import everything
-below the command line.
+`compare` takes mechanisms and names of solvers and returns a `Comparison` with records, table rows and a report. This
+package may import every package except the command line and the studio.
 """
 
-from mechanik.comparison.comparing import compare
-from mechanik.comparison.results import Comparison
-from mechanik.comparison.robots import ROBOTS, Robot
-from mechanik.comparison.summary import Row
-from mechanik.comparison.tasks import TASKS
-from mechanik.comparison.trial import Trial
+from mechanik.comparison.benchmark_cases import TASKS
+from mechanik.comparison.benchmark_records import Trial
+from mechanik.comparison.benchmark_robots import ROBOTS, BenchmarkRobot
+from mechanik.comparison.benchmark_runner import compare
+from mechanik.comparison.comparison_result import Comparison, ComparisonRow
 
-__all__ = ["ROBOTS", "TASKS", "Comparison", "Robot", "Row", "Trial", "compare"]
+__all__ = ["ROBOTS", "TASKS", "BenchmarkRobot", "Comparison", "ComparisonRow", "Trial", "compare"]

@@ -1,19 +1,18 @@
-"""Files to mechanisms and back: one reader or writer a file.
+"""Readers and writers of model files: URDF, MJCF, SDF, the JSON format of Mechanik, DH tables and arm lists.
 
-In: paths or text. Out: a `Mechanism`, or an error that names the place. `load` chooses the reader by
-content, `save` the writer by suffix, `check` says what is odd. May import `mechanism` and what is below it.
+`load` chooses the reader by the content of the file, `save` the writer by the suffix, and `check` lists the faults of a
+model. A reader takes a path or text and returns a `Mechanism`, or raises an error that names the file and the line.
+This package imports `model` and the layers below it.
 """
 
-from mechanik.formats.arms import arm_2d, arm_3d
-from mechanik.formats.check import Finding, check
-from mechanik.formats.dh import from_dh
+from mechanik.formats.arm_tables import arm_2d, arm_3d, from_dh
+from mechanik.formats.json import describe, read_json, write_json
 from mechanik.formats.load import load, save
-from mechanik.formats.mechanism_json import describe, read_json, write_json
-from mechanik.formats.mjcf_reader import read_mjcf
-from mechanik.formats.mjcf_state import from_qpos, to_qpos
-from mechanik.formats.sdf_reader import read_sdf
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
+from mechanik.formats.mjcf.reader import from_qpos, read_mjcf, to_qpos
+from mechanik.formats.model_check import Finding, check
+from mechanik.formats.sdf.reader import read_sdf
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import write_urdf
 
 __all__ = [
     "Finding",

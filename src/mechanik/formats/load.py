@@ -1,4 +1,4 @@
-"""One door for files: reading chooses by content, writing by suffix."""
+"""Load and save mechanisms: `load` chooses the reader by content, `save` chooses the writer by file suffix."""
 
 from __future__ import annotations
 
@@ -14,44 +14,56 @@ from pathlib import Path
 from typing import Any
 
 from mechanik.errors import CannotSave, JsonError, MechanikError, UnknownFormat, UnknownOption, UrdfError
-from mechanik.formats.json_reader import read_json
-from mechanik.formats.json_writer import write_json
-from mechanik.formats.losses import urdf_losses
-from mechanik.formats.mjcf_reader import read_mjcf
-from mechanik.formats.sdf_reader import read_sdf
+from mechanik.formats.json.reader import read_json
+from mechanik.formats.json.writer import write_json
+from mechanik.formats.mjcf.reader import read_mjcf
+from mechanik.formats.sdf.reader import read_sdf
 from mechanik.formats.source import Source, open_source
 from mechanik.formats.srdf import apply_srdf
-from mechanik.formats.urdf_reader import read_urdf
-from mechanik.formats.urdf_writer import write_urdf
-from mechanik.mechanism import Mechanism
+from mechanik.formats.urdf.reader import read_urdf
+from mechanik.formats.urdf.writer import urdf_losses, write_urdf
+from mechanik.model import Mechanism
 
 READERS = {"URDF": read_urdf, "MJCF": read_mjcf, "SDF": read_sdf, "JSON": read_json}
+"""The reader of each format, by the name that `detect_format` returns."""
 WRITERS = {".urdf": write_urdf, ".json": write_json}
-ROOTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF"}
-"""The outermost element of each kind of XML."""
+"""The writer of each file suffix."""
+ROOT_ELEMENTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF"}
+"""The XML format of each root element."""
 
-# everything that may stand before the first element: declarations, comments, and a document type with its entities
+# XML allows declarations, comments and a document type with entities before the root element
 _BEFORE_ROOT = re.compile(r"\s*+(?:<\?.*?\?>|<!--.*?-->|<![A-Z][^\[<>]*+(?:\[[^\]]*+\])?[^<>]*+>)", re.DOTALL)
 _ELEMENT = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
 
 
 def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None = None, **options: Any) -> Mechanism:
-    """The mechanism in a file, or in text that begins with `<` or `{`; what it is shows in its content.
+    """Load a mechanism from a URDF, MJCF, SDF or JSON file, or from its text.
+
+    The content decides the format, not the suffix. Text begins with `<` or `{`.
 
     Args:
-        source: a path, or the text itself: a URDF, an MJCF (which needs the package `mujoco`), an SDF, or JSON of our
-            own (a mechanism, a DH table, an arm list).
-        srdf: path or text of an SRDF beside it, whose pairs become `unchecked`, and whose states of groups become named
-            configurations.
-        options: of the reader that is chosen: `base`, `mimic`, `trim`, `packages` and `closures` for a URDF,
-            `sites` for MJCF, `base` and `packages` for SDF, `packages` for JSON.
+        source: a path, or the text itself. MJCF needs the package `mujoco`. JSON is the format of Mechanik: a
+            mechanism, a DH table or an arm list.
+        srdf: path or text of an SRDF that belongs to the model. Its disabled collisions become `allowed_collisions`,
+            and its group states become named configurations.
+        options: options of the chosen reader: `base`, `mimic`, `trim`, `packages` and `closures` for URDF, `sites` for
+            MJCF, `base` and `packages` for SDF, `packages` for JSON.
+
+    Returns:
+        The mechanism. Its `warnings` list what the reader found odd.
+
     Raises:
-        FileMissing: there is no such file.
-        FormatError: what is there is no mechanism; the message says where and why.
-        UnknownOption: the reader that was chosen does not take one of the options.
+        FileMissing: the file does not exist.
+        FormatError: the content is not a mechanism; the message says where and why.
+        UnknownOption: the chosen reader does not take one of the options.
+
+    Example:
+        >>> text = mk.formats.write_urdf(mk.gallery.planar_2r())
+        >>> mk.load(text).nq
+        2
     """
     opened = open_source(source)
-    kind = recognise(opened)
+    kind = detect_format(opened)
     reader = READERS[kind]
     taken = list(inspect.signature(reader).parameters)[1:]
     if unknown := [name for name in options if name not in taken]:
@@ -65,8 +77,15 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     return mechanism
 
 
-def recognise(opened: Source) -> str:
-    """ "URDF", "MJCF", "SDF" or "JSON", by content."""
+def detect_format(opened: Source) -> str:
+    """Detect the format of a model by its content.
+
+    Returns:
+        "URDF", "MJCF", "SDF" or "JSON".
+
+    Raises:
+        UnknownFormat: the content is none of these.
+    """
     start = opened.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if opened.data.startswith((b"\xff\xfe", b"\xfe\xff")):
         start = opened.text().lstrip("\ufeff \t\r\n")[:1].encode()
@@ -75,7 +94,7 @@ def recognise(opened: Source) -> str:
     if start == b"<":
         return _recognise_xml(opened)
     if opened.name.lower().endswith(".json"):
-        return "JSON"  # whose reader says in which line it goes wrong
+        return "JSON"  # the JSON reader names the faulty line
     shown = opened.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise UnknownFormat(
         f"{opened.where}it begins with {shown!r}; a URDF begins with '<', a mechanism of our own with '{{'"
@@ -83,15 +102,32 @@ def recognise(opened: Source) -> str:
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
-    """Write a mechanism to a .json or .urdf file; JSON holds all of it, a URDF what URDF can say.
+    """Write a mechanism to a .json or .urdf file.
 
-    The file is written beside its place and then moved there, so that an older one is replaced as a whole or stays.
+    JSON holds the complete mechanism. A URDF holds what the format can express. The data goes to a temporary file in
+    the same folder, which then replaces the target. So an older file is replaced completely or not at all.
+
+    Args:
+        mechanism: the mechanism to write.
+        path: the file; its suffix, .json or .urdf, chooses the format.
 
     Returns:
-        A sentence for each kind of thing that the file does not hold; none where nothing is lost, as in JSON.
+        One sentence for each kind of content that the file does not hold. The list is empty if nothing is lost, as in
+        JSON.
+
     Raises:
-        CannotSave: no file can be written there.
-        JsonError, UrdfError: the mechanism holds what could not be read again.
+        UnknownFormat: the suffix is neither .json nor .urdf.
+        CannotSave: the file cannot be written.
+        JsonError, UrdfError: the mechanism has content that could not be read back.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "four_bar.json")
+        ...     losses = mk.save(mk.gallery.four_bar(), path)
+        ...     loaded = mk.load(path)
+        >>> losses, loaded.nq
+        ([], 3)
     """
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnknownFormat(f"a path is needed, not {type(path).__name__}")
@@ -107,7 +143,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
 
 
 def _check_readable(data: bytes, file: Path, suffix: str) -> None:
-    """Read it as `load` will, with what stands beside it, so that nothing is replaced by what is of no use."""
+    """Read the data as `load` will, so that an unreadable file never replaces a good one."""
     reader, error_type = (read_urdf, UrdfError) if suffix == ".urdf" else (read_json, JsonError)
     try:
         reader(Source(data, file))
@@ -125,16 +161,16 @@ def _recognise_xml(opened: Source) -> str:
     tag = found.group(1) if found is not None else ""
     if tag == "COLLADA":
         raise UnknownFormat(f"{opened.where}COLLADA is the format of a mesh, and what moves in it is not read")
-    if tag and tag not in ROOTS:
+    if tag and tag not in ROOT_ELEMENTS:
         raise UnknownFormat(
             f"{opened.where}the root element is <{tag}>; "
             "that of a URDF is <robot>, of an MJCF <mujoco>, of an SDF <sdf>"
         )
-    return ROOTS.get(tag, "URDF")  # without any element too: its reader says what is wrong with the XML
+    return ROOT_ELEMENTS.get(tag, "URDF")  # without an element the URDF reader explains the XML error
 
 
 def _target(file: Path) -> Path:
-    """The file to replace or to make; a symbolic link is followed, and stays one."""
+    """Return the file to create or replace; a symbolic link is followed and stays a link."""
     with _refusal(file):
         file = file.expanduser()
         target = file.resolve()
@@ -153,7 +189,7 @@ def _target(file: Path) -> Path:
 
 def _replace(target: Path, data: bytes) -> None:
     with _refusal(target):
-        beside = target.with_name(f".{secrets.token_hex(8)}.part")  # short, as the name itself may be long
+        beside = target.with_name(f".{secrets.token_hex(8)}.part")  # short: the target name may be long
         try:
             with open(beside, "xb") as stream:
                 stream.write(data)
@@ -170,7 +206,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _refusal(file: Path) -> Generator[None]:
-    """Say what the system says, as our own error."""
+    """Turn errors of the operating system into `CannotSave`."""
     try:
         yield
     except MechanikError:

@@ -1,4 +1,13 @@
-"""Where a description comes from: text, a file that is worth opening, or bytes that are held in memory."""
+"""Sources of model data (text, files, memory), and resolution of the files that a model names.
+
+A model names files by `package://`, `model://`, `file://`, relative or absolute paths. The search order is:
+
+1. the folders that the caller gave by package name, even if a copy is closer;
+2. the folders from the model upwards that have, or contain, the name of the package;
+3. the end of the path in the folders above the model;
+4. ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. They come last: a robot copied with its meshes has priority over an installed
+   one.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +15,74 @@ import codecs
 import contextlib
 import difflib
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
+from urllib.parse import unquote
 
 from mechanik.errors import FileMissing, FormatError, UnknownFormat
 
-LARGEST = 256 * 2**20
-"""Bytes; a description larger than that is some other file, or an accident."""
+MAX_MODEL_BYTES = 256 * 2**20
+"""Bytes; a larger file is not a model."""
 
 _LONGEST_PATH = 4096
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-class FilesAround(Protocol):
-    """The files that a description may name: those of this machine (`Packages`), or what came with it (`Members`)."""
+class FileResolver(Protocol):
+    """Finds the files that a model names: on disk (`DiskFileResolver`) or in memory (`ArchiveFileResolver`)."""
 
     def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
-        """Whether there is such a file, and its path, which is None for one that is held in memory.
+        """Tell whether a file exists, and return its path, which is None for a file in memory.
 
         Args:
-            known: where it was when the description was written, if that says so.
+            uri: the file as the model names it.
+            known: its path at the time when the model was written, if the model states it.
         """
         ...
 
     def open(self, uri: str) -> Source | None:
-        """A description that another one includes."""
+        """Open a model that another model includes; None if it does not exist."""
         ...
 
     def content(self, uri: str) -> bytes | None:
-        """The bytes of a file that is no description; None if there is none, or it cannot be opened."""
+        """Return the bytes of a file that is not a model; None if it does not exist or cannot be opened."""
         ...
 
     def count(self, parts: int, where: str) -> None:
-        """Take note of so many more links and joints; more than are read in all is an error."""
+        """Add to the number of links and joints read so far, and raise an error above the limit.
+
+        Args:
+            parts: how many links and joints to add.
+            where: prefix of the error message.
+        """
         ...
 
-    def advice(self, uri: str) -> str:
-        """For the end of a message about a file that is not there: what could lead to it."""
+    def search_hint(self, uri: str) -> str:
+        """Return the end of a message about a missing file: how the user can make it found."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes of a description, and where they come from.
+    """The bytes of a model, and where they come from.
 
     Attributes:
-        path: the file that held them, if one did.
-        member: their name where they are held in memory, "folder/robot.urdf"; no file of this machine is meant by it.
-        around: the only files that a description which is held in memory may name.
+        data: the bytes.
+        path: the file that held them, or None.
+        member: their name in memory, such as "folder/robot.urdf"; it never means a file on disk.
+        resolver: finds the files that a model in memory may name; None for a model on disk.
     """
 
     data: bytes
     path: Path | None
     member: str = ""
-    around: FilesAround | None = None
+    resolver: FileResolver | None = None
 
     @property
     def name(self) -> str:
-        """The file's name without folders; nothing for text."""
+        """File name without folders; empty for text."""
         return self.path.name if self.path is not None else PurePosixPath(self.member).name
 
     @property
@@ -73,11 +91,11 @@ class Source:
 
     @property
     def where(self) -> str:
-        """For messages: the file's name and a colon, or nothing for text."""
+        """Prefix of messages: the file name and a colon, or nothing for text."""
         return f"{self.name}: " if self.name else ""
 
     def text(self) -> str:
-        """Decoded; a byte order mark says how, otherwise it is UTF-8."""
+        """Decode the bytes: as the byte order mark says, otherwise as UTF-8."""
         encoding, name = ("utf-16", "UTF-16") if self.data.startswith(_BOMS[1:]) else ("utf-8-sig", "UTF-8")
         try:
             return self.data.decode(encoding)
@@ -86,7 +104,7 @@ class Source:
 
 
 def is_text(source: object) -> bool:
-    """Whether a string is the description itself: it begins with `<` or `{`, or cannot be the name of a file."""
+    """Tell whether a string is the model itself: it begins with `<` or `{`, or cannot be a file name."""
     if not isinstance(source, str):
         return False
     start = source.lstrip("\ufeff \t\r\n")[:1]
@@ -94,21 +112,29 @@ def is_text(source: object) -> bool:
 
 
 def open_source(source: str | os.PathLike[str]) -> Source:
-    """Text as it is, or the contents of a file; every way in which a file can be none is named."""
+    """Return text as it is, or read a file; each reason why a file cannot be read has its own message.
+
+    Raises:
+        FileMissing: the file does not exist.
+        UnknownFormat: the file is binary.
+        FormatError: the source is a folder, empty, too large or not readable.
+    """
     if isinstance(source, str) and is_text(source):
         try:
             data = source.encode()
         except UnicodeEncodeError as error:
             raise FormatError(f"character {error.start} of the text is half of a surrogate pair") from None
-        if len(data) > LARGEST:
-            raise FormatError(f"the text has {len(data) / 2**20:.0f} MB; at most {LARGEST / 2**20:.0f} are read")
+        if len(data) > MAX_MODEL_BYTES:
+            raise FormatError(
+                f"the text has {len(data) / 2**20:.0f} MB; at most {MAX_MODEL_BYTES / 2**20:.0f} are read"
+            )
         return Source(data, None)
     if not isinstance(source, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise FormatError(f"a path or text is needed, not {type(source).__name__}")
     if not os.fspath(source):
         raise FileMissing("the name of the file is empty")
     path = Path(source)
-    with contextlib.suppress(RuntimeError):  # ~nobody is a name like any other
+    with contextlib.suppress(RuntimeError):  # "~nobody" is a valid file name if there is no such user
         path = path.expanduser()
     return Source(_read(path), path)
 
@@ -122,8 +148,8 @@ def _read(path: Path) -> bytes:
         if not path.is_file():
             raise FormatError(f"{path} is neither a file nor a folder; pass the text that it yields")
         size = path.stat().st_size
-        if size > LARGEST:
-            raise FormatError(f"{path} has {size / 2**20:.0f} MB; at most {LARGEST / 2**20:.0f} are read")
+        if size > MAX_MODEL_BYTES:
+            raise FormatError(f"{path} has {size / 2**20:.0f} MB; at most {MAX_MODEL_BYTES / 2**20:.0f} are read")
         data = path.read_bytes()
     except PermissionError:
         raise FormatError(f"{path} may not be read: permission denied") from None
@@ -158,3 +184,138 @@ def _models_in(folder: Path) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return f", such as {', '.join(names[:5])}" if names else ""
+
+
+MAX_PARENT_FOLDERS = 8
+"""Folders above the model in which the end of a path is searched."""
+
+
+class DiskFileResolver:
+    """Finds the files of one model on disk, with a cache of the results.
+
+    Args:
+        folder: the folder of the model; None for a model that is text.
+        folders: folder of each package, by package name.
+    """
+
+    def __init__(self, folder: Path | None, folders: Mapping[str, str | Path] | None = None) -> None:
+        if folders is not None and not isinstance(folders, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise FormatError(f"packages= takes names with their folders, as in {{'robot': '/path'}}, not {folders!r}")
+        self._folders = {name: Path(place).expanduser() for name, place in (folders or {}).items()}
+        self._above: list[Path] = []
+        if folder is not None:
+            absolute = folder.absolute()
+            self._above = [absolute, *absolute.parents]
+        self._found: dict[str, Path | None] = {}
+        self._last: dict[str, tuple[Path, int]] = {}
+
+    def find(self, uri: str) -> Path | None:
+        """Return the file that `uri` means, or None."""
+        if uri not in self._found:
+            self._found[uri] = self._search(uri)
+        return self._found[uri]
+
+    def locate(self, uri: str, known: str | None = None) -> tuple[bool, str | None]:
+        if known is not None and os.path.isfile(known):
+            return True, known
+        found = self.find(uri)
+        return found is not None, known if found is None else str(found)
+
+    def open(self, uri: str) -> Source | None:
+        found = self.find(uri)
+        return None if found is None else open_source(found)
+
+    def content(self, uri: str) -> bytes | None:
+        found = self.find(uri)
+        try:
+            return None if found is None or found.stat().st_size > MAX_MODEL_BYTES else found.read_bytes()
+        except OSError:
+            return None
+
+    def count(self, parts: int, where: str) -> None:
+        """Accept any number of links and joints, because the user reads a file of their own."""
+
+    def search_hint(self, uri: str) -> str:
+        return package_hint(uri)
+
+    def _search(self, uri: str) -> Path | None:
+        scheme, separator, rest = uri.strip().replace("\\", "/").partition("://")
+        if not separator:
+            scheme, rest = "", uri.strip().replace("\\", "/").removeprefix("file:")
+        parts = [part for part in rest.split("/") if part not in ("", ".")]
+        if not parts or scheme.lower() not in ("", "file", "package", "model"):
+            return None
+        if scheme == "":
+            candidates = self._plain(rest)
+        elif scheme.lower() == "file":
+            candidates = self._plain(_local(rest))
+        else:
+            candidates = self._in_package(parts[0], parts[1:])
+        for candidate in candidates:
+            if os.path.isfile(candidate):
+                return Path(os.path.normpath(candidate))
+        found = self._by_its_end(parts)
+        if found is None and scheme.lower() in ("package", "model"):
+            found = next((c for c in self._installed(parts[0], parts[1:]) if os.path.isfile(c)), None)
+        return found
+
+    def _plain(self, path: str) -> Iterator[Path]:
+        if os.path.isabs(path):
+            yield Path(path)
+        elif self._above:
+            yield self._above[0] / path
+
+    def _in_package(self, name: str, rest: list[str]) -> Iterator[Path]:
+        if name in self._folders:
+            yield self._folders[name].joinpath(*rest)
+            yield self._folders[name].joinpath(name, *rest)  # the caller gave the folder that holds the package
+        for folder in self._above:
+            if folder.name == name:
+                yield folder.joinpath(*rest)
+            yield folder.joinpath(name, *rest)
+
+    def _by_its_end(self, parts: list[str]) -> Path | None:
+        """Find `b/c.stl` of `package://a/b/c.stl` in a folder above the model; `c.stl` alone only beside the model."""
+        key = "/".join(parts[:-1])
+        if key in self._last:  # files of one folder usually have the same location
+            folder, start = self._last[key]
+            candidate = folder.joinpath(*parts[start:])
+            if os.path.isfile(candidate):
+                return candidate
+        for height, folder in enumerate(self._above[:MAX_PARENT_FOLDERS]):
+            for start in range(len(parts) if height == 0 else len(parts) - 1):
+                candidate = folder.joinpath(*parts[start:])
+                if os.path.isfile(candidate):
+                    self._last[key] = folder, start
+                    return candidate
+        return None
+
+    def _installed(self, name: str, rest: list[str]) -> Iterator[Path]:
+        for entry in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+            if Path(entry).name == name:
+                yield Path(entry, *rest)
+            yield Path(entry, name, *rest)
+        for entry in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+            yield Path(entry, "share", name, *rest)
+
+
+def file_resolver(opened: Source, packages: Mapping[str, str | Path] | None = None) -> FileResolver:
+    """Return the resolver of a source: its own for a source in memory, otherwise one for the disk."""
+    if opened.resolver is not None:
+        return opened.resolver
+    return DiskFileResolver(None if opened.path is None else opened.path.parent, packages)
+
+
+def package_hint(uri: str) -> str:
+    """Return the end of a message about a missing file: how to name the folder of its package."""
+    if not uri.strip().lower().startswith(("package://", "model://")):
+        return ""
+    return "; packages= or the environment variable ROS_PACKAGE_PATH can say where its package is"
+
+
+def _local(rest: str) -> str:
+    """Return the path of `file://` + rest, with or without a host; on Windows `/C:/...` becomes `C:/...`."""
+    path = unquote(rest).removeprefix("localhost/") if rest.startswith("localhost/") else unquote(rest)
+    if rest.startswith("localhost/"):
+        path = "/" + path
+    return path[1:] if os.name == "nt" and len(path) > 2 and path[0] == "/" and path[2] == ":" else path

@@ -1,4 +1,4 @@
-"""SRDF, which says beside a URDF which pairs of links need no look for collisions, and in which states groups stand."""
+"""Reader of SRDF files, which list for a URDF the link pairs without collision checks and the named group states."""
 
 from __future__ import annotations
 
@@ -10,87 +10,96 @@ from typing import Literal
 
 from mechanik.errors import MechanikError, SrdfError, UnknownName
 from mechanik.formats.source import open_source
-from mechanik.formats.xml_text import Node, parse_xml
-from mechanik.mechanism.mechanism import Mechanism
+from mechanik.formats.xml_node import XmlNode, parse_xml
+from mechanik.model.mechanism import Mechanism
 from mechanik.spatial.array import Array
 
-Pair = tuple[str, str]
-BY_SRDF = "by SRDF"
-"""The reason of a pair for which the file has none."""
-TAGS = ("disable_collisions", "enable_collisions", "disable_default_collisions", "group_state")
-"""What is read of an SRDF."""
+LinkPair = tuple[str, str]
+DEFAULT_REASON = "by SRDF"
+"""Reason of an allowed pair for which the file states none."""
+KNOWN_TAGS = ("disable_collisions", "enable_collisions", "disable_default_collisions", "group_state")
+"""Elements of an SRDF that are read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Srdf:
-    """
+class SrdfContent:
+    """Content of an SRDF that a mechanism uses.
+
     Attributes:
-        unchecked: pairs of links to reasons, in small letters.
-        configurations: q (nq,) by the name of the state; what its group does not hold is where the mechanism has it.
-        warnings: what was passed over.
+        allowed_collisions: reason in lower case for each link pair that is not checked for collisions.
+        configurations: q (nq,) by state name; joints outside the group keep the present value of the mechanism.
+        warnings: messages about content that is ignored.
     """
 
-    unchecked: dict[Pair, str] = field(default_factory=dict[Pair, str])
+    allowed_collisions: dict[LinkPair, str] = field(default_factory=dict[LinkPair, str])
     configurations: dict[str, Array] = field(default_factory=dict[str, Array])
     warnings: list[str] = field(default_factory=list[str])
 
 
 def read_srdf(
     source: str | os.PathLike[str], mechanism: Mechanism, *, missing: Literal["error", "ignore"] = "error"
-) -> dict[Pair, str]:
-    """The pairs of links that need no look, with reasons; assign them to `mechanism.unchecked`.
+) -> dict[LinkPair, str]:
+    """Read the link pairs that need no collision check, with reasons; assign them to `mechanism.allowed_collisions`.
 
     Args:
         source: a path, or the text itself.
-        missing: "ignore" passes over links that the mechanism does not have, as when parts of it were left out.
+        mechanism: the mechanism whose links the file names.
+        missing: "ignore" skips links that the mechanism does not have, for example because parts were removed.
+
     Raises:
-        SrdfError: a link is not there; the message names it and the line.
+        SrdfError: a link does not exist; the message names the link and the line.
     """
-    return look_into(source, mechanism, missing=missing).unchecked
+    return parse_srdf(source, mechanism, missing=missing).allowed_collisions
 
 
 def apply_srdf(source: str | os.PathLike[str], mechanism: Mechanism) -> None:
-    """Set `unchecked` and add the states of groups to the named configurations; what is odd becomes a warning."""
-    found = look_into(source, mechanism)
-    mechanism.unchecked = found.unchecked
+    """Set `allowed_collisions` of the mechanism and add the group states to its configurations and warnings."""
+    found = parse_srdf(source, mechanism)
+    mechanism.allowed_collisions = found.allowed_collisions
     for name, q in found.configurations.items():
         mechanism.configurations[name] = q
     mechanism.warnings += found.warnings
 
 
-def look_into(
+def parse_srdf(
     source: str | os.PathLike[str], mechanism: Mechanism, *, missing: Literal["error", "ignore"] = "error"
-) -> Srdf:
-    """All that is read of an SRDF."""
+) -> SrdfContent:
+    """Read the allowed collisions and the group states of an SRDF.
+
+    Args:
+        source: a path, or the text itself.
+        mechanism: the mechanism whose links and joints the file names.
+        missing: "ignore" skips links that the mechanism does not have; "error" raises `SrdfError`.
+    """
     if missing not in ("error", "ignore"):
         raise UnknownName("way to take missing links", missing, ("error", "ignore"))
     root = parse_xml(open_source(source), SrdfError)
     _check_root(root)
     _say_misspelt(root)
-    found = Srdf(warnings=root.document.warnings)
-    found.unchecked.update(_pairs(root, mechanism, missing == "ignore"))
+    found = SrdfContent(warnings=root.document.warnings)
+    found.allowed_collisions.update(_pairs(root, mechanism, missing == "ignore"))
     found.configurations.update(_states(root, mechanism))
     return found
 
 
-def _check_root(root: Node) -> None:
+def _check_root(root: XmlNode) -> None:
     if root.tag != "robot":
         raise SrdfError(f"{root.where}: the root element is <{root.tag}>; that of an SRDF is <robot>")
     if root.all("joint") and not root.all("group"):
         raise SrdfError(f"{root.where}: this seems to be a URDF; an SRDF has <disable_collisions> and groups in it")
 
 
-def _say_misspelt(root: Node) -> None:
-    """Other programs have elements of their own; those that are nearly ours are meant as ours."""
+def _say_misspelt(root: XmlNode) -> None:
+    """Warn of elements that look like misspelt known ones; other programs may have elements of their own."""
     for node in root.children:
-        near = difflib.get_close_matches(node.tag, TAGS, n=1, cutoff=0.8)
-        if near and node.tag not in TAGS:
+        near = difflib.get_close_matches(node.tag, KNOWN_TAGS, n=1, cutoff=0.8)
+        if near and node.tag not in KNOWN_TAGS:
             node.warn(f"is passed over; did you mean <{near[0]}>?")
 
 
-def _pairs(root: Node, mechanism: Mechanism, may_miss: bool) -> dict[Pair, str]:
-    """Default first, so that a pair that is disabled or enabled by itself has the last word."""
-    found: dict[frozenset[str], tuple[Pair, str]] = {}
+def _pairs(root: XmlNode, mechanism: Mechanism, may_miss: bool) -> dict[LinkPair, str]:
+    """Collect the allowed pairs. Defaults come first, so that entries for a single pair override them."""
+    found: dict[frozenset[str], tuple[LinkPair, str]] = {}
     for node in root.all("disable_default_collisions"):
         for name in _links(node, ("link",), mechanism, may_miss):
             for other in mechanism.links:
@@ -107,26 +116,26 @@ def _pairs(root: Node, mechanism: Mechanism, may_miss: bool) -> dict[Pair, str]:
             node.warn(f"pairs link {a!r} with itself and is passed over")
             continue
         reason = node.attributes.get("reason", "").strip().lower()
-        found[frozenset((a, b))] = (a, b), reason or BY_SRDF
+        found[frozenset((a, b))] = (a, b), reason or DEFAULT_REASON
     return dict(found.values())
 
 
-def _links(node: Node, attributes: tuple[str, ...], mechanism: Mechanism, may_miss: bool) -> Iterator[str]:
+def _links(node: XmlNode, attributes: tuple[str, ...], mechanism: Mechanism, may_miss: bool) -> Iterator[str]:
     for attribute in attributes:
-        name = node.need(attribute).strip()
+        name = node.require(attribute).strip()
         if name in mechanism.links:
             yield name
         elif not may_miss:
             said = str(UnknownName("link", name, mechanism.links))
-            raise node.fault(f"names the link {name!r} as {attribute!r}: {said}")
+            raise node.make_error(f"names the link {name!r} as {attribute!r}: {said}")
 
 
-def _states(root: Node, mechanism: Mechanism) -> dict[str, Array]:
+def _states(root: XmlNode, mechanism: Mechanism) -> dict[str, Array]:
     found: dict[str, Array] = {}
     names = [node.attributes.get("name", "").strip() for node in root.all("group_state")]
     for node, name in zip(root.all("group_state"), names, strict=True):
         if not name:
-            raise node.fault("has no 'name'")
+            raise node.make_error("has no 'name'")
         group = node.attributes.get("group", "").strip()
         label = f"{group}/{name}" if names.count(name) > 1 and group else name
         values = {joint: value for one in node.all("joint") for joint, value in _value(one, mechanism)}
@@ -137,14 +146,14 @@ def _states(root: Node, mechanism: Mechanism) -> dict[str, Array]:
     return found
 
 
-def _value(node: Node, mechanism: Mechanism) -> Iterator[tuple[str, float]]:
-    """Name and value of a joint of one freedom; others are passed over."""
-    name = node.need("name").strip()
+def _value(node: XmlNode, mechanism: Mechanism) -> Iterator[tuple[str, float]]:
+    """Yield name and value of a joint with one dof; warn of other joints."""
+    name = node.require("name").strip()
     joint = mechanism.joints.get(name)
     if joint is None or len(joint.dof) != 1:
         node.warn("is passed over: " + ("there is no such joint" if joint is None else "it has not one freedom"))
         return
-    node.need("value")
+    node.require("value")
     value = node.number("value")
     assert value is not None
     yield name, value

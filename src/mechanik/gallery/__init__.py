@@ -1,7 +1,8 @@
-"""Mechanisms that ship with the library, written from facts: dimensions and limits.
+"""Gallery of ready-made mechanisms: robot arms, planar and spatial linkages, parallel robots, legged and mobile robots.
 
-Each function makes a fresh one, which may be edited freely; it stands in its configuration "home", with every
-loop shut. May import `mechanism` and `formats`, nothing above.
+Each function returns a new mechanism, which may be edited freely. It is in its configuration "home", with every loop
+closed. Dimensions and limits come from data sheets, patents and papers. This package imports `model`, `formats` and the
+layers below.
 """
 
 from __future__ import annotations
@@ -9,28 +10,39 @@ from __future__ import annotations
 import difflib
 
 from mechanik.errors import UnknownName
-from mechanik.gallery.arms import iiwa14, panda, puma560, ur5, ur10
-from mechanik.gallery.biped import biped
-from mechanik.gallery.chains import rail_arm, snake
-from mechanik.gallery.drawing import pantograph, peaucellier
-from mechanik.gallery.excavator import excavator
-from mechanik.gallery.grashof import four_bar_kind
-from mechanik.gallery.gripper import gripper
-from mechanik.gallery.hexapod import hexapod
-from mechanik.gallery.humanoid import humanoid
-from mechanik.gallery.legs import jansen_leg, klann_leg
-from mechanik.gallery.loops import five_bar, four_bar, slider_crank
+from mechanik.gallery.machines import excavator, gripper, scissor_lift
+from mechanik.gallery.mobile_robots import biped, humanoid, rover, walker
 from mechanik.gallery.overconstrained import bennett, sarrus
-from mechanik.gallery.parallel import delta_robot, stewart_platform
-from mechanik.gallery.planar import planar_2r, planar_3r, scara
-from mechanik.gallery.planar_parallel import planar_3rrr
-from mechanik.gallery.rover import rover
-from mechanik.gallery.scissor import scissor_lift
-from mechanik.gallery.seeds import dh6, grippy10, zalo5
-from mechanik.gallery.six_bars import stephenson_six_bar, watt_six_bar
-from mechanik.gallery.two_arms import two_arms
-from mechanik.gallery.walker import walker
-from mechanik.mechanism import Mechanism
+from mechanik.gallery.parallel_robots import delta_robot, hexapod, planar_3rrr, stewart_platform
+from mechanik.gallery.planar_linkages import (
+    five_bar,
+    four_bar,
+    four_bar_kind,
+    jansen_leg,
+    klann_leg,
+    pantograph,
+    peaucellier,
+    slider_crank,
+    stephenson_six_bar,
+    watt_six_bar,
+)
+from mechanik.gallery.robot_arms import (
+    dh6,
+    grippy10,
+    iiwa14,
+    panda,
+    planar_2r,
+    planar_3r,
+    puma560,
+    rail_arm,
+    scara,
+    snake,
+    two_arms,
+    ur5,
+    ur10,
+    zalo5,
+)
+from mechanik.model import Mechanism
 
 _MAKERS = (
     zalo5,
@@ -121,12 +133,34 @@ def __getattr__(name: str) -> object:
 
 
 def names() -> list[str]:
-    """What there is, as `make` takes it."""
+    """List the names of all mechanisms in the gallery.
+
+    Returns:
+        The names that `make` takes.
+
+    Example:
+        >>> "panda" in mk.gallery.names()
+        True
+    """
     return [maker.__name__ for maker in _MAKERS]
 
 
 def make(name: str) -> Mechanism:
-    """A fresh mechanism by its name; `make("panda")` is `panda()`."""
+    """Make a mechanism of the gallery by its name; `make("panda")` is `panda()`.
+
+    Args:
+        name: a name from `names`.
+
+    Returns:
+        A new mechanism with default dimensions.
+
+    Raises:
+        UnknownName: the gallery has no such mechanism.
+
+    Example:
+        >>> mk.gallery.make("ur5").nq
+        6
+    """
     for maker in _MAKERS:
         if maker.__name__ == name:
             return maker()

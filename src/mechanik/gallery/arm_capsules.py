@@ -1,8 +1,7 @@
-"""What well-known arms bump with: capsules around the meshes of their links.
+"""Collision capsules around the link meshes of the Panda, UR5 and UR10, and their allowed collisions.
 
-Fitted by `benchmarks/fit_gallery.py` to the collision meshes in the package `example-robot-data` (Franka's and
-Universal Robots' own, Apache-2.0 and BSD), rounded outwards to 0.1 mm: every point of a mesh is in
-one of them.
+`benchmarks/fit_gallery.py` has fitted them to the collision meshes in the package `example-robot-data` (Franka's and
+Universal Robots' own, Apache-2.0 and BSD), rounded outwards to 0.1 mm: every mesh point is inside a capsule.
 """
 
 from __future__ import annotations
@@ -10,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from mechanik.gallery.bones import GREY, bone
-from mechanik.mechanism import Mechanism
+from mechanik.gallery.construction import GREY, capsule
+from mechanik.model import Mechanism
 
 Vector = tuple[float, float, float]
-Bone = tuple[Vector, Vector, float]
-"""Where the two round ends are centred in the frame of the link, and their radius; m."""
+"""x, y, z in the frame of the link; m."""
+CapsuleSpec = tuple[Vector, Vector, float]
+"""Centres of the two round ends in the frame of the link, and their radius; m."""
 
 
-PANDA_UNCHECKED = {
+PANDA_ALLOWED_COLLISIONS = {
     **{(f"panda_link{k}", f"panda_link{k + 1}"): "adjacent" for k in range(7)},
     ("panda_link6", "panda_hand"): "adjacent",
     ("panda_link7", "panda_hand"): "same body",
@@ -28,27 +28,36 @@ PANDA_UNCHECKED = {
         for side in ("left", "right")
     },
 }
-"""Neighbours, and what is welded together. Links 5 and 7 are looked at, though the SRDF in `example-robot-data` leaves
-them out: of 2,000 random poses their meshes touch in 105, and their capsules in 228."""
+"""Adjacent links, and links of a rigid body.
+
+Links 5 and 7 are checked, although the SRDF in `example-robot-data` disables them: in 2,000 random configurations their
+meshes touch in 105, and their capsules in 228.
+"""
 
 _UR = ("base_link", "shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
 _NEIGHBOURS = dict.fromkeys(pairwise(_UR), "adjacent")
-UR5_UNCHECKED = {**_NEIGHBOURS, ("base_link", "upper_arm_link"): "always"}
-"""The upper arm passes the base so closely that their capsules touch in all of 2,000 random poses, so that looking
-would tell nothing. The meshes themselves touch in 71 of 2,000, which goes unseen."""
-UR10_UNCHECKED = {**_NEIGHBOURS, ("base_link", "upper_arm_link"): "never"}
-"""Here the meshes touch in none of 2,000 random poses, although their capsules do in 717."""
+UR5_ALLOWED_COLLISIONS = {**_NEIGHBOURS, ("base_link", "upper_arm_link"): "always"}
+"""Adjacent links, and base with upper arm.
+
+The capsules of these two touch in all of 2,000 random configurations, so a check would carry no information. Their
+meshes touch in 71 of 2,000; these collisions are not detected.
+"""
+UR10_ALLOWED_COLLISIONS = {**_NEIGHBOURS, ("base_link", "upper_arm_link"): "never"}
+"""Adjacent links, and base with upper arm.
+
+The meshes of these two touch in none of 2,000 random configurations, although their capsules do in 717.
+"""
 
 
-def bump_with(mechanism: Mechanism, capsules: Mapping[str, list[Bone]]) -> Mechanism:
-    """Let links bump with these in place of what they look like."""
+def set_collision_capsules(mechanism: Mechanism, capsules: Mapping[str, list[CapsuleSpec]]) -> Mechanism:
+    """Replace the collision shapes of links by capsules; return the same mechanism."""
     for name, bones in capsules.items():
         if name in mechanism.links:
-            mechanism.links[name].collisions = tuple(bone(a, b, radius, GREY) for a, b, radius in bones)
+            mechanism.links[name].collisions = tuple(capsule(a, b, radius, GREY) for a, b, radius in bones)
     return mechanism
 
 
-PANDA: dict[str, list[Bone]] = {
+PANDA_CAPSULES: dict[str, list[CapsuleSpec]] = {
     "panda_link0": [
         ((-0.0271, 0.0000, 0.0954), (-0.0049, 0.0000, 0.1003), 0.0720),
         ((-0.0195, 0.0003, 0.0285), (-0.0187, -0.0005, 0.0293), 0.1007),
@@ -91,7 +100,8 @@ PANDA: dict[str, list[Bone]] = {
         ((0.0000, -0.0858, 0.0502), (0.0001, 0.0880, 0.0498), 0.0225),
     ],
 }
-UR5: dict[str, list[Bone]] = {
+"""Collision capsules of the Panda by link name."""
+UR5_CAPSULES: dict[str, list[CapsuleSpec]] = {
     "base_link": [
         ((-0.0001, 0.0001, 0.0054), (0.0001, 0.0000, 0.0052), 0.0742),
         ((0.0000, -0.1095, 0.0055), (0.0001, -0.0775, 0.0054), 0.0055),
@@ -126,7 +136,8 @@ UR5: dict[str, list[Bone]] = {
         ((0.0006, 0.0620, 0.0031), (0.0000, 0.0612, 0.0000), 0.0402),
     ],
 }
-UR10: dict[str, list[Bone]] = {
+"""Collision capsules of the UR5 by link name."""
+UR10_CAPSULES: dict[str, list[CapsuleSpec]] = {
     "base_link": [
         ((-0.0626, -0.0625, 0.0176), (0.0606, -0.0619, 0.0171), 0.0323),
         ((-0.0675, -0.0104, 0.0188), (0.0675, -0.0104, 0.0188), 0.0337),
@@ -161,3 +172,4 @@ UR10: dict[str, list[Bone]] = {
         ((0.0000, 0.0701, 0.0010), (0.0000, 0.0701, 0.0010), 0.0459),
     ],
 }
+"""Collision capsules of the UR10 by link name."""

@@ -1,4 +1,4 @@
-"""Loops in space that move although a count of their joints says that they cannot: Bennett's and Sarrus's."""
+"""Overconstrained spatial loops, which move although the mobility count denies it: Bennett's and Sarrus's linkages."""
 
 from __future__ import annotations
 
@@ -7,27 +7,48 @@ import math
 import numpy as np
 
 from mechanik.errors import StructureError
-from mechanik.gallery.bones import BLUE, DARK, GREY, ORANGE, RED, block, bone, hub
-from mechanik.gallery.home import stand
-from mechanik.gallery.lengths import check_angles, check_lengths
-from mechanik.mechanism import Builder, Material, Mechanism, PlacedShape
-from mechanik.spatial import inverse, make, rotation
+from mechanik.gallery.construction import (
+    BLUE,
+    DARK,
+    GREY,
+    ORANGE,
+    RED,
+    block,
+    capsule,
+    check_angles,
+    check_lengths,
+    hub,
+    set_home,
+)
+from mechanik.model import Builder, Material, Mechanism, ShapeInstance
+from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 
 
 def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, angle: float = 1.0) -> Mechanism:
-    """Four hinges that neither are parallel nor meet, and yet one freedom (G. T. Bennett 1903).
+    """Make Bennett's linkage (G. T. Bennett 1903): four hinges, neither parallel nor concurrent, with 1 dof.
 
-    Opposite bars are alike: crank and rocker have one length and one twist, coupler and ground the other. It moves
-    only because length / sin(twist) is the same for all four, which is how the other length is chosen. For crank and
-    coupler, with angles 1 and 2, tan(1/2) tan(2/2) = sin((other + twist)/2) / sin((other - twist)/2); the rocker turns
-    as the crank does, the other way round. A count of freedoms gives -2.
+    Opposite bars are equal: crank and rocker have a length and a twist, coupler and ground have another. The loop moves
+    only because length / sin(twist) is the same for all four bars, which determines the other length. For the angles t1
+    of the crank and t2 of the coupler, tan(t1/2) tan(t2/2) = sin((other_twist + twist)/2) / sin((other_twist -
+    twist)/2). The rocker rotates like the crank, in the opposite direction. The Gruebler count gives -2.
 
     Args:
         length: of crank and rocker, between their hinges; m.
-        twist, other_twist: angle from hinge to hinge along crank and rocker, along coupler and ground; rad, within
-            0 to pi, not the same.
-        angle: of the crank, at which it is assembled; rad.
+        twist: angle between the hinge axes of crank and rocker; rad, between 0 and pi.
+        other_twist: angle between the hinge axes of coupler and ground; rad, between 0 and pi, different from `twist`.
+        angle: crank angle for the assembly; rad.
+
+    Returns:
+        The linkage.
+
+    Raises:
+        StructureError: a dimension is invalid, or the twists are equal.
+
+    Example:
+        >>> mobility = mk.mobility(mk.gallery.bennett())
+        >>> mobility.gruebler, mobility.dof
+        (-2, 1)
     """
     check_lengths("bennett", length=length, twist=twist, other_twist=other_twist)
     check_angles("bennett", angle=angle)
@@ -51,32 +72,44 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
     loop.link("ground", visuals=_twisted(inverse(X_long), r, GREY))
     for name, X, material in (("crank", X_short, RED), ("coupler", X_long, ORANGE), ("rocker", X_short, BLUE)):
         loop.link(name, visuals=_twisted(X, r, material))
-    return stand(loop.build())
+    return set_home(loop.build())
 
 
 def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechanism:
-    """A platform on two hinged legs that goes straight up and down and does not turn (P. F. Sarrus 1853).
+    """Make Sarrus's linkage (P. F. Sarrus 1853): a platform on two hinged legs that moves up and down without rotation.
 
-    The first linkage that made a straight line out of turns. Each leg is two plates with three parallel hinges; the
-    legs stand at a right angle, along x and y, and knee outwards. One freedom, though six hinges in a loop count
-    none; the platform, whose middle is the link "top", is 2 plate sin(angle) above the base.
+    It was the first linkage that converts rotation to an exact straight line. Each leg is two plates with three
+    parallel hinges. The legs are at a right angle, along x and y, with their knees outwards. The Gruebler count of the
+    loop of six hinges is 0, but it has 1 dof. The link "top", the middle of the platform, is 2 plate sin(angle) above
+    the base.
 
     Args:
         width: of base and platform, which are square; m.
-        plate: the length of each of the four plates, between its hinges; m.
-        angle: of the lower plates above the base, at which it is assembled; rad, between 0 and pi/2.
+        plate: length of each of the four plates, between its hinges; m.
+        angle: of the lower plates above the base for the assembly; rad, between 0 and pi/2.
+
+    Returns:
+        The linkage.
+
+    Raises:
+        StructureError: a dimension is invalid.
+
+    Example:
+        >>> lift = mk.gallery.sarrus(plate=0.3, angle=np.pi / 6)
+        >>> round(float(lift.pose("top")[2, 3]), 6)
+        0.3
     """
     check_lengths("sarrus", width=width, plate=plate, angle=angle)
     if not angle < math.pi / 2:
         raise StructureError(f"sarrus: angle is {angle:g}; it is between 0, flat, and pi/2, stretched")
     thick = 0.04 * width
     edge = (0.5 * width, 0.0, 0.0)
-    side = make(rotation.turn_z(math.pi / 2), np.zeros(3))
+    side = make_pose(rotation.about_z(math.pi / 2), np.zeros(3))
     legs = (("x", np.eye(4)), ("y", side))
     lift = Builder("sarrus")
     for name, X_base_leg in legs:
         lower, upper = f"lower_{name}", f"upper_{name}"
-        at = X_base_leg @ make(np.eye(3), edge)
+        at = X_base_leg @ make_pose(np.eye(3), edge)
         lift.revolute(f"{lower}_joint", "base", lower, at=at, axis="-y", value=angle)
         lift.revolute(f"{upper}_joint", lower, upper, at=(plate, 0.0, 0.0), axis="-y", value=math.pi - 2 * angle)
         material = RED if name == "x" else BLUE
@@ -85,23 +118,23 @@ def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechan
             lift.link(link, visuals=[block((0.5 * plate, 0.0, 0.0), (plate, 0.6 * width, thick), material), hinge])
     end = (plate, 0.0, 0.0)
     lift.revolute("platform_joint", "upper_x", "platform", at=end, axis="-y", value=angle - math.pi)
-    X_platform_top = make(np.eye(3), (-0.5 * width, 0.0, 0.0))
+    X_platform_top = make_pose(np.eye(3), (-0.5 * width, 0.0, 0.0))
     lift.fixed("top_joint", "platform", "top", at=X_platform_top)
-    onto = X_platform_top @ side @ make(np.eye(3), edge)
+    onto = X_platform_top @ side @ make_pose(np.eye(3), edge)
     lift.close("closing_joint", "upper_y", "platform", "pin", at=end, onto=onto, axis="-y")
     slab = (width, width, thick)
     lift.link("base", visuals=[block((0.0, 0.0, -thick), slab, GREY)])
     lift.link("platform", visuals=[block((-0.5 * width, 0.0, thick), slab, ORANGE)])
-    return stand(lift.build())
+    return set_home(lift.build())
 
 
 def _along(length: float, twist: float) -> Array:
-    """From hinge to hinge of a bar: along x, and turned about it."""
-    return make(rotation.turn_x(twist), (length, 0.0, 0.0))
+    """Return the pose (4, 4) of a bar's second hinge in its first: a shift along x and a rotation about it."""
+    return make_pose(rotation.about_x(twist), (length, 0.0, 0.0))
 
 
-def _twisted(X: Array, radius: float, material: Material) -> list[PlacedShape]:
-    """A bone between the hinges of a bar, and an axle in each."""
+def _twisted(X: Array, radius: float, material: Material) -> list[ShapeInstance]:
+    """Return a capsule between the hinges of a bar, and an axle in each."""
     ends = (np.eye(4), X)
     axles = [hub(end[:3, 3], end[:3, 2], 0.7 * radius, 5 * radius, DARK) for end in ends]
-    return [bone((0.0, 0.0, 0.0), X[:3, 3], radius, material), *axles]
+    return [capsule((0.0, 0.0, 0.0), X[:3, 3], radius, material), *axles]

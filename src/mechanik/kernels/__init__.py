@@ -1,5 +1,5 @@
-"""Inner loops over flat arrays, written in the part of Python that Numba compiles.
+"""Numerical kernels over flat arrays, written in the subset of Python that Numba compiles.
 
-In: flat arrays of floats and integers, laid out as the `*_layout.py` modules say. Out: arrays. What runs a kernel
-(machine code or plain Python) is decided in `mechanik.tiers`; nobody else imports a module of kernels.
+Kernels read and write flat arrays of floats and integers; the `*_layout.py` modules define their layout.
+`mechanik.tiers` chooses between machine code and plain Python for each kernel. Kernels are called through it only.
 """

@@ -1,185 +1,391 @@
-"""One damped step of Gauss and Newton: hard rows hold, soft rows fall, no number of x leaves its bounds.
+"""One damped Gauss-Newton step with hard residuals held, and with an active set of bounds.
 
-With the hard rows eliminated (`elimination.py`), the step of the independent columns minimises
+With the hard residuals eliminated (`elimination.py`), the step s of the independent columns minimises
 
     |e + J s|^2 + damping |s|^2
 
-over the soft rows (`least_squares.py`). Columns that the step would take over a bound are put on it and the rest is
-solved again; a column at a bound is let go when the reduced gradient leads inside. The reduced gradient knows the
-forces of the closures: going by the sign of J'e instead ended in wrong poses.
+over the soft residuals (`damped_least_squares.py`). A column that the step would take over a bound joins the active
+set, and the rest is solved again. A column at a bound is released when the reduced gradient leads inside. The reduced
+gradient includes the constraint forces of the closures: the sign of J'e alone ended in wrong poses.
 """
 
 from __future__ import annotations
 
 import math
 
-from .bounds import (
-    count_bans,
-    let_go,
-    most_eager,
-    put_on_bounds,
-    settle_bans,
-    shorten,
-    stand_still,
-    steepest_free,
-    steepest_slope,
-    stop_at_bounds,
+from .compiler import subroutine
+from .curvature import (
+    MAX_PROBED_COLUMNS,
+    begin_probes,
+    chain_curvature_vectors,
+    find_multipliers,
+    has_all_curvature,
+    store_step,
 )
-from .chain_curvature import bend_chain
-from .compiler import part
-from .curvature import remember
-from .elimination import NONE, eliminate
-from .least_squares import assemble, model, solve_free, spread
-from .probes import MOST, are_known, begin_probes, find_forces
-from .problem import *
+from .damped_least_squares import assemble_normal_equations, expand_step, model_decrease, solve_reduced_step
+from .elimination import NO_COLUMN, eliminate
+from .problem_layout import *
 
-PASSES, CAREFUL_PASSES = 12, 24
-SLOW = 0.5
-"""Where three steps leave more than this of the cost, or the first says that it will, second derivatives are looked
-at."""
-STUCK = 1e-9
-"""A step that is shortened to this share of it goes nowhere."""
-CALM = 1e-3
-"""By how much less a step is damped that knows all second derivatives, as long as none has been refused."""
-UNKNOWN, ASKS = 2.0, 3.0
-"""In the place of a curvature: nothing is known of it; or probes are wanted before there is a step."""
+BOUND_OVERSHOOT, BOUND_DISTANCE = 1e-13, 1e-9
+"""How far beyond a bound, and how far from it, a number of x still counts as on it (rad or m)."""
 
 
-@part
+@subroutine
+def update_active_bounds(ints, floats, x):
+    """Drop columns that have left their bound from the active set; returns how many bounds stay active."""
+    column_x, ban, released, lower = ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_RELEASED], ints[AT_LOWER]
+    upper = ints[AT_UPPER]
+    active_count = 0
+    for v in range(ints[N_COLUMNS]):
+        now = ints[ban + v]
+        ints[released + v] = 0
+        if now == FREE:
+            continue
+        if now != LOCKED:
+            at = floats[x + ints[column_x + v]]
+            if (now == ON_UPPER and at < floats[upper + v] - 1e-9) or (
+                now == ON_LOWER and at > floats[lower + v] + 1e-9
+            ):
+                ints[ban + v] = FREE
+                continue
+        active_count += 1
+    return active_count
+
+
+@subroutine
+def activate_bounds(ints, floats, x):
+    """Activate the bounds that the step crosses; returns how many, and 1 if one of the columns is dependent."""
+    column_x, ban, dependent, scale = ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_DEPENDENT_INDEX], ints[AT_SCALE]
+    lower, upper, step = ints[AT_LOWER], ints[AT_UPPER], ints[AT_STEP]
+    over, follower = 0, 0
+    for v in range(ints[N_COLUMNS]):
+        k = ints[column_x + v]
+        if k >= 0 and ints[ban + v] == FREE:
+            there = floats[x + k] + floats[scale + v] * floats[step + v]
+            if there > floats[upper + v] + BOUND_OVERSHOOT or there < floats[lower + v] - BOUND_OVERSHOOT:
+                ints[ban + v] = ON_UPPER if there > floats[upper + v] else ON_LOWER
+                over += 1
+                if ints[dependent + v] != NO_COLUMN:
+                    follower = 1
+    return over, follower
+
+
+@subroutine
+def stop_at_bounds(ints, floats, x, n):
+    """Clip the step of each independent column at its bounds."""
+    column_x, independent, scale, line = (
+        ints[AT_COLUMN_X],
+        ints[AT_INDEPENDENT_COLUMN],
+        ints[AT_SCALE],
+        ints[AT_REDUCED_STEP],
+    )
+    for i in range(n):
+        v = ints[independent + i]
+        k = ints[column_x + v]
+        if k >= 0:
+            there = min(
+                max(floats[x + k] + floats[scale + v] * floats[line + i], floats[ints[AT_LOWER] + v]),
+                floats[ints[AT_UPPER] + v],
+            )
+            floats[line + i] = (there - floats[x + k]) / floats[scale + v]
+            floats[ints[AT_STEP] + v] = floats[line + i]
+
+
+@subroutine
+def release_bounds(ints, floats, n):
+    """Release active bounds of independent columns where the model gradient leads inside; returns how many."""
+    ban, independent, released, full = (
+        ints[AT_BOUND_STATE],
+        ints[AT_INDEPENDENT_COLUMN],
+        ints[AT_RELEASED],
+        ints[AT_MODEL_GRADIENT],
+    )
+    free = 0
+    for i in range(n):
+        v = ints[independent + i]
+        now, slope = ints[ban + v], floats[full + i]
+        inside = (now == ON_UPPER and slope > 1e-12) or (now == ON_LOWER and slope < -1e-12)
+        if inside and ints[released + v] == 0 and floats[ints[AT_LOWER] + v] < floats[ints[AT_UPPER] + v]:
+            ints[ban + v] = FREE
+            ints[released + v] = 1
+            free += 1
+    return free
+
+
+@subroutine
+def may_move(ints, floats, x, v, slope):
+    """Whether a column can follow the gradient: it is free, not yet at its bound, or led away from it."""
+    now = ints[ints[AT_BOUND_STATE] + v]
+    if now == FREE or now == LOCKED:
+        return now == FREE
+    at, lower, upper = floats[x + ints[ints[AT_COLUMN_X] + v]], floats[ints[AT_LOWER] + v], floats[ints[AT_UPPER] + v]
+    if now == ON_UPPER:
+        return at < upper - BOUND_DISTANCE or (slope < 0.0 and lower < upper)
+    return at > lower + BOUND_DISTANCE or (slope > 0.0 and lower < upper)
+
+
+@subroutine
+def shorten_to_bounds(ints, floats, x):
+    """Scale the whole step so that x stays within its bounds; returns the factor (used when no passes are left)."""
+    column_x, scale, lower, upper = ints[AT_COLUMN_X], ints[AT_SCALE], ints[AT_LOWER], ints[AT_UPPER]
+    step = ints[AT_STEP]
+    share = 1.0
+    for v in range(ints[N_COLUMNS]):
+        k, way = ints[column_x + v], floats[scale + v] * floats[step + v]
+        if k >= 0 and abs(way) > 1e-15:
+            if floats[x + k] + way > floats[upper + v] + BOUND_DISTANCE:
+                share = min(share, (floats[upper + v] - floats[x + k]) / way)
+            elif floats[x + k] + way < floats[lower + v] - BOUND_DISTANCE:
+                share = min(share, (floats[lower + v] - floats[x + k]) / way)
+    share = max(share, 0.0)
+    for v in range(ints[N_COLUMNS]):
+        floats[step + v] *= share
+    return share
+
+
+@subroutine
+def hold_at_bounds(ints, floats, x):
+    """Set the active set to exactly the columns that are on a bound."""
+    ban, column_x = ints[AT_BOUND_STATE], ints[AT_COLUMN_X]
+    for v in range(ints[N_COLUMNS]):
+        k = ints[column_x + v]
+        ints[ints[AT_RELEASED] + v] = 0
+        if k >= 0 and ints[ban + v] != LOCKED:
+            ints[ban + v] = FREE
+            if floats[x + k] >= floats[ints[AT_UPPER] + v] - BOUND_DISTANCE:
+                ints[ban + v] = ON_UPPER
+            elif floats[x + k] <= floats[ints[AT_LOWER] + v] + BOUND_DISTANCE:
+                ints[ban + v] = ON_LOWER
+
+
+@subroutine
+def largest_multiplier(ints, floats, n, steepest):
+    """The active column with the largest gradient to the inside above `steepest`, not released before; or NO_COLUMN."""
+    found = ints[RUNTIME_ZERO] + NO_COLUMN
+    for i in range(n):
+        v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
+        now, slope = ints[ints[AT_BOUND_STATE] + v], floats[ints[AT_MODEL_GRADIENT] + i]
+        inside = (now == ON_UPPER and slope > steepest) or (now == ON_LOWER and -slope > steepest)
+        if inside and ints[ints[AT_RELEASED] + v] == 0 and floats[ints[AT_LOWER] + v] < floats[ints[AT_UPPER] + v]:
+            found, steepest = v, abs(slope)
+    return found
+
+
+@subroutine
+def largest_reduced_gradient(ints, floats, x, n):
+    """The largest absolute reduced gradient of the columns that may follow it."""
+    steepest = 0.0
+    for i in range(n):
+        if may_move(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i], floats[ints[AT_GRADIENT] + i]):
+            steepest = max(steepest, abs(floats[ints[AT_GRADIENT] + i]))
+    return steepest
+
+
+@subroutine
+def largest_free_gradient(ints, floats, n):
+    steepest = 0.0
+    for i in range(n):
+        if ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] == FREE:
+            steepest = max(steepest, abs(floats[ints[AT_GRADIENT] + i]))
+    return steepest
+
+
+@subroutine
+def count_active_bounds(ints):
+    active_count = 0
+    for v in range(ints[N_COLUMNS]):
+        if ints[ints[AT_BOUND_STATE] + v] != FREE:
+            active_count += 1
+    return active_count
+
+
+MAX_PASSES, MAX_CAREFUL_PASSES = 12, 24
+"""Limits on the solves of one step: with many bounds changing at once, and then with one bound at a time."""
+SLOW_COST_RATIO = 0.5
+"""Where three steps, or the prediction for the first step, leave more than this ratio of the cost, second derivatives
+are used."""
+MIN_STEP_RATIO = 1e-9
+"""A step that the bounds shorten to less than this factor counts as no step."""
+CURVATURE_DAMPING_RATIO = 1e-3
+"""Factor on the damping of a step for which all second derivatives are known, as long as no step has been rejected."""
+CURVATURE_UNKNOWN, CURVATURE_REQUESTED = 2.0, 3.0
+"""Values in the place of a curvature: it is unknown; or probes are requested before there is a step."""
+
+
+@subroutine
 def bounded_step(
-    I, F, options, x, stage, buffer, damping, newton, curved, probes, wonders, eliminated, calm, moved, placed
+    ints,
+    floats,
+    options,
+    x,
+    stage,
+    buffer,
+    damping,
+    newton,
+    uses_curvature,
+    probes,
+    may_request,
+    eliminated,
+    damping_ratio,
+    moved,
+    poses_are_current,
 ):
-    """The step from x into `step`. With `newton`, only shut what is hard.
+    """Compute the step from x into the table `step`; with `newton`, only close the hard residuals.
 
     Args:
-        curved: whether second derivatives are estimated, as `curvature.py` does it.
-        probes: whether they may be asked for, as `probes.py` has them.
-        wonders: whether they are to be asked for as soon as it shows that progress will be slow.
-        eliminated: as many independent columns as there were when probes were asked for at this x; 0 if not.
-        calm: by how much less a step is damped that knows all second derivatives.
-        moved: whether the step before was taken, so that something can be learned from it.
-        placed: whether the poses that are there belong to x; else x is where it was at the step before.
+        ints, floats: the packed problem.
+        options: the solver's options.
+        x: offset of x in `floats`.
+        stage, buffer: the stage, and the buffer of residual and Jacobian at x.
+        damping: added to the diagonal of the normal equations.
+        newton: whether the step is a Newton step on the hard residuals alone.
+        uses_curvature: whether second derivatives are estimated (`curvature.py`).
+        probes: whether probes of second derivatives may be requested (`curvature.py`).
+        may_request: whether they are requested as soon as the model predicts slow progress.
+        eliminated: number of independent columns when probes were requested at this x; 0 if they were not.
+        damping_ratio: factor on the damping where all second derivatives are known.
+        moved: 1.0 if the previous step was accepted, so that the curvature can be updated from it.
+        poses_are_current: 1.0 if the stored poses belong to x; else x has not changed since the previous step.
+
     Returns:
-        the soft rows' sum of squares once what is hard is shut; by how much the model says that the step changes it;
-        the largest reduced gradient of a column that is free to follow it; and what is known of the curvature: ASKS,
-        UNKNOWN, or what `solve_free` says of it.
+        The sum of squares of the soft residuals with the hard residuals closed; the change that the model predicts; the
+        largest reduced gradient of a column that may follow it; and the curvature: CURVATURE_REQUESTED,
+        CURVATURE_UNKNOWN, or the smallest result of `solve_reduced_step`.
     """
-    stages, ban = I[AT_STAGES], I[AT_BAN]
-    step, offset, line = I[AT_STEP], I[AT_OFFSET], I[AT_LINE]
-    hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
-    c = I[N_COLUMNS]
-    banned = settle_bans(I, F, x)
-    change, steepest, cost, n, kept = 0.0, 0.0, 0.0, I[ZERO], I[ZERO]
-    chain = I[stages + STAGE_INTS * stage + CHAIN_BLOCK] if curved else I[ZERO] + NONE
-    if chain >= 0 and placed == 1.0 and not newton:
-        bend_chain(I, F, buffer, chain)
-    wide = I[stages + STAGE_INTS * stage + IS_WIDE] == 1 and (chain >= 0 or not curved)
-    stale, known, asks, bend = True, False, False, UNKNOWN
-    careful, freed, side, left = False, I[ZERO] + NONE, I[ZERO], I[ZERO]
-    # what elimination does is kept where forces will be asked for
-    tracks = not newton and ((probes and I[I[AT_OLD_COLUMNS]] == NONE) or (wonders and banned > 0))
-    for attempt in range(PASSES + CAREFUL_PASSES):
+    stages, ban = ints[AT_STAGES], ints[AT_BOUND_STATE]
+    step, offset, line = ints[AT_STEP], ints[AT_OFFSET], ints[AT_REDUCED_STEP]
+    hard, soft = ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]
+    c = ints[N_COLUMNS]
+    active_count = update_active_bounds(ints, floats, x)
+    change, steepest, cost, n, kept = 0.0, 0.0, 0.0, ints[RUNTIME_ZERO], ints[RUNTIME_ZERO]
+    chain = ints[stages + STAGE_INTS * stage + CHAIN_BLOCK] if uses_curvature else ints[RUNTIME_ZERO] + NO_COLUMN
+    if chain >= 0 and poses_are_current == 1.0 and not newton:
+        chain_curvature_vectors(ints, floats, buffer, chain)
+    wide = ints[stages + STAGE_INTS * stage + USES_DUAL_FORM] == 1 and (chain >= 0 or not uses_curvature)
+    stale, known, asks, bend = True, False, False, CURVATURE_UNKNOWN
+    careful, freed, side, left = False, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO], ints[RUNTIME_ZERO]
+    # elimination records its row operations where multipliers will be computed
+    tracks = not newton and (
+        (probes and ints[ints[AT_PREVIOUS_COLUMNS]] == NO_COLUMN) or (may_request and active_count > 0)
+    )
+    for attempt in range(MAX_PASSES + MAX_CAREFUL_PASSES):
         if stale:
             if eliminated > 0 and attempt == 0:
                 n = eliminated
             else:
-                n, left = eliminate(I, F, stage, buffer, hard, tracks, newton)
+                n, left = eliminate(ints, floats, stage, buffer, hard, tracks, newton)
             if not newton:
                 if probes:
-                    known, free = are_known(I, n)
-                    asks = not known and free <= MOST and (attempt == 0 or asks)
+                    known, free = has_all_curvature(ints, n)
+                    asks = not known and free <= MAX_PROBED_COLUMNS and (attempt == 0 or asks)
                     if asks and not tracks:
                         tracks = True
                         continue
                     if asks:
-                        find_forces(I, F, buffer, hard, soft, left)
-                        begin_probes(I, F, n)
-                        return cost, change, steepest, ASKS
-                learned, damped = moved if attempt == 0 else 0.0, calm * damping if known else damping
-                bend = UNKNOWN
-                cost, kept = assemble(
-                    I, F, options, buffer, hard, soft, n, damped, damped == damping, curved, learned, wide
+                        find_multipliers(ints, floats, buffer, hard, soft, left)
+                        begin_probes(ints, floats, n)
+                        return cost, change, steepest, CURVATURE_REQUESTED
+                learned, damped = moved if attempt == 0 else 0.0, damping_ratio * damping if known else damping
+                bend = CURVATURE_UNKNOWN
+                cost, kept = assemble_normal_equations(
+                    ints,
+                    floats,
+                    options,
+                    buffer,
+                    hard,
+                    soft,
+                    n,
+                    damped,
+                    damped == damping,
+                    uses_curvature,
+                    learned,
+                    wide,
                 )
             stale = False
         if newton:
             for v in range(c):
-                F[step + v] = F[offset + v]
+                floats[step + v] = floats[offset + v]
         else:
-            found = solve_free(I, F, options, x, n, banned, kept, chain, curved and bend >= 0.0, damping)
+            found = solve_reduced_step(
+                ints, floats, options, x, n, active_count, kept, chain, uses_curvature and bend >= 0.0, damping
+            )
             bend = min(bend, found)
-            spread(I, F, n)
-        if wonders and tracks and attempt == 0:
-            _, free = are_known(I, n)
-            if free <= MOST and cost + model(I, F, n, kept, chain) > SLOW * cost:
-                find_forces(I, F, buffer, hard, soft, left)
-                begin_probes(I, F, n)
-                return cost, change, steepest, ASKS
+            expand_step(ints, floats, n)
+        if may_request and tracks and attempt == 0:
+            _, free = has_all_curvature(ints, n)
+            if (
+                free <= MAX_PROBED_COLUMNS
+                and cost + model_decrease(ints, floats, n, kept, chain) > SLOW_COST_RATIO * cost
+            ):
+                find_multipliers(ints, floats, buffer, hard, soft, left)
+                begin_probes(ints, floats, n)
+                return cost, change, steepest, CURVATURE_REQUESTED
         if careful:
-            # as simplex has it: one column at a time is let go, and held again if that leads out at once
-            share = shorten(I, F, x)
-            if freed != NONE and share < STUCK:
-                I[ban + freed] = side
+            # as in the simplex method, one column at a time is released, and held again if it leaves its bounds at once
+            share = shorten_to_bounds(ints, floats, x)
+            if freed != NO_COLUMN and share < MIN_STEP_RATIO:
+                ints[ban + freed] = side
                 stale = True
             for i in range(n):
-                F[line + i] *= share
-            change = model(I, F, n, kept, chain)
+                floats[line + i] *= share
+            change = model_decrease(ints, floats, n, kept, chain)
             if not stale:
-                if freed != NONE or attempt == PASSES + CAREFUL_PASSES - 1:
+                if freed != NO_COLUMN or attempt == MAX_PASSES + MAX_CAREFUL_PASSES - 1:
                     break
-                freed = most_eager(I, F, n, steepest_free(I, F, n))
-                if freed == NONE:
+                freed = largest_multiplier(ints, floats, n, largest_free_gradient(ints, floats, n))
+                if freed == NO_COLUMN:
                     break
-                side, I[ban + freed], I[I[AT_RELEASED] + freed] = I[ban + freed], FREE, 1
-                banned = count_bans(I)
+                side, ints[ban + freed], ints[ints[AT_RELEASED] + freed] = ints[ban + freed], FREE, 1
+                active_count = count_active_bounds(ints)
             else:
-                freed = I[ZERO] + NONE
-                banned = count_bans(I)
+                freed = ints[RUNTIME_ZERO] + NO_COLUMN
+                active_count = count_active_bounds(ints)
             continue
-        over, follower = put_on_bounds(I, F, x)
-        # as long as steps are taken, the way to the bounds is shortened, and the next step knows them: nearly as many
-        # iterations as with a second pass, which costs a third of one
-        stops = over > 0 and hard == 0 and moved == 1.0 and not curved
-        last = stops or attempt >= PASSES - 1
+        over, follower = activate_bounds(ints, floats, x)
+        # while steps are accepted, clip at the bounds and let the next step know them: nearly as many iterations as
+        # with a second pass, which costs a third of an iteration
+        stops = over > 0 and hard == 0 and moved == 1.0 and not uses_curvature
+        last = stops or attempt >= MAX_PASSES - 1
         if stops:
-            stop_at_bounds(I, F, x, n)
+            stop_at_bounds(ints, floats, x, n)
         elif over > 0 and last:
-            share = shorten(I, F, x)
+            share = shorten_to_bounds(ints, floats, x)
             for i in range(n):
-                F[line + i] *= share
+                floats[line + i] *= share
         if not newton and (over == 0 or last):
-            change = model(I, F, n, kept, chain)
-        settled = over == 0 and (newton or banned == 0 or let_go(I, F, n) == 0)
+            change = model_decrease(ints, floats, n, kept, chain)
+        settled = over == 0 and (newton or active_count == 0 or release_bounds(ints, floats, n) == 0)
         if last or settled:
             done = newton or stops or options[FIXED_DAMPING] > 0.0
-            if done or (over == 0 and change < 0.0) or steepest_slope(I, F, x, n) == 0.0:
+            if done or (over == 0 and change < 0.0) or largest_reduced_gradient(ints, floats, x, n) == 0.0:
                 break
-            stand_still(I, F, x)  # bounds that push each other: begin again, with care
+            hold_at_bounds(ints, floats, x)  # the active set cycles: change one bound at a time
             careful = True
-        stale = careful or (over > 0 and follower == 1)  # a dependent column cannot be on its bound: choose others
-        banned = count_bans(I)
+        stale = careful or (over > 0 and follower == 1)  # a dependent column cannot be held: eliminate others
+        active_count = count_active_bounds(ints)
     if not newton:
-        steepest = steepest_slope(I, F, x, n)
-        if curved and not wide:
-            remember(I, F, n)
-    return cost, change, steepest, bend if known else UNKNOWN
+        steepest = largest_reduced_gradient(ints, floats, x, n)
+        if uses_curvature and not wide:
+            store_step(ints, floats, n)
+    return cost, change, steepest, bend if known else CURVATURE_UNKNOWN
 
 
-@part
-def advance(I, F, x, out, clamped):
-    """out = x moved by `step`: numbers within their bounds if they are clamped, balls on their sphere."""
-    column_x, balls, scale, lower = I[AT_COLUMN_X], I[AT_BALLS], I[AT_SCALE], I[AT_LOWER]
-    upper, step = I[AT_UPPER], I[AT_STEP]
-    for k in range(I[N_X]):
-        F[out + k] = F[x + k]
-    for v in range(I[N_COLUMNS]):
-        k = I[column_x + v]
+@subroutine
+def apply_step(ints, floats, x, out, clamped):
+    """Write x moved by `step` to `out`: clamped to the bounds if `clamped`, quaternions rotated and normalized."""
+    column_x, balls, scale, lower = ints[AT_COLUMN_X], ints[AT_SPHERICAL], ints[AT_SCALE], ints[AT_LOWER]
+    upper, step = ints[AT_UPPER], ints[AT_STEP]
+    for k in range(ints[N_X]):
+        floats[out + k] = floats[x + k]
+    for v in range(ints[N_COLUMNS]):
+        k = ints[column_x + v]
         if k >= 0:
-            F[out + k] = F[x + k] + F[scale + v] * F[step + v]
+            floats[out + k] = floats[x + k] + floats[scale + v] * floats[step + v]
             if clamped:
-                F[out + k] = min(max(F[out + k], F[lower + v]), F[upper + v])
-    for i in range(I[N_BALLS]):
-        k, v = I[balls + 2 * i], I[balls + 2 * i + 1]
-        a, b, c = F[step + v], F[step + v + 1], F[step + v + 2]
+                floats[out + k] = min(max(floats[out + k], floats[lower + v]), floats[upper + v])
+    for i in range(ints[N_SPHERICAL]):
+        k, v = ints[balls + 2 * i], ints[balls + 2 * i + 1]
+        a, b, c = floats[step + v], floats[step + v + 1], floats[step + v + 2]
         half2 = 0.25 * (a * a + b * b + c * c)
         if half2 < 1e-6:
             s, cosine = 0.5 * (1.0 - half2 / 6.0), 1.0 - 0.5 * half2 * (1.0 - half2 / 12.0)
@@ -187,8 +393,13 @@ def advance(I, F, x, out, clamped):
             half = math.sqrt(half2)
             s, cosine = 0.5 * math.sin(half) / half, math.cos(half)
         a, b, c = s * a, s * b, s * c
-        w, p, q, r = F[x + k], F[x + k + 1], F[x + k + 2], F[x + k + 3]
+        w, p, q, r = floats[x + k], floats[x + k + 1], floats[x + k + 2], floats[x + k + 3]
         tw, tx = w * cosine - p * a - q * b - r * c, w * a + p * cosine + q * c - r * b
         ty, tz = w * b - p * c + q * cosine + r * a, w * c + p * b - q * a + r * cosine
         size = 1.0 / math.sqrt(tw * tw + tx * tx + ty * ty + tz * tz)
-        F[out + k], F[out + k + 1], F[out + k + 2], F[out + k + 3] = tw * size, tx * size, ty * size, tz * size
+        floats[out + k], floats[out + k + 1], floats[out + k + 2], floats[out + k + 3] = (
+            tw * size,
+            tx * size,
+            ty * size,
+            tz * size,
+        )

@@ -1,8 +1,8 @@
-"""Decorators for kernels: `kernel` for what Python calls, `part` and `helper` for what only kernels call.
+"""Decorators that declare compiled functions: `kernel` (called from Python), `subroutine` and `inline` (internal).
 
-The folder of kernels is imported under two names. As `mechanik.kernels` the decorators return each function as it is:
-plain Python, for debugging and until machine code is ready. Under any other name (see `mechanik.tiers.numba_kernels`)
-they return Numba's dispatchers, which compile. For this kernels import one another relatively.
+The package is imported under two names. As `mechanik.kernels`, the decorators return each function unchanged: plain
+Python, for debugging and until machine code is ready. Under any other name (see `mechanik.tiers.numba_kernels`) they
+return Numba dispatchers, which compile. Therefore kernels import each other by relative imports only.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-IS_PLAIN = __name__ == "mechanik.kernels.compiler"
-"""Whether the functions of this package are plain Python."""
+IS_PLAIN_PYTHON = __name__ == "mechanik.kernels.compiler"
+"""Whether this import of the package runs as plain Python."""
 
-OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
-"""No full fastmath: it would let NaN through the clamps. Fused multiply-adds are welcome."""
-INSIDE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For what only kernels call: otherwise a wrapper for calls from Python would be compiled for each."""
+COMPILER_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
+"""Numba options of all functions: fused multiply-adds, but no full fastmath, which would let NaN pass the clamps."""
+INTERNAL_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Further options of internal functions: they need no wrapper for calls from Python, which takes time to compile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function that Python calls.
+    """A compiled function that is called from Python.
 
     Attributes:
-        function: plain Python, or Numba's dispatcher.
-        signature: types of the result and of the arguments, as Numba writes them, without those of `calls`.
-        nogil: whether other threads may run meanwhile.
-        calls: kernels of other modules ("distance.watch:watch") that it takes as its first arguments. They are bound
-            when the kernel is loaded, so that both are compiled apart and share one copy of the code.
+        function: the plain Python function, or its Numba dispatcher.
+        signature: types of the result and of the arguments in Numba's notation, without the arguments for `calls`.
+        nogil: whether the kernel releases the global interpreter lock.
+        calls: kernels of other modules, "module:name" (such as "distance.collision_query:query"), which this kernel
+            takes as its first arguments. They are bound when the kernel is loaded: both are compiled separately and
+            share one copy of the code.
     """
 
     function: Callable[..., Any]
@@ -40,46 +41,53 @@ class Kernel:
 
 
 KERNELS: dict[str, dict[str, Kernel]] = {}
-"""Every kernel of the modules imported so far: by module (`distance.watch`), then by name."""
+"""All kernels of the modules imported so far, by module ("distance.collision_query"), then by name."""
 
 
 def kernel(
     signature: str, nogil: bool = True, calls: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function that Python calls, with the one signature it has.
+    """Declare a function that is called from Python, with its only signature.
 
     Args:
-        nogil: whether other threads may run meanwhile; costs a call 0.05 us, too much for the shortest kernels.
-        calls: see `Kernel`.
+        signature: types of the result and of the arguments in Numba's notation, see `Kernel`.
+        nogil: whether the kernel releases the global interpreter lock. This adds 0.05 us to each call, which is too
+            much for the shortest kernels.
+        calls: kernels of other modules that are passed as the first arguments, see `Kernel`.
+
+    Returns:
+        The decorator, which registers the function in `KERNELS`.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         module = function.__module__.removeprefix(__name__.removesuffix("compiler"))
-        known = function if IS_PLAIN else _compiled(function, is_kernel=True, nogil=nogil, **OPTIONS)
+        known = function if IS_PLAIN_PYTHON else _compiled(function, is_kernel=True, nogil=nogil, **COMPILER_OPTIONS)
         KERNELS.setdefault(module, {})[function.__name__] = Kernel(known, signature, nogil, calls)
         return known
 
     return declare
 
 
-def helper(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a short function that only kernels call; it is inlined."""
-    return function if IS_PLAIN else _compiled(function, forceinline=True, **OPTIONS, **INSIDE)
+def inline(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare a short internal function that is inlined into every caller."""
+    return (
+        function if IS_PLAIN_PYTHON else _compiled(function, forceinline=True, **COMPILER_OPTIONS, **INTERNAL_OPTIONS)
+    )
 
 
-def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a large function that only kernels call. It is not copied to each place, which would take long to compile.
+def subroutine(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare a large internal function, which is not forced inline to keep compile times short.
 
-    Its sums may be taken in another order, which lets the compiler use vectors.
+    The compiler may reorder its sums and therefore vectorise them.
     """
-    options: dict[str, Any] = {**OPTIONS, **INSIDE, "fastmath": {"contract", "reassoc"}}
-    return function if IS_PLAIN else _compiled(function, **options)
+    options: dict[str, Any] = {**COMPILER_OPTIONS, **INTERNAL_OPTIONS, "fastmath": {"contract", "reassoc"}}
+    return function if IS_PLAIN_PYTHON else _compiled(function, **options)
 
 
 def _compiled(function: Callable[..., Any], is_kernel: bool = False, **options: Any) -> Any:
-    """Numba's dispatcher for a function, which compiles it when it is first needed."""
+    """Return the Numba dispatcher of a function, which compiles it on first use."""
     numba: Any = importlib.import_module("numba")
     pipeline: Any = importlib.import_module(".numba_pipeline", __package__)
-    # machine code is loaded where the package has its usual name
+    # cached machine code is loaded under the package's regular name
     function.__module__ = "mechanik.kernels." + function.__module__.removeprefix(__name__.removesuffix("compiler"))
     return numba.njit(**options, **pipeline.pipeline_options(is_kernel))(function)

@@ -1,32 +1,44 @@
-"""Forward kinematics and geometric Jacobians over the nodes of `layout.py`."""
+"""Forward kinematics and geometric Jacobians of chains and trees of nodes (see `nodes.py`)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from . import layout
-from .compiler import helper, kernel
-from .layout import BALL, FIRST_V, KIND, PARENT, PRISMATIC, RATIO, REVOLUTE, SLIDE
-from .poses import WORLD, composed, moved, read_pose
+from . import nodes as layout
+from .compiler import inline, kernel
+from .nodes import (
+    FIRST_V,
+    IDENTITY_POSE,
+    NODE_KIND,
+    NODE_RATIO,
+    PARENT,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+    TRANSLATION,
+    child_pose,
+    compose,
+    read_pose,
+)
 
-IS_PLAIN, LENGTH_OF_Q = layout.IS_PLAIN, layout.LENGTH_OF_Q
+HAS_ONLY_SCALAR_JOINTS, Q_LENGTH = layout.HAS_ONLY_SCALAR_JOINTS, layout.Q_LENGTH
 
 
-@helper
-def is_finite(X):
+@inline
+def is_finite_pose(X):
     return np.isfinite(X[0] + X[4] + X[9] + X[10] + X[11])
 
 
-@helper
-def is_sound(q):
-    """Whether every number of q is finite, those that do not matter for a link as well."""
+@inline
+def is_finite_configuration(q):
+    """Whether all entries of q are finite, including those that do not move the link."""
     total = 0.0
     for k in range(q.shape[0]):
         total += q[k]
     return np.isfinite(total)
 
 
-@helper
+@inline
 def write_pose(out, X):
     for row in range(3):
         out[row, 3] = X[9 + row]
@@ -36,66 +48,73 @@ def write_pose(out, X):
     out[3, 3] = 1.0
 
 
-@helper
-def end_of_chain(nodes, q):
-    """The pose at the end of a chain, each node below the one before it."""
-    X = WORLD
+@inline
+def chain_end_pose(nodes, q):
+    """Return the world pose of the last node of a chain, in which each node is the child of the previous row."""
+    X = IDENTITY_POSE
     n = nodes.shape[0]
-    if nodes[n - 1, IS_PLAIN] == 1.0:
+    if nodes[n - 1, HAS_ONLY_SCALAR_JOINTS] == 1.0:
         for i in range(n):
-            X = moved(X, nodes[i], q, True)
+            X = child_pose(X, nodes[i], q, True)
     else:
         for i in range(n):
-            X = moved(X, nodes[i], q, False)
+            X = child_pose(X, nodes[i], q, False)
     return X
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_pose(nodes, q, out):
-    """The pose at the end of a chain into out (4, 4); False if q or out is of the wrong size or q not finite."""
-    if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or out.shape[0] != 4 or out.shape[1] != 4:
+    """Write the world pose of the end of a chain to out (4, 4).
+
+    Returns:
+        False if q or out has the wrong size, or if q or the pose is not finite.
+    """
+    if q.shape[0] != nodes[nodes.shape[0] - 1, Q_LENGTH] or out.shape[0] != 4 or out.shape[1] != 4:
         return False
-    if not is_sound(q):
+    if not is_finite_configuration(q):
         return False
-    X = end_of_chain(nodes, q)
+    X = chain_end_pose(nodes, q)
     write_pose(out, X)
-    return is_finite(X)
+    return is_finite_pose(X)
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[:,:,::1])")
 def chain_poses(nodes, q, out):
-    """`chain_pose` for q (N, nq) into out (N, 4, 4)."""
+    """Write the world poses of the end of a chain for q (N, nq) to out (N, 4, 4); False if any is not finite."""
     fine = True
     for n in range(q.shape[0]):
-        X = end_of_chain(nodes, q[n])
+        X = chain_end_pose(nodes, q[n])
         write_pose(out[n], X)
-        fine &= is_finite(X) and is_sound(q[n])
+        fine &= is_finite_pose(X) and is_finite_configuration(q[n])
     return fine
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,:,:,::1])")
 def tree_poses(nodes, ends, q, out):
-    """Poses of links, each a fixed node of `ends` (L, 18) below one of `nodes`, for q (N, nq) into out (N, L, 4, 4)."""
+    """Write the world poses of L links for q (N, nq) to out (N, L, 4, 4); False if any value is not finite.
+
+    Each link is a fixed node of `ends` (L, 18), whose parent is a row of `nodes`.
+    """
     room = np.empty((nodes.shape[0], 12))
     fine = True
     for n in range(q.shape[0]):
-        fine &= is_sound(q[n])
+        fine &= is_finite_configuration(q[n])
         for i in range(nodes.shape[0]):
             parent = int(nodes[i, PARENT])
-            X = moved(read_pose(room[parent]) if parent >= 0 else WORLD, nodes[i], q[n], False)
+            X = child_pose(read_pose(room[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q[n], False)
             for k in range(12):
                 room[i, k] = X[k]
         for link in range(ends.shape[0]):
             parent = int(ends[link, PARENT])
-            X = composed(read_pose(room[parent]) if parent >= 0 else WORLD, read_pose(ends[link]))
+            X = compose(read_pose(room[parent]) if parent >= 0 else IDENTITY_POSE, read_pose(ends[link]))
             write_pose(out[n, link], X)
-            fine &= is_finite(X)
+            fine &= is_finite_pose(X)
     return fine
 
 
-@helper
-def add_turn(J, column, x, y, z, ax, ay, az):
-    """Add the twist of a turn about the axis a through (x, y, z), taken at the world's origin."""
+@inline
+def add_rotation_column(J, column, x, y, z, ax, ay, az):
+    """Add the twist at the world origin of a rotation about the axis (ax, ay, az) through the point (x, y, z)."""
     J[0, column] += y * az - z * ay
     J[1, column] += z * ax - x * az
     J[2, column] += x * ay - y * ax
@@ -104,31 +123,31 @@ def add_turn(J, column, x, y, z, ax, ay, az):
     J[5, column] += az
 
 
-@helper
+@inline
 def fill_jacobian(nodes, point, q, J):
-    """The world twist (linear, angular) of `point` (3,), fixed at the end of a chain, for each column of v.
+    """Write the Jacobian (6, nv) of `point` (3,), given in the frame of the last node of a chain, to J.
 
-    Columns of freedoms that are not in the chain are zero. All twists are collected at the world's origin, and
-    moved to the point once it is known: linear += angular x point.
+    The rows are the linear and angular velocity in the world. Columns of dofs outside the chain are zero. All twists
+    are summed at the world origin and moved to the point at the end: linear += angular x point.
     """
     J[:, :] = 0.0
-    X = WORLD
+    X = IDENTITY_POSE
     for i in range(nodes.shape[0]):
-        X = moved(X, nodes[i], q, False)
-        kind, column, ratio = int(nodes[i, KIND]), int(nodes[i, FIRST_V]), nodes[i, RATIO]
+        X = child_pose(X, nodes[i], q, False)
+        kind, column, ratio = int(nodes[i, NODE_KIND]), int(nodes[i, FIRST_V]), nodes[i, NODE_RATIO]
         if kind == REVOLUTE:
-            add_turn(J, column, X[9], X[10], X[11], ratio * X[2], ratio * X[5], ratio * X[8])
+            add_rotation_column(J, column, X[9], X[10], X[11], ratio * X[2], ratio * X[5], ratio * X[8])
         elif kind == PRISMATIC:
             J[0, column] += ratio * X[2]
             J[1, column] += ratio * X[5]
             J[2, column] += ratio * X[8]
-        elif kind == SLIDE:
+        elif kind == TRANSLATION:
             for axis in range(3):
                 for row in range(3):
                     J[row, column + axis] += X[3 * row + axis]
-        elif kind == BALL:
+        elif kind == SPHERICAL:
             for axis in range(3):
-                add_turn(J, column + axis, X[9], X[10], X[11], X[axis], X[3 + axis], X[6 + axis])
+                add_rotation_column(J, column + axis, X[9], X[10], X[11], X[axis], X[3 + axis], X[6 + axis])
     x = X[9] + X[0] * point[0] + X[1] * point[1] + X[2] * point[2]
     y = X[10] + X[3] * point[0] + X[4] * point[1] + X[5] * point[2]
     z = X[11] + X[6] * point[0] + X[7] * point[1] + X[8] * point[2]
@@ -137,21 +156,25 @@ def fill_jacobian(nodes, point, q, J):
         J[0, column] += ay * z - az * y
         J[1, column] += az * x - ax * z
         J[2, column] += ax * y - ay * x
-    return is_finite(X)
+    return is_finite_pose(X)
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[::1], f8[:,::1])", nogil=False)
 def chain_jacobian(nodes, point, q, out):
-    """The Jacobian of a point at the end of a chain into out (6, nv); False as in `chain_pose`."""
-    if q.shape[0] != nodes[nodes.shape[0] - 1, LENGTH_OF_Q] or not is_sound(q):
+    """Write the world Jacobian of a point (3,), fixed to the end of a chain, to out (6, nv).
+
+    Returns:
+        False if q has the wrong size, or if q or the pose is not finite.
+    """
+    if q.shape[0] != nodes[nodes.shape[0] - 1, Q_LENGTH] or not is_finite_configuration(q):
         return False
     return fill_jacobian(nodes, point, q, out)
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1], f8[:,:,::1])")
 def chain_jacobians(nodes, point, q, out):
-    """`chain_jacobian` for q (N, nq) into out (N, 6, nv)."""
+    """Write the Jacobians of `chain_jacobian` for q (N, nq) to out (N, 6, nv); False if any is not finite."""
     fine = True
     for n in range(q.shape[0]):
-        fine &= fill_jacobian(nodes, point, q[n], out[n]) and is_sound(q[n])
+        fine &= fill_jacobian(nodes, point, q[n], out[n]) and is_finite_configuration(q[n])
     return fine

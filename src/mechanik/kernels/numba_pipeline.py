@@ -1,19 +1,19 @@
-"""Compiler pipelines for Numba that optimise a kernel once, together with all functions that it calls.
+"""Numba compiler pipelines that optimise a kernel once, together with all functions that it calls.
 
-By default Numba compiles every function as if Python called it: LLVM optimises it and translates it to machine code,
-then its module is linked into that of each caller, where all of it is optimised and translated again. In a deep call
-tree the innermost functions go through LLVM once for each level. A function that only kernels call needs none
-of that: it is enough to optimise the kernel.
+By default Numba compiles every function as if it were called from Python: LLVM optimises it and translates it to
+machine code; then its module is linked into the module of each caller and is optimised and translated again. In a deep
+call tree the innermost functions pass through LLVM once for each level. For internal functions it is enough to
+optimise the kernel that calls them.
 
-Nothing of Numba is patched. `njit` takes a pipeline class, and the classes here extend Numba's own:
+Numba is not patched. `njit` takes a pipeline class, and the classes here extend those of Numba:
 
-- `PartLibrary` holds the module of a function that only kernels call, which is neither optimised nor executable.
-- `KernelLibrary` links the modules of all direct and indirect callees into that of a kernel, and then optimises it in
-  the way of Numba.
-- `CachedTyping` finds the types of an operator once for each combination of argument types.
+- `SubroutineLibrary` holds the module of an internal function, which is neither optimised nor executable.
+- `KernelLibrary` links the modules of all direct and indirect callees into the module of a kernel, and then optimises
+  it as Numba does.
+- `CachedTyping` resolves the types of an operator once for each combination of argument types.
 - `FastFlags` compares compiler options fast.
-- `PartCompiler` and `KernelCompiler` are Numba's default pipeline with these classes, and without the passes that
-  kernels have no use for.
+- `SubroutineCompiler` and `KernelCompiler` are Numba's default pipeline with these classes and without the passes
+  that kernels do not need.
 
 With a version of Numba that is not among `TESTED_VERSIONS`, or that lacks one of the extended classes,
 `pipeline_options` returns no options, and Numba uses its default pipeline. Compiling then takes about twice as long;
@@ -27,7 +27,7 @@ import operator
 from typing import Any
 
 TESTED_VERSIONS = (0, 61), (0, 68)
-"""The first and the last version of Numba with which kernels were compiled in this way."""
+"""The first and the last Numba version, (major, minor), with which these pipelines are tested."""
 
 try:
     from llvmlite import binding as llvm
@@ -44,37 +44,38 @@ except (ImportError, AttributeError):
     IS_AVAILABLE = False
 
 UNUSED_PASSES = ("inline_closure_likes", "nopython_rewrites")
-"""Passes for comprehensions, closures and arithmetic of whole arrays, none of which kernels use."""
+"""Numba passes for comprehensions, closures and whole-array arithmetic, which kernels do not use."""
 ALLOCATIONS_PER_COLLECTION = 50_000
-"""For the largest kernel: Python's default of 700 takes 26 s, 10,000 takes 24 s, no collection at all 23 s.
+"""Threshold of the garbage collector while a kernel compiles; trades memory for compile time.
 
-Without any collection Numba's default pipeline took 1.6 times the memory.
+The largest kernel takes 26 s with Python's default of 700, 24 s with 10,000 and 23 s without any collection. Without
+any collection Numba's default pipeline takes 1.6 times the memory.
 """
 
 
 def pipeline_options(is_kernel: bool) -> dict[str, Any]:
-    """Options for `njit` that select the pipeline of a kernel, or of a function that only kernels call."""
+    """Return the options for `njit` that select the pipeline of a kernel or of an internal function."""
     if not IS_AVAILABLE:
         return {}
-    return {"pipeline_class": KernelCompiler if is_kernel else PartCompiler}
+    return {"pipeline_class": KernelCompiler if is_kernel else SubroutineCompiler}
 
 
 if IS_AVAILABLE:
 
-    class PartLibrary(JITCodeLibrary):
-        """The LLVM module of a function that only kernels call."""
+    class SubroutineLibrary(JITCodeLibrary):
+        """The LLVM module of an internal function, which is optimised later as part of each kernel."""
 
         def finalize(self) -> None:
             self._raise_if_finalized()
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage == llvm.Linkage.external:
-                    function.linkage = "linkonce_odr"  # several kernels may contain it
+                    function.linkage = "linkonce_odr"  # several kernels may contain this function
             for library in self._linking_libraries:
                 _inherit_reload_functions(self, library)
             self._finalized = True
 
         def _optimize_functions(self, module: Any) -> None:
-            module.data_layout = self._codegen._data_layout  # the rest is left to the kernel
+            module.data_layout = self._codegen._data_layout  # optimisation happens in the kernel
 
         @property
         def codegen(self) -> Any:
@@ -85,7 +86,7 @@ if IS_AVAILABLE:
             return 0  # Numba's value for a function that cannot be called from Python
 
         def _get_module_for_linking(self) -> Any:
-            """This module with all that it calls, for a caller that uses Numba's default pipeline."""
+            """Return this module with all its callees, for a caller that uses Numba's default pipeline."""
             self._ensure_finalized()
             if self._shared_module is None:
                 module = self._final_module.clone()
@@ -95,14 +96,14 @@ if IS_AVAILABLE:
             return self._shared_module
 
     class _NoEnvironment:
-        """Replaces the code generator of a function without machine code into which an address could be written."""
+        """Code generator of a function without machine code: there is no memory to write an environment address to."""
 
         @staticmethod
         def set_env(name: str, environment: object) -> None:
             pass
 
     class KernelLibrary(JITCodeLibrary):
-        """The code of a kernel and of all functions that it calls, directly or not."""
+        """The code of a kernel and of all its direct and indirect callees."""
 
         def finalize(self) -> None:
             for library in callees(self):
@@ -110,17 +111,17 @@ if IS_AVAILABLE:
                 self._final_module.link_in(_own_module(library), preserve=True)
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
-                    function.linkage = "internal"  # LLVM then inlines what has one caller: solves take up to 8 % less
+                    function.linkage = "internal"  # LLVM then inlines single-caller functions: up to 8 % faster
             self._linking_libraries = []
             super().finalize()
 
     def callees(library: Any) -> list[Any]:
-        """All libraries that a library needs, callers first: LLVM only links functions that are referred to."""
+        """Return all libraries that a library needs, callers first, since LLVM links only referenced functions."""
         order: list[Any] = []
         seen: set[int] = set()
 
         def visit(caller: Any) -> None:
-            for callee in caller._linking_libraries if isinstance(caller, PartLibrary | KernelLibrary) else ():
+            for callee in caller._linking_libraries if isinstance(caller, SubroutineLibrary | KernelLibrary) else ():
                 if id(callee) not in seen:
                     seen.add(id(callee))
                     visit(callee)
@@ -131,19 +132,19 @@ if IS_AVAILABLE:
 
     def _own_module(library: Any) -> Any:
         library._ensure_finalized()
-        return library._final_module if isinstance(library, PartLibrary) else library._get_module_for_linking()
+        return library._final_module if isinstance(library, SubroutineLibrary) else library._get_module_for_linking()
 
     def _inherit_reload_functions(caller: Any, callee: Any) -> None:
-        """What has to run when a cached caller is loaded; older versions of Numba have no such functions."""
+        """Copy the functions that run when a cached caller is loaded; older Numba versions have none."""
         if hasattr(caller, "_reload_init"):
             caller._reload_init.update(callee._reload_init)
 
     class CachedTyping:
-        """A typing context that remembers the signatures of operators and other functions that Numba has built in.
+        """A typing context that caches the signatures of operators and other built-in functions of Numba.
 
-        Numba tries up to 30 declarations for each `a + b`. The result depends on the types of the arguments, on the
-        compiler options and on the declarations; whoever adds one makes Numba replace the function's type, and with
-        it the entry here.
+        Numba tries up to 30 declarations for each `a + b`. The result depends on the argument types, the compiler
+        options and the declarations. A new declaration makes Numba replace the type of the function, which
+        invalidates the entry of this cache.
         """
 
         signatures: dict[int, tuple[Any, dict[Any, Any]]] = {}  # noqa: RUF012, shared by all compilations
@@ -158,9 +159,7 @@ if IS_AVAILABLE:
             known = function if isinstance(function, types.Type) else self._context._lookup_global(function)
             if kws or not isinstance(known, types.Function):
                 return self._context.resolve_function_type(function, args, kws)
-            _, signatures = self.signatures.setdefault(
-                id(known), (known, {})
-            )  # kept alive, so that the id stays its own
+            _, signatures = self.signatures.setdefault(id(known), (known, {}))  # the reference keeps the id unique
             key = (tuple(args), self._flags)
             signature = signatures.get(key)
             if signature is None:
@@ -174,7 +173,7 @@ if IS_AVAILABLE:
             return self.resolve_function_type(operator.setitem, (target, index, value), {})
 
     class FastFlags(Flags):
-        """Compiler options with a fast comparison: Numba compares them 200 000 times for the largest kernel."""
+        """Compiler options with a fast hash: Numba compares them 200 000 times for the largest kernel."""
 
         HASH = hash(Flags())  # depends on the names of the options only
 
@@ -199,11 +198,11 @@ if IS_AVAILABLE:
                 state.typingctx = context
 
     @register_pass(mutates_CFG=True, analysis_only=False)
-    class PartLowering(NativeLowering):
+    class SubroutineLowering(NativeLowering):
         _name = "mechanik_part_lowering"
 
         def run_pass(self, state: Any) -> bool:
-            state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library = SubroutineLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             return super().run_pass(state)
 
     @register_pass(mutates_CFG=True, analysis_only=False)
@@ -215,10 +214,10 @@ if IS_AVAILABLE:
             state.library.enable_object_caching()
             return super().run_pass(state)
 
-    class PartCompiler(Compiler):
-        """The pipeline of a function that only kernels call."""
+    class SubroutineCompiler(Compiler):
+        """The compiler pipeline of an internal function."""
 
-        lowering: type[NativeLowering] = PartLowering
+        lowering: type[NativeLowering] = SubroutineLowering
 
         def __init__(
             self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
@@ -237,8 +236,8 @@ if IS_AVAILABLE:
                 pipeline.finalize()
             return pipelines
 
-    class KernelCompiler(PartCompiler):
-        """The pipeline of a kernel."""
+    class KernelCompiler(SubroutineCompiler):
+        """The compiler pipeline of a kernel."""
 
         lowering = KernelLowering
 

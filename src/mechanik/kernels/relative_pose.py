@@ -1,37 +1,37 @@
-"""B seen from A: the numbers that each kind of row wants of it, and how they change.
+"""Residuals of the relative pose of two frames and their derivatives, for each kind of relation.
 
-Every kind of block that relates two frames comes down to the same: the position (x, y, z) of B seen from A, the
-rotation Q of B seen from A, and how the kind's six numbers change with a shift t and a turn w of B, which are the
-matrices `by_shift` and `by_turn` (3 x 3, row by row) of numbers 0-2 and 3-5. Rotations are tuples of 9 numbers.
+Every relation of a frame B to a frame A depends on the position (x, y, z) and the rotation Q of B in A. A kind has up
+to six residuals: the first three change with a translation of B by the matrix `by_shift`, the last three with a
+rotation of B by the matrix `by_turn` (3 x 3, row by row). Rotations are tuples of 9 numbers, row by row.
 """
 
 from __future__ import annotations
 
 import math
 
-from .compiler import helper, part
-from .problem import *
+from .compiler import inline, subroutine
+from .problem_layout import *
 
-IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-ZEROS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+IDENTITY_ROTATION = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+ZERO_MATRIX = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 NEARLY_PI = -0.99999
-"""The cosine below which the axis of a turn is read off the symmetric part of its matrix."""
+"""Cosine of the rotation angle below which the axis comes from the symmetric part of the rotation matrix."""
 
 
-@helper
-def under(A, x, y, z):
-    """A vector of the world, along the axes of A (R, 9 numbers)."""
+@inline
+def rotate_inverse(A, x, y, z):
+    """Return A' (x, y, z): the components of a world vector along the axes of A, a rotation of 9 numbers or a pose."""
     return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
 
 
-@helper
-def times(M, x, y, z):
+@inline
+def rotate(M, x, y, z):
     return M[0] * x + M[1] * y + M[2] * z, M[3] * x + M[4] * y + M[5] * z, M[6] * x + M[7] * y + M[8] * z
 
 
-@helper
-def under_matrix(A, B):
-    """A' B."""
+@inline
+def transposed_times(A, B):
+    """Return A' B for two rotations."""
     return (
         A[0] * B[0] + A[3] * B[3] + A[6] * B[6], A[0] * B[1] + A[3] * B[4] + A[6] * B[7],
         A[0] * B[2] + A[3] * B[5] + A[6] * B[8],
@@ -42,9 +42,9 @@ def under_matrix(A, B):
     )  # fmt: skip
 
 
-@helper
+@inline
 def times_transposed(A, B):
-    """A B'."""
+    """Return A B' for two rotations."""
     return (
         A[0] * B[0] + A[1] * B[1] + A[2] * B[2], A[0] * B[3] + A[1] * B[4] + A[2] * B[5],
         A[0] * B[6] + A[1] * B[7] + A[2] * B[8],
@@ -55,9 +55,9 @@ def times_transposed(A, B):
     )  # fmt: skip
 
 
-@part
-def half_turn(Q):
-    """The rotation vector of a turn by nearly pi, from the largest of its quaternion's numbers."""
+@subroutine
+def rotation_vector_near_pi(Q):
+    """Return the rotation vector of a rotation by nearly pi, from the largest component of its quaternion."""
     xx, yy, zz = 1.0 + Q[0] - Q[4] - Q[8], 1.0 - Q[0] + Q[4] - Q[8], 1.0 - Q[0] - Q[4] + Q[8]
     w = Q[7] - Q[5]
     if xx >= yy and xx >= zz:
@@ -73,13 +73,13 @@ def half_turn(Q):
     return f * x, f * y, f * z
 
 
-@helper
-def log_and_rate(Q):
-    """The rotation vector of Q, and the matrix by which it changes with a turn of B (left Jacobian, inverted)."""
+@inline
+def rotation_vector_and_jacobian(Q):
+    """Return the rotation vector of Q (rad) and its derivative by a rotation of B, the inverse left Jacobian."""
     x, y, z = 0.5 * (Q[7] - Q[5]), 0.5 * (Q[2] - Q[6]), 0.5 * (Q[3] - Q[1])
     s2 = x * x + y * y + z * z
     c = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0)
-    if s2 < 1e-4 and c > 0.0:  # series, exact to rounding, where the closed forms are not
+    if s2 < 1e-4 and c > 0.0:  # the closed forms lose digits here; the series is exact to rounding
         f = 1.0 + s2 * (1.0 / 6.0 + s2 * (3.0 / 40.0 + s2 * 15.0 / 336.0))
         a2 = s2 * f * f
         b = 1.0 / 12.0 + a2 * (1.0 / 720.0 + a2 / 30240.0)
@@ -89,7 +89,7 @@ def log_and_rate(Q):
         f = angle / s
         b = (1.0 - 0.5 * angle * s / (1.0 - c)) / (angle * angle)
     else:
-        x, y, z = half_turn(Q)
+        x, y, z = rotation_vector_near_pi(Q)
         f = 1.0
         angle = math.sqrt(x * x + y * y + z * z)
         b = (1.0 - 0.5 * angle * math.sqrt(s2) / (1.0 - c)) / (angle * angle)
@@ -103,9 +103,9 @@ def log_and_rate(Q):
     return x, y, z, rate
 
 
-@helper
-def stretched(x, y, z):
-    """For a unit vector: the factor f by which its (x, y) become as long as its angle to z, and df/dz."""
+@inline
+def angle_factor(x, y, z):
+    """Return f and df/dz for a unit vector, where f scales its (x, y) to the length of its angle to z (rad)."""
     s2 = x * x + y * y
     if s2 < 1e-8 and z > 0.0:
         return 1.0 + s2 / 6.0, -1.0 / 3.0 - s2 * 0.3
@@ -114,18 +114,18 @@ def stretched(x, y, z):
     return f, (f * z - 1.0) / (s * s)
 
 
-@helper
-def tilt(x, y, z):
-    """Rows of AXIS and LOOK for a unit vector, and the matrix (two rows) by which they change with it."""
-    f, df = stretched(x, y, z)
-    if z < 0.0 and x * x + y * y < 1e-18:  # opposite: any way is as good, so take x
+@inline
+def axis_residual(x, y, z):
+    """Return the two residuals (rad) of AXIS and LOOK_AT for a unit vector, and their derivative by the vector."""
+    f, df = angle_factor(x, y, z)
+    if z < 0.0 and x * x + y * y < 1e-18:  # opposite to z: every direction is equally short, so take x
         return math.pi, 0.0, (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return f * x, f * y, (f, 0.0, df * x, 0.0, f, df * y, 0.0, 0.0, 0.0)
 
 
-@helper
-def after_turn(M, x, y, z):
-    """M times the change of the vector (x, y, z) with a turn w: M [w] v = (-M [v]) w."""
+@inline
+def times_cross(M, x, y, z):
+    """Return -M [v]x for v = (x, y, z): the derivative of M v by a rotation of v, with M (w x v) = (-M [v]x) w."""
     return (
         M[2] * y - M[1] * z, M[0] * z - M[2] * x, M[1] * x - M[0] * y,
         M[5] * y - M[4] * z, M[3] * z - M[5] * x, M[4] * x - M[3] * y,
@@ -133,23 +133,23 @@ def after_turn(M, x, y, z):
     )  # fmt: skip
 
 
-@helper
-def by_kind(kind, x, y, z, Q):
-    """The six numbers of a kind and how they change, for B at (x, y, z) with the rotation Q seen from A."""
+@inline
+def residual_of_kind(kind, x, y, z, Q):
+    """Return the six residuals of a kind, then `by_shift` and `by_turn`, for the pose (x, y, z), Q of B in A."""
     a, b, c = x, y, z
     d, e, f = 0.0, 0.0, 0.0
-    by_shift, by_turn = IDENTITY, ZEROS
+    by_shift, by_turn = IDENTITY_ROTATION, ZERO_MATRIX
     if kind == POSE:
-        d, e, f, by_turn = log_and_rate(Q)
+        d, e, f, by_turn = rotation_vector_and_jacobian(Q)
     elif kind == AXIS:
-        d, e, M = tilt(Q[2], Q[5], Q[8])
-        by_turn = after_turn(M, Q[2], Q[5], Q[8])
+        d, e, M = axis_residual(Q[2], Q[5], Q[8])
+        by_turn = times_cross(M, Q[2], Q[5], Q[8])
     elif kind == COSINE:
         d = Q[8]
         by_turn = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     else:
         r = math.sqrt(x * x + y * y + z * z)
-        if r < 1e-12:  # no direction: a distance may grow along x, and nothing can be looked at
+        if r < 1e-12:  # no direction: DISTANCE takes x, LOOK_AT has no residual
             r, u, v, w = 0.0, 1.0, 0.0, 0.0
         else:
             u, v, w = x / r, y / r, z / r
@@ -157,9 +157,9 @@ def by_kind(kind, x, y, z, Q):
             a = r
             by_shift = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         elif r == 0.0:
-            a, b, by_shift = 0.0, 0.0, ZEROS
-        else:  # LOOK
-            a, b, M = tilt(u, v, w)
+            a, b, by_shift = 0.0, 0.0, ZERO_MATRIX
+        else:  # LOOK_AT
+            a, b, M = axis_residual(u, v, w)
             k, m = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
             by_shift = (
                 (M[0] - k * u) / r, (M[1] - k * v) / r, (M[2] - k * w) / r,

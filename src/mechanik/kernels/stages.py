@@ -1,8 +1,13 @@
-"""Stage by stage down: whether a trial is taken, when a stage is over, and what the next one holds.
+"""Decisions of the descent stage by stage: accept a trial, leave a stationary point, end a stage, begin the next.
 
-Stage 0 shuts the loops; each further stage is a level of goals, with the loops and all higher levels hard. A trial
-step is accepted only if the stage's sum of squares falls and what is hard still holds; where the step has opened
-something hard by second order, Newton shuts it again first. So the last accepted x is never worse than any before it.
+Stage 0 closes the loops. Each further stage is a level of goals, with the loops and all higher levels hard. A trial is
+accepted only if the stage's sum of squares falls and all hard residuals stay within tolerance. Where a step has
+violated a hard residual by second order, Newton steps close it first. So the last accepted x is never worse than any
+accepted before.
+
+Where the Gauss-Newton model predicts that the first step leaves much of the cost, second derivatives are probed
+(`curvature.py`). They separate a local minimum, at which the stage ends, from a saddle or a maximum (a dead point,
+or a straight arm that has to shorten). From there a step along the direction of negative curvature leads on.
 """
 
 from __future__ import annotations
@@ -11,323 +16,638 @@ import math
 
 import numpy as np
 
-from .bounded_step import SLOW
-from .compiler import part
-from .curvature import forget
-from .problem import *
-from .prospects import SLOPE_OF_ROUNDING, can_curve, can_probe, copy, curve
-from .solver_state import *
+from .bounded_step import CURVATURE_UNKNOWN, SLOW_COST_RATIO
+from .compiler import subroutine
+from .curvature import MAX_PROBED_COLUMNS, count_free_columns, reset_curvature
+from .damped_least_squares import expand_step
+from .linear_systems import PIVOT_TOLERANCE
+from .problem_layout import *
+from .state_layout import *
 
-LARGEST_MU = 1e10
-ROUNDING = 1e-8
-ROUNDS = 3
-RELUCTANCE = 1e4
-LAZY_GAIN, LAZY_OPEN = 0.25, 1e-2
-"""A step that gains this much may leave loops open by so little: the next one shuts them on its way."""
-UNSURE_STEPS = 3
-"""Where all second derivatives are known, so many steps may leave loops open; what counts is the cost once they are
-shut."""
-TIGHT = 0.05
-"""The share of a step's gain that an open loop may pretend."""
-ROUNDED_OFF, LAST_SHUT = 1e-5, 0.1
-"""What is shut by so much more than it must be is shut as well as can be; and by how much more it is to be at the end,
-so that who goes on from there finds it shut."""
-FAITHFUL = 0.9
-"""Second derivatives are looked at anew where the gain was not this share of what they promised."""
-NEWTONS_FOR_TRIAL, NEWTONS_FOR_START = 8, 30
-ABANDONED_MU, ABANDONED_GAIN = 1e3, 0.5
-"""An attempt of several is given up at this damping, or if its cost is above this share of what it was three
-iterations ago. Tuned on random targets of a Panda and a UR5."""
+ROUNDING_COST_RATIO, ROUNDING_GRADIENT = 2e-15, 5e-7
+"""A predicted gain below this ratio of the cost, and a gradient below this ratio of its square root, are rounding
+errors."""
+MIN_GRADIENT_RATIO, FINAL_GRADIENT_RATIO = 0.01, 10.0
+"""Smallest ratio of the gradient that a step is assumed to leave where all second derivatives are known; and the
+multiple of the gradient tolerance that a step may leave to be the last step."""
+MAX_VIOLATED_PERTURBATIONS, VIOLATED_PERTURBATION_SIZE, CRAWLING_COST_RATIO = 12.0, 0.8, 0.8
+"""How often, and by how much (rad, or sizes of the mechanism), loops that do not close are perturbed; and the ratio of
+the cost left after three steps above which progress counts as too slow. Tuned on a delta robot from uniform starts."""
+MAX_NEGATIVE_CURVATURE_STEP, MAX_NEGATIVE_CURVATURE_DAMPING = 0.5, 1e3
+"""Longest step along negative curvature (rad), and the damping above which such steps are no longer tried."""
+SLUGGISH_STEP_RATIO = 0.6
+"""A step longer than this ratio of the previous step means that the second derivatives are out of date."""
 
 
-@part
-def fit_slacks(I, F, x, buffer, hard, soft):
-    """Give the slacks of soft rows the values that serve them best."""
-    blocks, block_columns, slack, weight = I[AT_BLOCKS], I[AT_BLOCK_COLUMNS], I[AT_SLACK], I[AT_WEIGHT]
-    lower, upper, rows = I[AT_LOWER], I[AT_UPPER], I[AT_ROWS]
-    E = rows + I[N_ROWS] * buffer
+@subroutine
+def copy_x(ints, floats, x, out):
+    for k in range(ints[N_X]):
+        floats[out + k] = floats[x + k]
+
+
+@subroutine
+def can_use_curvature(ints, stage):
+    """Whether second derivatives of a stage are known (a chain) or are worth a matrix over all columns.
+
+    For soft objectives of a long arm they are not: a rest pose takes as many steps with them, and each step takes
+    fifteen times as long.
+    """
+    at = ints[AT_STAGES] + STAGE_INTS * stage
+    return ints[at + CHAIN_BLOCK] >= 0 or (
+        ints[N_SQUARE] > 0 and (ints[at + USES_DUAL_FORM] == 0 or ints[at + IS_SOFT_OBJECTIVE] == 0)
+    )
+
+
+@subroutine
+def can_probe(ints, state, options, stage):
+    """Whether second derivatives of a stage can be probed.
+
+    They are not probed for residuals written in Python (too slow), nor for clamped errors or a fixed damping. Nor below
+    a level that could not be met: it is held by its sum of squares, whose curvature the residuals do not give.
+    """
+    at = ints[AT_STAGES] + STAGE_INTS * stage
+    if 0.0 < state[FIRST_UNMET_STAGE] < stage:
+        return False
+    held_back = options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf or options[FIXED_DAMPING] > 0.0
+    return ints[N_SQUARE] > 0 and ints[at + CHAIN_BLOCK] < 0 and ints[N_FUNCTIONS] == 0 and not held_back
+
+
+@subroutine
+def may_request_curvature(ints, state, options):
+    """Whether second derivatives may be probed early: not for soft objectives, nor if the attempt may be abandoned."""
+    stage = int(state[STAGE])
+    is_wish = ints[ints[AT_STAGES] + STAGE_INTS * stage + IS_SOFT_OBJECTIVE] == 1
+    soon = state[USES_CURVATURE] == 0.0 and state[IS_FEASIBLE] == 1.0 and state[MAY_ABANDON] == 0.0 and stage > 0
+    return soon and not is_wish and can_probe(ints, state, options, stage)
+
+
+@subroutine
+def use_curvature(ints, floats, state):
+    state[USES_CURVATURE] = 1.0
+    reset_curvature(ints, floats)
+
+
+@subroutine
+def largest_column_step(ints, floats, step):
+    """The largest absolute step of a column."""
+    largest = 0.0
+    for v in range(ints[N_COLUMNS]):
+        largest = max(largest, abs(floats[step + v]))
+    return largest
+
+
+@subroutine
+def remaining_gradient(ints, floats):
+    """The largest gradient of the model at the end of the step, over the free columns."""
+    largest, i = 0.0, 0
+    for k in range(ints[N_COLUMNS]):
+        if ints[ints[AT_DEPENDENT_INDEX] + ints[ints[AT_ELIMINATION_ORDER] + k]] < 0:
+            if ints[ints[AT_BOUND_STATE] + ints[ints[AT_ELIMINATION_ORDER] + k]] == FREE:
+                largest = max(largest, abs(floats[ints[AT_MODEL_GRADIENT] + i]))
+            i += 1
+    return largest
+
+
+@subroutine
+def decide_step(ints, floats, state, options, out, cost, change, steepest, bend):
+    """Decide what follows a computed step: take it, retry, probe, leave a stationary point, or end the stage.
+
+    Returns:
+        NEXT_STEP, NEXT_RETRY, NEXT_EVALUATION (x was perturbed) or NEXT_STAGE.
+    """
+    stages, step = ints[AT_STAGES], ints[AT_STEP]
+    if options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf:
+        cost = state[COST]  # the model was built from clamped errors
+    known = PIVOT_TOLERANCE < bend <= 1.0
+    state[REFERENCE_COST] = 0.0
+    if state[TENTATIVE_STEPS] > 0.0:
+        state[COST] = cost
+    elif state[IS_FEASIBLE] == 1.0 and bend != CURVATURE_UNKNOWN:
+        state[REFERENCE_COST] = cost  # the cost of x with its loops closed exactly
+    state[PREDICTED_COST], state[MAX_GRADIENT] = cost + change, steepest
+    state[CURVATURE_IS_KNOWN], state[IS_POLISHING] = 1.0 if known else 0.0, 0.0
+    if known:  # the gradient shrinks by about the same ratio as the length of the steps
+        length, shutting = (
+            largest_column_step(ints, floats, ints[AT_STEP]),
+            largest_column_step(ints, floats, ints[AT_OFFSET]),
+        )
+        rate = (
+            min(max(length / state[LAST_STEP_LENGTH], MIN_GRADIENT_RATIO), 1.0)
+            if state[LAST_STEP_LENGTH] < np.inf
+            else 1.0
+        )
+        left = max(steepest * rate, remaining_gradient(ints, floats), length * length, shutting)
+        calm = state[MU] <= options[START_DAMPING] and state[STAGE] > 0.0  # else damping shortens the steps
+        calm &= options[MAX_PERTURBATIONS] <= 1.0  # else another descent follows this one
+        if calm and left < FINAL_GRADIENT_RATIO * options[GRADIENT_TOLERANCE] * math.sqrt(state[COST]):
+            state[IS_POLISHING] = 1.0
+        elif (
+            length > SLUGGISH_STEP_RATIO * state[LAST_STEP_LENGTH] and state[CURVATURE_IS_NEW] == 0.0
+        ):  # they were probed too far from x
+            state[LAST_STEP_LENGTH] = np.inf
+            reset_curvature(ints, floats)
+            return NEXT_RETRY
+        state[LAST_STEP_LENGTH] = max(length, 1e-300)
+    if state[IS_FEASIBLE] == 0.0:
+        return NEXT_STEP
+    is_wish, probes = (
+        ints[stages + STAGE_INTS * int(state[STAGE]) + IS_SOFT_OBJECTIVE] == 1,
+        can_probe(ints, state, options, int(state[STAGE])),
+    )
+    if (
+        state[PREDICTED_COST] > SLOW_COST_RATIO * state[COST]
+        and may_request_curvature(ints, state, options)
+        and count_free_columns(ints) <= MAX_PROBED_COLUMNS
+    ):
+        use_curvature(ints, floats, state)
+        return NEXT_RETRY
+    # where rounding would hide any further gain, a small gradient counts as zero
+    hidden = -change < ROUNDING_COST_RATIO * state[COST] and steepest < ROUNDING_GRADIENT * math.sqrt(state[COST])
+    shakes = (
+        state[STAGE] == 0.0
+        and state[MAY_ABANDON] == 0.0
+        and options[PERTURBATION_SIZE] > 0.0
+        and state[PERTURBATIONS] < MAX_VIOLATED_PERTURBATIONS
+    )
+    crawls = shakes and state[COST] > CRAWLING_COST_RATIO * state[COST_BEFORE_3]
+    if steepest > options[GRADIENT_TOLERANCE] * math.sqrt(state[COST]) and not hidden and not crawls:
+        if options[STEP_TOLERANCE] == 0.0 or largest_column_step(ints, floats, step) >= options[STEP_TOLERANCE]:
+            return NEXT_STEP
+        state[FINAL_STATUS] = STALLED
+        return NEXT_STAGE
+    state[FINAL_STATUS] = CLOSEST
+    if options[PERTURBATION_SIZE] == 0.0 or is_wish:
+        return NEXT_STAGE
+    if (
+        probes
+        and bend == CURVATURE_UNKNOWN
+        and state[PROBE_REQUESTS] < 2.0
+        and not crawls
+        and count_free_columns(ints) <= MAX_PROBED_COLUMNS
+    ):
+        state[PROBE_REQUESTS] += 1.0
+        if state[USES_CURVATURE] == 0.0:
+            use_curvature(ints, floats, state)
+        return NEXT_RETRY
+    if bend < 0.0 and state[MU] < MAX_NEGATIVE_CURVATURE_DAMPING and not crawls:
+        negative_curvature_step(ints, floats, state, bend, options[START_DAMPING])
+        return NEXT_STEP
+    kicks, kick = options[MAX_PERTURBATIONS], options[PERTURBATION_SIZE]
+    if shakes:  # no feasible x is lost by a large perturbation
+        kicks, kick = (
+            max(kicks, MAX_VIOLATED_PERTURBATIONS),
+            VIOLATED_PERTURBATION_SIZE if crawls or state[PERTURBATIONS] > 0.0 else kick,
+        )
+    elif known and kicks <= 1.0:
+        return NEXT_STAGE
+    if state[PERTURBATIONS] < kicks:
+        perturb(ints, floats, state, kick, options[START_DAMPING])
+        return NEXT_EVALUATION
+    return NEXT_STAGE
+
+
+@subroutine
+def negative_curvature_step(ints, floats, state, bend, first_mu):
+    """Make a step along the direction of negative curvature, for a point at which the gradient vanishes.
+
+    Along it the residual e changes by k s^2 / 2 with e.k = bend. It vanishes at s = sqrt(2 |e|^2 / -bend) if k is
+    parallel to e, as at a dead point. Else the step is too long; once rejected, it is tried again shorter and with the
+    other sign.
+    """
+    length = min(math.sqrt(2.0 * state[COST] / -bend), MAX_NEGATIVE_CURVATURE_STEP) * math.sqrt(
+        min(1.0, first_mu / state[MU])
+    )
+    if int(state[ITERATIONS_IN_STAGE]) % 2 == 1:
+        length = -length
+    n = ints[RUNTIME_ZERO]
+    for v in range(ints[N_COLUMNS]):
+        floats[ints[AT_OFFSET] + v] = 0.0
+        if ints[ints[AT_DEPENDENT_INDEX] + v] < 0:
+            n += 1
+    for i in range(n):
+        floats[ints[AT_REDUCED_STEP] + i] = length * floats[ints[AT_NEGATIVE_CURVATURE] + i]
+    expand_step(ints, floats, n)
+    state[PREDICTED_COST] = state[COST] + 0.5 * bend * length * length
+
+
+@subroutine
+def perturb(ints, floats, state, kick, first_mu):
+    """Perturb all columns that are not locked, to leave a stationary point that is no minimum.
+
+    A straight arm that has to shorten, for example, has no gradient. A previous perturbation that gained nothing is
+    undone.
+    """
+    x, kicked, step = ints[AT_X], ints[AT_BEFORE_PERTURBATION], ints[AT_STEP]
+    if state[PERTURBATIONS] == 0.0 or state[COST] < state[COST_AT_PERTURBATION] * (1.0 - 1e-6):
+        state[COST_AT_PERTURBATION] = state[COST]
+        copy_x(ints, floats, x, kicked)
+    else:
+        copy_x(ints, floats, kicked, x)
+    state[PERTURBATIONS] += 1.0
+    state[MU], state[USES_CURVATURE], state[CURVATURE_IS_KNOWN], state[PROBE_REQUESTS] = first_mu, 0.0, 0.0, 0.0
+    state[COST_BEFORE_1], state[COST_BEFORE_2], state[COST_BEFORE_3] = np.inf, np.inf, np.inf
+    for v in range(ints[N_COLUMNS]):
+        held = ints[ints[AT_BOUND_STATE] + v] == LOCKED
+        floats[step + v] = 0.0 if held else kick * (1.0 if (v + int(state[PERTURBATIONS])) * 2654435761 & 4 else -0.7)
+
+
+MAX_DAMPING = 1e10
+"""Damping at which a stage ends."""
+ROUNDING_RATIO = 1e-8
+"""Relative excess of the sum of squares of an unmet level that counts as rounding."""
+MAX_STAGE_ROUNDS = 3
+"""How often the stages are repeated from the first unmet level on."""
+UNMET_LEVEL_DAMPING = 1e4
+"""Extra damping of the columns that move an unmet level, times its error and the Jacobian."""
+MIN_INFEASIBLE_GAIN, MAX_INFEASIBLE_VIOLATION = 0.25, 1e-2
+"""A step that reduces the cost below this ratio may violate the hard residuals by up to this much: the next step closes
+them."""
+MAX_TENTATIVE_STEPS = 3
+"""Where all second derivatives are known, this many steps may leave loops violated; the cost with the loops closed
+decides about them."""
+MAX_VIOLATION_GAIN_RATIO = 0.05
+"""Largest part of a step's gain that may come from violated loops."""
+CLOSED_TO_ROUNDING_RATIO, FINAL_CLOSURE_RATIO = 1e-5, 0.1
+"""Ratios of the closure tolerance: a violation below the first is rounding; the last step closes to the second, so that
+a solve that continues from there finds the loops closed."""
+MIN_PREDICTION_RATIO = 0.9
+"""Second derivatives are probed again where the gain is below this ratio of the predicted gain."""
+CLOSURE_STEPS_FOR_TRIAL, CLOSURE_STEPS_FOR_START = 8, 30
+"""Most Newton steps that close the hard residuals of a trial, and of the start of a stage."""
+ABANDON_DAMPING, ABANDON_COST_RATIO = 1e3, 0.5
+"""An attempt that may be abandoned ends above this damping, or if its cost is above this ratio of its cost three
+iterations before. Tuned on random targets of a Panda and a UR5."""
+
+
+@subroutine
+def fit_slacks(ints, floats, x, buffer, hard, soft):
+    """Set the slacks of the soft residuals to their best values within their bands."""
+    blocks, block_columns, slack, weight = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK], ints[AT_WEIGHT]
+    lower, upper, rows = ints[AT_LOWER], ints[AT_UPPER], ints[AT_RESIDUAL]
+    E = rows + ints[N_ROWS] * buffer
     for b in range(hard, soft):
-        if I[blocks + BLOCK_INTS * b + HAS_BANDS] == 1:
+        if ints[blocks + BLOCK_INTS * b + HAS_BANDS] == 1:
             for r in range(
-                I[blocks + BLOCK_INTS * b + FIRST_ROW],
-                I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+                ints[blocks + BLOCK_INTS * b + FIRST_ROW],
+                ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
             ):
-                k = I[slack + 2 * r]
+                k = ints[slack + 2 * r]
                 if k >= 0:
-                    v = I[slack + 2 * r + 1]  # within the block; its bounds are found through the block's columns
-                    column = I[block_columns + I[blocks + BLOCK_INTS * b + FIRST_COLUMN] + v]
-                    inside = min(max(F[x + k] + F[E + r] / F[weight + r], F[lower + column]), F[upper + column])
-                    F[E + r] -= F[weight + r] * (inside - F[x + k])
-                    F[x + k] = inside
+                    v = ints[slack + 2 * r + 1]  # within the block; the bounds need the column of the problem
+                    column = ints[block_columns + ints[blocks + BLOCK_INTS * b + FIRST_COLUMN] + v]
+                    inside = min(
+                        max(floats[x + k] + floats[E + r] / floats[weight + r], floats[lower + column]),
+                        floats[upper + column],
+                    )
+                    floats[E + r] -= floats[weight + r] * (inside - floats[x + k])
+                    floats[x + k] = inside
 
 
-@part
-def sum_of_squares(I, F, buffer, start, end):
-    """Of the rows of the blocks from start to end; and whether each block is within its tolerances."""
-    blocks, data, rows = I[AT_BLOCKS], I[AT_DATA], I[AT_ROWS]
-    E = rows + I[N_ROWS] * buffer
+@subroutine
+def sum_of_squares(ints, floats, buffer, start, end):
+    """Sum of squares of the blocks from start to end, and whether each block is within its tolerances."""
+    blocks, data, rows = ints[AT_BLOCKS], ints[AT_BLOCK_DATA], ints[AT_RESIDUAL]
+    E = rows + ints[N_ROWS] * buffer
     total, met = 0.0, True
     for b in range(start, end):
         block = blocks + BLOCK_INTS * b
         metres, radians = 0.0, 0.0
-        mask, row = I[block + MASK], I[block + FIRST_ROW]
+        mask, row = ints[block + ROW_MASK], ints[block + FIRST_ROW]
         lengths = 0
         for bit in range(3):
             lengths += (mask >> bit) & 1
-        for r in range(I[block + ROWS]):
-            e2 = F[E + row + r] * F[E + row + r]
+        for r in range(ints[block + ROW_COUNT]):
+            e2 = floats[E + row + r] * floats[E + row + r]
             if r < lengths:
                 metres += e2
             else:
                 radians += e2
         total += metres + radians
-        met &= metres <= F[data + BLOCK_FLOATS * b + METRES2] and radians <= F[data + BLOCK_FLOATS * b + RADIANS2]
+        met &= (
+            metres <= floats[data + BLOCK_FLOATS * b + POSITION_TOLERANCE2]
+            and radians <= floats[data + BLOCK_FLOATS * b + ROTATION_TOLERANCE2]
+        )
     return total, met
 
 
-@part
-def how_open(I, F, S, options, out, buffer, stage):
-    """The largest deviation of what is hard in this stage, in units of its rows.
+@subroutine
+def constraint_violation(ints, floats, state, options, report, buffer, stage):
+    """The largest violation of the hard residuals of a stage, in their units.
 
-    Levels that were met are held at zero, row by row. One that could not be met is held at its sum of squares: at a
-    closest pose some of its rows cannot be moved at all.
+    Levels that were met are held at zero, residual by residual. A level that could not be met is held at its sum of
+    squares: at a closest pose, part of its residuals cannot change at first order.
     """
-    blocks, stages, rows = I[AT_BLOCKS], I[AT_STAGES], I[AT_ROWS]
-    E = rows + I[N_ROWS] * buffer
+    blocks, stages, rows = ints[AT_BLOCKS], ints[AT_STAGES], ints[AT_RESIDUAL]
+    E = rows + ints[N_ROWS] * buffer
     worst = 0.0
     for s in range(stage):
-        start, end = I[stages + STAGE_INTS * s + HARD], I[stages + STAGE_INTS * s + SOFT]
-        about = STAGES_OUT + STAGE_NUMBERS * s
-        if out[about + HELD_BY_ROWS] == 1.0:
+        start, end = ints[stages + STAGE_INTS * s + HARD_END], ints[stages + STAGE_INTS * s + SOFT_END]
+        about = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+        if report[about + STAGE_IS_HELD] == 1.0:
             for b in range(start, end):
                 for r in range(
-                    I[blocks + BLOCK_INTS * b + FIRST_ROW],
-                    I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+                    ints[blocks + BLOCK_INTS * b + FIRST_ROW],
+                    ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
                 ):
-                    worst = max(worst, abs(F[E + r]))
+                    worst = max(worst, abs(floats[E + r]))
         else:
             total = 0.0
             for b in range(start, end):
                 for r in range(
-                    I[blocks + BLOCK_INTS * b + FIRST_ROW],
-                    I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+                    ints[blocks + BLOCK_INTS * b + FIRST_ROW],
+                    ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
                 ):
-                    total += F[E + r] * F[E + r]
-            excess = total - out[about + STAGE_COST] * (1.0 + ROUNDING)
+                    total += floats[E + r] * floats[E + r]
+            excess = total - report[about + STAGE_COST] * (1.0 + ROUNDING_RATIO)
             if excess > 0.0:
                 worst = max(worst, math.sqrt(excess))
     return worst
 
 
-@part
-def hold_what_is_there(I, F, S, options, out, stage):
-    """Rows of levels that could not be met stay as they are, and what moves them at all moves reluctantly.
+@subroutine
+def freeze_unmet_levels(ints, floats, state, options, report, stage):
+    """Hold the residuals of unmet levels at their values, and add damping to the columns that move them.
 
-    At a closest pose some of their rows change only to second order, so that nothing holds them. How much they change,
-    the error times the column tells.
+    At a closest pose part of their residuals change only at second order, so that the linear constraints do not hold
+    them. The extra damping is proportional to the error times the column of the Jacobian.
     """
-    blocks, stages, block_columns, reluctance = I[AT_BLOCKS], I[AT_STAGES], I[AT_BLOCK_COLUMNS], I[AT_RELUCTANCE]
-    current = int(S[CURRENT])
-    E, J, hold = I[AT_ROWS] + I[N_ROWS] * current, I[AT_JACOBIAN] + I[N_JACOBIAN] * current, I[AT_HOLD]
-    for v in range(I[N_COLUMNS]):
-        F[reluctance + v] = 1.0
+    blocks, stages, block_columns, reluctance = (
+        ints[AT_BLOCKS],
+        ints[AT_STAGES],
+        ints[AT_BLOCK_COLUMNS],
+        ints[AT_EXTRA_DAMPING],
+    )
+    current = int(state[CURRENT_BUFFER])
+    E, J, hold = (
+        ints[AT_RESIDUAL] + ints[N_ROWS] * current,
+        ints[AT_JACOBIAN] + ints[N_JACOBIAN] * current,
+        ints[AT_HELD_RESIDUAL],
+    )
+    for v in range(ints[N_COLUMNS]):
+        floats[reluctance + v] = 1.0
     for s in range(1, stage):
-        if out[STAGES_OUT + STAGE_NUMBERS * s + HELD_BY_ROWS] == 0.0:
-            size = math.sqrt(out[STAGES_OUT + STAGE_NUMBERS * s + STAGE_COST])
-            for b in range(I[stages + STAGE_INTS * s + HARD], I[stages + STAGE_INTS * s + SOFT]):
+        if report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_IS_HELD] == 0.0:
+            size = math.sqrt(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST])
+            for b in range(ints[stages + STAGE_INTS * s + HARD_END], ints[stages + STAGE_INTS * s + SOFT_END]):
                 block = blocks + BLOCK_INTS * b
-                width, first, row = I[block + COLUMNS], I[block + FIRST_COLUMN], I[block + FIRST_ROW]
-                for r in range(I[block + ROWS]):
-                    F[hold + row + r] = F[E + row + r]
+                width, first, row = ints[block + COLUMN_COUNT], ints[block + FIRST_COLUMN], ints[block + FIRST_ROW]
+                for r in range(ints[block + ROW_COUNT]):
+                    floats[hold + row + r] = floats[E + row + r]
                     for u in range(width):
-                        v = I[block_columns + first + u]
-                        F[reluctance + v] += RELUCTANCE * size * abs(F[J + I[block + FIRST_J] + r * width + u])
+                        v = ints[block_columns + first + u]
+                        floats[reluctance + v] += (
+                            UNMET_LEVEL_DAMPING * size * abs(floats[J + ints[block + FIRST_JACOBIAN] + r * width + u])
+                        )
 
 
-@part
-def go_back(I, F, S, options, out, status):
-    """The present state cannot be shut: end the stage with the last one that was."""
-    trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
-    if S[PHASE] == CLOSING and S[IN_STAGE] == 0 and S[STAGE] > 1 and S[STRICT] < 2.0:
-        # a level that counts as met cannot be held row by row: hold its sum of squares instead
-        for s in range(1, int(S[STAGE])):
-            out[STAGES_OUT + STAGE_NUMBERS * s + HELD_BY_ROWS] = 0.0
-        S[STRICT], S[PHASE] = 2.0, FIRST
-    elif S[PHASE] == CLOSING and S[STRICT] == 0.0:
-        S[STRICT], S[PHASE] = 1.0, FIRST  # as in `reject`
+@subroutine
+def restore_feasible(ints, floats, state, options, report, status):
+    """Go back to the last feasible x, since the present one cannot be made feasible; retry the stage or end it."""
+    trial, last_shut = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
+    if (
+        state[PHASE] == PHASE_CLOSING
+        and state[ITERATIONS_IN_STAGE] == 0
+        and state[STAGE] > 1
+        and state[NO_INFEASIBLE_STEPS] < 2.0
+    ):
+        # a level that counts as met cannot be held residual by residual: hold its sum of squares instead
+        for s in range(1, int(state[STAGE])):
+            report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_IS_HELD] = 0.0
+        state[NO_INFEASIBLE_STEPS], state[PHASE] = 2.0, PHASE_START
+    elif state[PHASE] == PHASE_CLOSING and state[NO_INFEASIBLE_STEPS] == 0.0:
+        state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START  # as in `reject_trial`
     else:
-        S[FINAL], S[PHASE] = status, LAST
-    copy(I, F, last_shut, trial)
-    return LOOK_AGAIN
+        state[FINAL_STATUS], state[PHASE] = status, PHASE_FINAL
+    copy_x(ints, floats, last_shut, trial)
+    return NEXT_EVALUATION
 
 
-@part
-def end_stage(I, F, S, options, out, status, shut):
-    S[FINAL] = status
+@subroutine
+def end_stage(ints, floats, state, options, report, status, shut):
+    """End a stage with a status, at x if it is feasible (`shut`), else at the last feasible x."""
+    state[FINAL_STATUS] = status
     if shut:
-        return STAGE_OVER
-    return go_back(I, F, S, options, out, status)
+        return NEXT_STAGE
+    return restore_feasible(ints, floats, state, options, report, status)
 
 
-@part
-def tire(I, F, S, options, out, shut):
-    """Whether to go on after an accepted step."""
-    stages = I[AT_STAGES]
-    if S[IN_STAGE] >= options[MAX_ITERATIONS]:
-        return end_stage(I, F, S, options, out, TIMEOUT, shut)
-    if S[ABANDONS] == 1.0 and I[stages + STAGE_INTS * int(S[STAGE]) + IS_WISH] == 0:
-        stuck = S[IN_STAGE] >= 3 and S[COST] > ABANDONED_GAIN * S[BEFORE_3]
-        if stuck or S[MU] > ABANDONED_MU or S[IN_STAGE] >= options[PATIENCE]:
-            return end_stage(I, F, S, options, out, STALLED, shut)
-    return STEP
+@subroutine
+def check_stop(ints, floats, state, options, report, shut):
+    """Whether to continue after a step: NEXT_STEP, or the end of the stage by iterations or slow progress."""
+    stages = ints[AT_STAGES]
+    if state[ITERATIONS_IN_STAGE] >= options[MAX_ITERATIONS]:
+        return end_stage(ints, floats, state, options, report, TIMEOUT, shut)
+    if state[MAY_ABANDON] == 1.0 and ints[stages + STAGE_INTS * int(state[STAGE]) + IS_SOFT_OBJECTIVE] == 0:
+        stuck = state[ITERATIONS_IN_STAGE] >= 3 and state[COST] > ABANDON_COST_RATIO * state[COST_BEFORE_3]
+        if stuck or state[MU] > ABANDON_DAMPING or state[ITERATIONS_IN_STAGE] >= options[MAX_ITERATIONS_IN_STAGE]:
+            return end_stage(ints, floats, state, options, report, STALLED, shut)
+    return NEXT_STEP
 
 
-@part
-def reject(I, F, S, options, out):
-    trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
-    if S[IS_SHUT] == 0.0:  # the cost of an open state may be one that no shut one has: from now on none is taken
-        S[STRICT], S[PHASE] = 1.0, FIRST
-        S[UNSURE], S[KNOWN], S[FINE] = 0.0, 0.0, 0.0
-        copy(I, F, last_shut, trial)
-        return LOOK_AGAIN
-    flat = S[STEEPEST] < SLOPE_OF_ROUNDING * math.sqrt(S[COST])
-    if S[FINE] == 1.0 and flat:
-        S[FINAL] = CLOSEST
-        return STAGE_OVER
-    S[MU] = min(S[MU] * 8.0, LARGEST_MU)
-    if S[MU] >= LARGEST_MU:
-        return end_stage(I, F, S, options, out, CLOSEST if flat else STALLED, S[IS_SHUT] == 1.0)
-    return tire(I, F, S, options, out, S[IS_SHUT] == 1.0)
+@subroutine
+def reject_trial(ints, floats, state, options, report):
+    """Reject the trial: raise the damping, or go back to the last feasible x, or end the stage."""
+    trial, last_shut = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
+    if (
+        state[IS_FEASIBLE] == 0.0
+    ):  # no feasible x may reach the cost of an infeasible one: accept no infeasible steps from now on
+        state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START
+        state[TENTATIVE_STEPS], state[CURVATURE_IS_KNOWN], state[IS_POLISHING] = 0.0, 0.0, 0.0
+        copy_x(ints, floats, last_shut, trial)
+        return NEXT_EVALUATION
+    flat = state[MAX_GRADIENT] < ROUNDING_GRADIENT * math.sqrt(state[COST])
+    if state[IS_POLISHING] == 1.0 and flat:
+        state[FINAL_STATUS] = CLOSEST
+        return NEXT_STAGE
+    state[MU] = min(state[MU] * 8.0, MAX_DAMPING)
+    if state[MU] >= MAX_DAMPING:
+        return end_stage(ints, floats, state, options, report, CLOSEST if flat else STALLED, state[IS_FEASIBLE] == 1.0)
+    return check_stop(ints, floats, state, options, report, state[IS_FEASIBLE] == 1.0)
 
 
-@part
-def judge(I, F, S, options, out):
-    """The trial has been evaluated: take it, shut it, or leave it."""
-    stages, x = I[AT_STAGES], I[AT_X]
-    trial, last_shut = I[AT_TRIAL], I[AT_LAST_SHUT]
-    stage, phase, current = int(S[STAGE]), int(S[PHASE]), int(S[CURRENT])
-    hard, soft = I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]
-    fit_slacks(I, F, trial, 1 - current, hard, soft)
-    cost, met = sum_of_squares(I, F, 1 - current, hard, soft)
-    opened = how_open(I, F, S, options, out, 1 - current, stage)
-    enough = options[SHUT]
-    if (phase == TRIAL or phase == RESTORED) and S[FINE] == 1.0:
-        enough *= LAST_SHUT
-    elif (phase == TRIAL or phase == RESTORED) and not 0.0 < S[UNMET] < stage:
-        # what is open pulls at the cost: a small gain is none unless the loops are shut the better
-        enough = min(enough, max(TIGHT * (S[COST] - S[PREDICTED]) / math.sqrt(S[COST]), ROUNDED_OFF * enough))
-    shut = opened <= enough or (phase == RESTORED and S[NEWTONS] > 1 and opened <= options[SHUT])
+@subroutine
+def evaluate_trial(ints, floats, state, options, report):
+    """Decide about the evaluated trial: accept it, close its hard residuals first, or reject it."""
+    stages, x = ints[AT_STAGES], ints[AT_X]
+    trial, last_shut = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
+    stage, phase, current = int(state[STAGE]), int(state[PHASE]), int(state[CURRENT_BUFFER])
+    hard, soft = ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]
+    fit_slacks(ints, floats, trial, 1 - current, hard, soft)
+    cost, met = sum_of_squares(ints, floats, 1 - current, hard, soft)
+    opened = constraint_violation(ints, floats, state, options, report, 1 - current, stage)
+    enough = options[CLOSURE_TOLERANCE]
+    if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and state[IS_POLISHING] == 1.0:
+        enough *= FINAL_CLOSURE_RATIO
+    elif (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and not 0.0 < state[FIRST_UNMET_STAGE] < stage:
+        # a violation changes the cost: a small gain counts only with the loops closed more tightly
+        enough = min(
+            enough,
+            max(
+                MAX_VIOLATION_GAIN_RATIO * (state[COST] - state[PREDICTED_COST]) / math.sqrt(state[COST]),
+                CLOSED_TO_ROUNDING_RATIO * enough,
+            ),
+        )
+    shut = opened <= enough or (
+        phase == PHASE_RESTORED and state[CLOSURE_STEPS] > 1 and opened <= options[CLOSURE_TOLERANCE]
+    )
 
-    unsure = phase == TRIAL and not shut and S[KNOWN] == 1.0 and S[FINE] == 0.0 and S[UNSURE] < UNSURE_STEPS
-    lazy = S[STRICT] == 0.0 and opened < LAZY_OPEN and (cost < LAZY_GAIN * S[COST] or unsure)
+    unsure = (
+        phase == PHASE_TRIAL
+        and not shut
+        and state[CURVATURE_IS_KNOWN] == 1.0
+        and state[IS_POLISHING] == 0.0
+        and state[TENTATIVE_STEPS] < MAX_TENTATIVE_STEPS
+    )
+    lazy = (
+        state[NO_INFEASIBLE_STEPS] == 0.0
+        and opened < MAX_INFEASIBLE_VIOLATION
+        and (cost < MIN_INFEASIBLE_GAIN * state[COST] or unsure)
+    )
     unsure &= lazy
-    if phase == TRIAL and not shut and not lazy:
-        S[PHASE], S[NEWTONS], S[LAST_OPEN] = RESTORED, 1, opened
-        return NEWTON
-    if (phase == RESTORED or phase == CLOSING) and not shut:
-        most = NEWTONS_FOR_TRIAL if phase == RESTORED else NEWTONS_FOR_START
-        if S[NEWTONS] < most and opened < 1e3 and not (S[NEWTONS] > 3 and opened > 0.9 * S[LAST_OPEN]):
-            S[NEWTONS] += 1
-            S[LAST_OPEN] = opened
-            return NEWTON
-        if phase == CLOSING:
-            return go_back(I, F, S, options, out, STALLED)
-        return reject(I, F, S, options, out)
-    before = max(S[COST], S[FAIR]) if S[UNSURE] == 0.0 else S[SHUT_COST]
-    if (phase == TRIAL or phase == RESTORED) and not cost < before and not unsure:
-        return reject(I, F, S, options, out)
+    if phase == PHASE_TRIAL and not shut and not lazy:
+        state[PHASE], state[CLOSURE_STEPS], state[LAST_VIOLATION] = PHASE_RESTORED, 1, opened
+        return NEXT_CLOSURE_STEP
+    if (phase == PHASE_RESTORED or phase == PHASE_CLOSING) and not shut:
+        most = CLOSURE_STEPS_FOR_TRIAL if phase == PHASE_RESTORED else CLOSURE_STEPS_FOR_START
+        if (
+            state[CLOSURE_STEPS] < most
+            and opened < 1e3
+            and not (state[CLOSURE_STEPS] > 3 and opened > 0.9 * state[LAST_VIOLATION])
+        ):
+            state[CLOSURE_STEPS] += 1
+            state[LAST_VIOLATION] = opened
+            return NEXT_CLOSURE_STEP
+        if phase == PHASE_CLOSING:
+            return restore_feasible(ints, floats, state, options, report, STALLED)
+        return reject_trial(ints, floats, state, options, report)
+    before = max(state[COST], state[REFERENCE_COST]) if state[TENTATIVE_STEPS] == 0.0 else state[FEASIBLE_COST]
+    if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and not cost < before and not unsure:
+        return reject_trial(ints, floats, state, options, report)
 
     # accepted
-    if phase == TRIAL or phase == RESTORED:
-        sure = not unsure and S[UNSURE] == 0.0
-        gain = (before - cost) / max(before - S[PREDICTED], 1e-300) if sure else 1.0
+    if phase == PHASE_TRIAL or phase == PHASE_RESTORED:
+        sure = not unsure and state[TENTATIVE_STEPS] == 0.0
+        gain = (before - cost) / max(before - state[PREDICTED_COST], 1e-300) if sure else 1.0
         if options[FIXED_DAMPING] > 0.0:
-            S[MU] = options[FIRST_MU]
+            state[MU] = options[START_DAMPING]
         elif gain > 0.75:
-            S[MU] = max(S[MU] * 0.2, 1e-8)
+            state[MU] = max(state[MU] * 0.2, 1e-8)
         elif gain < 0.25:
-            S[MU] = min(S[MU] * 4.0, LARGEST_MU)
-        S[BEFORE_3], S[BEFORE_2], S[BEFORE_1] = S[BEFORE_2], S[BEFORE_1], S[COST]
-        S[MOVED] = 1.0 if sure else 0.0
-        S[UNSURE] = S[UNSURE] + 1.0 if unsure else 0.0
-        if 0 < S[UNMET] < stage:
-            S[MOVED_BELOW] = 1.0
-        if S[CURVED] == 0.0 and cost > SLOW * S[BEFORE_3] and can_curve(I, stage):
-            curve(I, F, S)
+            state[MU] = min(state[MU] * 4.0, MAX_DAMPING)
+        state[COST_BEFORE_3], state[COST_BEFORE_2], state[COST_BEFORE_1] = (
+            state[COST_BEFORE_2],
+            state[COST_BEFORE_1],
+            state[COST],
+        )
+        state[HAS_MOVED] = 1.0 if sure else 0.0
+        state[TENTATIVE_STEPS] = state[TENTATIVE_STEPS] + 1.0 if unsure else 0.0
+        if 0 < state[FIRST_UNMET_STAGE] < stage:
+            state[HAS_MOVED_BELOW] = 1.0
+        if (
+            state[USES_CURVATURE] == 0.0
+            and cost > SLOW_COST_RATIO * state[COST_BEFORE_3]
+            and can_use_curvature(ints, stage)
+        ):
+            use_curvature(ints, floats, state)
         elif (
-            S[CURVED] == 1.0 and abs(gain - 1.0) > 1.0 - FAITHFUL and S[FINE] == 0.0 and can_probe(I, S, options, stage)
+            state[USES_CURVATURE] == 1.0
+            and abs(gain - 1.0) > 1.0 - MIN_PREDICTION_RATIO
+            and state[IS_POLISHING] == 0.0
+            and can_probe(ints, state, options, stage)
         ):
-            forget(I, F)
-    copy(I, F, trial, x)
-    S[ASKED], S[FRESH] = 0.0, 0.0
-    S[COST], S[CURRENT], S[IS_SHUT], S[PLACED] = cost, 1 - current, 1.0 if shut else 0.0, 1.0
-    if shut or (phase == FIRST and S[IN_STAGE] == 0):
-        copy(I, F, x, last_shut)
-        S[SHUT_COST] = cost
-    if phase == FIRST:
-        hold_what_is_there(I, F, S, options, out, stage)
-    if phase == LAST:
-        return STAGE_OVER
-    if not shut and (phase == FIRST or met):
-        S[CURRENT] = current  # Newton goes on from the trial
-        S[PHASE], S[NEWTONS], S[LAST_OPEN] = CLOSING, 1, opened
-        return NEWTON
+            reset_curvature(ints, floats)
+    copy_x(ints, floats, trial, x)
+    state[PROBE_REQUESTS], state[CURVATURE_IS_NEW] = 0.0, 0.0
+    state[COST], state[CURRENT_BUFFER], state[IS_FEASIBLE], state[POSES_ARE_CURRENT] = (
+        cost,
+        1 - current,
+        1.0 if shut else 0.0,
+        1.0,
+    )
+    if shut or (phase == PHASE_START and state[ITERATIONS_IN_STAGE] == 0):
+        copy_x(ints, floats, x, last_shut)
+        state[FEASIBLE_COST] = cost
+    if phase == PHASE_START:
+        freeze_unmet_levels(ints, floats, state, options, report, stage)
+    if phase == PHASE_FINAL:
+        return NEXT_STAGE
+    if not shut and (phase == PHASE_START or met):
+        state[CURRENT_BUFFER] = current  # Newton steps continue from the trial
+        state[PHASE], state[CLOSURE_STEPS], state[LAST_VIOLATION] = PHASE_CLOSING, 1, opened
+        return NEXT_CLOSURE_STEP
     if met:
-        S[FINAL] = CONVERGED
-        return STAGE_OVER
-    if shut and S[FINE] == 1.0:
-        S[FINAL] = CLOSEST
-        return STAGE_OVER
-    return tire(I, F, S, options, out, shut)
+        state[FINAL_STATUS] = CONVERGED
+        return NEXT_STAGE
+    if shut and state[IS_POLISHING] == 1.0:
+        state[FINAL_STATUS] = CLOSEST
+        return NEXT_STAGE
+    return check_stop(ints, floats, state, options, report, shut)
 
 
-@part
-def begin_stage(I, F, S, options, out, stage):
-    x, trial = I[AT_X], I[AT_TRIAL]
-    S[STAGE], S[PHASE], S[MU], S[COST] = stage, FIRST, options[FIRST_MU], np.inf
-    S[KICKED], S[STEEPEST], S[CURVED], S[MOVED], S[STRICT] = 0.0, 0.0, 0.0, 0.0, 0.0
-    S[BEFORE_1], S[BEFORE_2], S[BEFORE_3] = np.inf, np.inf, np.inf
-    S[ASKED], S[KNOWN], S[FINE], S[UNSURE], S[LAST_LENGTH], S[FAIR] = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
-    copy(I, F, x, trial)
+@subroutine
+def begin_stage(ints, floats, state, options, report, stage):
+    """Reset the state for a stage; the trial is x."""
+    x, trial = ints[AT_X], ints[AT_TRIAL]
+    state[STAGE], state[PHASE], state[MU], state[COST] = stage, PHASE_START, options[START_DAMPING], np.inf
+    state[PERTURBATIONS], state[MAX_GRADIENT], state[USES_CURVATURE], state[HAS_MOVED], state[NO_INFEASIBLE_STEPS] = (
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
+    state[COST_BEFORE_1], state[COST_BEFORE_2], state[COST_BEFORE_3] = np.inf, np.inf, np.inf
+    (
+        state[PROBE_REQUESTS],
+        state[CURVATURE_IS_KNOWN],
+        state[IS_POLISHING],
+        state[TENTATIVE_STEPS],
+        state[LAST_STEP_LENGTH],
+        state[REFERENCE_COST],
+    ) = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
+    copy_x(ints, floats, x, trial)
 
 
-@part
-def next_stage(I, F, S, options, out):
-    """Close the books of a stage and open the next one; False if that was the last."""
-    blocks, stages = I[AT_BLOCKS], I[AT_STAGES]
-    rows, hold, trial, kicked = I[AT_ROWS], I[AT_HOLD], I[AT_TRIAL], I[AT_KICKED]
-    stage = int(S[STAGE])
-    status = S[FINAL]
-    if S[KICKED] >= 1.0 and status != CONVERGED and S[COST] > S[COST_AT_KICK] * (1.0 - 1e-6):
-        S[KICKED], S[PHASE], S[FINAL] = -1.0, LAST, CLOSEST
-        copy(I, F, kicked, trial)
+@subroutine
+def next_stage(ints, floats, state, options, report):
+    """Write the report of a stage and begin the next; False if that was the last."""
+    blocks, stages = ints[AT_BLOCKS], ints[AT_STAGES]
+    rows, hold, trial, kicked = ints[AT_RESIDUAL], ints[AT_HELD_RESIDUAL], ints[AT_TRIAL], ints[AT_BEFORE_PERTURBATION]
+    stage = int(state[STAGE])
+    status = state[FINAL_STATUS]
+    if state[PERTURBATIONS] >= 1.0 and status != CONVERGED and state[COST] > state[COST_AT_PERTURBATION] * (1.0 - 1e-6):
+        state[PERTURBATIONS], state[PHASE], state[FINAL_STATUS] = -1.0, PHASE_FINAL, CLOSEST
+        copy_x(ints, floats, kicked, trial)
         return True
-    E = rows + I[N_ROWS] * int(S[CURRENT])
-    about = STAGES_OUT + STAGE_NUMBERS * stage
-    out[about + STAGE_STATUS], out[about + STAGE_COST] = status, S[COST]
-    out[about + STAGE_STEEPEST], out[about + STAGE_ITERATIONS] = S[STEEPEST], S[IN_STAGE]
-    out[about + HELD_BY_ROWS] = 1.0 if status == CONVERGED else 0.0
-    for b in range(I[stages + STAGE_INTS * stage + HARD], I[stages + STAGE_INTS * stage + SOFT]):
+    E = rows + ints[N_ROWS] * int(state[CURRENT_BUFFER])
+    about = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * stage
+    report[about + STAGE_STATUS], report[about + STAGE_COST] = status, state[COST]
+    report[about + STAGE_MAX_GRADIENT], report[about + STAGE_ITERATIONS] = (
+        state[MAX_GRADIENT],
+        state[ITERATIONS_IN_STAGE],
+    )
+    report[about + STAGE_IS_HELD] = 1.0 if status == CONVERGED else 0.0
+    for b in range(ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]):
         for r in range(
-            I[blocks + BLOCK_INTS * b + FIRST_ROW],
-            I[blocks + BLOCK_INTS * b + FIRST_ROW] + I[blocks + BLOCK_INTS * b + ROWS],
+            ints[blocks + BLOCK_INTS * b + FIRST_ROW],
+            ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
         ):
-            F[hold + r] = 0.0 if status == CONVERGED else F[E + r]
-    missed = status != CONVERGED and I[stages + STAGE_INTS * stage + IS_WISH] == 0
-    if missed and S[UNMET] == 0.0:
-        S[UNMET] = stage
-    last = stage + 1 == I[N_STAGES] or (S[ROUND] == ROUNDS and stage == S[UNMET])
-    if last and S[MOVED_BELOW] == 1.0 and S[ABANDONS] == 0.0 and S[ROUND] < ROUNDS:
-        # lower levels have moved on while a level that cannot be met was held: it may come closer from there
-        S[ROUND] += 1.0
-        S[MOVED_BELOW], S[IN_STAGE] = 0.0, 0.0
-        begin_stage(I, F, S, options, out, S[UNMET])
+            floats[hold + r] = 0.0 if status == CONVERGED else floats[E + r]
+    missed = status != CONVERGED and ints[stages + STAGE_INTS * stage + IS_SOFT_OBJECTIVE] == 0
+    if missed and state[FIRST_UNMET_STAGE] == 0.0:
+        state[FIRST_UNMET_STAGE] = stage
+    last = stage + 1 == ints[N_STAGES] or (state[STAGE_ROUND] == MAX_STAGE_ROUNDS and stage == state[FIRST_UNMET_STAGE])
+    if last and state[HAS_MOVED_BELOW] == 1.0 and state[MAY_ABANDON] == 0.0 and state[STAGE_ROUND] < MAX_STAGE_ROUNDS:
+        # lower levels have moved x while an unmet level was held: it may come closer from there
+        state[STAGE_ROUND] += 1.0
+        state[HAS_MOVED_BELOW], state[ITERATIONS_IN_STAGE] = 0.0, 0.0
+        begin_stage(ints, floats, state, options, report, state[FIRST_UNMET_STAGE])
         return True
-    if last or (missed and (stage == 0 or S[ABANDONS] == 1.0)):
+    if last or (missed and (stage == 0 or state[MAY_ABANDON] == 1.0)):
         return False
-    begin_stage(I, F, S, options, out, stage + 1.0)
-    if stage == 0 and S[IN_STAGE] == 0:  # evaluated with it, and not moved since
-        S[CURRENT] = 1 - S[CURRENT]
-        S[EVALUATED] = 1.0
-    S[IN_STAGE] = 0
+    begin_stage(ints, floats, state, options, report, stage + 1.0)
+    if stage == 0 and state[ITERATIONS_IN_STAGE] == 0:  # stage 1 was evaluated with stage 0, and x has not moved since
+        state[CURRENT_BUFFER] = 1 - state[CURRENT_BUFFER]
+        state[IS_EVALUATED] = 1.0
+    state[ITERATIONS_IN_STAGE] = 0
     return True

@@ -1,7 +1,7 @@
-"""A number that is one float or eight: kernels written over it solve one problem, or eight at a time.
+"""Numbers that are a float or a vector of eight lanes: the same kernel solves one problem, or eight at a time.
 
-A kernel takes a number `like`, which is a float or a vector: `load(like, a, i)` is one number of an array, or the eight
-from there on. In plain Python there are only floats.
+A kernel takes `scalar_type`, a number of the type to compute with: a float or a vector. `load(scalar_type, a, i)` is
+the number a[i], or the eight numbers from i on. In plain Python there are only floats.
 """
 
 from __future__ import annotations
@@ -9,46 +9,47 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .compiler import IS_PLAIN
+from .compiler import IS_PLAIN_PYTHON
 
 LANES = 8
+"""Lanes of a vector."""
 
-if IS_PLAIN:
+if IS_PLAIN_PYTHON:
 
-    def load(like: Any, array: Any, i: Any) -> Any:
-        """One number, or the lanes from there on."""
+    def load(scalar_type: Any, array: Any, i: Any) -> Any:
+        """The number array[i], or the lanes from i on."""
         return array[i]
 
     def store(array: Any, i: Any, value: Any) -> Any:
-        """Write one number, or the lanes from there on."""
+        """Write a number to array[i], or the lanes from i on."""
         array[i] = value
 
     def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
-        """x where a < b, else y; y also where one is not a number."""
+        """x where a < b, else y; y also where a or b is NaN."""
         return x if a < b else y
 
     def root(x: Any) -> Any:
-        """The square root; not a number below zero."""
+        """The square root; NaN below zero."""
         return math.sqrt(x) if x >= 0.0 else math.nan
 
-    def spread(like: Any, x: Any) -> Any:
-        """The number x, in all lanes."""
+    def spread(scalar_type: Any, x: Any) -> Any:
+        """The number x in all lanes."""
         return x
 
-    def lanes_of(like: Any) -> Any:
-        """How many numbers it is: 1 or 8."""
+    def lanes_of(scalar_type: Any) -> Any:
+        """Number of lanes: 1 or 8."""
         return 1
 
     def widen(x: Any) -> Any:
-        """Floats of 32 bits as floats of 64."""
+        """Convert 32-bit floats to 64-bit floats."""
         return x
 
     def eight_doubles(x: Any) -> Any:
-        """A number in eight lanes."""
+        """The number x in eight lanes of 64 bits."""
         return x
 
     def eight_floats(x: Any) -> Any:
-        """A number in eight lanes of 32 bits."""
+        """The number x in eight lanes of 32 bits."""
         return x
 
 else:

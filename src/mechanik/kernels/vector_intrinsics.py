@@ -1,7 +1,7 @@
-"""The vector type of `vector.py` for Numba: its arithmetic, and the functions over a number or a vector.
+"""The Numba vector type behind `vector.py`: its arithmetic, and the functions over a float or a vector.
 
-Left to itself the compiler may or may not turn a loop over problems into vector instructions. Here a vector is a value
-of its own, so that kernels run eight problems at a time for certain.
+The compiler may or may not turn a loop over problems into vector instructions. A vector that is a value of its own
+guarantees it, so that kernels run eight problems at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model, ty
 
 
 class Vector(types.Type):
-    """Some floats of 64 or 32 bits, of which an operation treats all alike."""
+    """A vector of 64-bit or 32-bit floats; an operation acts on all lanes."""
 
     def __init__(self, lanes: int, bits: int) -> None:
         self.lanes, self.bits = lanes, bits
@@ -42,7 +42,7 @@ class _Model(models.PrimitiveModel):
 
 
 def _spread(context: Any, builder: Any, value: Any, given: Any, vector: Any) -> Any:
-    """A value as a vector: itself if it is one, else the same number in all lanes."""
+    """Convert a value to a vector: a vector stays, a number goes into all lanes."""
     if given == vector:
         return value
     number = context.cast(builder, value, given, vector.element)
@@ -95,14 +95,14 @@ def _number(kind: Any) -> Any:
 
 
 @intrinsic
-def load(typing: Any, like: Any, array: Any, i: Any) -> Any:
-    result = like if isinstance(like, Vector) else array.dtype
+def load(typing: Any, scalar_type: Any, array: Any, i: Any) -> Any:
+    result = scalar_type if isinstance(scalar_type, Vector) else array.dtype
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at = _place(context, builder, signature.args[1:], arguments[1], arguments[2], result)
         return builder.load(at, align=array.dtype.bitwidth // 8)
 
-    return result(like, array, i), code
+    return result(scalar_type, array, i), code
 
 
 @intrinsic
@@ -154,25 +154,25 @@ def root(typing: Any, x: Any) -> Any:
 
 
 @intrinsic
-def spread(typing: Any, like: Any, x: Any) -> Any:
-    kind = _number(like)
+def spread(typing: Any, scalar_type: Any, x: Any) -> Any:
+    kind = _number(scalar_type)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if isinstance(kind, Vector):
             return _spread(context, builder, arguments[1], signature.args[1], kind)
         return context.cast(builder, arguments[1], signature.args[1], kind)
 
-    return kind(like, x), code
+    return kind(scalar_type, x), code
 
 
 @intrinsic
-def lanes_of(typing: Any, like: Any) -> Any:
-    many = like.lanes if isinstance(like, Vector) else 1
+def lanes_of(typing: Any, scalar_type: Any) -> Any:
+    many = scalar_type.lanes if isinstance(scalar_type, Vector) else 1
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.get_constant(types.intp, many)
 
-    return types.intp(like), code
+    return types.intp(scalar_type), code
 
 
 @intrinsic
@@ -186,7 +186,7 @@ def widen(typing: Any, x: Any) -> Any:
 
 
 def splat(lanes: int, bits: int) -> Any:
-    """The function that puts a number into all lanes of a vector."""
+    """Make the intrinsic that puts a number into all lanes of a vector."""
     vector = Vector(lanes, bits)
 
     @intrinsic

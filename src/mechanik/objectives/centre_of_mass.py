@@ -1,7 +1,11 @@
-"""The centre of mass at a point, or over a polygon."""
+"""Objective for the centre of mass: at a point, or above a convex support polygon.
+
+A support polygon becomes one relation with a band for each edge.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -9,36 +13,162 @@ from typing import Self, Unpack
 
 import numpy as np
 
-from mechanik.errors import DoFError, ObjectiveError
-from mechanik.mechanism import DoF, Link, Mechanism
-from mechanik.mechanism.dof import TRANSLATIONS, DoFLike, as_dofs
-from mechanik.mechanism.door import as_number, read_only
-from mechanik.objectives.door import as_point, known_link, link_name
-from mechanik.objectives.objective import Objective, Wish
-from mechanik.objectives.polygon import as_polygon, inset
-from mechanik.objectives.relation import Kind, Relation
-from mechanik.spatial import make, translation
+from mechanik.errors import DoFError, NotFinite, ObjectiveError, ShapeError
+from mechanik.model import DoF, Link, Mechanism
+from mechanik.model.dof import TRANSLATIONS, DoFLike, as_dofs
+from mechanik.objectives.objective import Objective, ObjectiveOptions
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.target_validation import as_point, check_link, link_name
+from mechanik.spatial import make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, read_only
 
-Mass = tuple[str, float, Array]
+COLLINEAR_SHARE = 1e-9
+"""Distance of points to each other or to a line, as a share of the polygon's size, below which they coincide."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolygonEdge:
+    """Edge of a polygon, with the band in which inward . (p - start) must lie.
+
+    Attributes:
+        start: (3,), m, a point of the edge, at z = 0.
+        inward: (2,), unit normal towards the inside.
+        band: m, lower and upper bound; None: zero.
+    """
+
+    start: Array
+    inward: Array
+    band: tuple[float, float] | None
+
+
+def as_polygon(points: ArrayLike, what: str) -> Array:
+    """Return the corners (n, 2) of the convex hull of points (m, 2) or (m, 3), counter-clockwise; z is ignored.
+
+    Args:
+        what: label of the polygon, for messages.
+
+    Raises:
+        ShapeError: the points have the wrong shape.
+        NotFinite: a coordinate is not finite.
+    """
+    try:
+        given = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} is given by points (n, 2) or (n, 3), not by {points!r}") from None
+    if given.ndim != 2 or given.shape[1] not in (2, 3) or not len(given):
+        raise ShapeError(f"{what} is given by points (n, 2) or (n, 3), not by an array of shape {given.shape}")
+    if not np.isfinite(given).all():
+        raise NotFinite(f"{what} has a point that is not finite")
+    return read_only(_hull(given[:, :2]))
+
+
+def inset_edges(corners: Array, margin: float, called: str) -> tuple[PolygonEdge, ...]:
+    """Return the edges of a convex polygon (n, 2) with a distance of `margin` (m) to keep from each.
+
+    Args:
+        called: label of the objective, for messages.
+
+    Raises:
+        ObjectiveError: the margin is negative or leaves no area.
+    """
+    if margin < 0.0:
+        raise ObjectiveError(f"margin of {called} is {margin:g} m; it cannot be negative")
+    if len(corners) < 3:
+        if margin > 0.0:
+            raise ObjectiveError(f"{called}: a support without area leaves no margin of {margin:g} m")
+        return _line(corners[0], corners[-1])
+    sides: list[PolygonEdge] = []
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        along = (end - start) / np.linalg.norm(end - start)
+        sides.append(PolygonEdge(np.array([*start, 0.0]), np.array([-along[1], along[0]]), (margin, math.inf)))
+    room = corners
+    for side in sides:
+        room = _cut(room, side)
+    if not len(room):
+        raise ObjectiveError(f"{called}: a margin of {margin:g} m leaves no room inside the polygon; make it smaller")
+    return tuple(sides)
+
+
+def _line(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
+    """Return the edges of a degenerate polygon: on a line segment and between its ends, or at a point."""
+    length = float(np.linalg.norm(end - start))
+    along = (end - start) / length if length > 0.0 else np.array([1.0, 0.0])
+    p = np.array([*start, 0.0])
+    band = (0.0, length) if length > 0.0 else None
+    return PolygonEdge(p, along, band), PolygonEdge(p, np.array([-along[1], along[0]]), None)
+
+
+def _hull(points: Array) -> Array:
+    """Andrew's monotone chain; points on an edge are dropped."""
+    scale = float(np.abs(points - points[0]).max())
+    ordered = points[np.lexsort((points[:, 1], points[:, 0]))]
+
+    def half(run: Array) -> list[Array]:
+        kept: list[Array] = []
+        for point in run:
+            while len(kept) > 1 and _turn(kept[-2], kept[-1], point) <= COLLINEAR_SHARE * scale * scale:
+                kept.pop()
+            if not kept or np.abs(point - kept[-1]).max() > COLLINEAR_SHARE * scale:
+                kept.append(point)
+        return kept
+
+    there, back = half(ordered), half(ordered[::-1])
+    if len(there) < 2:
+        return np.array(there)
+    return np.array(there[:-1] + back[:-1])
+
+
+def _turn(a: Array, b: Array, c: Array) -> float:
+    """Twice the signed area of a triangle; positive if a, b, c are counter-clockwise."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def _cut(corners: Array, side: PolygonEdge) -> Array:
+    """Clip a convex polygon to the inner side of an edge."""
+    assert side.band is not None
+    heights = (corners - side.start[:2]) @ side.inward - side.band[0]
+    kept: list[Array] = []
+    for k, (corner, height) in enumerate(zip(corners, heights.tolist(), strict=True)):
+        after = (k + 1) % len(corners)
+        if height >= 0.0:
+            kept.append(corner)
+        if height * heights[after] < 0.0:
+            kept.append(corner + height / (height - heights[after]) * (corners[after] - corner))
+    return np.array(kept).reshape(-1, 2)
+
+
+LinkMass = tuple[str, float, Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CentreOfMass(Objective):
-    """The common centre of mass of links shall be at a point, or above a polygon.
+    """Goal: the common centre of mass of links is at a point, or above a support polygon.
 
     Args:
         target: (3,), m, in the world, or in the link `relative_to`.
-        over: instead of a target, points (n, 2) or (n, 3) of a support, seen from the same place: along its z the
-            centre shall lie over their convex hull. How high, does not matter.
-        margin: m, how far inside the hull.
-        relative_to: the link in whose frame all this is given; None: the world.
-        links: whose masses count, by name or as links; None: those of all that have one.
-        dof: which of X Y Z of the target count.
+        support: instead of a target, points (n, 2) or (n, 3), m, in the same frame: seen along z, the centre of mass is
+            inside their convex hull. Its height is free.
+        margin: m, smallest distance to the edges of the hull, inside it.
+        relative_to: link in whose frame target and support are given; None: the world.
+        links: links whose masses count, by name or as `Link`; None: all links with a mass.
+        dof: constrained coordinates of the target, of X Y Z.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: neither target nor support is given, or both; or the margin leaves no area.
+        DoFError: `dof` is empty or contains a rotation.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> arm.link("tool").inertial = mk.Inertial(2.0)
+        >>> square = [(0.0, -0.25), (0.5, -0.25), (0.5, 0.25), (0.0, 0.25)]
+        >>> print(mk.CentreOfMass(support=square).error(arm, [0.0, 0.0]))
+        0.3 m
     """
 
     target: Array | None
-    over: Array | None
+    support: Array | None
     margin: float
     relative_to: str | None
     links: tuple[str, ...] | None
@@ -48,82 +178,89 @@ class CentreOfMass(Objective):
         self,
         target: ArrayLike | None = None,
         *,
-        over: ArrayLike | None = None,
+        support: ArrayLike | None = None,
         margin: float = 0.0,
         relative_to: str | Link | None = None,
         links: Iterable[str | Link] | str | Link | None = None,
         dof: Iterable[DoFLike] | DoFLike = TRANSLATIONS,
-        **wish: Unpack[Wish],
+        **wish: Unpack[ObjectiveOptions],
     ) -> None:
         Objective.__init__(self, **wish)
-        if (target is None) == (over is None):
-            raise ObjectiveError(f"{self._called} takes a target point, or a polygon to be over: one of the two")
+        if (target is None) == (support is None):
+            raise ObjectiveError(f"{self._label} takes a target point, or a polygon to be over: one of the two")
         wanted = as_dofs(dof)
         if not wanted or wanted[-1].is_rotation:
-            raise DoFError(f"dof of {self._called} are some of X Y Z, for a centre of mass does not turn")
+            raise DoFError(f"dof of {self._label} are some of X Y Z, for a centre of mass does not turn")
         some = [links] if isinstance(links, str | Link) else links
         fields = {
-            "target": None if target is None else as_point(target, f"target of {self._called}"),
-            "over": None if over is None else as_polygon(over, f"polygon of {self._called}"),
-            "margin": as_number(margin, f"margin of {self._called}"),
+            "target": None if target is None else as_point(target, f"target of {self._label}"),
+            "support": None if support is None else as_polygon(support, f"polygon of {self._label}"),
+            "margin": as_number(margin, f"margin of {self._label}"),
             "relative_to": None if relative_to is None else link_name(relative_to, "relative_to"),
             "links": None if some is None else tuple(link_name(link) for link in some),
             "dof": wanted,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
-        if self.over is not None:
-            inset(self.over, self.margin, self._called)
+        if self.support is not None:
+            inset_edges(self.support, self.margin, self._label)
 
     def __repr__(self) -> str:
-        where = f"over {len(self.over)} corners" if self.over is not None else f"at {self.target}"
-        return f"<{self._called} {where}>"
+        where = f"over {len(self.support)} corners" if self.support is not None else f"at {self.target}"
+        return f"<{self._label} {where}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        a = None if self.relative_to is None else known_link(mechanism, self.relative_to)
+        a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
         masses = self._masses(mechanism)
 
         def relation(rows: Sequence[int], X_a: Array, band: tuple[float, float] | None) -> Relation:
             lower, upper = (None, None) if band is None else (read_only(np.array([side])) for side in band)
             X_a = read_only(X_a)
             return Relation(
-                Kind.MASS, tuple(rows), a, X_a=X_a, masses=masses, lower=lower, upper=upper, weight=self.weight
+                RelationKind.CENTRE_OF_MASS,
+                tuple(rows),
+                a,
+                X_a=X_a,
+                masses=masses,
+                lower=lower,
+                upper=upper,
+                weight=self.weight,
             )
 
         if self.target is not None:
             return (relation(self.dof, translation(self.target), None),)
-        assert self.over is not None
-        # each side of the polygon is a line that the centre has to stay on one side of, or, without width, on
+        assert self.support is not None
+        # one relation for each edge; a support without area has equalities instead of bounds
         return tuple(
-            relation((0,), make(_axes(side.inward), side.start), side.band)
-            for side in inset(self.over, self.margin, self._called)
+            relation((0,), make_pose(_axes(side.inward), side.start), side.band)
+            for side in inset_edges(self.support, self.margin, self._label)
         )
 
-    def at(self, target: ArrayLike) -> Self:
-        """The same wish for another target point (3,), or for another polygon, if it wants to be over one."""
+    def with_target(self, target: ArrayLike) -> Self:
+        """Return the same goal with another target point (3,), or with another support polygon if it has one."""
         other = copy(self)
-        if self.over is None:
-            object.__setattr__(other, "target", as_point(target, f"target of {self._called}"))
+        if self.support is None:
+            object.__setattr__(other, "target", as_point(target, f"target of {self._label}"))
         else:
-            polygon = as_polygon(target, f"polygon of {self._called}")
-            inset(polygon, self.margin, self._called)
-            object.__setattr__(other, "over", polygon)
+            polygon = as_polygon(target, f"polygon of {self._label}")
+            inset_edges(polygon, self.margin, self._label)
+            object.__setattr__(other, "support", polygon)
         return other
 
-    def _masses(self, mechanism: Mechanism) -> tuple[Mass, ...]:
-        names = mechanism.links if self.links is None else [known_link(mechanism, name) for name in self.links]
-        found: list[Mass] = []
+    def _masses(self, mechanism: Mechanism) -> tuple[LinkMass, ...]:
+        names = mechanism.links if self.links is None else [check_link(mechanism, name) for name in self.links]
+        found: list[LinkMass] = []
         for name in names:
             inertial = mechanism.link(name).inertial
             if inertial is not None and inertial.mass > 0.0:
                 found.append((name, inertial.mass, inertial.pose.position))
         if not found:
             which = f"the mechanism {mechanism.name!r}" if self.links is None else f"the links {', '.join(self.links)}"
-            raise ObjectiveError(f"{self._called}: nothing in {which} weighs anything; give links an `inertial`")
+            raise ObjectiveError(f"{self._label}: nothing in {which} weighs anything; give links an `inertial`")
         return tuple(found)
 
 
 def _axes(inward: Array) -> Array:
-    """Axes (3, 3) whose x is `inward` (2,), and whose z is up."""
+    """Return axes (3, 3) whose x is `inward` (2,), and whose z is up."""
     (x, y) = inward.tolist()
     return np.array([[x, -y, 0.0], [y, x, 0.0], [0.0, 0.0, 1.0]])

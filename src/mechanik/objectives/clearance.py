@@ -1,4 +1,4 @@
-"""Everything that could bump keeps its distance."""
+"""Objective for collision avoidance: every checked pair of bodies keeps a clearance."""
 
 from __future__ import annotations
 
@@ -8,34 +8,45 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from mechanik.errors import StructureError, WrongKind
-from mechanik.mechanism import Mechanism
-from mechanik.mechanism.door import as_number, read_only
-from mechanik.objectives.objective import Error, Objective, Wish
-from mechanik.objectives.relation import Kind, Relation
+from mechanik.errors import InvalidArgument, StructureError
+from mechanik.model import Mechanism
+from mechanik.objectives.objective import ErrorNorms, Objective, ObjectiveOptions
+from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, read_only
 
 if TYPE_CHECKING:
     from mechanik.collision import Collider, Obstacle
 
-TOUCHING = 1e-9
-"""m: what comes so much nearer than it should still keeps its distance."""
-AHEAD = 0.2
-"""m beyond the clearance: what is farther away than this has no say in where to go."""
+CLEARANCE_TOLERANCE = 1e-9
+"""m; a distance up to this much below the clearance still meets the objective."""
+ACTIVATION_DISTANCE = 0.2
+"""m beyond the clearance; pairs farther apart have a constant residual. Larger: earlier reaction, more distance
+queries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clearance(Objective):
-    """Links keep at least so far from each other and from obstacles: a row, m, for each pair that could come close.
+    """Goal: links keep a clearance from each other and from obstacles; residual in m, 1 row for each nearby pair.
 
-    At level 0, where it stands if not said otherwise, nothing below it may be had at its price: a goal behind a wall is
-    approached as far as the wall allows. At the level of the goals it is weighed against them.
+    At level 0, the default, lower levels cannot violate it: a goal behind a wall is approached as far as the wall
+    allows. At the level of the goals it is weighed against them. The number of rows is constant; see
+    `Collider.distances_and_jacobian`.
 
     Args:
-        avoid: a `Collider` of the mechanism, which may be shared and whose obstacles may be moved; or what it takes:
-            "self" and obstacles.
-        clearance: m; 0: nothing may bump. Below 0 so much depth is allowed.
-        allow, forbid: as for `Collider`, if `avoid` is none.
+        avoid: a `Collider` of the mechanism, which may be shared and whose obstacles may move; or the argument `avoid`
+            of a `Collider`: "self" and obstacles.
+        clearance: m; 0: no collision. A negative value allows that penetration depth.
+        allow, forbid: as for `Collider`, if `avoid` is not a `Collider`.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        InvalidArgument: `allow` or `forbid` is given together with a `Collider`.
+
+    Example:
+        >>> arm = mk.gallery.panda()
+        >>> print(mk.Clearance("self", 0.05).error(arm, arm.q))
+        0.0378 m
     """
 
     avoid: object
@@ -49,31 +60,35 @@ class Clearance(Objective):
         *,
         allow: Iterable[tuple[str, str]] = (),
         forbid: Iterable[tuple[str, str]] = (),
-        **wish: Unpack[Wish],
+        **wish: Unpack[ObjectiveOptions],
     ) -> None:
-        asked: Wish = {"level": 0, "tolerance": TOUCHING, "angle_tolerance": TOUCHING}
+        asked: ObjectiveOptions = {"level": 0, "tolerance": CLEARANCE_TOLERANCE, "angle_tolerance": CLEARANCE_TOLERANCE}
         asked.update(wish)
         Objective.__init__(self, **asked)
         from mechanik.collision import Collider
 
         rules = tuple(allow), tuple(forbid)
         if isinstance(avoid, Collider) and any(rules):
-            raise WrongKind("allow and forbid belong to the making of a Collider, and this one is made")
+            raise InvalidArgument("allow and forbid belong to the making of a Collider, and this one is made")
         given = avoid if isinstance(avoid, Collider) else (_listed(avoid), *rules)
         object.__setattr__(self, "avoid", given)
-        object.__setattr__(self, "clearance", as_number(clearance, f"clearance of {self._called}"))
+        object.__setattr__(self, "clearance", as_number(clearance, f"clearance of {self._label}"))
         object.__setattr__(self, "_made", [avoid] if isinstance(avoid, Collider) else [])
 
     def __repr__(self) -> str:
-        return f"<{self._called} of {self.clearance:g} m>"
+        return f"<{self._label} of {self.clearance:g} m>"
 
     def collider(self, mechanism: Mechanism) -> Collider:
-        """What watches over the mechanism; made when it is first needed. It notices edits of the mechanism."""
+        """Return the collider of the mechanism, made at the first call; it follows edits of the mechanism.
+
+        Raises:
+            StructureError: the given collider belongs to another mechanism.
+        """
         from mechanik.collision import Collider
 
         if isinstance(self.avoid, Collider):
             if self.avoid.mechanism is not mechanism:
-                raise StructureError(f"{self._called}: its Collider watches over another mechanism")
+                raise StructureError(f"{self._label}: its Collider watches over another mechanism")
             return self.avoid
         avoid, allow, forbid = cast("tuple[Any, Any, Any]", self.avoid)
         made = self._made
@@ -82,34 +97,39 @@ class Clearance(Objective):
         return made[-1]
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        rows = Rows(self.collider(mechanism), self.clearance + AHEAD)
-        size = len(rows.collider.row_names)
+        rows = ClearanceResidual(self.collider(mechanism), self.clearance + ACTIVATION_DISTANCE)
+        size = len(rows.collider.distance_names)
         lower, upper = read_only(np.full(size, self.clearance)), read_only(np.full(size, np.inf))
         return (
             Relation(
-                Kind.FUNCTION, tuple(range(size)), function=rows, lower=lower, upper=upper, weight=self.weight
+                RelationKind.FUNCTION, tuple(range(size)), function=rows, lower=lower, upper=upper, weight=self.weight
             ),
         )  # fmt: skip
 
-    def error(self, mechanism: Mechanism, q: ArrayLike) -> Error:
-        """How much nearer than they should the nearest two are, m."""
+    def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
+        """Return how far the smallest distance at q (nq,) is below the clearance, m."""
         gap = self.collider(mechanism).distance(q)
-        return Error(max(0.0, self.clearance - float(gap)), 0.0)
+        return ErrorNorms(max(0.0, self.clearance - float(gap)), 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """What the relation calls: gaps and their derivatives."""
+class ClearanceResidual:
+    """Residual function of the relation: distances and their Jacobian.
+
+    Attributes:
+        collider: collider of the mechanism.
+        max_distance: m; larger distances are reported as this value, with zero derivative.
+    """
 
     collider: Collider
-    reach: float
+    max_distance: float
 
     def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-        return self.collider.rows(q, self.reach)
+        return self.collider.distances_and_jacobian(q, self.max_distance)
 
 
 def _listed(avoid: object) -> tuple[object, ...]:
-    """One thing to avoid, or several, as a tuple, so that an iterator can be asked again."""
+    """Return the argument `avoid` as a tuple, since an iterator can be read only once."""
     if isinstance(avoid, str) or not isinstance(avoid, Iterable):
         return (avoid,)
     return tuple(cast("Iterable[object]", avoid))

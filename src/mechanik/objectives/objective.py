@@ -1,4 +1,4 @@
-"""What can be wanted of a mechanism: something with rows that should be zero, a weight, a level and tolerances."""
+"""Base class of all objectives: a residual that should be zero, with a weight, a priority level and tolerances."""
 
 from __future__ import annotations
 
@@ -10,33 +10,44 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict
 
 import numpy as np
 
-from mechanik.errors import ObjectiveError, WrongKind
-from mechanik.mechanism.door import as_number
-from mechanik.objectives.relation import Kind, Relation
+from mechanik.errors import InvalidArgument, ObjectiveError
+from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number
 
 if TYPE_CHECKING:
-    from mechanik.mechanism import Mechanism
+    from mechanik.model import Mechanism
     from mechanik.spatial import Pose
 
-Definition = Literal["mechanik", "klampt"]
-"""Whose rows are read: ours, or those that Klampt's IK functions return."""
+ResidualDefinition = Literal["mechanik", "klampt"]
+"""Definition of the residual: that of Mechanik, or that of Klampt's IK functions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
-    """How far an objective is from being fulfilled: the largest distance (m) and the largest angle (rad)."""
+class ErrorNorms:
+    """Error of an objective: the largest distance (m) and the largest angle (rad).
+
+    Attributes:
+        position: m; 0 if the objective has no length in its residual.
+        rotation: rad; 0 if the objective has no angle in its residual.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.PoseGoal("tool", position=(0.8, 0.1, 0.0), wxyz=(1.0, 0.0, 0.0, 0.0))
+        >>> print(goal.error(arm, [0.2, -0.1]))
+        0.0314 m, 0.1 rad
+    """
 
     position: float
     rotation: float
 
     def __str__(self) -> str:
-        parts = ((self.position, "m"), (self.rotation, "rad"))  # a point has no turn to be off by, an axis no place
+        parts = ((self.position, "m"), (self.rotation, "rad"))  # many objectives have no length or no angle
         return ", ".join(f"{off:.3g} {unit}" for off, unit in parts if off) or "0 m"
 
 
-class Wish(TypedDict, total=False):
-    """The arguments that every objective takes, by keyword; see `Objective`."""
+class ObjectiveOptions(TypedDict, total=False):
+    """Keyword arguments that every objective takes; `Objective` describes them."""
 
     weight: float
     level: int
@@ -48,14 +59,21 @@ class Wish(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Objective(ABC):
-    """
+    """Base class of all objectives.
+
     Attributes:
-        weight: above zero; multiplies its rows in the solver, and nothing that a user reads.
-        level: 0 is the most important; lower ones move only in what those above leave free.
-        tolerance: m; how far off still counts as fulfilled.
-        angle_tolerance: rad.
-        required: whether success depends on it. A rest pose, for one, is a wish.
-        name: for people.
+        weight: factor of the residual inside the solver, above zero. It does not change `residual` and `error`.
+        level: priority; 0 is the highest. A level moves only in the null space of the levels above it.
+        tolerance: m; the objective counts as met up to this position error.
+        angle_tolerance: rad; the same for rotation errors.
+        required: whether success depends on this objective. False for soft objectives such as a rest pose.
+        name: label for messages.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.PositionGoal("tool", (0.5, 0.3, 0.0), tolerance=1e-4)
+        >>> goal.residual(arm, [0.0, 0.0]).round(3).tolist()
+        [0.3, -0.3, 0.0]
     """
 
     weight: float = 1.0
@@ -67,66 +85,96 @@ class Objective(ABC):
 
     def __post_init__(self) -> None:
         for field in ("weight", "tolerance", "angle_tolerance"):
-            number = as_number(getattr(self, field), f"{field} of {self._called}")
+            number = as_number(getattr(self, field), f"{field} of {self._label}")
             if number <= 0.0:
-                raise ObjectiveError(f"{field} of {self._called} must be above zero, not {number:g}")
+                raise ObjectiveError(f"{field} of {self._label} must be above zero, not {number:g}")
             object.__setattr__(self, field, number)
         try:
             level = index(self.level)
         except TypeError:
-            raise ObjectiveError(f"level of {self._called} must be a whole number, not {self.level!r}") from None
+            raise ObjectiveError(f"level of {self._label} must be a whole number, not {self.level!r}") from None
         if level < 0:
-            raise ObjectiveError(f"level of {self._called} is {level}, and the most important level is 0")
+            raise ObjectiveError(f"level of {self._label} is {level}, and the most important level is 0")
         object.__setattr__(self, "level", level)
         if not isinstance(self.name, str) or not isinstance(self.required, bool):
-            raise WrongKind(f"name is a string and required True or False, not {self.name!r} and {self.required!r}")
+            raise InvalidArgument(
+                f"name is a string and required True or False, not {self.name!r} and {self.required!r}"
+            )
 
     @abstractmethod
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        """The rows that should be zero; unknown names are refused here."""
+        """Return the relations whose residuals should be zero.
 
-    def at(self, target: ArrayLike | Pose) -> Self:
-        """The same wish for another target."""
-        raise ObjectiveError(f"{self._called} has no target that could be another")
+        Raises:
+            UnknownName: the mechanism has no link or joint of a given name.
+        """
 
-    def residual(self, mechanism: Mechanism, q: ArrayLike, definition: Definition = "mechanik") -> Array:
-        """(m,), in m and rad, without weight; zero where it is fulfilled, and inside a band."""
-        return self._rows(mechanism, q, definition)[0]
+    def with_target(self, target: ArrayLike | Pose) -> Self:
+        """Return the same objective with another target.
 
-    def jacobian(self, mechanism: Mechanism, q: ArrayLike, definition: Definition = "mechanik") -> Array:
-        """(m, nv), the derivative of the residual by a step v of `mechanism.integrate`."""
-        return self._rows(mechanism, q, definition)[1]
+        Raises:
+            ObjectiveError: this kind of objective has no target.
+        """
+        raise ObjectiveError(f"{self._label} has no target that could be another")
 
-    def error(self, mechanism: Mechanism, q: ArrayLike) -> Error:
-        """The largest distance and the largest angle among its relations."""
-        from mechanik.objectives.evaluate import evaluate, outside
+    def residual(self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition = "mechanik") -> Array:
+        """Return the unweighted residual (m,), in m and rad.
+
+        It is zero where the objective is met, and inside a band.
+
+        Args:
+            q: one configuration, (nq,).
+            definition: "klampt" gives the residual of Klampt's IK functions, for `LinkGoal` only.
+
+        Raises:
+            ObjectiveError: the objective has no residual of this definition.
+        """
+        return self._residual_and_jacobian(mechanism, q, definition)[0]
+
+    def jacobian(self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition = "mechanik") -> Array:
+        """Return the Jacobian of the residual, (m, nv): its derivative by a step v of `mechanism.integrate`.
+
+        Args:
+            q: one configuration, (nq,).
+            definition: as in `residual`.
+
+        Raises:
+            ObjectiveError: the objective has no residual of this definition.
+        """
+        return self._residual_and_jacobian(mechanism, q, definition)[1]
+
+    def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
+        """Return the largest position error and the largest rotation error of the relations at q (nq,)."""
+        from mechanik.objectives.relation import band_violation, evaluate_relation
 
         position = rotation = 0.0
         for relation in self.relations(mechanism):
-            rows = outside(relation, evaluate(mechanism, relation, q)[0])
-            metres = lengths(mechanism, relation, len(rows))
+            rows = band_violation(relation, evaluate_relation(mechanism, relation, q)[0])
+            metres = length_row_mask(mechanism, relation, len(rows))
             position = max(position, float(np.linalg.norm(rows[metres])))
             rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
-        return Error(position, rotation)
+        return ErrorNorms(position, rotation)
 
     @property
-    def _called(self) -> str:
-        """For people, in errors."""
+    def _label(self) -> str:
+        """Class and name of the objective, for error messages."""
         kind = type(self).__name__
         return f"{kind} {self.name!r}" if self.name else kind
 
-    def _rows(self, mechanism: Mechanism, q: ArrayLike, definition: Definition) -> tuple[Array, Array]:
+    def _residual_and_jacobian(
+        self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition
+    ) -> tuple[Array, Array]:
         if definition == "klampt":
-            raise ObjectiveError(f"{self._called} is not among Klampt's objectives, so it has no rows of Klampt's")
+            raise ObjectiveError(f"{self._label} is not among Klampt's objectives, so it has no rows of Klampt's")
         if definition != "mechanik":
             raise ObjectiveError(f"definition is 'mechanik' or 'klampt', not {definition!r}")
-        from mechanik.objectives.evaluate import counts, evaluate, outside
+        from mechanik.objectives.relation import band_violation, evaluate_relation, is_band_active
 
         residuals, jacobians = [np.zeros(0)], [np.zeros((0, mechanism.nv))]
         for relation in self.relations(mechanism):
-            rows, J = evaluate(mechanism, relation, q)
-            residuals.append(outside(relation, rows))
-            jacobians.append(np.where(counts(relation, rows)[:, None], J, 0.0))
+            rows, J = evaluate_relation(mechanism, relation, q)
+            residuals.append(band_violation(relation, rows))
+            jacobians.append(np.where(is_band_active(relation, rows)[:, None], J, 0.0))
         return np.concatenate(residuals), np.concatenate(jacobians)
 
 
@@ -134,9 +182,25 @@ def residual(
     objectives: Objective | Iterable[Objective],
     mechanism: Mechanism,
     q: ArrayLike,
-    definition: Definition = "mechanik",
+    definition: ResidualDefinition = "mechanik",
 ) -> Array:
-    """The residuals of several objectives, one below the other: (m,), in m and rad, without weights."""
+    """Return the stacked residuals of several objectives, (m,), in m and rad, unweighted.
+
+    Args:
+        objectives: one objective or several.
+        q: one configuration, (nq,).
+        definition: as in `Objective.residual`.
+
+    Raises:
+        InvalidArgument: an item is not an objective.
+        ObjectiveError: an objective has no residual of this definition.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goals = [mk.PositionGoal("tool", (0.8, 0.1, 0.0)), mk.JointValues({"joint2": 0.5})]
+        >>> mk.objectives.residual(goals, arm, [0.0, 0.2]).round(3).tolist()
+        [-0.006, -0.04, 0.0, -0.3]
+    """
     rows = [one.residual(mechanism, q, definition) for one in as_objectives(objectives)]
     return np.concatenate([np.zeros(0), *rows])
 
@@ -145,32 +209,53 @@ def jacobian(
     objectives: Objective | Iterable[Objective],
     mechanism: Mechanism,
     q: ArrayLike,
-    definition: Definition = "mechanik",
+    definition: ResidualDefinition = "mechanik",
 ) -> Array:
-    """The Jacobians of several objectives, one below the other: (m, nv)."""
+    """Return the stacked Jacobians of several objectives, (m, nv).
+
+    Args:
+        objectives: one objective or several.
+        q: one configuration, (nq,).
+        definition: as in `Objective.residual`.
+
+    Raises:
+        InvalidArgument: an item is not an objective.
+        ObjectiveError: an objective has no residual of this definition.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> mk.objectives.jacobian(mk.JointValues({"joint2": 0.5}), arm, [0.0, 0.2]).tolist()
+        [[0.0, 1.0]]
+    """
     rows = [one.jacobian(mechanism, q, definition) for one in as_objectives(objectives)]
     return np.concatenate([np.zeros((0, mechanism.nv)), *rows])
 
 
 def as_objectives(objectives: Objective | Iterable[Objective]) -> tuple[Objective, ...]:
-    """One or several, as a tuple; what is no objective is refused."""
+    """Return one objective or several as a tuple.
+
+    Raises:
+        InvalidArgument: an item is not an objective.
+    """
     if isinstance(objectives, Objective):
         return (objectives,)
     if isinstance(objectives, str) or not isinstance(objectives, Iterable):
-        raise WrongKind(f"{objectives!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
+        raise InvalidArgument(f"{objectives!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
     given = tuple(objectives)
     for one in given:
         if not isinstance(one, Objective):
-            raise WrongKind(f"{one!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
+            raise InvalidArgument(f"{one!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
     return given
 
 
-def lengths(mechanism: Mechanism, relation: Relation, rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """(rows,), for each row whether it is in metres."""
-    if relation.kind is Kind.VALUE:
+def length_row_mask(
+    mechanism: Mechanism, relation: Relation, row_count: int
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell for each residual row whether it is in metres, (row_count,)."""
+    if relation.kind is RelationKind.JOINT_VALUE:
         space = mechanism.space
-        at = np.flatnonzero(space.scalars_q == space.q_names.index(relation.freedom))
-        return np.full(rows, not space.rotates[space.scalars_v[at[0]]])
-    if relation.kind is Kind.FUNCTION:
-        return np.zeros(rows, dtype=np.bool_)
-    return np.array(relation.in_metres, dtype=np.bool_)
+        at = np.flatnonzero(space.scalars_q == space.q_names.index(relation.dof_name))
+        return np.full(row_count, not space.rotates[space.scalars_v[at[0]]])
+    if relation.kind is RelationKind.FUNCTION:
+        return np.zeros(row_count, dtype=np.bool_)
+    return np.array(relation.is_length, dtype=np.bool_)

@@ -1,79 +1,102 @@
-"""Relations: the few kinds of rows into which every objective and every closure is translated.
+"""Relations: the few kinds of residuals into which every objective and every loop closure is translated.
 
-A relation looks at frame B from frame A. Each frame is fixed to a link, or to the world, and each of the relation's
-rows is a number that should be zero, or should lie in a band. Kernels know these kinds and nothing of objectives.
+A relation describes frame B as seen from frame A. Each frame is fixed to a link or to the world. Each residual row of
+a relation should be zero, or lie in a band. The kernels know these kinds only, not the objectives.
 
-| kind | rows |
+| kind | residual rows |
 |---|---|
-| POSE | 0-2: origin of B along the axes of A (m); 3-5: rotation vector of B seen from A (rad) |
-| AXIS | 0-2: as in POSE; 3-4: (x, y) of z of B seen from A, stretched so that its length is the angle to z of A (rad) |
+| POSE | 0-2: origin of B along the axes of A (m); 3-5: rotation vector of B relative to A (rad) |
+| AXIS | 0-2: as in POSE; 3-4: (x, y) of z of B in A, scaled so that its length is the angle to z of A (rad) |
 | COSINE | 0: cosine of the angle between z of A and z of B |
-| LOOK | 0-1: as AXIS 3-4, with the direction from the origin of A to the origin of B in place of z of B (rad) |
-| DISTANCE | 0: from the origin of A to the origin of B (m) |
-| MASS | 0-2: centre of mass of some links along the axes of A, seen from the origin of A (m) |
-| VALUE | 0: a single freedom of q less its target (m or rad) |
-| TURN | 0-2: rotation vector of a ball joint, seen from its target (rad) |
-| FUNCTION | as many rows as a function written in Python returns |
-| LAW | 0: polynomials of single freedoms of q, added up, less a constant (in units of its own) |
-| HEIGHT | 0: how far the origin of B stands above a terrain that is fixed to A, along z of A (m) |
+| LOOK_AT | 0-1: as AXIS 3-4, with the direction from the origin of A to the origin of B instead of z of B (rad) |
+| DISTANCE | 0: distance between the origins of A and B (m) |
+| CENTRE_OF_MASS | 0-2: common centre of mass of links, in A (m) |
+| JOINT_VALUE | 0: value of one scalar dof minus its target (m or rad) |
+| SPHERICAL_JOINT | 0-2: rotation vector of a spherical joint relative to its target (rad) |
+| FUNCTION | as many rows as a Python function returns |
+| JOINT_CONSTRAINT | 0: sum of polynomials of scalar dofs minus a constant (in its own unit) |
+| HEIGHT | 0: height of the origin of B above a terrain that is fixed to A, along z of A (m) |
+
+`evaluate_relation` is the reference implementation in plain NumPy. It is slow and easy to verify: the kernels are
+tested against it, and `Objective.residual` and `Objective.error` use it. The caller applies weights and bands
+(`band_violation`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from mechanik.errors import DoFError, ShapeError, StructureError, UnknownName
+from mechanik.kernels.nodes import FIRST_V, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
+from mechanik.model import Mechanism
 from mechanik.objectives.terrain import Terrain
-from mechanik.spatial.array import Array
-
-if TYPE_CHECKING:
-    from mechanik.mechanism import Mechanism
+from mechanik.spatial import quaternion, rotation
+from mechanik.spatial.array import Array, ArrayLike
 
 
-class Kind(IntEnum):
+class RelationKind(IntEnum):
+    """Kind of a relation; the module docstring defines the residual rows of each kind.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> mk.PositionGoal("tool", (0.8, 0.1, 0.0)).relations(arm)[0].kind.name
+        'POSE'
+    """
+
     POSE = 0
     AXIS = 1
     COSINE = 2
-    LOOK = 3
+    LOOK_AT = 3
     DISTANCE = 4
-    MASS = 5
-    VALUE = 6
-    TURN = 7
+    CENTRE_OF_MASS = 5
+    JOINT_VALUE = 6
+    SPHERICAL_JOINT = 7
     FUNCTION = 8
-    LAW = 9
+    JOINT_CONSTRAINT = 9
     HEIGHT = 10
 
 
-RowFunction = Callable[["Mechanism", Array], tuple[Array, Array]]
+ResidualFunction = Callable[["Mechanism", Array], tuple[Array, Array]]
 """(mechanism, q) -> residual (m,) and Jacobian (m, nv)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """
+    """Residual between frame A and frame B, or of single dofs.
+
     Attributes:
-        kind: what the rows mean.
-        rows: which of the kind's rows are wanted, ascending.
+        kind: meaning of the residual rows.
+        rows: indices of the kind's rows that count, ascending.
         a, b: links to which the frames are fixed; None is the world.
-        X_a, X_b: (4, 4), the frames in those links. For MASS, X_b has no meaning.
-        world_axes: for POSE, AXIS and COSINE, where the rows are taken. None: along the axes of A. Else (3, 3) C,
-            whose columns are axes fixed in the world, whatever A does: then positions are C' (p_B - p_A), and the
-            rotation of B seen from A is C' R_B R_A' C.
-        masses: for MASS, links with their mass (kg) and its place in the link (3,).
-        freedom: for VALUE the name in `q_names`; for TURN the joint's name.
-        target: for VALUE (1,), for TURN a quaternion wxyz (4,), for LAW the constant (1,).
-        polynomials: for LAW, names in `q_names` with the factors (n,) of that value's powers 1 to n.
+        X_a, X_b: (4, 4), the frames in those links. CENTRE_OF_MASS does not use X_b.
+        world_axes: axes of the rows for POSE, AXIS and COSINE. None: the axes of A. Else (3, 3) C, whose columns are
+            axes fixed in the world, independent of A: then positions are C' (p_B - p_A), and the rotation of B relative
+            to A is C' R_B R_A' C.
+        masses: for CENTRE_OF_MASS, link, mass (kg) and centre of mass in the link (3,), m.
+        dof_name: for JOINT_VALUE the name in `q_names`; for SPHERICAL_JOINT the name of the joint.
+        target: for JOINT_VALUE (1,), for SPHERICAL_JOINT a quaternion wxyz (4,), for JOINT_CONSTRAINT the constant
+            (1,).
+        polynomials: for JOINT_CONSTRAINT, names in `q_names` with the coefficients (n,) of the powers 1 to n of that
+            value.
         terrain: for HEIGHT.
         function: for FUNCTION.
-        lower, upper: (rows,) band in which each row may lie; None means zero.
-        weight: multiplies the rows in the solver, not in what a user reads.
+        lower, upper: (rows,), the band in which each row may lie; both None: the row should be zero.
+        weight: factor of the rows inside the solver; it does not change `Objective.residual`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> relation = mk.PositionGoal("tool", (0.8, 0.1, 0.0)).relations(arm)[0]
+        >>> relation.rows, relation.a, relation.b
+        ((0, 1, 2), None, 'tool')
     """
 
-    kind: Kind
+    kind: RelationKind
     rows: tuple[int, ...]
     a: str | None = None
     b: str | None = None
@@ -81,17 +104,269 @@ class Relation:
     X_b: Array = field(default_factory=lambda: np.eye(4))
     world_axes: Array | None = None
     masses: tuple[tuple[str, float, Array], ...] = ()
-    freedom: str = ""
+    dof_name: str = ""
     target: Array = field(default_factory=lambda: np.zeros(1))
     polynomials: tuple[tuple[str, Array], ...] = ()
     terrain: Terrain | None = None
-    function: RowFunction | None = None
+    function: ResidualFunction | None = None
     lower: Array | None = None
     upper: Array | None = None
     weight: float = 1.0
 
     @property
-    def in_metres(self) -> tuple[bool, ...]:
-        """For each row, whether it is a length. VALUE rows of sliding joints are told apart by the program."""
-        lengths = {Kind.POSE: 3, Kind.AXIS: 3, Kind.DISTANCE: 1, Kind.MASS: 3, Kind.HEIGHT: 1}.get(self.kind, 0)
+    def is_length(self) -> tuple[bool, ...]:
+        """Whether each row is a length; JOINT_VALUE rows need the mechanism, see `length_row_mask`."""
+        lengths = {
+            RelationKind.POSE: 3,
+            RelationKind.AXIS: 3,
+            RelationKind.DISTANCE: 1,
+            RelationKind.CENTRE_OF_MASS: 3,
+            RelationKind.HEIGHT: 1,
+        }.get(self.kind, 0)
         return tuple(row < lengths for row in self.rows)
+
+
+MIN_DIRECTION_LENGTH = 1e-12
+"""m; the direction of a shorter vector is rounding noise, so a fixed direction replaces it."""
+MIN_AXIS_SINE = 1e-9
+"""Sine of the angle to z below which the direction of tilt is rounding noise."""
+
+FALLBACK_DIRECTION = np.array([1.0, 0.0, 0.0])
+
+
+def evaluate_relation(mechanism: Mechanism, relation: Relation, q: ArrayLike) -> tuple[Array, Array]:
+    """Evaluate a relation at q (nq,): residual (rows,) in m and rad, and Jacobian by v (rows, nv).
+
+    Raises:
+        ShapeError: q is not one configuration, or a row does not exist in this kind.
+    """
+    configuration = mechanism.space.check_q(q)
+    if configuration.ndim != 1:
+        raise ShapeError(f"one configuration is needed here, not an array of shape {configuration.shape}")
+    rows, J = _KINDS[relation.kind](mechanism, relation, configuration)
+    wanted = list(relation.rows)
+    if any(not 0 <= row < len(rows) for row in wanted):
+        raise ShapeError(
+            f"a relation of kind {relation.kind.name} has {len(rows)} rows; {relation.rows} were asked for"
+        )
+    return rows[wanted], J[wanted]
+
+
+def band_violation(relation: Relation, values: Array) -> Array:
+    """Return the signed distance of values (..., rows) to their bands; without a band, the values themselves."""
+    lower, upper = _band(relation)
+    return values - np.clip(values, lower, upper)
+
+
+def is_band_active(relation: Relation, values: Array) -> npt.NDArray[np.bool_]:
+    """Tell for values (..., rows) whether `band_violation` varies with them; elsewhere its derivative is zero."""
+    lower, upper = _band(relation)
+    return (values < lower) | (values > upper) | (lower == upper)
+
+
+def _band(relation: Relation) -> tuple[Array, Array]:
+    size = len(relation.rows)
+    if relation.lower is None and relation.upper is None:
+        return np.zeros(size), np.zeros(size)
+    lower = np.full(size, -np.inf) if relation.lower is None else relation.lower
+    upper = np.full(size, np.inf) if relation.upper is None else relation.upper
+    return lower, upper
+
+
+# ---- relations between two frames ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Frame:
+    """Frame at q in the world: rotation R (3, 3), origin p (3,), linear and angular Jacobian v and w (3, nv)."""
+
+    R: Array
+    p: Array
+    v: Array
+    w: Array
+
+
+def _frame(mechanism: Mechanism, link: str | None, X_link_frame: Array, q: Array) -> _Frame:
+    if link is None:
+        still = np.zeros((3, mechanism.nv))
+        return _Frame(X_link_frame[:3, :3], X_link_frame[:3, 3], still, still)
+    X = mechanism.pose(link, q) @ X_link_frame
+    J = mechanism.jacobian(link, q, X_link_frame[:3, 3])
+    return _Frame(X[:3, :3], X[:3, 3], J[:3], J[3:])
+
+
+def _apart(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
+    """Return A, B and the Jacobians of B relative to A in the axes of A: linear and angular, (3, nv)."""
+    A, B = (_frame(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
+    carried = A.v + np.cross(A.w, (B.p - A.p)[:, None], axis=0)  # velocity of B's origin if it were fixed to A
+    moves = _moves(mechanism, relation.a, relation.b)
+    return A, B, np.where(moves, A.R.T @ (B.v - carried), 0.0), np.where(moves, A.R.T @ (B.w - A.w), 0.0)
+
+
+def _moves(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np.bool_]:
+    """Return the mask (nv,) of dofs that move two links relative to each other; others contribute rounding only."""
+    paths = [np.zeros((0, NODE_FLOATS)) if link is None else mechanism.kinematics.path(link)[:-1] for link in (a, b)]
+    shared = 0
+    while shared < min(map(len, paths)) and np.array_equal(paths[0][shared], paths[1][shared]):
+        shared += 1
+    moves = np.zeros(mechanism.nv, dtype=np.bool_)
+    for node in [*paths[0][shared:], *paths[1][shared:]]:
+        first, size = int(node[FIRST_V]), 3 if node[NODE_KIND] in (TRANSLATION, SPHERICAL) else 1
+        moves[first : first + size] = True
+    return moves
+
+
+def _seen(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array, Array, Array]:
+    """Return B relative to A: position (3,), rotation (3, 3), linear and angular Jacobian (3, nv)."""
+    A, B, v, w = _apart(mechanism, relation, q)
+    if relation.world_axes is None:
+        return A.R.T @ (B.p - A.p), A.R.T @ B.R, v, w
+    # world axes do not rotate with A, so dofs that move both frames count here
+    C = relation.world_axes
+    Q = C.T @ B.R @ A.R.T @ C
+    return C.T @ (B.p - A.p), Q, C.T @ (B.v - A.v), C.T @ B.w - Q @ (C.T @ A.w)
+
+
+def _pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    p, R, v, w = _seen(mechanism, relation, q)
+    turn = rotation.log(R)
+    return np.concatenate([p, turn]), np.vstack([v, rotation.left_jacobian_inverse(turn) @ w])
+
+
+def _axis(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    p, R, v, w = _seen(mechanism, relation, q)
+    lean, by_direction = _lean(R[:, 2])
+    return np.concatenate([p, lean]), np.vstack([v, by_direction @ _swept(w, R[:, 2])])
+
+
+def _cosine(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    _, R, _, w = _seen(mechanism, relation, q)
+    return R[2:, 2], _swept(w, R[:, 2])[2:]
+
+
+def _look(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    A, B, v, _ = _apart(mechanism, relation, q)
+    gaze = A.R.T @ (B.p - A.p)
+    distance = float(np.linalg.norm(gaze))
+    if distance < MIN_DIRECTION_LENGTH:  # the direction to a target at the eye is undefined
+        return np.zeros(2), np.zeros((2, mechanism.nv))
+    u = gaze / distance
+    lean, by_direction = _lean(u)
+    return lean, by_direction @ (v - np.outer(u, u @ v)) / distance
+
+
+def _distance(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    A, B, v, _ = _apart(mechanism, relation, q)
+    between = A.R.T @ (B.p - A.p)
+    distance = float(np.linalg.norm(between))
+    # coincident points have no gradient; a fixed direction lets a solver separate them
+    u = between / distance if distance >= MIN_DIRECTION_LENGTH else FALLBACK_DIRECTION
+    return np.array([distance]), (u @ v)[None]
+
+
+def _lean(u: Array) -> tuple[Array, Array]:
+    """Scale (x, y) of a unit vector to the angle to z (2,), and return its derivative by u (2, 3).
+
+    Opposite to z the direction of tilt is undefined: it is taken along x, with zero derivative across.
+    """
+    s = math.hypot(u[0], u[1])
+    angle = math.atan2(s, u[2])
+    if s < MIN_AXIS_SINE:
+        t, stretch = FALLBACK_DIRECTION[:2], 1.0 if u[2] > 0.0 else 0.0
+        lean = u[:2] if u[2] > 0.0 else angle * t
+    else:
+        t, stretch = u[:2] / s, angle / s
+        lean = angle * t
+    along = np.outer(t, t)
+    derivative = np.empty((2, 3))
+    derivative[:, :2] = u[2] * along + stretch * (np.eye(2) - along)
+    derivative[:, 2] = -s * t
+    return lean, derivative
+
+
+def _swept(w: Array, u: Array) -> Array:
+    """Return the derivative (3, nv) of a vector u (3,) that rotates with angular velocities w (3, nv)."""
+    return np.cross(w, u[:, None], axis=0)
+
+
+# ---- other relations ----------------------------------------------------------------------------
+
+
+def _mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    A = _frame(mechanism, relation.a, relation.X_a, q)
+    total = sum(mass for _, mass, _ in relation.masses)
+    if not total > 0.0:
+        raise StructureError("a centre of mass needs links that weigh something")
+    centre, J = np.zeros(3), np.zeros((3, mechanism.nv))
+    for link, mass, p_link in relation.masses:
+        X = mechanism.pose(link, q)
+        p_A = A.R.T @ (X[:3, :3] @ p_link + X[:3, 3] - A.p)
+        carried = A.v + np.cross(A.w, (A.R @ p_A)[:, None], axis=0)
+        v = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - carried)
+        centre += mass / total * p_A
+        J += mass / total * np.where(_moves(mechanism, relation.a, link), v, 0.0)
+    return centre, J
+
+
+def _value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    space = mechanism.space
+    if relation.dof_name not in space.q_names:
+        raise UnknownName("freedom", relation.dof_name, space.q_names)
+    k = space.q_names.index(relation.dof_name)
+    if k not in space.scalars_q:
+        raise DoFError(f"{relation.dof_name!r} is a part of a quaternion; a ball is wanted as a whole")
+    J = np.zeros((1, space.nv))
+    J[0, space.scalars_v[np.flatnonzero(space.scalars_q == k)[0]]] = 1.0
+    return q[k : k + 1] - relation.target, J
+
+
+def _law(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    total, J, space = -float(relation.target[0]), np.zeros((1, mechanism.nv)), mechanism.space
+    for freedom, factors in relation.polynomials:
+        k, v = space.q_names.index(freedom), space.v_names.index(freedom)
+        for power, factor in enumerate(factors, start=1):
+            total += factor * q[k] ** power
+            J[0, v] += factor * power * q[k] ** (power - 1)
+    return np.array([total]), J
+
+
+def _height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    if relation.terrain is None:
+        raise StructureError("a relation of kind HEIGHT has no terrain")
+    p, _, v, _ = _seen(mechanism, relation, q)
+    height, by_x, by_y = relation.terrain.height_and_gradient(p[0], p[1])
+    return np.array([p[2] - height]), (v[2] - by_x * v[0] - by_y * v[1])[None]
+
+
+def _turn(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    slot = mechanism.kinematics.joint_indices.get(mechanism.joint(relation.dof_name))
+    if slot is None or slot.quaternion_q is None or slot.quaternion_v is None:
+        raise DoFError(f"joint {relation.dof_name!r} is no ball; its freedoms are wanted one by one")
+    turned = quaternion.normalize(q[slot.quaternion_q : slot.quaternion_q + 4])
+    turn = quaternion.log(quaternion.multiply(quaternion.conjugate(relation.target), turned))
+    J = np.zeros((3, mechanism.nv))
+    J[:, slot.quaternion_v : slot.quaternion_v + 3] = rotation.right_jacobian_inverse(turn)  # v is in the body frame
+    return turn, J
+
+
+def _function(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    if relation.function is None:
+        raise StructureError("a relation of kind FUNCTION has no function")
+    return relation.function(mechanism, q)
+
+
+_Evaluation = Callable[[Mechanism, Relation, Array], tuple[Array, Array]]
+_IN_ORDER: Sequence[_Evaluation] = (
+    _pose,
+    _axis,
+    _cosine,
+    _look,
+    _distance,
+    _mass,
+    _value,
+    _turn,
+    _function,
+    _law,
+    _height,
+)
+_KINDS = dict(zip(RelationKind, _IN_ORDER, strict=True))

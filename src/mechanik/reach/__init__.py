@@ -1,7 +1,6 @@
-"""Where a mechanism can reach: a map of space.
+"""Reachability maps: the voxels that a link can reach, and the share of orientations that it can take there.
 
-In: a mechanism and one of its links. Out: a `ReachMap`, to look at, to keep and to ask. May import `ik` and what
-stands below it.
+The input is a mechanism and a link, the output a `ReachMap`. This package imports `solver` and lower layers.
 """
 
 from mechanik.reach.reach_map import ReachMap

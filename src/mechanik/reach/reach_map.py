@@ -1,53 +1,70 @@
-"""A map of what a link reaches."""
+"""Reachability map of a link, and its .npz file format.
+
+A file has one array for each field of `ReachMap`, with `reached` packed into bits, and `about`, one line of JSON:
+{"mechanik_reach": 1, "mechanism": name, "link": name, "resolution": m, "asked": "pose", "orientations": n}.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import NotFinite, ShapeError
-from mechanik.mechanism.door import as_number
-from mechanik.reach.rows import Mask
-from mechanik.reach.shares import Asked
+from mechanik.errors import CannotSave, FileMissing, FormatError, NotFinite, ShapeError
+from mechanik.reach.orientation_coverage import OrientationKind
+from mechanik.reach.reachable_voxels import MAX_VOXELS, Mask
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 CENTRED = 1.0001e-6
-"""m; a centre that is missed by less is reached."""
-Axis = Literal["x", "y", "z"]
+"""m; a voxel centre is reached if the error is smaller."""
+AxisName = Literal["x", "y", "z"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReachMap:
-    """The voxels that a link reaches, and in which orientations.
+    """The voxels that the origin of a link reaches, and the orientations that the link can take there.
 
-    A voxel is in the map if there is a configuration, inside all limits and with all loops shut, at which the
-    link's origin lies in the voxel; `q` holds one, and `positions` where it puts the origin: at the centre of the
-    voxel (`centred`), or, where the centre was not reached, as near to it as anything that was found. A voxel that
-    is not in the map is one in which the solver found nothing. `reached` says for every voxel which of the orientations
-    `wxyz` the link can take exactly there, with its origin at `positions`; the share is how many of them.
+    A voxel is in the map if a configuration inside all limits and with closed loops puts the link's origin into it. `q`
+    has such a configuration, and `positions` the origin there: at the centre of the voxel (`centred`), or as near to it
+    as any that was found. In a voxel that is not in the map the solver found no configuration. `reached` has for every
+    voxel which of the orientations `wxyz` the link can take exactly with its origin at `positions`; the share is their
+    fraction. All positions are in the world frame.
 
     Attributes:
-        mechanism, link: names.
-        resolution: the side of a voxel, m.
-        base: (3,), m, a corner of the voxel number 0, 0, 0 of the cutting; maps of the same base lie wall on wall.
-        first: the number in the cutting of the lowest voxel of this map, along x, y and z.
-        shape: how many voxels it is wide, along x, y and z.
-        cells: (k, 3) the voxels that are reached, counted from the first.
-        q: (k, nq).
-        positions: (k, 3), m.
-        asked: what was asked besides the place: the whole orientation ("pose"), where the link's z points
-            ("direction": the turn about it is free, for arms that cannot choose it), or "nothing".
-        wxyz: (n, 4) the orientations, evenly spread; all with one direction of z follow each other.
-        reached: (k, n).
+        mechanism: name of the mechanism.
+        link: name of the link.
+        resolution: edge length of a voxel, m.
+        base: (3,), m, lowest corner of the voxel with index (0, 0, 0) of the grid; the voxels of maps with the same
+            base and resolution coincide.
+        first: grid index of the lowest voxel of this map along x, y and z.
+        shape: number of voxels along x, y and z.
+        cells: (k, 3) indices of the reached voxels, relative to `first`.
+        q: (k, nq) configurations.
+        positions: (k, 3), m, positions of the link's origin.
+        asked: what was checked besides the position: the full orientation ("pose"), the direction of the link's z axis
+            ("direction": the rotation about it is free, for arms that cannot choose it), or "nothing".
+        wxyz: (n, 4) the orientations, evenly spaced; those with the same direction of z are consecutive.
+        reached: (k, n) whether each orientation is reached.
+
+    Example:
+        >>> arm = mk.gallery.planar_2r()
+        >>> reach = mk.reachability(arm, "tool", 0.25, orientations=0, samples=1000)
+        >>> reach.reachable([(1.0, 0.5, 0.0), (3.0, 0.0, 0.0)]).tolist()
+        [True, False]
     """
 
     mechanism: str
@@ -59,7 +76,7 @@ class ReachMap:
     cells: npt.NDArray[np.int64]
     q: Array
     positions: Array
-    asked: Asked
+    asked: OrientationKind
     wxyz: Array
     reached: Mask
     _rows: npt.NDArray[np.int32]
@@ -75,7 +92,7 @@ class ReachMap:
         cells: npt.NDArray[np.int64],
         q: Array,
         positions: Array,
-        asked: Asked,
+        asked: OrientationKind,
         wxyz: Array,
         reached: Mask,
     ) -> None:
@@ -91,33 +108,33 @@ class ReachMap:
         return f"<reach of {self.link!r}: {len(self)} voxels of {self.resolution:g} m, {self.size_text}>"
 
     def __len__(self) -> int:
-        """How many voxels are reached."""
+        """Number of reached voxels."""
         return len(self.cells)
 
     @property
     def origin(self) -> Array:
-        """(3,), m, the lowest corner of the map."""
+        """Lowest corner of the map, (3,), m."""
         return self.base + np.array(self.first) * self.resolution
 
     # ---- by voxel ---------------------------------------------------------------------------
 
     @property
     def centres(self) -> Array:
-        """(k, 3), m."""
+        """Centres of the reached voxels, (k, 3), m."""
         return self.base + (self.first + self.cells + 0.5) * self.resolution
 
     @property
     def centred(self) -> Mask:
-        """(k,) whether the centre itself is reached."""
+        """Whether the centre itself is reached, (k,)."""
         return np.linalg.norm(self.positions - self.centres, axis=1) <= CENTRED
 
     @property
     def shares(self) -> Array:
-        """(k,) the share of the orientations that is reached; 1 where none was asked for."""
+        """Share of the orientations that is reached, (k,), 0 to 1; 1 if no orientation was checked."""
         return self.reached.mean(axis=1) if self.reached.shape[1] else np.ones(len(self))
 
     def by_direction(self) -> tuple[Array, Array]:
-        """From where the link can come: directions (d, 3) of its z, and the share of the turns about each, (k, d)."""
+        """Return the directions (d, 3) of the link's z axis, and the share (k, d) of reached rotations about each."""
         if not len(self.wxyz):
             return np.empty((0, 3)), np.empty((len(self), 0))
         z = quaternion.to_matrix(self.wxyz)[..., 2]
@@ -129,118 +146,138 @@ class ReachMap:
 
     @property
     def occupied(self) -> Mask:
-        """(nx, ny, nz) whether a voxel is reached."""
+        """Whether each voxel is reached, (nx, ny, nz)."""
         return self._rows >= 0
 
     @property
     def share_of_voxels(self) -> Array:
-        """(nx, ny, nz) the share; NaN where nothing is reached."""
+        """Share of each voxel, (nx, ny, nz); NaN where it is not reached."""
         block = np.full(self.shape, np.nan)
         block[tuple(self.cells.T)] = self.shares
         return block
 
-    def section(self, axis: Axis, at: float) -> Array:
-        """The share in the layer of voxels at `at` (m) along an axis, over the other two; NaN where not reached."""
+    def section(self, axis: AxisName, at: float) -> Array:
+        """Return the share in the voxel layer at `at` (m) along an axis, (n1, n2); NaN where not reached.
+
+        n1 and n2 are the numbers of voxels along the other two axes.
+        """
         k = "xyz".index(axis)
         layer = int(np.floor((as_number(at, "place of a section") - self.origin[k]) / self.resolution))
         if not 0 <= layer < self.shape[k]:
             return np.full(tuple(n for i, n in enumerate(self.shape) if i != k), np.nan)
         return np.moveaxis(self.share_of_voxels, k, 0)[layer]
 
-    def slices(self, axis: Axis = "z") -> Iterator[tuple[float, Array]]:
-        """Layer by layer: where its middle is along the axis, m, and its share, as in `section`."""
+    def slices(self, axis: AxisName = "z") -> Iterator[tuple[float, Array]]:
+        """Iterate over the layers along an axis: the position of the middle (m), and the share as in `section`."""
         k = "xyz".index(axis)
         for layer, share in enumerate(np.moveaxis(self.share_of_voxels, k, 0)):
             yield float(self.origin[k] + (layer + 0.5) * self.resolution), share
 
-    # ---- by place ---------------------------------------------------------------------------
+    # ---- by position ------------------------------------------------------------------------
 
     def reachable(self, position: ArrayLike) -> Mask:
-        """(...) whether the voxel of a position (..., 3), m, is reached; outside the map nothing is."""
+        """Return whether the voxel at each position (..., 3), m, is reached; False outside the map."""
         return self._at(position) >= 0
 
     def share(self, position: ArrayLike) -> Array:
-        """(...) the share in the voxel of a position (..., 3), m; 0 where nothing is reached."""
+        """Return the share in the voxel at each position (..., 3), m; 0 where it is not reached."""
         rows = self._at(position)
         return np.where(rows >= 0, self.shares[rows] if len(self) else 0.0, 0.0)
 
-    # ---- figures ----------------------------------------------------------------------------
+    # ---- sizes ------------------------------------------------------------------------------
 
     @property
     def is_flat(self) -> bool:
-        """Whether it is a single layer, as of an arm that moves in a plane."""
+        """Whether the map is a single layer, as for an arm that moves in a plane."""
         return 1 in self.shape
 
     @property
     def volume(self) -> float:
-        """m³, of the voxels whose centre is reached: what is cut off at the rim and what sticks out even out."""
+        """Volume of the voxels whose centre is reached, m³; the errors at the boundary cancel on average."""
         return float(self.centred.sum()) * self.resolution**3
 
     @property
     def area(self) -> float:
-        """m², as `volume`, of a map that is a single layer."""
+        """Area of the voxels whose centre is reached, m², for a map of a single layer."""
         return float(self.centred.sum()) * self.resolution**2
 
     @property
     def size_text(self) -> str:
-        """Volume or area, for people."""
+        """Volume or area as text."""
         return f"{self.area:.4g} m²" if self.is_flat else f"{self.volume:.4g} m³"
 
     @property
     def extent(self) -> Array:
-        """(2, 3), m: the lowest and the highest place that was reached; NaN if none was."""
+        """Lowest and highest reached position, (2, 3), m; NaN if the map is empty."""
         if not len(self):
             return np.full((2, 3), np.nan)
         return np.stack([self.positions.min(axis=0), self.positions.max(axis=0)])
 
     @property
     def best(self) -> int:
-        """The voxel with the largest share; of several the one nearest to their middle."""
+        """Index of the voxel with the largest share; of several, the one nearest to their centroid.
+
+        Raises:
+            ShapeError: if the map is empty.
+        """
         if not len(self):
             raise ShapeError("the map is empty: nothing in it is reached")
         shares, centres = self.shares, self.centres
         top = np.flatnonzero(shares == shares.max())
         return int(top[np.linalg.norm(centres[top] - centres[top].mean(axis=0), axis=1).argmin()])
 
-    # ---- out of the program -----------------------------------------------------------------
+    # ---- output -----------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Into an .npz file, which appears when all of it is written; what stood there before stays until then."""
-        from mechanik.reach.map_file import save
+        """Save the map as an .npz file; an existing file is replaced only when the new one is complete.
 
-        save(self, path)
+        Raises:
+            CannotSave: if the file cannot be written.
+        """
+
+        write_reach_map(self, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> ReachMap:
-        """What `save` wrote."""
-        from mechanik.reach.map_file import load
+        """Load a map that `save` wrote.
 
-        return load(path)
+        Raises:
+            FileMissing: if there is no such file.
+            FormatError: if the file is not a map, or is damaged.
+        """
+
+        return read_reach_map(path)
 
     def voxels(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
-        """For a viewer: centres (k, 3) m, shares (k,) 0 to 1, and colours (k, 3) red green blue, 0 to 255."""
-        from mechanik.reach.viewer import colours
+        """Return data for a viewer: centres (k, 3), m, shares (k,), 0 to 1, and RGB colours (k, 3), 0 to 255."""
+        from mechanik.reach.reach_plot import colours
 
         return self.centres.astype(np.float32), self.shares.astype(np.float32), colours(self.shares)
 
     def to_json(self) -> dict[str, Any]:
-        """For a viewer, compact; see `reach/viewer.py` for what stands where."""
-        from mechanik.reach.viewer import as_json
+        """Return the map as compact JSON data for a viewer; `reach/reach_plot.py` describes the format."""
+        from mechanik.reach.reach_plot import reach_map_json
 
-        return as_json(self)
+        return reach_map_json(self)
 
     def plot(self, at: ArrayLike | None = None) -> Figure:
-        """A figure of matplotlib: three sections, coloured by share, and a view of the whole, cut open.
+        """Plot the map with matplotlib: three sections, coloured by share, and a cutaway view.
 
         Args:
-            at: (3,), m, the place through which the sections go; the best place if it is not given.
-        """
-        from mechanik.reach.picture import draw
+            at: (3,), m, point through which the sections go; the default is the centre of the best voxel.
 
-        return draw(self, at)
+        Returns:
+            The figure.
+
+        Raises:
+            MissingExtra: if matplotlib is not installed.
+        """
+        from mechanik.reach.reach_plot import plot_reach_map
+
+        return plot_reach_map(self, at)
 
     def _at(self, position: ArrayLike) -> npt.NDArray[np.int32]:
-        """(...) the number of the voxel at positions (..., 3), below 0 where nothing is reached."""
+        """Return the index of the voxel at each position (..., 3), negative where it is not reached."""
         try:
             places = np.asarray(position, dtype=np.float64)
         except (TypeError, ValueError):
@@ -254,3 +291,102 @@ class ReachMap:
         rows = np.full(places.shape[:-1], -1, dtype=np.int32)
         rows[inside] = self._rows[tuple(cells[inside].astype(np.int64).T)]
         return rows
+
+
+VERSION = 1
+"""Version of the file format and of the JSON data."""
+ARRAYS = ("base", "first", "shape", "cells", "q", "positions", "wxyz", "reached")
+
+
+def write_reach_map(map: ReachMap, path: str | PathLike[str]) -> None:
+    """Write a map to a temporary file beside `path`, then rename it."""
+    place = _path(path)
+    part = place.with_name(f"{place.name}.part")
+    about = {
+        "mechanik_reach": VERSION,
+        "mechanism": map.mechanism,
+        "link": map.link,
+        "resolution": map.resolution,
+        "asked": map.asked,
+        "orientations": len(map.wxyz),
+    }
+    arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(getattr(map, name)) for name in ARRAYS}
+    arrays["cells"] = map.cells.astype(np.int32)
+    arrays["reached"] = np.packbits(map.reached, axis=1)
+    try:
+        with open(part, "wb") as file:
+            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
+        os.replace(part, place)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CannotSave(f"{place} cannot be written: {error.strerror}") from None
+
+
+def read_reach_map(path: str | PathLike[str]) -> ReachMap:
+    """Read a map that `write_reach_map` wrote."""
+    place = _path(path)
+    if not place.exists():
+        raise FileMissing(f"there is no file {str(path)!r}")
+    try:
+        with open(place, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            if "about" not in file:
+                raise FormatError(f"{place} is no map of reach: it does not say what it is about")
+            about = json.loads(str(file["about"]))
+            _check_version(about, place)
+            arrays = {name: file[name] for name in ARRAYS}
+        return _checked(about, arrays)
+    except FormatError:
+        raise
+    except KeyError as error:
+        raise FormatError(f"{place} is no whole map of reach: {error.args[0]} is missing") from None
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise FormatError(f"{place} is no map of reach, or a broken one: {error}") from None
+    except Exception as error:
+        # a damaged archive can raise almost any exception
+        raise FormatError(f"{place} is a broken file: {error}") from None
+
+
+def _check_version(about: Any, place: Path) -> None:
+    version = about.get("mechanik_reach") if isinstance(about, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(version, int):
+        raise FormatError(f"{place} is no map of reach: it does not say what it is about")
+    if version > VERSION:
+        raise FormatError(f"{place} is of version {version}, and this program reads up to {VERSION}; update Mechanik")
+
+
+def _checked(about: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ReachMap:
+    """Return the map if the arrays are consistent.
+
+    Raises:
+        ValueError: if they are not; the message says which.
+    """
+    count, voxels = int(about["orientations"]), len(arrays["cells"])
+    resolution, asked = float(about["resolution"]), about["asked"]
+    shape, cells = arrays["shape"], arrays["cells"].astype(np.int64)
+    wanted = {
+        "base": (3,), "first": (3,), "shape": (3,), "cells": (voxels, 3), "positions": (voxels, 3), "wxyz": (count, 4),
+        "reached": (voxels, (count + 7) // 8), "q": (voxels, *arrays["q"].shape[1:2]),
+    }  # fmt: skip
+    for name, size in wanted.items():
+        if arrays[name].shape != size:
+            raise ValueError(f"{name} is of shape {arrays[name].shape}, not {size}")
+    for name in ("base", "positions", "wxyz", "q"):
+        if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} holds what is no finite number")
+    if not (resolution > 0.0 and np.isfinite(resolution)) or asked not in get_args(OrientationKind):
+        raise ValueError(f"resolution {resolution!r} with {asked!r} makes no sense")
+    if (shape < 0).any() or shape.prod(dtype=np.float64) > MAX_VOXELS:
+        raise ValueError(f"it would be {shape.tolist()} voxels wide")
+    if ((cells < 0) | (cells >= shape)).any() or len(np.unique(cells, axis=0)) < voxels:
+        raise ValueError("a voxel stands outside the map, or twice in it")
+    first, wide = (tuple(int(x) for x in arrays[name]) for name in ("first", "shape"))
+    reached = np.unpackbits(arrays["reached"], axis=1, count=count).astype(np.bool_)
+    return ReachMap(
+        str(about["mechanism"]), str(about["link"]), resolution, arrays["base"],
+        (first[0], first[1], first[2]), (wide[0], wide[1], wide[2]),
+        cells, arrays["q"], arrays["positions"], asked, arrays["wxyz"], reached,
+    )  # fmt: skip
+
+
+def _path(path: str | PathLike[str]) -> Path:
+    return Path(path).expanduser()

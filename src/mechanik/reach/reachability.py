@@ -1,4 +1,4 @@
-"""The door: a mechanism and a link in, a map of its reach out."""
+"""Computation of reachability maps: validation of the arguments, samples, voxels, orientations."""
 
 from __future__ import annotations
 
@@ -7,28 +7,49 @@ from numbers import Integral
 
 import numpy as np
 
-from mechanik.errors import LimitsError, NotARotation, ShapeError, UnknownName, WrongKind
-from mechanik.ik import Solver
-from mechanik.mechanism import Link, Mechanism
-from mechanik.mechanism.door import as_number
-from mechanik.objectives import InBox, Point
-from mechanik.reach.cells import Cells, Cutting, Table, check_count, cut
-from mechanik.reach.freedoms import check_ends, joints_in_loops, turning
-from mechanik.reach.places import TOLERANCE, WALL, Asking, Places, centre, grow, mark_samples
+from mechanik.errors import InvalidArgument, LimitsError, NotARotation, ShapeError, UnknownName
+from mechanik.model import Link, Mechanism
+from mechanik.objectives import InBox, PositionGoal
+from mechanik.reach.orientation_coverage import (
+    OrientationQuery,
+    check_bounded,
+    check_orientations,
+    default_orientations,
+    joints_in_loops,
+    orientation_mobility,
+)
 from mechanik.reach.reach_map import ReachMap
-from mechanik.reach.samples import Freedom, as_freedom, open_samples, shut_samples
-from mechanik.reach.shares import Question, ask_orientations, usual_question
-from mechanik.solvers.freedoms import Names, places
+from mechanik.reach.reachable_voxels import (
+    CENTRE_TOLERANCE,
+    VOXEL_MARGIN,
+    DofLimits,
+    ReachedVoxels,
+    VoxelGrid,
+    VoxelIndices,
+    VoxelSolvers,
+    VoxelTable,
+    as_dof_limits,
+    check_voxel_count,
+    grow_region,
+    make_voxel_grid,
+    mark_samples,
+    move_to_centres,
+    sample_closed_configurations,
+    sample_configurations,
+)
+from mechanik.solver import Solver
+from mechanik.solver.dof_selection import DofNames, dof_indices
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.tiers import wait_for
+from mechanik.tiers import wait_for_kernels
+from mechanik.validation import as_number
 
 Progress = Callable[[int, int], None]
-"""Called with how much is done, and how much there is: the places, and each orientation, are one step."""
-KERNELS = ("forward", "chain", "lanes", "descent")
-"""In which a map spends its time; in plain Python it would take hours."""
+"""Called with the number of finished steps and the total; the voxels are one step, and so is each orientation."""
+KERNELS = ("forward", "chain_kernel", "lane_kernel", "descent")
+"""Kernels that a map spends its time in; in plain Python a map would take hours."""
 RESTARTS, RESTARTS_IN_LOOPS = 8, 1
-"""Of a voxel that the neighbour's configuration does not lead into; in loops a start has to be assembled first."""
+"""Restarts for a voxel that its neighbour's configuration does not lead into. In loops each seed is assembled first."""
 
 
 def reachability(
@@ -40,36 +61,53 @@ def reachability(
     region: ArrayLike | None = None,
     samples: int = 100_000,
     limits: Mapping[str, ArrayLike] | None = None,
-    lock: Names | str | None = None,
+    lock: DofNames | str | None = None,
     rng: np.random.Generator | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ReachMap:
     """Map where the origin of a link can be, and in which orientations.
 
-    Space is cut into voxels. Forward kinematics of many configurations marks the first ones; where there are loops,
-    these configurations are solved for. Then every voxel beside a marked one is asked by inverse kinematics, until none
-    is left to ask: it is marked if its centre is reached, or any place in it. At last every marked voxel is asked for
-    each orientation. What the marks mean exactly is said in `ReachMap`.
+    Space is divided into voxels. Forward kinematics of many configurations marks the first voxels; with loops, the
+    solver closes these configurations first. Then inverse kinematics checks every neighbour of a marked voxel, until
+    none is left: it is marked if its centre, or any point in it, is reached. Finally each orientation is checked in
+    every marked voxel. `ReachMap` defines the marks exactly.
 
-    An arm that can take any orientation is asked for whole orientations, one that turns about a single axis (planar
-    arms, SCARA) for turns about it, one of five freedoms for directions of the link's z. Where the orientation follows
-    from the place, nothing is asked, and the share is 1.
+    A link with all rotations is checked for full orientations, a link that rotates about a single axis (planar arms,
+    SCARA) for rotations about that axis, a link of an arm with five dofs for directions of its z axis. If the position
+    determines the orientation, no orientation is checked, and the share is 1.
 
     Args:
-        resolution: the side of a voxel, m; its walls stand at whole multiples of it.
-        orientations: about how many, evenly spread; 0 for none; or your own, as quaternions wxyz (n, 4), asked as
-            whole orientations.
-        region: the lowest and the highest corner, (2, 3), m; nothing outside is looked at, and all inside is.
-        samples: how many configurations mark the first voxels.
-        limits: by joint or freedom, (lower, upper) in place of the mechanism's.
-        lock: joints or freedoms that stay as they are now.
-        rng: for the samples; without it they follow Halton's sequence, the same each time.
-        threads: to solve in; as many as there are cores if not given.
-        progress: called with (done, total), now and then.
+        mechanism: the mechanism; its configuration does not change.
+        link: the link, or its name.
+        resolution: edge length of a voxel, m; voxel faces are at integer multiples of it.
+        orientations: approximate number of evenly spaced orientations; 0 for none; or quaternions wxyz (n, 4) in the
+            world frame, checked as full orientations.
+        region: lowest and highest corner in the world frame, (2, 3), m. All voxels inside are checked, and none
+            outside.
+        samples: number of configurations that mark the first voxels.
+        limits: (lower, upper) by joint or dof name, m or rad, instead of the limits of the mechanism.
+        lock: joints or dofs that keep their present values.
+        rng: random generator for the samples; the default is the Halton sequence, the same in each call.
+        threads: number of threads; the default is the number of cores.
+        progress: called with (done, total).
+
+    Returns:
+        The map.
+
+    Raises:
+        InvalidArgument, LimitsError, ShapeError, NotARotation, UnknownName: if an argument is not valid.
+        LimitsError: if the link can move without bound, or if the map would have too many voxels.
+        StructureError: if no configuration with closed loops is found.
+
+    Example:
+        >>> arm = mk.gallery.planar_2r()
+        >>> reach = mk.reachability(arm, "tool", 0.25, orientations=0, samples=1000)
+        >>> reach.is_flat, round(reach.area, 1)
+        (True, 10.0)
     """
     if not isinstance(mechanism, Mechanism):
-        raise WrongKind(f"reachability takes a mechanism, not {mechanism!r}; mk.load reads a file into one")
+        raise InvalidArgument(f"reachability takes a mechanism, not {mechanism!r}; mk.load reads a file into one")
     name = mechanism.name_of(link) if isinstance(link, Link) else link
     if name not in mechanism.links:
         raise UnknownName("link", name, mechanism.links)
@@ -81,35 +119,35 @@ def reachability(
     if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1:
         raise LimitsError(f"samples must be a whole number of 1 or more, not {samples!r}")
     if rng is not None and not isinstance(rng, np.random.Generator):
-        raise WrongKind(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
+        raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
     if progress is not None and not callable(progress):
-        raise WrongKind(f"progress is a function of how much is done and how much there is, not {progress!r}")
-    freedom = as_freedom(mechanism, limits, lock)
-    in_loops = {k for joint in joints_in_loops(mechanism, name) for k in places(mechanism, joint)[0]}
-    check_ends(mechanism, name, freedom.lower, freedom.upper, {*freedom.locked_q, *in_loops})
+        raise InvalidArgument(f"progress is a function of how much is done and how much there is, not {progress!r}")
+    freedom = as_dof_limits(mechanism, limits, lock)
+    in_loops = {k for joint in joints_in_loops(mechanism, name) for k in dof_indices(mechanism, joint)[0]}
+    check_bounded(mechanism, name, freedom.lower, freedom.upper, {*freedom.locked_q, *in_loops})
 
-    wait_for(*KERNELS, what="a reachability map")
+    wait_for_kernels(*KERNELS, what="a reachability map")
     if in_loops:
-        q = shut_samples(mechanism, name, freedom, rng, threads)
+        q = sample_closed_configurations(mechanism, name, freedom, rng, threads)
     else:
-        q = open_samples(mechanism, freedom, int(samples), rng)
+        q = sample_configurations(mechanism, freedom, int(samples), rng)
     X = mechanism.pose(name, q)
-    cutting = cut(X[:, :3, 3], size, TOLERANCE)
+    cutting = make_voxel_grid(X[:, :3, 3], size, CENTRE_TOLERANCE)
     table = _table(cutting, X[:, :3, 3], box)
-    found = Places(mechanism, name, cutting, table, freedom.lower, freedom.upper)
-    question = own or usual_question(
-        turning(mechanism, name, q, freedom.locked_v), mechanism.pose(name)[:3, :3], int(orientations)  # type: ignore[arg-type]
+    found = ReachedVoxels(mechanism, name, cutting, table, freedom.lower, freedom.upper)
+    question = own or default_orientations(
+        orientation_mobility(mechanism, name, q, freedom.locked_v), mechanism.pose(name)[:3, :3], int(orientations)  # type: ignore[arg-type]
     )  # fmt: skip
     steps = 1 + len(question.wxyz)
     told = progress or _silent
     told(0, steps)
     mark_samples(found, q)
     asking = _asking(mechanism, name, cutting, freedom, RESTARTS_IN_LOOPS if in_loops else RESTARTS, threads)
-    grow(found, asking)
-    centre(found, asking)
+    grow_region(found, asking)
+    move_to_centres(found, asking)
     told(1, steps)
-    reached = ask_orientations(found, question, freedom, bool(in_loops), threads, lambda k: told(1 + k, steps))
-    low, high = (found.cells.min(axis=0), found.cells.max(axis=0)) if table.within is None else table.within
+    reached = check_orientations(found, question, freedom, bool(in_loops), threads, lambda k: told(1 + k, steps))
+    low, high = (found.cells.min(axis=0), found.cells.max(axis=0)) if table.bounds is None else table.bounds
     return ReachMap(
         mechanism.name, name, size, cutting.base, _three(low), _three(high - low + 1),
         found.cells - low, found.q, found.positions, question.asked, question.wxyz, reached,
@@ -117,31 +155,31 @@ def reachability(
 
 
 def _asking(
-    mechanism: Mechanism, link: str, cutting: Cutting, freedom: Freedom, restarts: int, threads: int | None
-) -> Asking:
-    half = np.full(3, cutting.size / 2 - min(WALL, cutting.size / 100))
-    point, box = Point(link, (0.0, 0.0, 0.0), tolerance=TOLERANCE), InBox(link, -half, half)
+    mechanism: Mechanism, link: str, cutting: VoxelGrid, freedom: DofLimits, restarts: int, threads: int | None
+) -> VoxelSolvers:
+    half = np.full(3, cutting.size / 2 - min(VOXEL_MARGIN, cutting.size / 100))
+    point, box = PositionGoal(link, (0.0, 0.0, 0.0), tolerance=CENTRE_TOLERANCE), InBox(link, -half, half)
     quick, patient, inside = (
         Solver(mechanism, goal, limits=freedom.limits, lock=freedom.lock or None, restarts=tries)
         for goal, tries in ((point, restarts), (point, 0), (box, restarts))
     )
-    return Asking(quick, patient, inside, threads)
+    return VoxelSolvers(quick, patient, inside, threads)
 
 
-def _table(cutting: Cutting, positions: Array, box: Array | None) -> Table:
-    """The voxels there may be; too many are refused before anything is done."""
+def _table(cutting: VoxelGrid, positions: Array, box: Array | None) -> VoxelTable:
+    """Return the table of the voxels that the map may have; raises before any work if they are too many."""
     cells = cutting.cells(positions)
     low, high = cells.min(axis=0), cells.max(axis=0)
     if box is None:
-        check_count((high - low + 1).tolist())
-        return Table()
-    # a corner that stands on a wall, as written, belongs to the voxels inside
+        check_voxel_count((high - low + 1).tolist())
+        return VoxelTable()
+    # a corner on a voxel face belongs to the voxel inside the region
     edge = 1e-9 * cutting.size
     inside = cutting.cells(np.stack([box[0] + edge, box[1] - edge]))
     low[~cutting.flat] = inside[0, ~cutting.flat]
     high[~cutting.flat] = np.maximum(inside[0], inside[1])[~cutting.flat]
-    check_count((high - low + 1).tolist())
-    return Table((low, high))
+    check_voxel_count((high - low + 1).tolist())
+    return VoxelTable((low, high))
 
 
 def _box(region: ArrayLike) -> Array:
@@ -158,8 +196,8 @@ def _box(region: ArrayLike) -> Array:
     return box
 
 
-def _own_orientations(given: int | ArrayLike) -> Question | None:
-    """The question, if it was given in full; None for a number."""
+def _own_orientations(given: int | ArrayLike) -> OrientationQuery | None:
+    """Validate orientations that are given as quaternions; None if they are given as a number."""
     if isinstance(given, Integral) and not isinstance(given, bool):
         if int(given) < 0:
             raise LimitsError(f"orientations cannot be fewer than 0, but {given} were asked for")
@@ -174,13 +212,13 @@ def _own_orientations(given: int | ArrayLike) -> Question | None:
     if not (np.abs(length - 1.0) < 1e-3).all():
         bad = int(np.flatnonzero(~(np.abs(length - 1.0) < 1e-3))[0])
         raise NotARotation(f"orientation {bad} has length {length[bad]:.4g}, and a quaternion must have length 1")
-    return Question("pose", quaternion.normalize(wxyz))
+    return OrientationQuery("pose", quaternion.normalize(wxyz))
 
 
-def _three(numbers: Cells) -> tuple[int, int, int]:
+def _three(numbers: VoxelIndices) -> tuple[int, int, int]:
     x, y, z = numbers.tolist()
     return x, y, z
 
 
 def _silent(done: int, total: int) -> None:
-    """Nobody looks on."""
+    """Default of `progress`; does nothing."""

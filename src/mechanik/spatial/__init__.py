@@ -1,13 +1,13 @@
-"""Rotations, rigid motions and their derivatives, on NumPy arrays of float64.
+"""Rotations, poses, twists and their derivatives on NumPy arrays of float64.
 
-- Every function takes leading batch axes, which broadcast; one pose is the case with none.
+- Every function accepts leading batch axes, which broadcast; a single pose has none.
 - X_a_b, (..., 4, 4), is the pose of frame b in frame a: p_a = apply(X_a_b, p_b), X_a_c = X_a_b @ X_b_c.
-- Quaternions are wxyz, (..., 4), Hamilton's product; of q and -q the one with w >= 0.
-- Rotation vectors are axis times angle, (..., 3). All angles are in radians.
-- Twists are (linear, angular), (..., 6); the left Jacobian's derivative is in the outer frame.
-- Euler angles name their order and whether the axes move; there is no default.
-- Lengths have whatever unit the caller uses. Vectors are columns; right-handed axes.
-- Only `as_pose_matrix` and `Pose` check what they are given; the rest trusts its callers.
+- Quaternions are wxyz, (..., 4), with Hamilton's product; of q and -q, results have w >= 0.
+- Rotation vectors are axis times angle, (..., 3). All angles are in rad.
+- Twists are (linear, angular), (..., 6); the left Jacobian gives derivatives in the outer frame.
+- Euler angles need their order and their kind of axes; there is no default.
+- Lengths have the unit of the caller. Vectors are columns; axes are right-handed.
+- Only `as_pose_matrix` and `Pose` validate their arguments.
 """
 
 from mechanik.spatial import euler, interpolation, quaternion, rotation, twist
@@ -18,7 +18,7 @@ from mechanik.spatial.pose import (
     from_position_wxyz,
     inverse,
     is_pose,
-    make,
+    make_pose,
     position_of,
     rotate,
     rotation_of,
@@ -37,7 +37,7 @@ __all__ = [
     "interpolation",
     "inverse",
     "is_pose",
-    "make",
+    "make_pose",
     "position_of",
     "quaternion",
     "rotate",

@@ -1,4 +1,4 @@
-"""The array type of the whole library: float64, with any number of leading batch axes."""
+"""The array types of the library: float64, with any number of leading batch axes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Rotations by three successive turns about coordinate axes, in all 24 conventions.
+"""Euler angles: three successive rotations about coordinate axes, in all 24 conventions.
 
-`order` names the axes in the order of the angles. With axes="moving" each turn is about
-an axis of the body as turned so far (intrinsic), with axes="fixed" about an axis of the
-frame outside (extrinsic): roll, pitch, yaw as URDF has them are order="xyz", axes="fixed".
-There is no default, for every community has another.
+`order` names the axes in the order of the angles. With axes="moving" each rotation is about an axis of the rotated body
+(intrinsic), with axes="fixed" about an axis of the outer frame (extrinsic): roll, pitch, yaw of URDF are order="xyz",
+axes="fixed". There is no default, since conventions differ between communities.
 """
 
 from __future__ import annotations
@@ -20,22 +19,55 @@ from mechanik.spatial.array import Array, ArrayLike
 ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
 AXES = ("moving", "fixed")
 
-_TURNS = (rotation.turn_x, rotation.turn_y, rotation.turn_z)
+_TURNS = (rotation.about_x, rotation.about_y, rotation.about_z)
 
-# Closer to gimbal lock than this, the first and third angle cannot be told apart in the matrix.
-# It is also the largest error that treating the rotation as locked can make.
+# Below this distance from gimbal lock the matrix does not separate the first and third angle.
+# It is also the largest error of treating the rotation as locked.
 _LOCKED = 1e-13
 
 
 def matrix_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
-    """Angles (..., 3) in radians, in the order of `order`, to (..., 3, 3)."""
+    """Convert Euler angles to rotation matrices.
+
+    Args:
+        angles: (..., 3), rad, in the order of `order`.
+        order: axes, such as "xyz" or "zxz"; one of `ORDERS`.
+        axes: "moving" (intrinsic) or "fixed" (extrinsic).
+
+    Returns:
+        (..., 3, 3).
+
+    Raises:
+        NotARotation: `order` or `axes` is unknown.
+
+    Example:
+        >>> mk.spatial.euler.matrix_from_euler([0, 0, np.pi / 2], order="xyz", axes="fixed").round(6)
+        array([[ 0., -1.,  0.],
+               [ 1.,  0.,  0.],
+               [ 0.,  0.,  1.]])
+    """
     i, j, k = _moving_order(order, axes)
     angles = _moving_angles(np.asarray(angles, dtype=np.float64), axes)
     return _TURNS[i](angles[..., 0]) @ _TURNS[j](angles[..., 1]) @ _TURNS[k](angles[..., 2])
 
 
 def quaternion_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
-    """Angles (..., 3) in radians, in the order of `order`, to canonical (..., 4), wxyz."""
+    """Convert Euler angles to canonical unit quaternions.
+
+    Args:
+        angles: (..., 3), rad, in the order of `order`.
+        order, axes: as in `matrix_from_euler`.
+
+    Returns:
+        (..., 4), wxyz.
+
+    Raises:
+        NotARotation: `order` or `axes` is unknown.
+
+    Example:
+        >>> mk.spatial.euler.quaternion_from_euler([np.pi, 0, 0], order="xyz", axes="fixed").round(6)
+        array([0., 1., 0., 0.])
+    """
     sequence = _moving_order(order, axes)
     half = 0.5 * _moving_angles(np.asarray(angles, dtype=np.float64), axes)
     turns = np.zeros((3, *half.shape[:-1], 4))
@@ -46,14 +78,30 @@ def quaternion_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
 
 
 def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | None = None) -> Array:
-    """(..., 3, 3) to angles (..., 3) in radians, in the order of `order`.
+    """Convert rotation matrices to Euler angles.
 
-    Without `near`, the outer angles lie in [-pi, pi] and the middle one in [-pi/2, pi/2], or in
-    [0, pi] where the first axis comes back as the third. With `near`, (..., 3), it is
-    the equivalent triple nearest to that, of both branches and all full turns.
+    Without `near`, the outer angles are in [-pi, pi] and the middle angle is in [-pi/2, pi/2], or in [0, pi] if the
+    first axis is also the third. With `near`, the result is the nearest equivalent triple, over both branches and all
+    full turns.
 
-    At gimbal lock only a sum or difference of the outer angles is determined. The first of the
-    moving turns (which is the last of the fixed ones) then keeps its angle in `near`, or zero.
+    At gimbal lock only a sum or difference of the outer angles is determined. The first of the moving rotations (the
+    last of the fixed ones) then takes its angle from `near`, or zero.
+
+    Args:
+        R: (..., 3, 3).
+        order, axes: as in `matrix_from_euler`.
+        near: (..., 3), rad; preferred angles.
+
+    Returns:
+        (..., 3), rad, in the order of `order`.
+
+    Raises:
+        NotARotation: `order` or `axes` is unknown.
+
+    Example:
+        >>> R = mk.spatial.euler.matrix_from_euler([0.1, 0.2, 0.3], order="xyz", axes="fixed")
+        >>> mk.spatial.euler.euler_from_matrix(R, order="xyz", axes="fixed").round(6)
+        array([0.1, 0.2, 0.3])
     """
     i, j, third = _moving_order(order, axes)
     k = 3 - i - j
@@ -74,8 +122,8 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
         wanted = _moving_angles(np.asarray(near, dtype=np.float64), axes)
         first = np.where(locked, wanted[..., 0], first)
 
-    # The first turn is taken off before the third is read, so that the two belong together
-    # however badly the first is determined.
+    # The first rotation is removed before the third angle is read, so that both are consistent
+    # even if the first is badly determined.
     cosine, sine = np.cos(first)[..., None], (parity * np.sin(first))[..., None]
     row_j = cosine * M[..., j, :] + sine * M[..., k, :]
     out = np.empty((*np.shape(first), 3))
@@ -92,12 +140,28 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
 
 
 def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: ArrayLike | None = None) -> Array:
-    """As `euler_from_matrix`, from (..., 4)."""
+    """Convert quaternions to Euler angles.
+
+    Args:
+        wxyz: (..., 4), of any length but zero.
+        order, axes, near: as in `euler_from_matrix`.
+
+    Returns:
+        (..., 3), rad, in the order of `order`.
+
+    Raises:
+        NotARotation: `order` or `axes` is unknown.
+
+    Example:
+        >>> wxyz = mk.spatial.euler.quaternion_from_euler([0.1, 0.2, 0.3], order="xyz", axes="fixed")
+        >>> mk.spatial.euler.euler_from_quaternion(wxyz, order="xyz", axes="fixed").round(6)
+        array([0.1, 0.2, 0.3])
+    """
     return euler_from_matrix(quaternion.to_matrix(wxyz), order=order, axes=axes, near=near)
 
 
 def _nearest(angles: Array, wanted: Array, locked: npt.NDArray[np.bool_], proper: bool) -> Array:
-    """Of the two triples that mean the same, shifted by full turns, the one nearest to `wanted`."""
+    """Return the triple nearest to `wanted` of the two equivalent ones, shifted by full turns."""
     other = angles + np.pi
     other[..., 1] = -angles[..., 1] if proper else np.pi - angles[..., 1]
     one, other = _unwound(angles, wanted), _unwound(other, wanted)
@@ -111,7 +175,7 @@ def _unwound(angles: Array, wanted: Array) -> Array:
 
 
 def _moving_angles(angles: Array, axes: str) -> Array:
-    """Fixed axes are moving axes read backwards; so this is its own inverse."""
+    """Reverse the angles for fixed axes, which are moving axes in reverse order; its own inverse."""
     return angles if axes == "moving" else angles[..., ::-1]
 
 

@@ -1,7 +1,7 @@
-"""Ways from one orientation or pose to another; `t` runs from 0 to 1 and may run beyond.
+"""Interpolation of orientations and poses.
 
-`t` is (...) and broadcasts against the batch axes of the ends: one pair of ends and (n,)
-times give n results.
+The parameter `t` is 0 at the start and 1 at the end; values outside extrapolate. It is (...) and broadcasts against the
+batch axes of the ends: a single pair of ends and (n,) parameters give n results.
 """
 
 from __future__ import annotations
@@ -13,21 +13,30 @@ import numpy as np
 from mechanik.errors import UnknownName
 from mechanik.spatial import pose, rotation, series, twist
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.spatial.vector import dot, length
+from mechanik.spatial.vector_math import dot, length
 
 PATHS = ("straight", "screw")
 
 
 def slerp(wxyz0: ArrayLike, wxyz1: ArrayLike, t: ArrayLike) -> Array:
-    """Unit quaternions (..., 4) at constant angular velocity, the shortest way.
+    """Interpolate unit quaternions at constant angular velocity along the shortest rotation.
 
-    At t = 0 it is `wxyz0` to the bit, and at t = 1 whichever of `wxyz1` and -wxyz1 is nearer to it.
+    Args:
+        wxyz0, wxyz1: (..., 4), start and end.
+        t: (...), parameter.
+
+    Returns:
+        (..., 4). At t = 0 it equals `wxyz0` bit by bit; at t = 1 it is the nearer of `wxyz1` and -wxyz1.
+
+    Example:
+        >>> mk.spatial.interpolation.slerp([1, 0, 0, 0], [0, 1, 0, 0], 0.5).round(4)
+        array([0.7071, 0.7071, 0.    , 0.    ])
     """
     wxyz0, wxyz1 = np.asarray(wxyz0, dtype=np.float64), np.asarray(wxyz1, dtype=np.float64)
     t = np.asarray(t, dtype=np.float64)
     wxyz1 = np.where((dot(wxyz0, wxyz1) < 0.0)[..., None], -wxyz1, wxyz1)
-    # At most a right angle after that choice, so the ratios below have no pole; and by
-    # differences instead of arccos, so it is exact for near ends.
+    # The angle is at most pi/2 after this choice, so the ratios below have no pole. Differences
+    # instead of arccos keep it exact for ends that are close.
     angle = 2.0 * np.arctan2(length(wxyz1 - wxyz0), length(wxyz1 + wxyz0))
     whole = series.sine_ratio(angle)
     before = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / whole
@@ -36,18 +45,45 @@ def slerp(wxyz0: ArrayLike, wxyz1: ArrayLike, t: ArrayLike) -> Array:
 
 
 def rotations(R0: ArrayLike, R1: ArrayLike, t: ArrayLike) -> Array:
-    """Rotation matrices (..., 3, 3) at constant angular velocity, the shortest way."""
+    """Interpolate rotation matrices at constant angular velocity along the shortest rotation.
+
+    Args:
+        R0, R1: (..., 3, 3), start and end.
+        t: (...), parameter.
+
+    Returns:
+        (..., 3, 3).
+
+    Example:
+        >>> R1 = mk.spatial.rotation.about_z(1.0)
+        >>> R = mk.spatial.interpolation.rotations(np.eye(3), R1, 0.5)
+        >>> mk.spatial.rotation.log(R).round(6)
+        array([0. , 0. , 0.5])
+    """
     start, end = np.asarray(R0, dtype=np.float64), np.asarray(R1, dtype=np.float64)
     w = rotation.log(np.swapaxes(start, -1, -2) @ end)
     return start @ rotation.exp(np.asarray(t, dtype=np.float64)[..., None] * w)
 
 
 def poses(X0: ArrayLike, X1: ArrayLike, t: ArrayLike, *, path: Literal["straight", "screw"] = "straight") -> Array:
-    """Poses (..., 4, 4) between `X0` and `X1`.
+    """Interpolate poses between `X0` and `X1`.
 
     Args:
-        path: "straight" moves the origin along a line and turns about it; "screw" moves with a
-            constant twist, so that it does not matter which point of the body is the origin.
+        X0, X1: (..., 4, 4), start and end.
+        t: (...), parameter.
+        path: "straight" moves the origin along a line and rotates about it; "screw" moves with a constant twist, so the
+            result does not depend on the choice of the origin in the body.
+
+    Returns:
+        (..., 4, 4).
+
+    Raises:
+        UnknownName: `path` is unknown.
+
+    Example:
+        >>> X1 = mk.spatial.translation([2, 0, 0])
+        >>> mk.spatial.interpolation.poses(np.eye(4), X1, 0.25)[:3, 3]
+        array([0.5, 0. , 0. ])
     """
     start, end = np.asarray(X0, dtype=np.float64), np.asarray(X1, dtype=np.float64)
     t = np.asarray(t, dtype=np.float64)
@@ -55,5 +91,5 @@ def poses(X0: ArrayLike, X1: ArrayLike, t: ArrayLike, *, path: Literal["straight
         return start @ twist.exp(t[..., None] * twist.log(pose.inverse(start) @ end))
     if path == "straight":
         p = (1.0 - t)[..., None] * start[..., :3, 3] + t[..., None] * end[..., :3, 3]
-        return pose.make(rotations(start[..., :3, :3], end[..., :3, :3], t), p)
+        return pose.make_pose(rotations(start[..., :3, :3], end[..., :3, :3], t), p)
     raise UnknownName("path", path, known=PATHS)

@@ -1,6 +1,6 @@
-"""Rigid poses as 4x4 matrices, (..., 4, 4), and `Pose`, one of them as a value.
+"""Poses as 4x4 matrices, (..., 4, 4), and `Pose`, an immutable value for a single pose.
 
-X_a_b is the pose of frame b in frame a: it takes coordinates in b to coordinates in a.
+X_a_b is the pose of frame b in frame a: it maps coordinates in b to coordinates in a.
 """
 
 from __future__ import annotations
@@ -14,15 +14,33 @@ from mechanik.errors import NotARotation, NotFinite, ShapeError
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.rotation import is_rotation
-from mechanik.spatial.vector import turned
+from mechanik.spatial.vector_math import rotate_vector
 
 
 def identity() -> Array:
+    """Return the identity pose, (4, 4).
+
+    Example:
+        >>> mk.spatial.identity_pose().shape
+        (4, 4)
+    """
     return np.eye(4)
 
 
-def make(R: ArrayLike, p: ArrayLike) -> Array:
-    """Rotation (..., 3, 3) and position (..., 3) to (..., 4, 4)."""
+def make_pose(R: ArrayLike, p: ArrayLike) -> Array:
+    """Combine rotations and positions to poses.
+
+    Args:
+        R: (..., 3, 3).
+        p: (..., 3).
+
+    Returns:
+        (..., 4, 4).
+
+    Example:
+        >>> mk.spatial.make_pose(np.eye(3), [1, 2, 3])[:3, 3]
+        array([1., 2., 3.])
+    """
     M, p = np.asarray(R, dtype=np.float64), np.asarray(p, dtype=np.float64)
     batch = M.shape[:-2]
     if batch != p.shape[:-1]:
@@ -35,7 +53,15 @@ def make(R: ArrayLike, p: ArrayLike) -> Array:
 
 
 def translation(p: ArrayLike) -> Array:
-    """The pose at `p`, (..., 3), that is not turned."""
+    """Return the poses at positions `p`, (..., 3), without rotation.
+
+    Returns:
+        (..., 4, 4).
+
+    Example:
+        >>> mk.spatial.translation([1, 2, 3])[0]
+        array([1., 0., 0., 1.])
+    """
     p = np.asarray(p, dtype=np.float64)
     out = np.zeros((*p.shape[:-1], 4, 4))
     out[...] = np.eye(4)
@@ -44,51 +70,131 @@ def translation(p: ArrayLike) -> Array:
 
 
 def from_position_wxyz(p: ArrayLike, wxyz: ArrayLike) -> Array:
-    """Position (..., 3) and quaternion (..., 4), of any length but zero, to (..., 4, 4)."""
-    return make(quaternion.to_matrix(wxyz), p)
+    """Convert positions and quaternions to poses.
+
+    Args:
+        p: (..., 3).
+        wxyz: (..., 4), of any length but zero.
+
+    Returns:
+        (..., 4, 4).
+
+    Example:
+        >>> mk.spatial.from_position_wxyz([1, 0, 0], [0, 0, 0, 2])[0]
+        array([-1.,  0.,  0.,  1.])
+    """
+    return make_pose(quaternion.to_matrix(wxyz), p)
 
 
 def to_position_wxyz(X: ArrayLike) -> tuple[Array, Array]:
-    """Position (..., 3) and canonical unit quaternion (..., 4)."""
+    """Convert poses to positions and canonical unit quaternions.
+
+    Args:
+        X: (..., 4, 4).
+
+    Returns:
+        Positions (..., 3) and quaternions (..., 4).
+
+    Example:
+        >>> p, wxyz = mk.spatial.to_position_wxyz(np.eye(4))
+        >>> wxyz
+        array([1., 0., 0., 0.])
+    """
     M = np.asarray(X, dtype=np.float64)
     return M[..., :3, 3].copy(), quaternion.from_matrix(M[..., :3, :3])
 
 
 def position_of(X: Array) -> Array:
-    """(..., 3), a view into `X`."""
+    """Return the positions of poses, (..., 3), as a view into `X`.
+
+    Example:
+        >>> mk.spatial.position_of(mk.spatial.translation([1, 2, 3]))
+        array([1., 2., 3.])
+    """
     return X[..., :3, 3]
 
 
 def rotation_of(X: Array) -> Array:
-    """(..., 3, 3), a view into `X`."""
+    """Return the rotations of poses, (..., 3, 3), as a view into `X`.
+
+    Example:
+        >>> mk.spatial.rotation_of(np.eye(4)).shape
+        (3, 3)
+    """
     return X[..., :3, :3]
 
 
 def inverse(X: ArrayLike) -> Array:
-    """X_b_a from X_a_b."""
+    """Invert poses: return X_b_a for X_a_b.
+
+    Args:
+        X: (..., 4, 4).
+
+    Returns:
+        (..., 4, 4).
+
+    Example:
+        >>> mk.spatial.inverse(mk.spatial.translation([1, 2, 3]))[:3, 3]
+        array([-1., -2., -3.])
+    """
     M = np.asarray(X, dtype=np.float64)
     Rt = np.swapaxes(M[..., :3, :3], -1, -2)
-    return make(Rt, -turned(Rt, M[..., :3, 3]))
+    return make_pose(Rt, -rotate_vector(Rt, M[..., :3, 3]))
 
 
 def apply(X: ArrayLike, points: ArrayLike) -> Array:
-    """The points (..., 3) in frame b of X_a_b, as points in a.
+    """Transform points from frame b of X_a_b to frame a.
 
-    Batch axes broadcast: one pose takes (n, 3) points; m poses take (m, 3), one each, and need
-    a new axis, X[:, None], to take n points each.
+    Batch axes broadcast: a single pose transforms (n, 3) points; m poses transform (m, 3) points, a point for each
+    pose, and need a new axis, X[:, None], to transform n points each.
+
+    Args:
+        X: (..., 4, 4).
+        points: (..., 3), in b.
+
+    Returns:
+        (..., 3), in a.
+
+    Example:
+        >>> mk.spatial.apply(mk.spatial.translation([1, 0, 0]), [0, 0, 2])
+        array([1., 0., 2.])
     """
     M = np.asarray(X, dtype=np.float64)
-    return turned(M[..., :3, :3], np.asarray(points, dtype=np.float64)) + M[..., :3, 3]
+    return rotate_vector(M[..., :3, :3], np.asarray(points, dtype=np.float64)) + M[..., :3, 3]
 
 
 def rotate(X: ArrayLike, vectors: ArrayLike) -> Array:
-    """As `apply`, for directions, which have no position."""
+    """Rotate vectors from frame b of X_a_b to frame a; the position is ignored.
+
+    Args:
+        X: (..., 4, 4).
+        vectors: (..., 3), in b.
+
+    Returns:
+        (..., 3), in a.
+
+    Example:
+        >>> mk.spatial.rotate(mk.spatial.translation([1, 0, 0]), [0, 0, 2])
+        array([0., 0., 2.])
+    """
     M = np.asarray(X, dtype=np.float64)
-    return turned(M[..., :3, :3], np.asarray(vectors, dtype=np.float64))
+    return rotate_vector(M[..., :3, :3], np.asarray(vectors, dtype=np.float64))
 
 
 def is_pose(X: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
-    """Whether the entries are finite, the rotation is one and the last row is 0, 0, 0, 1; (...)."""
+    """Return whether matrices are poses: finite, with a rotation and the last row 0, 0, 0, 1.
+
+    Args:
+        X: (..., 4, 4).
+        tolerance: largest error of an entry of R^T R and of the last row.
+
+    Returns:
+        (...), bool.
+
+    Example:
+        >>> bool(mk.spatial.is_pose(2 * np.eye(4)))
+        False
+    """
     M = np.asarray(X, dtype=np.float64)
     row = np.abs(M[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(axis=-1) <= tolerance
     return is_rotation(M[..., :3, :3], tolerance) & row & np.isfinite(M).all(axis=(-1, -2))
@@ -96,9 +202,27 @@ def is_pose(X: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Pose:
-    """A position (3,) and an orientation wxyz (4,), checked, normalised and read-only.
+    """A pose as an immutable value: position and orientation, validated and normalized, with read-only arrays.
 
-    Of the quaternions q and -q the one with w >= 0 is kept, so equal orientations compare equal.
+    Of the quaternions q and -q the one with w >= 0 is stored, so equal orientations compare equal.
+
+    Args:
+        position: (3,), in the unit of the caller.
+        wxyz: quaternion (4,), of any length but zero.
+
+    Attributes:
+        position: (3,), in the outer frame.
+        wxyz: canonical unit quaternion (4,).
+
+    Raises:
+        ShapeError: an array has the wrong shape.
+        NotFinite: a number is not finite.
+        NotARotation: the quaternion is zero.
+
+    Example:
+        >>> pose = mk.Pose((1, 0, 0), wxyz=(0, 0, 0, 1))
+        >>> pose @ pose
+        Pose(position=[0, 0, 0], wxyz=[1, 0, 0, 0])
     """
 
     position: Array
@@ -107,7 +231,7 @@ class Pose:
     def __init__(self, position: ArrayLike = (0.0, 0.0, 0.0), wxyz: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
         p = _checked(position, (3,), "position of a pose")
         q = quaternion.canonical(quaternion.normalize(_checked(wxyz, (4,), "wxyz of a pose")))
-        # Adding zero copies, and makes the -0 of a changed sign 0.
+        # Adding zero copies, and turns the -0 of a changed sign to 0.
         p, q = p + 0.0, q + 0.0
         p.flags.writeable = q.flags.writeable = False
         object.__setattr__(self, "position", p)
@@ -115,11 +239,12 @@ class Pose:
 
     @staticmethod
     def identity() -> Pose:
+        """Return the identity pose."""
         return Pose()
 
     @staticmethod
     def from_matrix(X: ArrayLike) -> Pose:
-        """From one pose matrix, (4, 4)."""
+        """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and as `as_pose_matrix`."""
         M = as_pose_matrix(X)
         if M.ndim != 2:
             raise ShapeError(f"a Pose is one pose, shaped (4, 4), and this is a batch, shaped {M.shape}")
@@ -127,19 +252,20 @@ class Pose:
 
     @property
     def matrix(self) -> Array:
-        """(4, 4)."""
+        """The pose matrix, (4, 4)."""
         return from_position_wxyz(self.position, self.wxyz)
 
     def inverse(self) -> Pose:
+        """Return the inverse pose: X_b_a for X_a_b."""
         wxyz = quaternion.conjugate(self.wxyz)
         return Pose(-quaternion.rotate(wxyz, self.position), wxyz)
 
     def apply(self, points: ArrayLike) -> Array:
-        """The points (..., 3) in this pose's frame, as points in the frame that it is given in."""
+        """Transform points (..., 3) from this pose's frame to the outer frame."""
         return apply(self.matrix, points)
 
     def isclose(self, other: Pose, tolerance: float = 1e-9) -> bool:
-        """Whether positions differ by at most `tolerance` in length, and orientations in radians."""
+        """Return whether positions (length) and orientations (rad) differ by at most `tolerance`."""
         away = np.linalg.norm(self.position - other.position)
         return bool(away <= tolerance and quaternion.angle_between(self.wxyz, other.wxyz) <= tolerance)
 
@@ -167,22 +293,36 @@ class Pose:
         return f"Pose(position=[{p}], wxyz=[{q}])"
 
     def __reduce__(self) -> tuple[type[Pose], tuple[Array, Array]]:
-        # Through the constructor, as a pickled array forgets that it was read-only.
+        # Through the constructor, since a pickled array loses its read-only flag.
         return Pose, (self.position, self.wxyz)
 
     def _numbers(self) -> tuple[float, ...]:
         return (*self.position.tolist(), *self.wxyz.tolist())
 
 
-def as_pose_matrix(thing: Pose | ArrayLike, what: str = "pose", *, tolerance: float = 1e-6) -> Array:
-    """The door for poses: (..., 4, 4) float64 from a `Pose` or an array-like, or an error naming `what`.
+def as_pose_matrix(pose: Pose | ArrayLike, what: str = "pose", *, tolerance: float = 1e-6) -> Array:
+    """Validate poses and return them as matrices.
 
     Args:
-        tolerance: how far off a rotation may be; by default a matrix that was once float32 passes.
+        pose: a `Pose`, or (..., 4, 4).
+        what: subject of error messages.
+        tolerance: largest error of an entry of R^T R; the default accepts matrices that were once float32.
+
+    Returns:
+        (..., 4, 4), float64.
+
+    Raises:
+        ShapeError: it is not an array of shape (..., 4, 4).
+        NotFinite: a number is not finite.
+        NotARotation: the rotation or the last row is invalid.
+
+    Example:
+        >>> mk.spatial.as_pose_matrix(mk.Pose((1, 2, 3)))[:3, 3]
+        array([1., 2., 3.])
     """
-    if isinstance(thing, Pose):
-        return thing.matrix
-    X = _numeric(thing, what)
+    if isinstance(pose, Pose):
+        return pose.matrix
+    X = _numeric(pose, what)
     if X.shape[-2:] != (4, 4):
         raise ShapeError(f"{what} has to be shaped (..., 4, 4), not {X.shape}")
     if not np.isfinite(X).all():

@@ -1,7 +1,7 @@
 """Unit quaternions, (..., 4), in the order w, x, y, z.
 
-q and -q are the same rotation. Where a quaternion is made from something else, w is not
-negative; a half turn, which has w = 0, has its first component that is not zero positive.
+q and -q are the same rotation. Canonical quaternions have w >= 0; at w = 0, a rotation by pi, the first nonzero
+component is positive.
 """
 
 from __future__ import annotations
@@ -10,22 +10,28 @@ import numpy as np
 
 from mechanik.spatial import series
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.spatial.vector import cross, dot, length, parts, unit
+from mechanik.spatial.vector_math import components, cross, dot, length, unit
 
-# A w below this is rounding, and the rotation a half turn: 2e-15 rad is what rounding leaves in a matrix.
+# A smaller w is rounding, and the angle is pi: rounding errors of a matrix are about 2e-15 rad.
 _HALF_TURN = 1e-15
 _NOT_ROUNDING = 3e-8
 
 
 def identity() -> Array:
+    """Return the identity quaternion, (4,)."""
     return np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
-    """The rotation `b` followed by `a`, as with matrices."""
+    """Return the product a b, (..., 4): the rotation `b` followed by `a`, as with matrices.
+
+    Example:
+        >>> mk.spatial.quaternion.multiply([0, 1, 0, 0], [0, 0, 1, 0])
+        array([0., 0., 0., 1.])
+    """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    aw, ax, ay, az = parts(a)
-    bw, bx, by, bz = parts(b)
+    aw, ax, ay, az = components(a)
+    bw, bx, by, bz = components(b)
     w = aw * bw - ax * bx - ay * by - az * bz
     out = np.empty((*np.shape(w), 4))
     out[..., 0] = w
@@ -36,23 +42,41 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def conjugate(wxyz: ArrayLike) -> Array:
-    """The inverse rotation."""
+    """Return the inverse rotation of unit quaternions, (..., 4).
+
+    Example:
+        >>> mk.spatial.quaternion.conjugate([0.6, 0.8, 0, 0])
+        array([ 0.6, -0.8, -0. , -0. ])
+    """
     out = np.array(wxyz, dtype=np.float64)
     np.negative(out[..., 1:], out=out[..., 1:])
     return out
 
 
 def normalize(wxyz: ArrayLike) -> Array:
-    """`wxyz` scaled to length one; what has that length already is returned to the bit."""
+    """Scale quaternions (..., 4) to unit length; unit quaternions are returned bit by bit.
+
+    Raises:
+        NotARotation: a quaternion is zero.
+
+    Example:
+        >>> mk.spatial.quaternion.normalize([3, 4, 0, 0])
+        array([0.6, 0.8, 0. , 0. ])
+    """
     wxyz = np.asarray(wxyz, dtype=np.float64)
     scaled = unit(wxyz, "a quaternion")
-    # Normalising again would move the last bit, and a stored rotation has to survive being read back.
+    # Normalizing again would change the last bit, and a stored rotation must be read back unchanged.
     already = np.abs(dot(wxyz, wxyz) - 1.0) < 2e-15
     return np.where(already[..., None], wxyz, scaled)
 
 
 def canonical(wxyz: ArrayLike) -> Array:
-    """The one of q and -q that this module's docstring promises."""
+    """Return the canonical one of q and -q, (..., 4): w >= 0; at w = 0 the first nonzero component is positive.
+
+    Example:
+        >>> mk.spatial.quaternion.canonical([-0.6, -0.8, 0, 0]) + 0.0
+        array([0.6, 0.8, 0. , 0. ])
+    """
     wxyz = np.asarray(wxyz, dtype=np.float64)
     w = wxyz[..., 0]
     if w.ndim == 0 and abs(w) > _HALF_TURN:
@@ -62,7 +86,7 @@ def canonical(wxyz: ArrayLike) -> Array:
     if not half_turn.any():
         return np.where(flip[..., None], -wxyz, wxyz)
     vector = wxyz[..., 1:]
-    # A small component may be the rounding of zero and must not decide.
+    # A small component may be rounding and must not decide the sign.
     leading = np.argmax(np.abs(vector) > _NOT_ROUNDING, axis=-1)
     negative = np.take_along_axis(vector, leading[..., None], axis=-1)[..., 0] < 0.0
     flip = np.where(half_turn, negative, flip)
@@ -72,7 +96,12 @@ def canonical(wxyz: ArrayLike) -> Array:
 
 
 def rotate(wxyz: ArrayLike, v: ArrayLike) -> Array:
-    """The vectors `v`, (..., 3), turned by unit quaternions."""
+    """Rotate vectors `v`, (..., 3), by unit quaternions, (..., 4).
+
+    Example:
+        >>> mk.spatial.quaternion.rotate([0, 0, 0, 1], [1, 2, 3])
+        array([-1., -2.,  3.])
+    """
     wxyz, v = np.asarray(wxyz, dtype=np.float64), np.asarray(v, dtype=np.float64)
     vector = wxyz[..., 1:]
     t = 2.0 * cross(vector, v)
@@ -80,11 +109,16 @@ def rotate(wxyz: ArrayLike, v: ArrayLike) -> Array:
 
 
 def from_matrix(R: ArrayLike) -> Array:
-    """(..., 3, 3) to (..., 4), canonical."""
+    """Convert rotation matrices (..., 3, 3) to canonical unit quaternions (..., 4).
+
+    Example:
+        >>> mk.spatial.quaternion.from_matrix(np.diag([1, -1, -1]))
+        array([0., 1., 0., 0.])
+    """
     M = np.asarray(R, dtype=np.float64)
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = parts(M.reshape(*M.shape[:-2], 9))
-    # 4 q q^T is linear in R. Its rows are all parallel to q; the one with the largest
-    # diagonal is at least two long, so it does not cancel at any angle.
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = components(M.reshape(*M.shape[:-2], 9))
+    # 4 q q^T is linear in R. All its rows are parallel to q; the row with the largest
+    # diagonal entry has a norm of at least two, so it does not cancel at any angle.
     outer = np.empty((*M.shape[:-2], 4, 4))
     outer[..., 0, 0] = 1.0 + xx + yy + zz
     outer[..., 1, 1] = 1.0 + xx - yy - zz
@@ -102,9 +136,14 @@ def from_matrix(R: ArrayLike) -> Array:
 
 
 def to_matrix(wxyz: ArrayLike) -> Array:
-    """(..., 4) to (..., 3, 3); the quaternion may have any length but zero."""
+    """Convert quaternions (..., 4), of any length but zero, to rotation matrices (..., 3, 3).
+
+    Example:
+        >>> np.diag(mk.spatial.quaternion.to_matrix([0, 1, 0, 0]))
+        array([ 1., -1., -1.])
+    """
     wxyz = np.asarray(wxyz, dtype=np.float64)
-    w, x, y, z = parts(wxyz)
+    w, x, y, z = components(wxyz)
     s = 2.0 / (w * w + x * x + y * y + z * z)
     sx, sy, sz = s * x, s * y, s * z
     xx, yy, zz = sx * x, sy * y, sz * z
@@ -124,7 +163,12 @@ def to_matrix(wxyz: ArrayLike) -> Array:
 
 
 def exp(w: ArrayLike) -> Array:
-    """The rotation by |w| radians about `w`, (..., 3); turns beyond pi keep their sign of w."""
+    """Convert rotation vectors (..., 3), rad, to unit quaternions (..., 4); beyond an angle of pi, w is negative.
+
+    Example:
+        >>> mk.spatial.quaternion.exp([np.pi, 0, 0]).round(6)
+        array([0., 1., 0., 0.])
+    """
     w = np.asarray(w, dtype=np.float64)
     half = 0.5 * length(w)
     out = np.empty((*w.shape[:-1], 4))
@@ -134,18 +178,33 @@ def exp(w: ArrayLike) -> Array:
 
 
 def log(wxyz: ArrayLike) -> Array:
-    """The shortest rotation vector, (..., 3), with |w| <= pi; the same for q and -q."""
+    """Convert unit quaternions (..., 4) to the shortest rotation vectors (..., 3), rad, of norm at most pi.
+
+    The result is the same for q and -q.
+
+    Example:
+        >>> mk.spatial.quaternion.log([0, 1, 0, 0]).round(4)
+        array([3.1416, 0.    , 0.    ])
+    """
     wxyz = canonical(wxyz)
     w, vector = wxyz[..., 0], wxyz[..., 1:]
     sine = length(vector)
     zero = sine == 0.0
-    # Without a sine the vector is below 1e-154 and the angle is 2 |vector| / w.
+    # If the sine underflows, the vector is below 1e-154 and the angle is 2 |vector| / w.
     ratio = np.where(zero, 2.0, 2.0 * np.arctan2(sine, w)) / np.where(zero, w, sine)
     return ratio[..., None] * vector
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """`axis` (..., 3) of any length but zero, `angle` (...) in radians; canonical."""
+    """Convert axes (..., 3), of any length but zero, and angles (...), rad, to canonical quaternions (..., 4).
+
+    Raises:
+        NotARotation: an axis is zero.
+
+    Example:
+        >>> mk.spatial.quaternion.from_axis_angle([0, 0, 2], np.pi / 2).round(4)
+        array([0.7071, 0.    , 0.    , 0.7071])
+    """
     axis = unit(np.asarray(axis, dtype=np.float64), "a rotation axis")
     half = 0.5 * np.asarray(angle, dtype=np.float64)
     vector = np.sin(half)[..., None] * axis
@@ -156,12 +215,20 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
 
 
 def to_axis_angle(wxyz: ArrayLike) -> tuple[Array, Array]:
-    """Unit axis (..., 3) and angle (...) in [0, pi]; no rotation has the x axis."""
-    return split(log(wxyz))
+    """Convert unit quaternions (..., 4) to unit axes (..., 3) and angles (...) in [0, pi], rad.
+
+    The identity has axis x.
+
+    Example:
+        >>> axis, angle = mk.spatial.quaternion.to_axis_angle([0, 0, 0, 1])
+        >>> axis, round(float(angle), 4)
+        (array([0., 0., 1.]), 3.1416)
+    """
+    return axis_and_angle(log(wxyz))
 
 
-def split(w: ArrayLike) -> tuple[Array, Array]:
-    """A rotation vector (..., 3) as unit axis and angle; zero has the x axis."""
+def axis_and_angle(w: ArrayLike) -> tuple[Array, Array]:
+    """Split rotation vectors (..., 3) into unit axes (..., 3) and angles (...), rad; zero has axis x."""
     w = np.asarray(w, dtype=np.float64)
     zero = (w == 0.0).all(axis=-1)
     axis = unit(np.where(zero[..., None], [1.0, 0.0, 0.0], w), "a rotation vector")
@@ -169,9 +236,14 @@ def split(w: ArrayLike) -> tuple[Array, Array]:
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
-    """The angle (...) in [0, pi] of the rotation that leads from unit `a` to unit `b`."""
+    """Return the angle (...) in [0, pi], rad, of the rotation from unit quaternion `a` to `b`.
+
+    Example:
+        >>> round(float(mk.spatial.quaternion.angle_between([1, 0, 0, 0], [0, 1, 0, 0])), 4)
+        3.1416
+    """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    # Kahan's form: the difference of near quaternions is exact, where arccos of their dot
-    # product would lose half the digits.
+    # Kahan's form: the difference of close quaternions is exact, while arccos of their dot
+    # product loses half of the digits.
     apart, together = length(a - b), length(a + b)
     return 4.0 * np.arctan2(np.minimum(apart, together), np.maximum(apart, together))

@@ -1,4 +1,4 @@
-"""Rotation matrices, SO(3), as (..., 3, 3), and rotation vectors, (..., 3), in radians."""
+"""Rotation matrices, SO(3), (..., 3, 3), and rotation vectors, (..., 3), in rad."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import numpy.typing as npt
 
 from mechanik.spatial import quaternion, series
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.spatial.vector import cross, dot, length, parts, unit
+from mechanik.spatial.vector_math import components, cross, dot, length, unit
 
 
 def hat(v: ArrayLike) -> Array:
-    """(..., 3) to the skew matrix (..., 3, 3) with hat(v) u = v x u."""
+    """Convert vectors (..., 3) to skew matrices (..., 3, 3) with hat(v) u = v x u.
+
+    Example:
+        >>> mk.spatial.rotation.hat([1, 2, 3]) @ [1, 0, 0]
+        array([ 0.,  3., -2.])
+    """
     v = np.asarray(v, dtype=np.float64)
-    x, y, z = parts(v)
+    x, y, z = components(v)
     out = np.zeros((*v.shape[:-1], 3, 3))
     out[..., 0, 1] = -z
     out[..., 0, 2] = y
@@ -25,7 +30,12 @@ def hat(v: ArrayLike) -> Array:
 
 
 def vee(S: ArrayLike) -> Array:
-    """The inverse of `hat`; reads the lower left and upper right entries only."""
+    """Convert skew matrices (..., 3, 3) to vectors (..., 3), the inverse of `hat`; only three entries are read.
+
+    Example:
+        >>> mk.spatial.rotation.vee(mk.spatial.rotation.hat([1, 2, 3]))
+        array([1., 2., 3.])
+    """
     M = np.asarray(S, dtype=np.float64)
     out = np.empty((*M.shape[:-2], 3))
     out[..., 0] = M[..., 2, 1]
@@ -35,43 +45,69 @@ def vee(S: ArrayLike) -> Array:
 
 
 def exp(w: ArrayLike) -> Array:
-    """The rotation by |w| radians about `w`."""
+    """Convert rotation vectors (..., 3), rad, to rotation matrices (..., 3, 3).
+
+    Example:
+        >>> np.diag(mk.spatial.rotation.exp([0, 0, np.pi])).round(6)
+        array([-1., -1.,  1.])
+    """
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
     return _quadratic(w, series.sine_ratio(angle), series.cosine_ratio(angle))
 
 
 def log(R: ArrayLike) -> Array:
-    """The rotation vector with |w| in [0, pi]; at pi its first component that is not zero is positive."""
-    # By way of the quaternion, which is as well conditioned at pi as at zero.
+    """Convert rotation matrices (..., 3, 3) to rotation vectors (..., 3), rad, of norm in [0, pi].
+
+    At pi the first nonzero component is positive.
+
+    Example:
+        >>> mk.spatial.rotation.log(mk.spatial.rotation.exp([0.1, 0.2, 0.3])).round(6)
+        array([0.1, 0.2, 0.3])
+    """
+    # The quaternion is as well conditioned at pi as at zero.
     return quaternion.log(quaternion.from_matrix(R))
 
 
 def left_jacobian(w: ArrayLike) -> Array:
-    """J with exp(w + dw) = exp(J dw) exp(w) to first order."""
+    """Return J, (..., 3, 3), with exp(w + dw) = exp(J dw) exp(w) to first order.
+
+    Example:
+        >>> mk.spatial.rotation.left_jacobian([0.1, 0.2, 0.3]).shape
+        (3, 3)
+    """
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
     return _quadratic(w, series.cosine_ratio(angle), series.cubic_rest(angle))
 
 
 def right_jacobian(w: ArrayLike) -> Array:
-    """J with exp(w + dw) = exp(w) exp(J dw) to first order."""
+    """Return J, (..., 3, 3), with exp(w + dw) = exp(w) exp(J dw) to first order."""
     return left_jacobian(np.negative(w))
 
 
 def left_jacobian_inverse(w: ArrayLike) -> Array:
-    """Singular at |w| = 2 pi, where `left_jacobian` is."""
+    """Return the inverse of `left_jacobian`, (..., 3, 3); singular at |w| = 2 pi."""
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
     return _quadratic(w, np.full_like(angle, -0.5), series.cotangent_rest(angle))
 
 
 def right_jacobian_inverse(w: ArrayLike) -> Array:
+    """Return the inverse of `right_jacobian`, (..., 3, 3); singular at |w| = 2 pi."""
     return left_jacobian_inverse(np.negative(w))
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """`axis` (..., 3) of any length but zero, `angle` (...) in radians."""
+    """Convert axes (..., 3), of any length but zero, and angles (...), rad, to rotation matrices (..., 3, 3).
+
+    Raises:
+        NotARotation: an axis is zero.
+
+    Example:
+        >>> np.diag(mk.spatial.rotation.from_axis_angle([0, 0, 2], np.pi)).round(6)
+        array([-1., -1.,  1.])
+    """
     axis = unit(np.asarray(axis, dtype=np.float64), "a rotation axis")
     angle = np.asarray(angle, dtype=np.float64)
     half = np.sin(0.5 * angle)
@@ -79,27 +115,48 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
 
 
 def to_axis_angle(R: ArrayLike) -> tuple[Array, Array]:
-    """Unit axis (..., 3) and angle (...) in [0, pi]; no rotation has the x axis."""
-    return quaternion.split(log(R))
+    """Convert rotation matrices (..., 3, 3) to unit axes (..., 3) and angles (...) in [0, pi], rad.
+
+    The identity has axis x.
+
+    Example:
+        >>> axis, angle = mk.spatial.rotation.to_axis_angle(np.diag([-1, -1, 1]))
+        >>> axis, round(float(angle), 4)
+        (array([0., 0., 1.]), 3.1416)
+    """
+    return quaternion.axis_and_angle(log(R))
 
 
 def between(a: ArrayLike, b: ArrayLike) -> Array:
-    """The smallest rotation that turns the direction `a` onto `b`, (..., 3) of any length but zero.
+    """Return the smallest rotation that rotates direction `a` onto direction `b`.
 
-    For opposite directions every half turn about a perpendicular axis is smallest; one is chosen.
+    For opposite directions the axis is not unique; an axis perpendicular to both is chosen.
+
+    Args:
+        a, b: (..., 3), of any length but zero.
+
+    Returns:
+        (..., 3, 3).
+
+    Raises:
+        NotARotation: a direction is zero.
+
+    Example:
+        >>> mk.spatial.rotation.between([1, 0, 0], [0, 2, 0]) @ [1, 0, 0]
+        array([0., 1., 0.])
     """
     a = unit(np.asarray(a, dtype=np.float64), "the direction turned")
     b = unit(np.asarray(b, dtype=np.float64), "the direction turned onto")
     cosine = dot(a, b)
     obtuse = cosine < 0.0
-    # The closed form divides by 1 + cos. An obtuse angle is therefore made of the acute one
-    # from `a` to -b, and of a half turn about the same axis.
+    # The closed form divides by 1 + cos. An obtuse angle is therefore composed of the acute
+    # angle from `a` to -b and a rotation by pi about the same axis.
     target = np.where(obtuse[..., None], -b, b)
     acute = _quadratic(cross(a, target), np.ones_like(cosine), 1.0 / (1.0 + np.abs(cosine)))
     if not obtuse.any():
         return acute
-    # a x (a + b) is a x b; but of near-opposite directions the sum is exact, so the axis is
-    # perpendicular to both to the last digit. Below 1e-14 it is rounding, and any one will do.
+    # a x (a + b) equals a x b, but for nearly opposite directions the sum is exact, so the axis
+    # is perpendicular to both to the last digit. Below 1e-14 it is rounding, and any axis fits.
     axis = cross(a, a + b)
     axis = np.where((length(axis) < 1e-14)[..., None], _perpendicular(b), axis)
     axis = unit(axis, "the axis between directions")
@@ -107,28 +164,50 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
     return np.where(obtuse[..., None, None], half_turn @ acute, acute)
 
 
-def turn_x(angle: ArrayLike) -> Array:
+def about_x(angle: ArrayLike) -> Array:
+    """Return the rotations (..., 3, 3) about x by angles (...), rad."""
     return _turn(angle, 1, 2)
 
 
-def turn_y(angle: ArrayLike) -> Array:
+def about_y(angle: ArrayLike) -> Array:
+    """Return the rotations (..., 3, 3) about y by angles (...), rad."""
     return _turn(angle, 2, 0)
 
 
-def turn_z(angle: ArrayLike) -> Array:
+def about_z(angle: ArrayLike) -> Array:
+    """Return the rotations (..., 3, 3) about z by angles (...), rad.
+
+    Example:
+        >>> (mk.spatial.rotation.about_z(np.pi / 2) @ [1, 0, 0]).round(6)
+        array([0., 1., 0.])
+    """
     return _turn(angle, 0, 1)
 
 
 def nearest(M: ArrayLike) -> Array:
-    """The rotation closest to `M` in the sum of squared differences."""
+    """Return the rotations closest to matrices (..., 3, 3) in the Frobenius norm.
+
+    Example:
+        >>> np.diag(mk.spatial.rotation.nearest(1.1 * np.eye(3))).round(6)
+        array([1., 1., 1.])
+    """
     U, _, Vt = np.linalg.svd(np.asarray(M, dtype=np.float64))
-    # A reflection is made a rotation at the least cost: along the smallest singular value.
+    # A reflection is changed to a rotation at the least cost: along the smallest singular value.
     U[..., :, 2] *= np.where(np.linalg.det(U @ Vt) < 0.0, -1.0, 1.0)[..., None]
     return U @ Vt
 
 
 def is_rotation(R: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
-    """Whether no entry of R^T R is off by more than `tolerance`, and R does not mirror; (...)."""
+    """Return whether matrices are rotations, (...): R^T R is the identity within `tolerance`, and det R > 0.
+
+    Args:
+        R: (..., 3, 3).
+        tolerance: largest error of an entry of R^T R.
+
+    Example:
+        >>> bool(mk.spatial.rotation.is_rotation(-np.eye(3)))
+        False
+    """
     M = np.asarray(R, dtype=np.float64)
     if M.ndim == 2:
         return np.asarray(_is_one_rotation(M.ravel().tolist(), tolerance))
@@ -139,7 +218,7 @@ def is_rotation(R: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
 
 
 def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
-    """`is_rotation` in plain floats, which cost far less for one matrix; what is not finite is within no tolerance."""
+    """Evaluate `is_rotation` with plain floats, which is much faster for a single matrix; NaN fails every test."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = entries
     products = (
         xx * xx + yx * yx + zx * zx - 1.0,
@@ -154,8 +233,8 @@ def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
 
 
 def _quadratic(w: Array, first: Array, second: Array) -> Array:
-    """1 + first * hat(w) + second * hat(w)^2, of which all of SO(3) is made."""
-    x, y, z = parts(w)
+    """Return 1 + first * hat(w) + second * hat(w)^2, the form of all matrices of this module."""
+    x, y, z = components(w)
     fx, fy, fz = first * x, first * y, first * z
     sx, sy, sz = second * x, second * y, second * z
     xx, yy, zz = sx * x, sy * y, sz * z
@@ -174,18 +253,18 @@ def _quadratic(w: Array, first: Array, second: Array) -> Array:
 
 
 def _turn(angle: ArrayLike, i: int, j: int) -> Array:
-    """The rotation that turns axis `i` towards axis `j`."""
+    """Return the rotation from axis `i` towards axis `j`."""
     angle = np.asarray(angle, dtype=np.float64)
     cosine, sine = np.cos(angle), np.sin(angle)
     out = np.zeros((*angle.shape, 3, 3))
     out[..., 3 - i - j, 3 - i - j] = 1.0
     out[..., i, i] = out[..., j, j] = cosine
     out[..., j, i] = sine
-    out[..., i, j] = 0.0 - sine  # a plain minus would print an identity with -0
+    out[..., i, j] = 0.0 - sine  # a plain minus would give -0 in the identity
     return out
 
 
 def _perpendicular(v: Array) -> Array:
-    """Some vector at right angles to `v`, (..., 3), and not short."""
+    """Return vectors (..., 3) perpendicular to unit `v`, with a norm well above zero."""
     smallest = np.argmin(np.abs(v), axis=-1)
     return cross(v, np.eye(3)[smallest])

@@ -1,7 +1,7 @@
-"""Functions of an angle that are smooth at zero, where their closed forms cancel.
+"""Functions of an angle that are smooth at zero although their closed forms cancel there.
 
-Below one radian the Taylor series is summed, above it the closed form loses at most
-two digits of sixteen. Every function takes (...) radians, of either sign, and gives (...).
+Below 1 rad the Taylor series is summed; above it the closed form loses at most two of sixteen digits. Every function
+maps angles (...), rad, of either sign, to (...).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mechanik.spatial.array import Array
 
 
 def sine_ratio(angle: Array) -> Array:
-    """sin(t) / t."""
+    """Return sin(t) / t, which is 1 at zero."""
     if angle.ndim == 0:
         return np.sin(angle) / angle if angle else np.ones_like(angle)
     safe = np.where(angle == 0.0, 1.0, angle)
@@ -23,14 +23,14 @@ def sine_ratio(angle: Array) -> Array:
 
 
 def cosine_ratio(angle: Array) -> Array:
-    """(1 - cos(t)) / t^2."""
+    """Return (1 - cos(t)) / t^2, which is 1/2 at zero."""
     # The half-angle form does not cancel, so it needs no series.
     half = sine_ratio(0.5 * angle)
     return 0.5 * half * half
 
 
 def _alternating(first: int) -> tuple[float, ...]:
-    """1/n! - x/(n+2)! + x^2/(n+4)! - ...: nine terms reach 1e-18 at x = 1."""
+    """Return the coefficients of 1/n! - x/(n+2)! + x^2/(n+4)! - ...; nine terms reach 1e-18 at x = 1."""
     return tuple((-1) ** k / factorial(2 * k + first) for k in range(9))
 
 
@@ -38,7 +38,7 @@ _CUBIC = _alternating(3)
 _QUARTIC = _alternating(4)
 _QUINTIC = _alternating(5)
 
-# |B_2k| / (2k)! with the Bernoulli numbers B_2 .. B_24; each is a fortieth of the one before.
+# |B_2k| / (2k)! with the Bernoulli numbers B_2 .. B_24; each is a fortieth of its predecessor.
 _BERNOULLI = (
     1 / 6, 1 / 30, 1 / 42, 1 / 30, 5 / 66, 691 / 2730,
     7 / 6, 3617 / 510, 43867 / 798, 174611 / 330, 854513 / 138, 236364091 / 2730,
@@ -47,22 +47,22 @@ _COTANGENT = tuple(b / factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
 
 
 def cubic_rest(angle: Array) -> Array:
-    """(t - sin(t)) / t^3, which is 1/6 at zero."""
+    """Return (t - sin(t)) / t^3, which is 1/6 at zero."""
     return _joined(angle, _CUBIC, lambda t: (t - np.sin(t)) / t**3)
 
 
 def quartic_rest(angle: Array) -> Array:
-    """(cos(t) - 1 + t^2/2) / t^4, which is 1/24 at zero."""
+    """Return (cos(t) - 1 + t^2/2) / t^4, which is 1/24 at zero."""
     return _joined(angle, _QUARTIC, lambda t: (np.cos(t) - 1.0 + 0.5 * t * t) / t**4)
 
 
 def quintic_rest(angle: Array) -> Array:
-    """(sin(t) - t + t^3/6) / t^5, which is 1/120 at zero."""
+    """Return (sin(t) - t + t^3/6) / t^5, which is 1/120 at zero."""
     return _joined(angle, _QUINTIC, lambda t: (np.sin(t) - t + t**3 / 6.0) / t**5)
 
 
 def cotangent_rest(angle: Array) -> Array:
-    """(1 - (t/2) cot(t/2)) / t^2, which is 1/12 at zero and has a pole at 2 pi."""
+    """Return (1 - (t/2) cot(t/2)) / t^2, which is 1/12 at zero and has a pole at 2 pi."""
     return _joined(angle, _COTANGENT, lambda t: (1.0 - 0.5 * t / np.tan(0.5 * t)) / (t * t))
 
 
@@ -70,7 +70,7 @@ def _joined(angle: Array, coefficients: tuple[float, ...], closed: Callable[[Arr
     if angle.ndim == 0:
         return _summed(angle, coefficients) if abs(angle) < 1.0 else closed(angle)
     small = np.abs(angle) < 1.0
-    # Each form sees only angles that it can stand, so neither warns nor overflows.
+    # Each form gets only angles in its range, so neither warns nor overflows.
     series = _summed(np.where(small, angle, 0.0), coefficients)
     return np.where(small, series, closed(np.where(small, 1.0, angle)))
 

@@ -1,4 +1,4 @@
-"""Rigid motions, SE(3), as (..., 4, 4), and twists, (..., 6), as (linear, angular)."""
+"""Rigid motions, SE(3), (..., 4, 4), and twists, (..., 6), as (linear, angular)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import numpy as np
 
 from mechanik.spatial import rotation, series
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.spatial.vector import length, turned
+from mechanik.spatial.vector_math import length, rotate_vector
 
 
 def hat(twist: ArrayLike) -> Array:
-    """(..., 6) to the 4x4 matrix whose matrix exponential is `exp(twist)`."""
+    """Convert twists (..., 6) to the matrices (..., 4, 4) whose matrix exponential is `exp(twist)`.
+
+    Example:
+        >>> mk.spatial.twist.hat([1, 2, 3, 0, 0, 0])[:3, 3]
+        array([1., 2., 3.])
+    """
     twist = np.asarray(twist, dtype=np.float64)
     out = np.zeros((*twist.shape[:-1], 4, 4))
     out[..., :3, :3] = rotation.hat(twist[..., 3:])
@@ -19,66 +24,101 @@ def hat(twist: ArrayLike) -> Array:
 
 
 def vee(S: ArrayLike) -> Array:
-    """The inverse of `hat`."""
+    """Convert matrices (..., 4, 4) of `hat` back to twists (..., 6).
+
+    Example:
+        >>> mk.spatial.twist.vee(mk.spatial.twist.hat([1, 2, 3, 4, 5, 6]))
+        array([1., 2., 3., 4., 5., 6.])
+    """
     M = np.asarray(S, dtype=np.float64)
     return _stacked(M[..., :3, 3], rotation.vee(M))
 
 
 def exp(twist: ArrayLike) -> Array:
-    """The motion along `twist` for one unit of time, (..., 4, 4)."""
+    """Return the motions (..., 4, 4) along constant twists (..., 6) for a unit of time.
+
+    Example:
+        >>> mk.spatial.twist.exp([1, 2, 3, 0, 0, 0])[:3, 3]
+        array([1., 2., 3.])
+    """
     twist = np.asarray(twist, dtype=np.float64)
     linear, angular = twist[..., :3], twist[..., 3:]
     out = np.zeros((*twist.shape[:-1], 4, 4))
     out[..., :3, :3] = rotation.exp(angular)
-    out[..., :3, 3] = turned(rotation.left_jacobian(angular), linear)
+    out[..., :3, 3] = rotate_vector(rotation.left_jacobian(angular), linear)
     out[..., 3, 3] = 1.0
     return out
 
 
 def log(X: ArrayLike) -> Array:
-    """The twist of the shortest screw to `X`: its angular part has norm in [0, pi]."""
+    """Return the twists (..., 6) of the shortest screw motions to poses `X`, (..., 4, 4).
+
+    The norm of the angular part is in [0, pi].
+
+    Example:
+        >>> mk.spatial.twist.log(mk.spatial.twist.exp([1, 2, 3, 0.1, 0.2, 0.3])).round(6)
+        array([1. , 2. , 3. , 0.1, 0.2, 0.3])
+    """
     M = np.asarray(X, dtype=np.float64)
     angular = rotation.log(M[..., :3, :3])
-    return _stacked(turned(rotation.left_jacobian_inverse(angular), M[..., :3, 3]), angular)
+    return _stacked(rotate_vector(rotation.left_jacobian_inverse(angular), M[..., :3, 3]), angular)
 
 
 def adjoint(X: ArrayLike) -> Array:
-    """(..., 6, 6) with adjoint(X) t = vee(X hat(t) X^-1): a twist seen from the frame X leads to."""
+    """Return the adjoint matrices (..., 6, 6) of poses: adjoint(X_a_b) maps twists in frame b to twists in frame a.
+
+    adjoint(X) t = vee(X hat(t) X^-1).
+
+    Example:
+        >>> mk.spatial.twist.adjoint(mk.spatial.translation([1, 0, 0])) @ [0, 0, 0, 0, 0, 1]
+        array([ 0., -1.,  0.,  0.,  0.,  1.])
+    """
     M = np.asarray(X, dtype=np.float64)
     R = M[..., :3, :3]
     return _blocks(R, rotation.hat(M[..., :3, 3]) @ R)
 
 
 def little_adjoint(twist: ArrayLike) -> Array:
-    """(..., 6, 6) with little_adjoint(s) t = vee(hat(s) hat(t) - hat(t) hat(s))."""
+    """Return the Lie bracket matrices (..., 6, 6): little_adjoint(s) t = vee(hat(s) hat(t) - hat(t) hat(s)).
+
+    Example:
+        >>> mk.spatial.twist.little_adjoint([0, 0, 0, 0, 0, 1]) @ [1, 0, 0, 0, 0, 0]
+        array([0., 1., 0., 0., 0., 0.])
+    """
     twist = np.asarray(twist, dtype=np.float64)
     return _blocks(rotation.hat(twist[..., 3:]), rotation.hat(twist[..., :3]))
 
 
 def left_jacobian(twist: ArrayLike) -> Array:
-    """J, (..., 6, 6), with exp(t + dt) = exp(J dt) exp(t) to first order."""
+    """Return J, (..., 6, 6), with exp(t + dt) = exp(J dt) exp(t) to first order.
+
+    Example:
+        >>> mk.spatial.twist.left_jacobian([1, 2, 3, 0.1, 0.2, 0.3]).shape
+        (6, 6)
+    """
     twist = np.asarray(twist, dtype=np.float64)
     return _blocks(rotation.left_jacobian(twist[..., 3:]), _coupling(twist))
 
 
 def right_jacobian(twist: ArrayLike) -> Array:
-    """J, (..., 6, 6), with exp(t + dt) = exp(t) exp(J dt) to first order."""
+    """Return J, (..., 6, 6), with exp(t + dt) = exp(t) exp(J dt) to first order."""
     return left_jacobian(np.negative(twist))
 
 
 def left_jacobian_inverse(twist: ArrayLike) -> Array:
-    """Singular where the angular part has norm 2 pi, as `left_jacobian` is there."""
+    """Return the inverse of `left_jacobian`, (..., 6, 6); singular at an angular norm of 2 pi."""
     twist = np.asarray(twist, dtype=np.float64)
     inverse = rotation.left_jacobian_inverse(twist[..., 3:])
     return _blocks(inverse, -(inverse @ _coupling(twist) @ inverse))
 
 
 def right_jacobian_inverse(twist: ArrayLike) -> Array:
+    """Return the inverse of `right_jacobian`, (..., 6, 6); singular at an angular norm of 2 pi."""
     return left_jacobian_inverse(np.negative(twist))
 
 
 def _coupling(twist: Array) -> Array:
-    """What turning contributes to moving: the upper right block of the left Jacobian, (..., 3, 3).
+    """Return the upper right block of the left Jacobian, (..., 3, 3): the effect of rotation on translation.
 
     Barfoot, State Estimation for Robotics (2017), equation 7.86b.
     """
@@ -98,7 +138,7 @@ def _coupling(twist: Array) -> Array:
 
 
 def _blocks(diagonal: Array, upper: Array) -> Array:
-    """[[diagonal, upper], [0, diagonal]], the shape of every 6x6 matrix here."""
+    """Return [[diagonal, upper], [0, diagonal]], the structure of every 6x6 matrix of this module."""
     out = np.zeros((*diagonal.shape[:-2], 6, 6))
     out[..., :3, :3] = diagonal
     out[..., 3:, 3:] = diagonal

@@ -1,4 +1,5 @@
-"""Touch any mechanism in the browser: sessions without web code, the server, the page's sources, and `Studio`.
+"""Interactive studio: show a mechanism in the browser, drag it, edit it and compare solvers.
 
-In: a mechanism, a file, or nothing. Out: a link.
+The layers are `messages` (the protocol), `session` (state and solving, no web code), `scenes` (demonstrations),
+`server` (HTTP and websockets) and `studio_api` (the public class `Studio`). `web` holds the source of the page.
 """

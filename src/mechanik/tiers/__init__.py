@@ -1,46 +1,44 @@
-"""Which code runs a kernel: prebuilt machine code, machine code from the cache of the JIT compiler, or plain Python.
+"""Execution tiers of the kernels: prebuilt machine code, JIT-compiled machine code from a cache, or plain Python.
 
-`kernel_module("forward")` has the functions of a module of kernels as attributes. Each call runs in the best tier that
-is ready, and never waits for a compiler:
+`kernel_module("forward")` has the functions of a kernel module as attributes. By default each call runs in the best
+tier that is ready, and never waits for a compiler:
 
-- `prebuilt`: machine code that came with the installed wheel;
+- `prebuilt`: machine code from the installed wheel;
 - `jit`: machine code that Numba compiled on this machine, from the cache on disk;
-- `plain`: the sources as Python, some hundred times slower, at once. Meanwhile processes in the background compile
-  into the cache, and machine code takes over when it is ready.
-
-In: names of modules of kernels. Out: functions over arrays.
+- `plain`: the sources as Python, a few hundred times slower, but available at once. Meanwhile processes in the
+  background compile into the cache, and the machine code replaces plain Python when it is ready.
 """
 
-from .modules import (
+from mechanik.tiers.compile_progress import CompileMonitor
+from mechanik.tiers.kernel_modules import (
     KERNEL_MODULES,
     KernelModule,
     KernelState,
     Tier,
-    ends_with_process,
+    is_cache_private,
     is_compiling,
     kernel_module,
     kernel_states,
     on_kernel_change,
-    prepare,
+    request_kernels,
     use_kernels,
-    wait_for,
+    wait_for_kernels,
     warm_up,
 )
-from .progress import Progress
 
 __all__ = [
     "KERNEL_MODULES",
+    "CompileMonitor",
     "KernelModule",
     "KernelState",
-    "Progress",
     "Tier",
-    "ends_with_process",
+    "is_cache_private",
     "is_compiling",
     "kernel_module",
     "kernel_states",
     "on_kernel_change",
-    "prepare",
+    "request_kernels",
     "use_kernels",
-    "wait_for",
+    "wait_for_kernels",
     "warm_up",
 ]

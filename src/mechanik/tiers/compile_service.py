@@ -1,10 +1,11 @@
-"""The process that compiles kernels into the cache, for all programs of a machine.
+"""Compile service: a background process that compiles kernels into the cache for all programs of a machine.
 
-`main` with a cache folder serves the requests in it and ends; with a request as well it compiles one module.
+A program writes request files (`write_request`) and starts the service (`start_service`). A lock file ensures that a
+folder has a single service. The operating system releases the lock when the process ends, so a killed service blocks
+nobody: its requests remain, and the next program starts a new service. The service outlives the program that started
+it.
 
-A program writes requests (`request`) and starts the service (`start`). One lock file makes sure that there is one
-service; it ends by itself with the process that holds it, so a killed service blocks nobody: its requests are still
-there, and the next program starts another. The service outlives the program that started it.
+`main` with a cache folder serves the requests in this folder; with request files as further arguments it compiles them.
 """
 
 from __future__ import annotations
@@ -22,45 +23,50 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from mechanik.tiers.cache import numba_settings
+from mechanik.tiers.code_cache import numba_settings
 
-PAUSE = 0.05
-"""Seconds between two looks at the requests."""
-HEAD_START = 2.0
-"""Seconds: about as long as the studio takes to start."""
+POLL_PAUSE = 0.05
+"""s; interval at which the service checks for requests."""
+HEAD_START_SECONDS = 2.0
+"""s; delay before compiling, about the start time of the studio, so that both do not compete for the processor."""
 LOW_PRIORITY = 19
-OPTIONS = ("-P", "-c")
-"""Of Python: nothing is imported from the folder in which it is started."""
-MAIN = "from mechanik.tiers.compile_service import main; main()"
-GROUPS = {"look": "descent", "put_targets": "descent", "lanes": "chain", "ccd_sweep": "methods"}
-"""Modules that are compiled in one process with another; else with those of their package."""
-REQUESTS, FAILED, LOCK, LOG = "*.request", ".failed", "service.lock", "compiled.log"
-"""Names of files in a cache folder. The log has a line for each module compiled: its name, processor seconds, file."""
-ENDED = "the compiler was ended by signal"
+PYTHON_OPTIONS = ("-P", "-c")
+"""Options of the interpreter; -P prevents imports from the working folder."""
+SERVICE_CODE = "from mechanik.tiers.compile_service import main; main()"
+GROUPS = {
+    "dense_evaluation": "descent",
+    "write_targets": "descent",
+    "lane_kernel": "chain_kernel",
+    "methods.ccd_sweep": "methods",
+}
+"""Kernel modules that are compiled in the process of another module; all others go with their package."""
+REQUEST_PATTERN, FAILURE_SUFFIX, LOCK_FILE, LOG_FILE = "*.request", ".failed", "service.lock", "compiled.log"
+"""File names in a cache folder. The log has a line for each compiled module: name, processor time (s), file."""
+SIGNALED = "the compiler was ended by signal"
 NOT_STARTED = "the compiler could not be started"
 NO_SPACE = "there was no space for machine code"
-CHANGED = "the sources have changed since they were asked for"
-REMOVED = "the cache folder was removed while kernels were compiled"
-NO_NUMBA = "Numba could not be imported"
-PASSING = (ENDED, NOT_STARTED, NO_SPACE, CHANGED, REMOVED, NO_NUMBA)
-"""How reasons of failures begin that are no fault of the sources, and may have passed when it is tried again."""
+SOURCES_CHANGED = "the sources have changed since they were asked for"
+FOLDER_REMOVED = "the cache folder was removed while kernels were compiled"
+NUMBA_NOT_IMPORTED = "Numba could not be imported"
+TRANSIENT_REASONS = (SIGNALED, NOT_STARTED, NO_SPACE, SOURCES_CHANGED, FOLDER_REMOVED, NUMBA_NOT_IMPORTED)
+"""Prefixes of failure reasons that are not caused by the sources, so that compiling may succeed later."""
 ENDING_SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM", 24: "SIGXCPU",
 }  # fmt: skip
-"""Those that end a process from outside, and those by which LLVM ends where memory runs out."""
+"""Signals that end a process from outside, and those with which LLVM ends when memory runs out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What a program asks for, kept as JSON in the cache folder.
+class CompileRequest:
+    """Request of a program to compile a kernel module, stored as JSON in the cache folder.
 
     Attributes:
-        module: a module of kernels.
-        file: the name of the file with its machine code.
-        python: the interpreter of the program.
-        path: the folder that has its package `mechanik`.
-        numba: its settings of Numba, by names of environment variables.
-        is_urgent: somebody waits: compile with normal priority, and on all cores.
+        module: name of the kernel module.
+        file: name of the cache file for its machine code.
+        python: path of the interpreter of the program.
+        path: folder that contains the package `mechanik` of the program.
+        numba: environment variables of Numba.
+        is_urgent: whether a program waits: compile with normal priority and on all cores.
     """
 
     module: str
@@ -71,17 +77,17 @@ class Request:
     is_urgent: bool
 
     @classmethod
-    def read(cls, path: Path) -> Request:
-        """OSError, ValueError, TypeError or RecursionError if there is no request."""
+    def read(cls, path: Path) -> CompileRequest:
+        """Read a request file; raises `OSError`, `ValueError`, `TypeError` or `RecursionError` if it is not valid."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     @property
     def is_installed(self) -> bool:
-        """Whether the Python and the sources of the program that asked are still there."""
+        """Whether the interpreter and the sources of the requesting program still exist."""
         return os.access(self.python, os.X_OK) and Path(self.path, "mechanik").is_dir()
 
-    def goes_with(self, other: Request) -> bool:
-        """Whether both are for one process: parts that both modules contain are then compiled once."""
+    def goes_with(self, other: CompileRequest) -> bool:
+        """Whether both requests are compiled in the same process, so that code they share is compiled once."""
         return self._group == other._group
 
     @property
@@ -95,14 +101,16 @@ class Request:
 # ---- for programs -------------------------------------------------------------------------------
 
 
-def request(module: str, file: Path, is_urgent: bool) -> None:
-    """Ask for `file`, the machine code of a module of kernels; OSError if the folder cannot be written.
+def write_request(module: str, file: Path, is_urgent: bool) -> None:
+    """Write a request to compile a kernel module; raises `OSError` if the folder cannot be written.
 
     Args:
-        is_urgent: somebody waits: compile with normal priority, and on all cores.
+        module: name of the kernel module.
+        file: cache file for its machine code.
+        is_urgent: whether a program waits: compile with normal priority and on all cores.
     """
     package = Path(__file__).parents[2]
-    wanted = Request(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
+    wanted = CompileRequest(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
     beside = file.with_suffix(f".{os.getpid()}.new")
     try:
         beside.write_text(json.dumps(asdict(wanted)), encoding="utf-8")
@@ -114,37 +122,37 @@ def request(module: str, file: Path, is_urgent: bool) -> None:
 
 
 def is_requested(file: Path) -> bool:
-    """Whether the service has still to compile a file."""
-    with suppress(OSError):  # a folder that cannot be read has no requests of ours
+    """Whether a cache file has a pending request."""
+    with suppress(OSError):  # a folder that cannot be read has no requests of this program
         return _request_of(file).is_file()
     return False
 
 
-def failure(file: Path) -> str | None:
-    """Why a file could not be compiled; None if it was not tried."""
+def read_failure(file: Path) -> str | None:
+    """Return the reason why a cache file could not be compiled; None if there was no failure."""
     with suppress(OSError):
-        return file.with_suffix(FAILED).read_text(encoding="utf-8")
+        return file.with_suffix(FAILURE_SUFFIX).read_text(encoding="utf-8")
     return None
 
 
-def is_passing(reason: str) -> bool:
-    """Whether compiling that failed for this reason may succeed when it is tried again."""
-    return reason.startswith(PASSING)
+def is_transient(reason: str) -> bool:
+    """Whether compiling may succeed later, after a failure with this reason."""
+    return reason.startswith(TRANSIENT_REASONS)
 
 
-def forget_failure(file: Path) -> None:
+def clear_failure(file: Path) -> None:
     with suppress(OSError):
-        file.with_suffix(FAILED).unlink()
+        file.with_suffix(FAILURE_SUFFIX).unlink()
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a service serves a folder."""
+    """Whether a service runs for a cache folder."""
     with _locked(folder) as is_mine:
         return not is_mine
 
 
-def start(folder: Path) -> subprocess.Popen[bytes] | None:
-    """Start the service unless one runs; None then, and where no process can be started."""
+def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
+    """Start the service of a cache folder; None if one already runs or no process can be started."""
     if is_running(folder):
         return None
     flags = 0
@@ -153,7 +161,7 @@ def start(folder: Path) -> subprocess.Popen[bytes] | None:
     nothing = subprocess.DEVNULL
     try:
         return subprocess.Popen(
-            [sys.executable, *OPTIONS, MAIN, str(folder)], env=_environment(), stdin=nothing,
+            [sys.executable, *PYTHON_OPTIONS, SERVICE_CODE, str(folder)], env=_environment(), stdin=nothing,
             stdout=nothing, stderr=nothing, start_new_session=True, creationflags=flags, cwd=folder,
         )  # fmt: skip
     except OSError:
@@ -164,7 +172,7 @@ def start(folder: Path) -> subprocess.Popen[bytes] | None:
 
 
 def main() -> None:
-    """Run in a process of its own: arguments are a cache folder, and the requests that are to be compiled, if any."""
+    """Entry point of the process: serve a cache folder, or compile the request files given as further arguments."""
     folder, *requests = map(Path, sys.argv[1:])
     if requests:
         compile_modules(folder, requests)
@@ -174,12 +182,12 @@ def main() -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    """Leave by an exception when the service is ended, so that its compilers are ended, too."""
+    """Signal handler that exits by an exception, so that the service also ends its compiler processes."""
     sys.exit(128 + number)
 
 
 def serve(folder: Path) -> None:
-    """Compile what is asked for, several modules at a time, until nothing is."""
+    """Compile the requests of a cache folder, several modules in parallel, until none is left."""
     while _read_requests(folder):
         with _locked(folder) as is_mine:
             if not is_mine:
@@ -189,10 +197,10 @@ def serve(folder: Path) -> None:
 
 
 def _give_head_start(folder: Path) -> None:
-    """Leave the processor to the program that asked while it starts, unless somebody waits."""
-    until = time.monotonic() + HEAD_START
+    """Wait while the requesting program starts, unless a request is urgent."""
+    until = time.monotonic() + HEAD_START_SECONDS
     while time.monotonic() < until and not any(one.is_urgent for one in _read_requests(folder).values()):
-        time.sleep(PAUSE)
+        time.sleep(POLL_PAUSE)
 
 
 def _serve_all(folder: Path) -> None:
@@ -202,7 +210,7 @@ def _serve_all(folder: Path) -> None:
             requests = _read_requests(folder)
             for process in [one for one in running if one.poll() is not None]:
                 for file in running.pop(process):
-                    if file in requests:  # else it is compiled, or its sources were removed meanwhile
+                    if file in requests:  # else it is compiled, or its sources no longer exist
                         _finish(file, _why_ended(process.returncode))
                         del requests[file]
             begun = {file for files in running.values() for file in files}
@@ -220,21 +228,21 @@ def _serve_all(folder: Path) -> None:
                     for file in together:
                         _finish(file, f"{NOT_STARTED}: {error}")
                 waiting = [file for file in waiting if file not in together]
-            time.sleep(PAUSE)
+            time.sleep(POLL_PAUSE)
     finally:
         for process in running:
             process.kill()
 
 
-def _read_requests(folder: Path) -> dict[Path, Request]:
-    """Requests by the file that is asked for: urgent ones first, then the oldest.
+def _read_requests(folder: Path) -> dict[Path, CompileRequest]:
+    """Return the pending requests by cache file: urgent ones first, then the oldest.
 
-    Those that are met are removed, those of installations that are gone, and what is no request.
+    Fulfilled requests, those of removed installations and invalid request files are deleted.
     """
-    waiting: list[tuple[bool, float, Path, Request]] = []
-    for path in folder.glob(REQUESTS):
+    waiting: list[tuple[bool, float, Path, CompileRequest]] = []
+    for path in folder.glob(REQUEST_PATTERN):
         try:
-            request = Request.read(path)
+            request = CompileRequest.read(path)
             file = folder / request.file
             if file.is_file() or not request.is_installed:
                 path.unlink()
@@ -246,9 +254,9 @@ def _read_requests(folder: Path) -> dict[Path, Request]:
     return {file: request for _, _, file, request in sorted(waiting, key=lambda one: one[:3])}
 
 
-def _start_compiler(folder: Path, files: list[Path], request: Request) -> subprocess.Popen[bytes]:
-    """A process that compiles modules with the Python and the sources of the program that asked."""
-    command = [request.python, *OPTIONS, MAIN, str(folder), *(str(_request_of(file)) for file in files)]
+def _start_compiler(folder: Path, files: list[Path], request: CompileRequest) -> subprocess.Popen[bytes]:
+    """Start a process that compiles modules with the interpreter and the sources of the requesting program."""
+    command = [request.python, *PYTHON_OPTIONS, SERVICE_CODE, str(folder), *(str(_request_of(file)) for file in files)]
     flags = 0
     if sys.platform == "win32" and not request.is_urgent:  # elsewhere the process lowers its priority by itself
         flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
@@ -261,60 +269,61 @@ def _start_compiler(folder: Path, files: list[Path], request: Request) -> subpro
 
 
 def _finish(file: Path, reason: str) -> None:
-    """Remove the request; if there is neither the file nor a reason why, this one is written."""
+    """Remove a request; if it left neither a cache file nor a failure reason, write `reason`."""
     with suppress(OSError):
-        if not file.is_file() and failure(file) is None:
-            file.with_suffix(FAILED).write_text(reason, encoding="utf-8")
+        if not file.is_file() and read_failure(file) is None:
+            file.with_suffix(FAILURE_SUFFIX).write_text(reason, encoding="utf-8")
     with suppress(OSError):
         _request_of(file).unlink()
 
 
 def _why_ended(exit_code: int) -> str:
-    """The reason of a compiler that has left neither machine code nor a reason."""
+    """Return the failure reason of a compiler process that left neither machine code nor a reason."""
     if exit_code == 0:
-        return REMOVED
+        return FOLDER_REMOVED
     name = ENDING_SIGNALS.get(-exit_code)
-    return f"the compiler ended with exit code {exit_code}" if name is None else f"{ENDED} {name}"
+    return f"the compiler ended with exit code {exit_code}" if name is None else f"{SIGNALED} {name}"
 
 
 def compile_modules(folder: Path, requests: list[Path]) -> None:
-    """Compile modules into the cache; of those that fail, the reason is written beside where they should be."""
+    """Compile requested modules into the cache; the reason of a failure is written beside the missing cache file."""
     from mechanik.tiers.numba_kernels import import_numba
 
-    for request in map(Request.read, requests):
+    for request in map(CompileRequest.read, requests):
         if not request.is_urgent and sys.platform != "win32" and os.nice(0) < LOW_PRIORITY:
             os.nice(LOW_PRIORITY)
         try:
             import_numba()
-        except Exception as error:  # whatever a broken installation raises
-            _fail(folder, request, f"{NO_NUMBA}: {error}")
+        except Exception as error:  # a broken installation can raise any exception
+            _fail(folder, request, f"{NUMBA_NOT_IMPORTED}: {error}")
             continue
         try:
             if not _compile(folder, request):
-                _fail(folder, request, CHANGED)
+                _fail(folder, request, SOURCES_CHANGED)
         except (OSError, MemoryError) as error:
             _fail(folder, request, f"{NO_SPACE}: {error}")
-        except Exception:  # whatever Numba raises
+        except Exception:  # Numba can raise any exception
             _fail(folder, request, traceback.format_exc()[-4000:])
 
 
-def _fail(folder: Path, request: Request, reason: str) -> None:
-    """Write why a module could not be compiled, unless its sources were removed: the same may be elsewhere."""
+def _fail(folder: Path, request: CompileRequest, reason: str) -> None:
+    """Write a failure reason, unless the sources were removed: another installation may have the same sources."""
     if request.is_installed:
         with suppress(OSError):
-            (folder / request.file).with_suffix(FAILED).write_text(reason, encoding="utf-8")
+            (folder / request.file).with_suffix(FAILURE_SUFFIX).write_text(reason, encoding="utf-8")
 
 
-def _compile(folder: Path, request: Request) -> bool:
-    """Compile one module; False if its sources are no longer those that were asked for."""
-    from mechanik.tiers import cache, numba_kernels
+def _compile(folder: Path, request: CompileRequest) -> bool:
+    """Compile a kernel module; False if its sources have changed since the request."""
+    from mechanik.tiers import code_cache as cache
+    from mechanik.tiers import numba_kernels
 
     begun = time.process_time()
     file = cache.cache_file(folder, request.module)
     if file.name != request.file:
         return False
-    cache.write(file, numba_kernels.compile_module(request.module))
-    with suppress(OSError), open(folder / LOG, "a", encoding="utf-8") as log:
+    cache.write_code(file, numba_kernels.compile_module(request.module))
+    with suppress(OSError), open(folder / LOG_FILE, "a", encoding="utf-8") as log:
         log.write(f"{request.module} {time.process_time() - begun:.1f} {file.name}\n")
     return True
 
@@ -323,7 +332,7 @@ def _compile(folder: Path, request: Request) -> bool:
 
 
 def _request_of(file: Path) -> Path:
-    return file.with_suffix(REQUESTS[1:])
+    return file.with_suffix(REQUEST_PATTERN[1:])
 
 
 def _cores() -> int:
@@ -331,20 +340,24 @@ def _cores() -> int:
 
 
 def _environment(path: str | None = None) -> dict[str, str]:
-    """That of this process, with the package to be found where this one is."""
+    """Return the environment of this process, with PYTHONPATH such that `mechanik` is imported from `path`.
+
+    Args:
+        path: folder that contains the package. None: that of this module.
+    """
     here = path or str(Path(__file__).parents[2])
     if Path(here).name in ("site-packages", "dist-packages"):
-        return dict(os.environ)  # found anyway, and not to be put before the standard library
+        return dict(os.environ)  # found anyway; in PYTHONPATH it would shadow the standard library
     others = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([here, *([others] if others else [])])}
 
 
 @contextmanager
 def _locked(folder: Path) -> Generator[bool]:
-    """Hold the lock of the service, if nobody else does: whether it is held."""
+    """Try to hold the lock of the service of a folder; yields whether it is held."""
     file: IO[bytes] | None = None
     try:
-        file = open(folder / LOCK, "ab")  # noqa: SIM115
+        file = open(folder / LOCK_FILE, "ab")  # noqa: SIM115
         _lock(file)
     except OSError:
         if file is not None:
@@ -354,11 +367,11 @@ def _locked(folder: Path) -> Generator[bool]:
     try:
         yield True
     finally:
-        file.close()  # which unlocks it
+        file.close()  # releases the lock
 
 
 def _lock(file: IO[bytes]) -> None:
-    """OSError if another process holds it."""
+    """Lock a file; raises `OSError` if another process holds the lock."""
     if sys.platform == "win32":
         import msvcrt
 

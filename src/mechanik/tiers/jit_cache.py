@@ -1,4 +1,4 @@
-"""Machine code compiled on this machine: read from the cache, or asked for and waited for."""
+"""JIT-compiled kernels of this process: load them from the cache, request missing ones, and wait for them."""
 
 from __future__ import annotations
 
@@ -16,108 +16,115 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mechanik.errors import KernelsUnavailable
-from mechanik.tiers import cache, compile_service, numba_kernels
-from mechanik.tiers.availability import POLL_SECONDS, SERVICE_ENDED, last_line, why_not_compiled
-from mechanik.tiers.plain import Functions, with_callees
-from mechanik.tiers.progress import CompileProgress, Progress
+from mechanik.tiers import code_cache as cache
+from mechanik.tiers import compile_service, numba_kernels
+from mechanik.tiers.availability import POLL_SECONDS, SERVICE_ENDED, failure_summary, why_not_compilable
+from mechanik.tiers.compile_progress import CompileMonitor, ProgressLine
+from mechanik.tiers.kernel_sources import KernelFunctions, with_callees
 
 log = logging.getLogger("mechanik")
 
-RESTARTS = 2
-"""How often a compile service that was killed is started again by one program."""
+MAX_SERVICE_RESTARTS = 2
+"""How often a program restarts a compile service that was killed."""
 FORK_SECONDS = 10.0
-"""How long a fork waits for a thread that loads machine code, which takes about 1 s."""
+"""s; maximum time that a fork waits for a thread that loads machine code, which takes about 1 s."""
 SWITCH_SECONDS = 5e-4
-"""How soon other threads get the interpreter while machine code is loaded; Python's default is 5e-3."""
+"""s; switch interval of threads while machine code is loaded.
+
+Shorter than the default of Python, 5e-3: other threads react faster, at the cost of slower loading."""
 
 
 class JitCache:
-    """The compiled kernels of this process, the files they come from, and the service that writes the files."""
+    """Compiled kernels of this process, their cache files, and the compile service that writes these files.
+
+    Attributes:
+        loading: lock that is held while machine code is loaded.
+    """
 
     def __init__(self) -> None:
-        self._loaded: dict[str, Functions] = {}
+        self._loaded: dict[str, KernelFunctions] = {}
         self.loading = threading.RLock()
         self._is_held = False
         self._import_error: str | None = None
         self._private: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
-        self._restarts = RESTARTS
+        self._restarts = MAX_SERVICE_RESTARTS
         self._tried_again: set[str] = set()
         atexit.register(self._end)
 
     # ---- forks ----------------------------------------------------------------------------
 
     def prepare_fork(self) -> None:
-        """Let a thread that loads machine code finish: in the new process the locks of its imports would stay held."""
+        """Wait for a thread that loads machine code, since its import locks would stay locked in the forked process."""
         self._is_held = self.loading.acquire(timeout=FORK_SECONDS)
 
     def end_fork(self) -> None:
-        """In the process that forked."""
+        """Release the loading lock in the parent process after a fork."""
         if self._is_held:
             self._is_held = False
             self.loading.release()
 
     def renew_after_fork(self) -> None:
-        """In a forked process: the service and the private folder belong to the process that forked."""
+        """Reset locks and drop the service in a forked process; service and private folder belong to the parent."""
         self.loading, self._is_held = threading.RLock(), False
         self._service = None
         atexit.unregister(self._end)
 
     # ---- reading --------------------------------------------------------------------------
 
-    def functions(self, name: str) -> Functions | None:
-        """The kernels of a module; None if it, or one that it calls, is not compiled."""
+    def functions(self, name: str) -> KernelFunctions | None:
+        """Return the compiled kernels of a kernel module; None if it, or a module that it calls, is not compiled."""
         for one in with_callees([name]):
             if one not in self._loaded and not self._load(one):
                 return None
-        return numba_kernels.bind(name, self._loaded[name], self._loaded.__getitem__)
+        return numba_kernels.bind_callees(name, self._loaded[name], self._loaded.__getitem__)
 
     def _load(self, name: str) -> bool:
-        """Load one module from the cache; a file that cannot be loaded is removed."""
+        """Load a kernel module from the cache and return whether it is loaded; a file that fails to load is removed."""
         with self.loading:
             for file in self._files(name):
                 if name in self._loaded:
                     return True
-                code = cache.read(file)
+                code = cache.read_code(file)
                 if code is None or not self._has_numba():
                     continue
                 try:
                     self._loaded[name] = numba_kernels.functions_from(name, code)
-                except Exception as error:  # whatever Numba raises for machine code that is not its own
+                except Exception as error:  # Numba can raise any exception for foreign machine code
                     log.info("mechanik: the compiled kernels %s cannot be loaded (%s)", name, error)
                     with suppress(OSError):
                         file.unlink()
             return name in self._loaded
 
     def _has_numba(self) -> bool:
-        """Whether Numba, which machine code needs, can be imported: a file of the user may have its name."""
+        """Whether Numba can be imported, which machine code needs; a file numba.py of the user may hide it."""
         if self._import_error is None:
             try:
                 numba_kernels.import_numba()
-            except Exception as error:  # whatever a broken installation raises
-                self._import_error = f"{compile_service.NO_NUMBA}: {error}"
+            except Exception as error:  # a broken installation can raise any exception
+                self._import_error = f"{compile_service.NUMBA_NOT_IMPORTED}: {error}"
                 log.warning("mechanik: %s; plain Python is used", self._import_error)
         return self._import_error is None
 
     def is_compiled(self, name: str) -> bool:
-        """Whether the files of a module, and of those that it calls, are there."""
+        """Whether a kernel module, and the modules that it calls, are loaded or in the cache."""
         return all(one in self._loaded or self.compiled_file(one) is not None for one in with_callees([name]))
 
     def compiled_file(self, name: str) -> Path | None:
-        """The file of a module, if it is there."""
+        """Return the existing cache file of a kernel module; None if there is none."""
         return next((file for file in self._files(name) if _is_file(file)), None)
 
     def failure(self, name: str) -> str | None:
-        """Why a module could not be compiled, if it was tried."""
-        return next(filter(None, map(compile_service.failure, self._files(name))), None)
+        """Return the reason why a kernel module could not be compiled; None if there was no failure."""
+        return next(filter(None, map(compile_service.read_failure, self._files(name))), None)
 
     def is_requested(self, name: str) -> bool:
-        """Whether a module waits to be compiled, or is being compiled."""
+        """Whether a kernel module waits for the compiler or is being compiled."""
         return any(map(compile_service.is_requested, self._files(name)))
 
     @property
     def is_private(self) -> bool:
-        """Whether machine code is compiled for this process alone, and compiling ends with it."""
+        """Whether kernels are compiled to a private folder, which is removed when this process ends."""
         return self._private is not None
 
     def _files(self, name: str) -> list[Path]:
@@ -127,10 +134,13 @@ class JitCache:
     # ---- compiling ------------------------------------------------------------------------
 
     def request(self, names: Iterable[str], is_urgent: bool) -> list[str]:
-        """Ask for modules and those that they call.
+        """Request kernel modules and the modules that they call from the compile service.
+
+        Args:
+            is_urgent: whether the program waits: failures are tried again, with normal priority and on all cores.
 
         Returns:
-            Those that are not compiled and will be.
+            The modules that are missing and will be compiled.
         """
         missing = [name for name in with_callees(names) if name not in self._loaded and not self.compiled_file(name)]
         folder = self._writable_folder() if missing else None
@@ -140,14 +150,14 @@ class JitCache:
         for name in missing:
             file = cache.cache_file(folder, name)
             if is_urgent:
-                compile_service.forget_failure(file)
-            elif (reason := compile_service.failure(file)) is not None:
-                if name in self._tried_again or not compile_service.is_passing(reason):
+                compile_service.clear_failure(file)
+            elif (reason := compile_service.read_failure(file)) is not None:
+                if name in self._tried_again or not compile_service.is_transient(reason):
                     continue
                 self._tried_again.add(name)
-                compile_service.forget_failure(file)
+                compile_service.clear_failure(file)
             try:
-                compile_service.request(name, file, is_urgent)
+                compile_service.write_request(name, file, is_urgent)
             except OSError as error:
                 log.info("mechanik: kernels cannot be compiled: %s", error)
                 break
@@ -157,7 +167,7 @@ class JitCache:
         return coming
 
     def keep_service(self) -> bool:
-        """Start the service again if it was killed; False if that was done too often, or cannot be."""
+        """Restart the service if it was killed; False if it was restarted too often or cannot be started."""
         if self._service is not None and self._service.poll() is None:
             return True
         folder = self._private or cache.cache_folder()
@@ -169,19 +179,19 @@ class JitCache:
         return self._restarts >= 0 and self._start_service(folder)
 
     def wait(
-        self, names: Iterable[str], expected: dict[str, float], what: str = "", progress: Progress | None = None
+        self, names: Iterable[str], expected: dict[str, float], what: str = "", progress: CompileMonitor | None = None
     ) -> None:
-        """Until modules, and those that they call, are compiled and loaded.
+        """Wait until kernel modules, and the modules that they call, are compiled and loaded.
 
         Args:
-            expected: seconds that each takes, for the progress line.
-            what: what needs them.
-            progress: is told how far it is; None: a line on stderr.
+            expected: expected processor time of each module, s, for the progress display.
+            what: the work that needs them, for the progress line.
+            progress: progress display; None: a line on stderr.
 
         Raises:
-            KernelsUnavailable: they cannot be compiled.
+            KernelsUnavailable: the modules cannot be compiled.
         """
-        if (reason := why_not_compiled()) is not None:
+        if (reason := why_not_compilable()) is not None:
             raise KernelsUnavailable(reason)
         missing = [name for name in with_callees(names) if name not in self._loaded and not self._load(name)]
         if self._import_error is not None:
@@ -190,7 +200,7 @@ class JitCache:
             raise KernelsUnavailable(
                 "kernels cannot be compiled: there is no folder to write them to. Set MECHANIK_CACHE_DIR to one."
             )
-        progress = CompileProgress(what) if progress is None else progress
+        progress = ProgressLine(what) if progress is None else progress
         progress.begin({name: expected.get(name, 10.0) for name in missing})
         try:
             while missing:
@@ -201,8 +211,8 @@ class JitCache:
                     elif self._import_error is not None:
                         raise KernelsUnavailable(self._import_error)
                     elif (reason := self.failure(name)) is not None:
-                        raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {last_line(reason)}")
-                    elif not self.is_requested(name):  # its file was damaged, or removed
+                        raise KernelsUnavailable(f"the kernels {name} cannot be compiled: {failure_summary(reason)}")
+                    elif not self.is_requested(name):  # its cache file was damaged or removed
                         self.request([name], is_urgent=True)
                 if missing and not self.keep_service():
                     raise KernelsUnavailable(SERVICE_ENDED)
@@ -213,7 +223,7 @@ class JitCache:
             progress.end()
 
     def _writable_folder(self) -> Path | None:
-        """Where to compile to: the cache, or a folder that is removed with this process; None if neither can be."""
+        """Return the cache folder or, if it cannot be written, a private folder; None if neither can be written."""
         if self._private is None:
             folder = cache.cache_folder()
             if cache.is_writable(folder):
@@ -226,18 +236,18 @@ class JitCache:
         return self._private if cache.is_writable(self._private) else None
 
     def _start_service(self, folder: Path) -> bool:
-        service = compile_service.start(folder)
+        service = compile_service.start_service(folder)
         if service is not None:
             self._service = service
-            # a process that has ended is a zombie until its parent has waited for it
+            # an ended process stays a zombie until its parent waits for it
             threading.Thread(target=service.wait, name="mechanik compile service", daemon=True).start()
         return service is not None or compile_service.is_running(folder)
 
     def _end(self) -> None:
-        """At exit: the service goes on, but for machine code that only this process can use."""
+        """At exit, let the service continue, or end it and remove its folder if the folder is private."""
         if self._service is not None and self._service.poll() is None:
             if self._private is None:
-                self._service.returncode = 0  # it is not waited for, and Python need not warn of that
+                self._service.returncode = 0  # prevents the warning of Python about a process that still runs
             else:
                 with suppress(OSError, subprocess.TimeoutExpired):
                     self._service.terminate()
@@ -248,10 +258,11 @@ class JitCache:
 
 @contextmanager
 def short_switches() -> Generator[None]:
-    """Let other threads have the interpreter sooner, while machine code is loaded in the background.
+    """Shorten the thread switch interval and pause the garbage collector, while machine code is loaded.
 
-    The garbage collector rests meanwhile, and what was loaded counts as old: one collection over all that importing
-    Numba makes would hold it for 40 ms. To be used with `JitCache.loading` held, so that no fork comes in between.
+    A collection over all objects that importing Numba makes would hold the interpreter lock for 40 ms; the loaded
+    objects are moved to the oldest generation. Hold `JitCache.loading` during this context, so that no fork happens
+    inside it.
     """
     before, collects = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))

@@ -1,4 +1,4 @@
-"""Kernels compiled by Numba: compiled in one process to bytes, and made functions again in others."""
+"""Kernels compiled by Numba: compile to bytes in one process, and load the bytes as functions in another."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mechanik.kernels.compiler import OPTIONS
-from mechanik.tiers.plain import declared_kernels
-from mechanik.tiers.signature import with_functions
-from mechanik.tiers.sources import FOLDER
+from mechanik.kernels.compiler import COMPILER_OPTIONS
+from mechanik.tiers.kernel_sources import KERNEL_FOLDER, declared_kernels, with_functions
 
-COMPILED = "mechanik.numba_kernels"
-"""The name under which the folder of kernels is imported a second time, with decorators that compile."""
+COMPILED_PACKAGE = "mechanik.numba_kernels"
+"""Package name under which the kernel folder is imported a second time, with decorators that compile."""
 
 
 def compiled_package() -> str:
-    """Make the name `COMPILED` importable; modules of kernels imported below it consist of Numba's dispatchers."""
-    if COMPILED not in sys.modules:
-        package = types.ModuleType(COMPILED)
-        package.__path__ = [str(FOLDER)]
-        sys.modules[COMPILED] = package
-    return COMPILED
+    """Make `COMPILED_PACKAGE` importable and return its name; its kernel modules consist of Numba dispatchers."""
+    if COMPILED_PACKAGE not in sys.modules:
+        package = types.ModuleType(COMPILED_PACKAGE)
+        package.__path__ = [str(KERNEL_FOLDER)]
+        sys.modules[COMPILED_PACKAGE] = package
+    return COMPILED_PACKAGE
 
 
 def compile_module(module: str) -> dict[str, bytes]:
-    """Compile the kernels of a module for this processor; their machine code by name, for `functions_from`."""
+    """Compile the kernels of a kernel module for this processor; returns their machine code by name."""
     serialize = importlib.import_module("numba.core.serialize")
     made: dict[str, bytes] = {}
     for name, dispatcher in compiled_dispatchers(module).items():
@@ -42,7 +40,7 @@ def compile_module(module: str) -> dict[str, bytes]:
 
 
 def compiled_dispatchers(module: str) -> dict[str, Any]:
-    """The kernels of a module as dispatchers that have been compiled in this process."""
+    """Compile the kernels of a kernel module in this process; returns their Numba dispatchers by name."""
     package = compiled_package()
     importlib.import_module(f"{package}.{module}")
     kernels = importlib.import_module(f"{package}.compiler").KERNELS
@@ -54,16 +52,16 @@ def compiled_dispatchers(module: str) -> dict[str, Any]:
 
 
 def numba_signature(module: str, name: str) -> str:
-    """The signature of a kernel with those of the kernels that it is given."""
+    """Return the Numba signature of a kernel, with the signatures of the kernels that it takes as arguments."""
     kernel = declared_kernels(module)[name]
     callees = [callee.split(":") for callee in kernel.calls]
     return with_functions(kernel.signature, [declared_kernels(one)[function].signature for one, function in callees])
 
 
 def import_numba() -> Any:
-    """Import Numba while other threads run: its largest library is loaded without holding the interpreter.
+    """Import Numba and load its largest library without holding the interpreter lock.
 
-    `import` would hold it for some 40 ms, in which no other thread can answer.
+    A plain `import` would hold the lock for about 40 ms and block all other threads.
     """
     if "llvmlite" not in sys.modules and sys.platform != "win32":
         import ctypes
@@ -71,20 +69,23 @@ def import_numba() -> Any:
         spec = importlib.util.find_spec("llvmlite")
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             for library in Path(folder, "binding").glob("libllvmlite.*"):
-                # a call of a foreign function releases the interpreter, ctypes.CDLL(path) does not
+                # a foreign function call releases the interpreter lock, ctypes.CDLL(path) does not
                 ctypes.CDLL(None).dlopen(os.fsencode(library), os.RTLD_NOW | os.RTLD_LOCAL)
-    importlib.import_module("numba.core.compiler")  # a file called numba.py has none
+    importlib.import_module("numba.core.compiler")  # fails early if a file numba.py of the user hides Numba
     return importlib.import_module("numba")
 
 
 def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
-    """The kernels of a module from what `compile_module` made; they take the kernels that they call as arguments."""
+    """Load the kernels of a kernel module from the machine code that `compile_module` made.
+
+    Kernels that call other kernels take those as their first arguments, see `bind_callees`.
+    """
     numba = import_numba()
     result_type = importlib.import_module("numba.core.compiler").CompileResult
     made: dict[str, Callable[..., Any]] = {}
     for name, kernel in declared_kernels(module).items():
-        dispatcher = numba.njit(nogil=kernel.nogil, **OPTIONS)(kernel.function)
-        dispatcher.targetctx.refresh()  # so that its runtime is there, as where Numba reads its own cache
+        dispatcher = numba.njit(nogil=kernel.nogil, **COMPILER_OPTIONS)(kernel.function)
+        dispatcher.targetctx.refresh()  # initializes the runtime, as Numba does before it reads its own cache
         result = result_type._rebuild(dispatcher.targetctx, *pickle.loads(code[name]))
         dispatcher.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         dispatcher.add_overload(result)
@@ -93,9 +94,10 @@ def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..
     return made
 
 
-def bind(module: str, functions: dict[str, Callable[..., Any]], find: Callable[[str], dict[str, Callable[..., Any]]]
+def bind_callees(module: str, functions: dict[str, Callable[..., Any]], find: Callable[[str], dict[str, Callable[...,
+    Any]]]
 ) -> dict[str, Callable[..., Any]]:  # fmt: skip
-    """Give kernels the kernels that they call, of the modules that `find` returns."""
+    """Bind the kernels that each kernel calls as its first arguments; `find` returns the functions of a module."""
     bound = dict(functions)
     for name, kernel in declared_kernels(module).items():
         for callee in kernel.calls:

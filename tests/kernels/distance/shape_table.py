@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanik.kernels.distance.shape_layout import (
+from mechanik.kernels.distance.collision_layout import (  # fmt: skip
     BOX,
     CAPSULE,
     CYLINDER,
-    FIELD,
     HALF_SPACE,
+    HEIGHT_FIELD,
     HULL,
-    KIND,
     SHAPE_FLOATS,
-    SIZE,
+    SHAPE_KIND,
+    SHAPE_SIZE,
     SPHERE,
-)  # fmt: skip
+)
 from mechanik.spatial import rotation
 from mechanik.tiers import kernel_module
 
@@ -41,7 +41,7 @@ class Table:
             self.P.append(np.asarray(points, float).reshape(-1, 3))
             self.rows += len(self.P[-1])
         row = np.zeros(SHAPE_FLOATS)
-        row[KIND], row[SIZE : SIZE + len(size)] = kind, size
+        row[SHAPE_KIND], row[SHAPE_SIZE : SHAPE_SIZE + len(size)] = kind, size
         self.S.append(row)
         self.X.append(np.concatenate([np.ravel(np.eye(3) if R is None else R), p]))
         return len(self.S) - 1
@@ -51,7 +51,7 @@ class Table:
         rows, columns = np.shape(heights)
         x, y = np.meshgrid(np.linspace(-0.5, 0.5, columns) * size[0], np.linspace(-0.5, 0.5, rows) * size[1])
         points = np.stack([x, y, heights], axis=-1).reshape(-1, 3)
-        return self.add(FIELD, columns - 1, rows - 1, points=[*points, (bottom, 0, 0)], R=R, p=p)
+        return self.add(HEIGHT_FIELD, columns - 1, rows - 1, points=[*points, (bottom, 0, 0)], R=R, p=p)
 
     def add_random(self, kind, rng, spread=WIDE):
         R, p = random_rotation(rng), rng.uniform(-spread, spread, 3)
@@ -63,17 +63,17 @@ class Table:
         S, P, X = np.array(self.S), np.concatenate(self.P), np.array(self.X if X is None else X, float)
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         found = np.full((len(pairs), 10), np.nan)
-        kernel_module("distance.gaps").pair_gaps(S, P, X, pairs, found)
+        kernel_module("distance.shape_distance").pair_distances(S, P, X, pairs, found)
         return found
 
     def points(self, i):
-        first, count = self.S[i][SIZE : SIZE + 2].astype(int)
+        first, count = self.S[i][SHAPE_SIZE : SHAPE_SIZE + 2].astype(int)
         return np.concatenate(self.P)[first : first + count]
 
     def reach(self, i, N):
         """How far shape i reaches along unit vectors N (..., 3) of the world, from the origin."""
         R, p = self.X[i][:9].reshape(3, 3), self.X[i][9:]
-        D, kind, (a, b, c) = N @ R, int(self.S[i][KIND]), self.S[i][SIZE : SIZE + 3]
+        D, kind, (a, b, c) = N @ R, int(self.S[i][SHAPE_KIND]), self.S[i][SHAPE_SIZE : SHAPE_SIZE + 3]
         if kind == SPHERE:
             far = np.full(np.shape(N)[:-1], a)
         elif kind == CAPSULE:
@@ -104,5 +104,5 @@ def check_form(found):
     np.testing.assert_allclose(b - a, d[:, None] * n, atol=1e-12)
 
 
-__all__ = ["BOX", "CAPSULE", "CYLINDER", "FIELD", "HALF_SPACE", "HULL", "NARROW", "SPHERE", "WIDE", "Table"]
+__all__ = ["BOX", "CAPSULE", "CYLINDER", "HALF_SPACE", "HEIGHT_FIELD", "HULL", "NARROW", "SPHERE", "WIDE", "Table"]
 __all__ += ["check_form", "random_pairs", "random_rotation", "units"]

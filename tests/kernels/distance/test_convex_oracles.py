@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, CYLINDER, HULL, SPHERE
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, CYLINDER, HULL, SPHERE
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

@@ -20,10 +20,10 @@ import math, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 from shape_pairs import random_pairs
-from mechanik.kernels.distance.cylinder_way import shortest_way
-from mechanik.kernels.distance.gjk import walk
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, CYLINDER, HULL
-from mechanik.kernels.distance.support import core_of, seen_from
+from mechanik.kernels.distance.core_distance import separation_vector
+from mechanik.kernels.distance.gjk_epa import gjk_distance
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, CYLINDER, HULL
+from mechanik.kernels.distance.gjk_epa import shape_core, relative_to
 
 W = np.empty((4, 7))
 for kind, other in [(CAPSULE, CYLINDER), (CYLINDER, BOX), (CYLINDER, CYLINDER), (HULL, CYLINDER)]:
@@ -31,10 +31,10 @@ for kind, other in [(CAPSULE, CYLINDER), (CYLINDER, BOX), (CYLINDER, CYLINDER), 
         pairs = random_pairs(np.random.default_rng([3, kind, other]), kind, other, 20, turns, places)
         for i in range(20):
             j = 20 + i
-            (a, _), (b, _) = core_of(pairs.S, i), core_of(pairs.S, j)
-            T = tuple(map(float, seen_from(pairs.X[i], pairs.X[j])))
-            one = shortest_way(a, pairs.P, b, pairs.P, T, W, *T[9:])
-            two = walk(a, pairs.P, b, pairs.P, T, W, math.inf, *T[9:])
+            (a, _), (b, _) = shape_core(pairs.S, i), shape_core(pairs.S, j)
+            T = tuple(map(float, relative_to(pairs.X[i], pairs.X[j])))
+            one = separation_vector(a, pairs.P, b, pairs.P, T, W, *T[9:])
+            two = gjk_distance(a, pairs.P, b, pairs.P, T, W, math.inf, *T[9:])
             print(*one, *two)
 """
 

@@ -90,7 +90,7 @@ def test_even_ground_is_a_half_space(kind, slope):
     rng, table = np.random.default_rng([3, kind]), Table()
     x, _ = np.meshgrid(np.linspace(-20, 20, 201), np.linspace(-20, 20, 201))
     field = table.add_ground(slope * x, (40.0, 40.0), -30.0)
-    plane = table.add(HALF_SPACE, R=rotation.turn_y(-np.arctan(slope)))
+    plane = table.add(HALF_SPACE, R=rotation.about_y(-np.arctan(slope)))
     shapes = [table.add_random(kind, rng) for _ in range(30)]
     found, wanted = (table.gaps([(ground, shape) for shape in shapes]) for ground in (field, plane))
     check_form(found)
@@ -152,7 +152,7 @@ def test_two_grounds_and_a_half_space_have_a_gap():
     low = table.add_ground(np.zeros((3, 3)), (1.0, 1.0), -0.1)
     high = table.add_ground(rng.uniform(0.0, 0.2, (3, 4)), (1.0, 1.0), -0.1, p=(0.1, 0.2, 0.5))
     plane = table.add(HALF_SPACE, p=(0, 0, -0.3))
-    ceiling = table.add(HALF_SPACE, R=rotation.turn_x(np.pi), p=(0, 0, 0.7))
+    ceiling = table.add(HALF_SPACE, R=rotation.about_x(np.pi), p=(0, 0, 0.7))
     pairs = [(low, high), (high, low), (low, plane), (plane, low), (high, ceiling)]
     found = table.gaps(pairs)
     check_form(found)

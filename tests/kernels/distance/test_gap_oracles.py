@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, HALF_SPACE, SPHERE
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE, SPHERE
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

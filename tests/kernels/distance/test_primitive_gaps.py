@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanik.kernels.distance.shape_layout import BOX, CAPSULE, HALF_SPACE, KIND, SIZE, SPHERE
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE, SHAPE_KIND, SHAPE_SIZE, SPHERE
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -45,9 +45,9 @@ QUATERNIONS = {
 def pair(kind, size, other, other_size, position, turn="none"):
     """A shape at the world's origin and another one at `position`."""
     S = np.zeros((2, 24))
-    S[:, KIND] = kind, other
+    S[:, SHAPE_KIND] = kind, other
     for row, sizes in zip(S, (size, other_size), strict=True):
-        row[SIZE : SIZE + len(sizes)] = sizes
+        row[SHAPE_SIZE : SHAPE_SIZE + len(sizes)] = sizes
     P = np.zeros((1, 3))
     add_balls(S, P)
     R = of_quaternions(np.array([QUATERNIONS["none"], QUATERNIONS[turn]])).reshape(2, 9)
@@ -168,8 +168,8 @@ def test_no_other_direction_is_a_shorter_way_out_of_a_box(kind):
 def core(pairs, row):
     """The corners of a point, a segment or a box, and the radius about them."""
     S, X = pairs.S[row], pairs.X[row]
-    x, y, z = S[SIZE : SIZE + 3]
-    half, r = {SPHERE: ((0, 0, 0), x), CAPSULE: ((0, 0, y), x), BOX: ((x, y, z), 0.0)}[S[KIND]]
+    x, y, z = S[SHAPE_SIZE : SHAPE_SIZE + 3]
+    half, r = {SPHERE: ((0, 0, 0), x), CAPSULE: ((0, 0, y), x), BOX: ((x, y, z), 0.0)}[S[SHAPE_KIND]]
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * half
     return np.unique(corners @ X[:9].reshape(3, 3).T + X[9:], axis=0), r
 
@@ -186,7 +186,7 @@ COORDINATES = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 0.5]), st.floats(-1e3, 
 )
 def test_any_sizes_at_any_place_give_a_proven_gap(kinds, sizes, positions, turns):
     S = np.zeros((2, 24))
-    S[:, KIND], S[:, SIZE : SIZE + 3] = kinds, np.reshape(sizes, (2, 3))
+    S[:, SHAPE_KIND], S[:, SHAPE_SIZE : SHAPE_SIZE + 3] = kinds, np.reshape(sizes, (2, 3))
     q = np.reshape(turns, (2, 4))
     q[np.linalg.norm(q, axis=1) < 1e-3] = QUATERNIONS["none"]
     P = np.zeros((1, 3))

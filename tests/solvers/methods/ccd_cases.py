@@ -21,15 +21,15 @@ def random_goal(rng, mechanism, kind, **wish):
     wish |= {"weight": float(rng.choice([1.0, 0.3, 3.0])), "relative_to": others[rng.integers(len(others))]}
     match kind:
         case "point":
-            return mk.Point(link, place, at, **wish)
+            return mk.PositionGoal(link, place, at, **wish)
         case "pose":
             return mk.PoseGoal(link, from_position_wxyz(place, turn), at=at, **wish)
         case "hinge":
-            return mk.Hinge(link, place, way, at, local, **wish)
+            return mk.HingeGoal(link, place, way, at, local, **wish)
         case "axis":
-            return mk.Axis(link, way, local, **wish)
+            return mk.AxisGoal(link, way, local, **wish)
         case "orientation":
-            return mk.Orientation(link, turn, **wish)
+            return mk.OrientationGoal(link, turn, **wish)
         case "line":
             return mk.OnLine(link, place, way, at, **wish)
         case "plane":
@@ -77,6 +77,6 @@ def one_hinge(limits=None, value=0.0, reach=1.0):
 def ball_arm(links=1):
     builder = mk.Builder("balls")
     for k in range(links):
-        builder.ball(f"ball{k}", f"link{k}", f"link{k + 1}", at=(0, 0, 0 if k == 0 else 1))
+        builder.spherical(f"ball{k}", f"link{k}", f"link{k + 1}", at=(0, 0, 0 if k == 0 else 1))
     builder.fixed("end", f"link{links}", "tip", at=(0, 0, 1))
     return builder.build()

@@ -63,7 +63,7 @@ def mechanism(bones):
     for i, bone in enumerate(bones):
         parent = "world" if bone.parent < 0 else f"l{bone.parent}"
         if bone.kind == "ball":
-            robot.ball(f"j{i}", parent, f"l{i}", at=bone.at)
+            robot.spherical(f"j{i}", parent, f"l{i}", at=bone.at)
             continue
         make = robot.revolute if bone.kind == "hinge" else robot.prismatic
         limits = bone.limits if np.isfinite(bone.limits).any() else None

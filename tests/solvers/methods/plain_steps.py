@@ -10,9 +10,9 @@ import numpy as np
 from random_mechanisms import random_mechanism
 
 import mechanik as mk
-from mechanik.objectives.closures import closure_limits, closure_relations
-from mechanik.objectives.evaluate import counts, evaluate, outside
-from mechanik.objectives.objective import lengths
+from mechanik.objectives.constraint_relations import closure_limit_relations, closure_relations
+from mechanik.objectives.objective import length_row_mask
+from mechanik.objectives.relation import band_violation, evaluate_relation, is_band_active
 
 Row = tuple[np.ndarray, np.ndarray]
 
@@ -53,7 +53,7 @@ def gantry() -> mk.Mechanism:
     builder.prismatic("x", "base", "bridge", axis="x", limits=(-1, 1))
     builder.prismatic("y", "bridge", "cart", axis="y", limits=(-1, 1))
     builder.prismatic("z", "cart", "column", axis="z", limits=(-0.5, 0.5))
-    builder.ball("wrist", "column", "hand")
+    builder.spherical("wrist", "column", "hand")
     builder.fixed("tip_joint", "hand", "tip", at=(0.1, 0.2, 0.3))
     return builder.build()
 
@@ -84,7 +84,7 @@ def cases(seed: int = 0) -> list[Case]:
             continue
         case = _reachable(rng, f"random {number}", mechanism, list(mechanism.links)[-2:])
         try:
-            parts = mk.Solver(mechanism, case.goals, solver="dls")._program.parts
+            parts = mk.Solver(mechanism, case.goals, solver="dls")._problem.subproblems
         except mk.errors.MechanikError:
             continue
         if len(parts) == 1 and len(parts[0].packed.columns) >= 3:
@@ -102,7 +102,7 @@ def _reachable(rng, name, mechanism, links=None, kind=None) -> Case:
     for link in links or [list(mechanism.links)[-1]]:
         X, weight = mechanism.pose(link, there), float(rng.choice([1.0, 0.5, 3.0]))
         if (rng.integers(2) if kind is None else kind) == 0:
-            goals.append(mk.Point(link, X[:3, 3], weight=weight))
+            goals.append(mk.PositionGoal(link, X[:3, 3], weight=weight))
         else:
             goals.append(mk.PoseGoal(link, X, weight=weight))
     return Case(name, mechanism, tuple(goals), q0, mechanism.random(rng))
@@ -117,13 +117,13 @@ class Plain:
     """
 
     def __init__(self, solver: mk.Solver, goals: Sequence[mk.Objective]) -> None:
-        self.mechanism, self.size = solver.mechanism, solver._program.size
+        self.mechanism, self.size = solver.mechanism, solver._problem.length_unit
         self.space = self.mechanism.space
         self.scale = np.where(self.space.rotates, 1.0, self.size)
         mechanism = self.mechanism
         self.relations = [
             relation
-            for rows in (closure_relations, closure_limits)
+            for rows in (closure_relations, closure_limit_relations)
             for one in mechanism.closures.values()
             for relation in rows(mechanism, one)
         ]
@@ -131,7 +131,7 @@ class Plain:
         self.effectors: list[tuple[slice, bool, float]] = []
         first = 0
         for relation in self.relations:
-            metres = lengths(mechanism, relation, len(relation.rows))
+            metres = length_row_mask(mechanism, relation, len(relation.rows))
             middle, end = first + int(metres.sum()), first + len(metres)
             for start, stop, is_length in ((first, middle, True), (middle, end, False)):
                 if stop > start:
@@ -142,10 +142,12 @@ class Plain:
     def rows(self, q: np.ndarray) -> Row:
         residuals, jacobians = [np.zeros(0)], [np.zeros((0, self.mechanism.nv))]
         for relation in self.relations:
-            value, J = evaluate(self.mechanism, relation, q)
-            weight = np.where(lengths(self.mechanism, relation, len(value)), 1 / self.size, 1.0) * relation.weight
-            residuals.append(weight * outside(relation, value))
-            jacobians.append(weight[:, None] * np.where(counts(relation, value)[:, None], J, 0.0) * self.scale)
+            value, J = evaluate_relation(self.mechanism, relation, q)
+            weight = (
+                np.where(length_row_mask(self.mechanism, relation, len(value)), 1 / self.size, 1.0) * relation.weight
+            )
+            residuals.append(weight * band_violation(relation, value))
+            jacobians.append(weight[:, None] * np.where(is_band_active(relation, value)[:, None], J, 0.0) * self.scale)
         return np.concatenate(residuals), np.concatenate(jacobians)
 
     def clamped(self, e: np.ndarray, D_max: float, D_max_angle: float) -> np.ndarray:

@@ -42,7 +42,7 @@ def test_every_option_counts_as_in_the_paper(case):
 
 
 def test_its_numbers_are_those_of_the_paper():
-    method = mk.Solver(mk.gallery.ur5(), mk.Point("tool0", (0.3, 0.2, 0.5)), solver="adam").method
+    method = mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="adam").method
     assert (method.beta1, method.beta2, method.epsilon) == (0.9, 0.999, 1e-8)
 
 
@@ -50,7 +50,7 @@ def test_the_first_step_of_every_joint_is_alpha():
     """Section 2.1 of the paper: the size of a step does not depend on the size of the slope."""
     arm = mk.gallery.panda()
     q0 = 0.5 * (arm.space.lower + arm.space.upper)
-    goal = mk.Point("panda_hand_tcp", (0.3, 0.4, 0.5))
+    goal = mk.PositionGoal("panda_hand_tcp", (0.3, 0.4, 0.5))
     solver = mk.Solver(arm, goal, solver="adam", alpha=0.01)
     step = solver.step(q0=q0).q - q0
     moved = np.abs(solver.jacobian(q0).T @ solver.residual(q0)) > 1e-6
@@ -75,4 +75,4 @@ def test_it_shuts_a_loop():
 )
 def test_an_option_that_makes_no_sense_is_refused_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
-        mk.Solver(mk.gallery.ur5(), mk.Point("tool0", (0.3, 0.2, 0.5)), solver="adam", **options)
+        mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="adam", **options)

@@ -79,7 +79,7 @@ def test_near_a_solution_chan_is_quadratic_and_sugihara_as_fast_as_w_n_bar_lets_
 @pytest.mark.parametrize("make", [mk.gallery.stewart_platform, mk.gallery.delta_robot])
 def test_loops_with_rows_that_say_the_same_are_shut_as_goals_are_met(make, method):
     platform = make()
-    goal = mk.Point("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
+    goal = mk.PositionGoal("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
     solution = mk.Solver(platform, goal, solver=method).solve()
     assert solution.success
     assert max(error.position for error in solution.closure_errors.values()) < 1e-9
@@ -87,7 +87,7 @@ def test_loops_with_rows_that_say_the_same_are_shut_as_goals_are_met(make, metho
 
 @pytest.mark.parametrize("method", RULES)
 def test_numbers_that_make_no_sense_are_refused_at_the_door(method):
-    option, goal = RULES[method][1], mk.Point("link3", (1, 1, 0))
+    option, goal = RULES[method][1], mk.PositionGoal("link3", (1, 1, 0))
     for wrong in (0.0, -1.0, "much", math.nan, True):
         with pytest.raises(mk.errors.MechanikError, match=option):
             mk.Solver(mk.gallery.planar_3r(), goal, solver=method, **{option: wrong})

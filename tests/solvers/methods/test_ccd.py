@@ -26,14 +26,16 @@ def test_no_sweep_raises_the_error_or_leaves_the_limits_or_the_unit_sphere(mecha
     order = "base to tip" if from_base else "tip to base"
     solver = mk.Solver(mechanism, goals, solver="ccd", order=order, max_iterations=8)
     seen, solution = path_of(solver, mechanism.random(rng))
-    if len(solver._program.parts) > 1:  # one after the other, each from where the one before was best by its angles
+    if (
+        len(solver._problem.subproblems) > 1
+    ):  # one after the other, each from where the one before was best by its angles
         seen = seen[:1]
-    errors = [chordal_error(mechanism, goals, solver._program.size, q) for q in seen]
+    errors = [chordal_error(mechanism, goals, solver._problem.length_unit, q) for q in seen]
     for before, after in pairwise(errors):
         assert after <= before * (1 + 1e-9) + 1e-12
     for q in [*seen, solution.q]:
         assert mechanism.space.within_limits(q)
-        for k in mechanism.space.balls_q:
+        for k in mechanism.space.quaternions_q:
             assert np.linalg.norm(q[k : k + 4]) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -49,13 +51,13 @@ def test_a_joint_that_moves_alone_ends_where_no_other_value_serves_better(mechan
     solver = mk.Solver(mechanism, goals, solver="ccd", active=space.q_names[k])
     q0 = mechanism.random(rng)
     q = solver.step(q0=q0).q
-    error = chordal_error(mechanism, goals, solver._program.size, q)
-    reach = math.pi * min(1.0, solver._program.size)
+    error = chordal_error(mechanism, goals, solver._problem.length_unit, q)
+    reach = math.pi * min(1.0, solver._problem.length_unit)
     low, high = max(space.lower[k], q0[k] - reach), min(space.upper[k], q0[k] + reach)
     for value in np.linspace(low, high, 60):
         other = q.copy()
         other[k] = value
-        assert error <= chordal_error(mechanism, goals, solver._program.size, other) + 1e-9 * (1 + error)
+        assert error <= chordal_error(mechanism, goals, solver._problem.length_unit, other) + 1e-9 * (1 + error)
 
 
 @given(seeds, st.lists(st.sampled_from(["point", "pose", "hinge", "axis", "orientation"]), min_size=1, max_size=3))
@@ -63,12 +65,12 @@ def test_a_joint_that_moves_alone_ends_where_no_other_value_serves_better(mechan
 def test_a_ball_that_moves_alone_ends_where_no_other_turn_serves_better(seed, kinds):
     rng = np.random.default_rng(seed)
     builder = mk.Builder("ball")
-    builder.ball("joint", "base", "arm", at=from_position_wxyz(rng.normal(size=3), random_turn(rng)))
+    builder.spherical("joint", "base", "arm", at=from_position_wxyz(rng.normal(size=3), random_turn(rng)))
     mechanism = builder.build()
     goals = [random_goal(rng, mechanism, kind) for kind in kinds]
     solver = mk.Solver(mechanism, goals, solver="ccd")
     q = solver.step(q0=mechanism.random(rng)).q
-    size = solver._program.size
+    size = solver._problem.length_unit
     error = chordal_error(mechanism, goals, size, q)
     for near in (0.01, 0.3, 3.0):
         for other in rng.normal(scale=near, size=(30, 3)):
@@ -103,7 +105,7 @@ def towards(degrees):
 )
 def test_limits_hold_in_the_angle_of_the_joint_itself_and_the_better_end_is_chosen(limits, start, target, end):
     arm = one_hinge(None if limits is None else np.radians(limits), math.radians(start))
-    solution = mk.Solver(arm, mk.Point("tip", towards(target)), solver="ccd").step()
+    solution = mk.Solver(arm, mk.PositionGoal("tip", towards(target)), solver="ccd").step()
     assert math.degrees(solution.q[0]) == pytest.approx(end, abs=1e-9)
     assert arm.space.within_limits(solution.q)
 
@@ -111,14 +113,14 @@ def test_limits_hold_in_the_angle_of_the_joint_itself_and_the_better_end_is_chos
 def test_a_hinge_stays_where_it_is_if_it_can_do_nothing():
     """A point on the axis itself does not move with it, whatever rounding says."""
     arm = one_hinge(value=0.7)
-    assert mk.Solver(arm, mk.Point("arm", (1, 2, 3)), solver="ccd").step().q[0] == 0.7
+    assert mk.Solver(arm, mk.PositionGoal("arm", (1, 2, 3)), solver="ccd").step().q[0] == 0.7
 
 
 @pytest.mark.parametrize(("target", "end"), [(0.3, 0.3), (2.0, 0.5), (-3.0, -0.4)])
 def test_a_slider_goes_to_the_foot_of_the_perpendicular_or_to_its_end(target, end):
     builder = mk.Builder("slider")
     builder.prismatic("slider", "base", "sledge", axis=(1, 1, 0), limits=(-0.4, 0.5))
-    goal = mk.Point("sledge", np.array([target, target, 0]) / math.sqrt(2) + [1, -1, 5])
+    goal = mk.PositionGoal("sledge", np.array([target, target, 0]) / math.sqrt(2) + [1, -1, 5])
     assert mk.Solver(builder.build(), goal, solver="ccd").step().q[0] == pytest.approx(end, abs=1e-12)
 
 
@@ -128,20 +130,20 @@ def test_a_slider_goes_to_the_foot_of_the_perpendicular_or_to_its_end(target, en
 @pytest.mark.parametrize("way", [(0, 0, -1), (1e-9, 0, -1), (0, 1e-7, -1), (1, 0, 0), (0, 0, 1), (1, 1, -1e-3)])
 def test_a_ball_points_anywhere_also_to_the_opposite_side(way):
     target = np.array(way) / np.linalg.norm(way)
-    solution = mk.Solver(ball_arm(), mk.Point("tip", target), solver="ccd").step()
-    assert solution.errors["Point 0"].position < 1e-7
+    solution = mk.Solver(ball_arm(), mk.PositionGoal("tip", target), solver="ccd").step()
+    assert solution.errors["PositionGoal 0"].position < 1e-7
     assert np.linalg.norm(solution.q) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_a_ball_with_one_point_to_reach_does_not_twist():
     arm = ball_arm()
-    q = mk.Solver(arm, mk.Point("tip", (1, 0, 0)), solver="ccd").step(q0=(1, 0, 0, 0)).q
+    q = mk.Solver(arm, mk.PositionGoal("tip", (1, 0, 0)), solver="ccd").step(q0=(1, 0, 0, 0)).q
     np.testing.assert_allclose(quaternion.log(q), (0, math.pi / 2, 0), atol=1e-12)
 
 
 def test_a_chain_of_balls_reaches_what_is_in_reach():
     arm, rng = ball_arm(5), np.random.default_rng(0)
-    solver = mk.Solver(arm, mk.Point("tip", (0, 0, 0), tolerance=1e-6), solver="ccd")
+    solver = mk.Solver(arm, mk.PositionGoal("tip", (0, 0, 0), tolerance=1e-6), solver="ccd")
     for target in rng.normal(size=(50, 3)):
         assert solver.solve(target / np.linalg.norm(target) * rng.uniform(0.5, 4.5), q0=arm.random(rng)).success
 
@@ -158,12 +160,12 @@ def test_a_ball_never_leaves_its_cone_and_no_sweep_raises_the_error(seed, angle,
         if other_way_round:
             child, parent, axis, direction = parent, child, direction, axis
         cones.append(mk.InCone(child, axis, direction, angle, relative_to=parent))
-    goals = [mk.Point("tip", rng.normal(scale=2, size=3))]
+    goals = [mk.PositionGoal("tip", rng.normal(scale=2, size=3))]
     if with_plane:
         goals.append(mk.OnPlane("link2", rng.normal(size=3), random_turn(rng)[1:]))
     solver = mk.Solver(arm, [*goals, *cones], solver="ccd", max_iterations=12)
     seen, _ = path_of(solver, arm.random(rng))
-    errors = [chordal_error(arm, goals, solver._program.size, q) for q in seen]
+    errors = [chordal_error(arm, goals, solver._problem.length_unit, q) for q in seen]
     for before, after in pairwise(errors[1:]):  # the first brings the balls into their cones
         assert after <= before * (1 + 1e-9) + 1e-12
     for q in seen[1:]:
@@ -174,10 +176,10 @@ def test_a_ball_never_leaves_its_cone_and_no_sweep_raises_the_error(seed, angle,
 def test_cone_limits_are_met_with_the_goal():
     arm, rng = ball_arm(4), np.random.default_rng(2)
     cones = [mk.InCone(f"link{k + 1}", (0, 0, 1), (0, 0, 1), 0.6, relative_to=f"link{k}") for k in range(4)]
-    solver = mk.Solver(arm, [mk.Point("tip", (0, 0, 0), name="tip", tolerance=1e-3), *cones], solver="ccd")
+    solver = mk.Solver(arm, [mk.PositionGoal("tip", (0, 0, 0), name="tip", tolerance=1e-3), *cones], solver="ccd")
     for _ in range(40):
         q = arm.neutral()
-        for k in arm.space.balls_q:
+        for k in arm.space.quaternions_q:
             q[k : k + 4] = quaternion.exp(np.append(0.95 * 0.6 * rng.uniform(-1, 1, 2) / math.sqrt(2), 0.0))
         if np.linalg.norm(arm.pose("tip", q)[:3, 3]) > 3.97:  # of 4 m: stretched out it creeps
             continue

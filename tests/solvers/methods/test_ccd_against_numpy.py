@@ -10,7 +10,7 @@ from plain_ccd import Want, sweep
 from random_mechanisms import random_turn
 
 import mechanik as mk
-from mechanik.spatial import from_position_wxyz, make, rotation
+from mechanik.spatial import from_position_wxyz, make_pose, rotation
 
 SWEEPS = 10
 KINDS = ("point", "pose", "hinge", "axis", "line", "plane")
@@ -24,7 +24,7 @@ def random_tree(rng, kind):
     def hang(name, parent, child, motion):
         at = from_position_wxyz(rng.uniform(-0.5, 0.5, 3), random_turn(rng))
         if motion == "ball":
-            builder.ball(name, parent, child, at=at)
+            builder.spherical(name, parent, child, at=at)
         else:
             width = {"turn": (0.3, 2.5), "slide": (0.1, 0.5)}[motion]
             limits = {"limits": (-rng.uniform(*width), rng.uniform(*width))} if "limits" in kind else {}
@@ -50,8 +50,8 @@ def random_tree(rng, kind):
 
 def random_want(rng, link, kind, X, size, with_balls):
     """An objective, and the same for the plain version."""
-    at = make(rotation.exp(rng.normal(size=3)), rng.uniform(-0.3, 0.3, 3))
-    target = X @ at if rng.random() < 0.5 else make(rotation.exp(rng.normal(size=3)), rng.normal(size=3))
+    at = make_pose(rotation.exp(rng.normal(size=3)), rng.uniform(-0.3, 0.3, 3))
+    target = X @ at if rng.random() < 0.5 else make_pose(rotation.exp(rng.normal(size=3)), rng.normal(size=3))
     weight = float(rng.choice([1.0, 0.4, 2.0]))
     weights = weight / size, weight
     point, local, z, local_z = target[:3, 3], at[:3, 3], target[:3, 2], at[:3, 2]
@@ -59,15 +59,15 @@ def random_want(rng, link, kind, X, size, with_balls):
         kind = "hinge"
     match kind:
         case "point":
-            return mk.Point(link, point, local, weight=weight), Want(link, at, target, (0, 1, 2), (), weights)
+            return mk.PositionGoal(link, point, local, weight=weight), Want(link, at, target, (0, 1, 2), (), weights)
         case "pose":
             goal = mk.PoseGoal(link, target, at=at, weight=weight)
             return goal, Want(link, at, target, (0, 1, 2), (0, 1, 2), weights)
         case "hinge":
-            goal = mk.Hinge(link, point, z, local, local_z, weight=weight)
+            goal = mk.HingeGoal(link, point, z, local, local_z, weight=weight)
             return goal, Want(link, at, target, (0, 1, 2), (2,), weights)
         case "axis":
-            return mk.Axis(link, z, local_z, weight=weight), Want(link, at, target, (), (2,), weights)
+            return mk.AxisGoal(link, z, local_z, weight=weight), Want(link, at, target, (), (2,), weights)
         case "line":
             return mk.OnLine(link, point, z, local, weight=weight), Want(link, at, target, (0, 1), (), weights)
         case "plane":
@@ -88,7 +88,7 @@ def test_each_sweep_is_that_of_the_plain_version(kind, seed, options):
     rng = np.random.default_rng([seed, len(kind)])
     mechanism, joints, hands = random_tree(rng, kind)
     space, q0 = mechanism.space, mechanism.random(rng)
-    size = mk.Solver(mechanism, mk.Point(hands[0], (0, 0, 0)))._program.size
+    size = mk.Solver(mechanism, mk.PositionGoal(hands[0], (0, 0, 0)))._problem.length_unit
     X = mechanism.pose(hands[0], mechanism.random(rng))
     both = [random_want(rng, hand, KINDS[rng.integers(len(KINDS))], X, size, "ball" in kind) for hand in hands]
     if rng.random() < 0.5:
@@ -97,7 +97,7 @@ def test_each_sweep_is_that_of_the_plain_version(kind, seed, options):
     for name, motion in joints:
         if motion == "ball":
             k = space.q_names.index(f"{name}.qw")
-            order.append((motion, k, int(space.balls_v[list(space.balls_q).index(k)])))
+            order.append((motion, k, int(space.quaternions_v[list(space.quaternions_q).index(k)])))
         else:
             k = space.q_names.index(name)
             order.append((motion, k, int(space.scalars_v[list(space.scalars_q).index(k)])))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.search.annealing import Annealing
-from mechanik.solvers.ccd import CyclicCoordinateDescent
+from mechanik.solver.methods.ccd import CyclicCoordinateDescent
+from mechanik.solver.methods.stochastic_methods import Annealing
 
 MILLIMETRE = 1e-3
 """About a thousandth of how far the effector comes."""
@@ -22,7 +22,7 @@ def targets():
 def test_a_thousand_targets_are_reached_from_the_straight_pose(targets):
     """To 1 mm in one attempt all but one, which ends in a dead end between two limits; with restarts all."""
     arm, poses = targets
-    solver = mk.Solver(arm, mk.Point("effector", (0, 0, 0), tolerance=MILLIMETRE), solver="ccd")
+    solver = mk.Solver(arm, mk.PositionGoal("effector", (0, 0, 0), tolerance=MILLIMETRE), solver="ccd")
     found = [solver.solve(X[:3, 3], np.zeros(5)) for X in poses]
     assert np.median([one.iterations for one in found]) <= 12
     assert all(arm.space.within_limits(one.q) for one in found)
@@ -34,7 +34,9 @@ def test_a_thousand_targets_are_reached_from_the_straight_pose(targets):
 
 def test_a_thousand_targets_are_reached_to_a_micrometre_with_restarts(targets):
     arm, poses = targets
-    solver = mk.Solver(arm, mk.Point("effector", (0, 0, 0), tolerance=1e-3 * MILLIMETRE), solver="ccd", restarts=20)
+    solver = mk.Solver(
+        arm, mk.PositionGoal("effector", (0, 0, 0), tolerance=1e-3 * MILLIMETRE), solver="ccd", restarts=20
+    )
     for X in poses:
         solution = solver.solve(X[:3, 3], np.zeros(5))
         assert np.linalg.norm(arm.pose("effector", solution.q)[:3, 3] - X[:3, 3]) <= 1.001e-6
@@ -43,8 +45,8 @@ def test_a_thousand_targets_are_reached_to_a_micrometre_with_restarts(targets):
 
 def direction_solver(arm, solver, **options):
     goals = [
-        mk.Point("effector", (0, 0, 0), tolerance=MILLIMETRE),
-        mk.Axis("effector", (1, 0, 0), (1, 0, 0), angle_tolerance=1e-2),
+        mk.PositionGoal("effector", (0, 0, 0), tolerance=MILLIMETRE),
+        mk.AxisGoal("effector", (1, 0, 0), (1, 0, 0), angle_tolerance=1e-2),
     ]
     return mk.Solver(arm, goals, solver=solver, **options)
 

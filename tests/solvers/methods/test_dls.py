@@ -44,7 +44,7 @@ def test_clamped_errors_a_plain_clamp_at_limits_and_no_longest_step_are_those_of
 
 def test_errors_are_clamped_in_metres_whatever_a_goal_weighs():
     arm = mk.gallery.panda()
-    far = mk.Point("panda_hand_tcp", arm.pose("panda_hand_tcp")[:3, 3] + (0.0, 0.0, 0.5), weight=7.0)
+    far = mk.PositionGoal("panda_hand_tcp", arm.pose("panda_hand_tcp")[:3, 3] + (0.0, 0.0, 0.5), weight=7.0)
     for D_max, same in ((0.49, False), (0.51, True)):
         held = mk.Solver(arm, far, solver="dls", D_max=D_max).step().q
         free = mk.Solver(arm, far, solver="dls").step().q
@@ -71,7 +71,7 @@ def test_a_joint_in_the_way_at_its_limit_is_left_out_and_the_others_do_its_share
     arm.joint("joint1").set_limits([-3.0], [0.2])
     q0, target = np.array([0.2, 0.5, 0.5]), np.array([0.2, 0.9, 0.8])
     tip = list(arm.links)[-1]
-    goal = mk.Point(tip, arm.pose(tip, target)[:3, 3])
+    goal = mk.PositionGoal(tip, arm.pose(tip, target)[:3, 3])
     counts = [mk.solve(arm, goal, q0, solver="dls", hold_at_limits=hold).iterations for hold in (True, False)]
     assert counts[0] < counts[1]
 
@@ -94,7 +94,7 @@ def test_in_the_null_space_a_step_goes_towards_the_wish_as_the_formula_says():
     for arm, goal, q0, rest in redundant():
         options = {"damping": 0.2, "gain": 0.3, "hold_at_limits": False, "gamma_max": math.inf}
         solver = mk.Solver(arm, goal, solver="dls", rest=rest, **options)
-        plain, moves = Plain(solver, [goal]), solver._program.parts[0].moving
+        plain, moves = Plain(solver, [goal]), solver._problem.subproblems[0].moving_dofs
         after = solver.step(q0=q0).q
         e, J = plain.rows(arm.clamp(q0))
         J_wish = np.eye(arm.nv)[moves]
@@ -108,7 +108,7 @@ def test_answers_with_a_rest_pose_stand_nearer_to_it_with_next_to_nothing_left_t
     for arm, goal, q0, rest in redundant():
         without = mk.Solver(arm, goal, solver="dls").solve(q0=q0)
         solver = mk.Solver(arm, goal, solver="dls", rest=rest)
-        towards, plain, moves = solver.solve(q0=q0), Plain(solver, [goal]), solver._program.parts[0].moving
+        towards, plain, moves = solver.solve(q0=q0), Plain(solver, [goal]), solver._problem.subproblems[0].moving_dofs
         if not (without.success and towards.success):
             continue
         compared += 1
@@ -191,11 +191,13 @@ def test_the_same_solve_twice_is_the_same_to_the_last_bit():
 )
 def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
     with pytest.raises(mk.errors.MechanikError, match=message):
-        mk.Solver(mk.gallery.planar_3r(), mk.Point("link3", (1, 1, 0)), solver="dls", **options)
+        mk.Solver(mk.gallery.planar_3r(), mk.PositionGoal("link3", (1, 1, 0)), solver="dls", **options)
 
 
 def test_levels_are_refused_and_the_error_says_which_method_takes_them():
     arm = mk.gallery.panda()
-    goals = [mk.Point("panda_hand_tcp", (0.4, 0, 0.4), level=level) for level in (1, 2)]
-    with pytest.raises(mk.errors.Refused, match="damped least squares knows no levels, and there are 2; solver='lm'"):
+    goals = [mk.PositionGoal("panda_hand_tcp", (0.4, 0, 0.4), level=level) for level in (1, 2)]
+    with pytest.raises(
+        mk.errors.InvalidOperation, match="damped least squares knows no levels, and there are 2; solver='lm'"
+    ):
         mk.Solver(arm, goals, solver="dls")

@@ -82,7 +82,7 @@ def test_it_shuts_a_loop():
 
 def test_a_goal_out_of_reach_ends_where_the_slope_does():
     arm = mk.gallery.planar_3r()
-    goal = mk.Point(list(arm.links)[-1], (9.0, 4.0, 0.0))
+    goal = mk.PositionGoal(list(arm.links)[-1], (9.0, 4.0, 0.0))
     found = mk.Solver(arm, goal, solver="lbfgsb").solve(q0=np.array([0.1, 0.2, 0.3]))
     assert not found.success
     assert found.status in (mk.Status.CLOSEST, mk.Status.STALLED)
@@ -93,4 +93,4 @@ def test_a_goal_out_of_reach_ends_where_the_slope_does():
 @pytest.mark.parametrize("options", [{"m": 0}, {"m": 2.5}, {"largest_step": 0.0}, {"largest_step": "long"}], ids=str)
 def test_an_option_that_makes_no_sense_is_refused_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
-        mk.Solver(mk.gallery.ur5(), mk.Point("tool0", (0.3, 0.2, 0.5)), solver="lbfgsb", **options)
+        mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="lbfgsb", **options)

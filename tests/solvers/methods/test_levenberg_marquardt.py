@@ -57,7 +57,9 @@ def test_the_iterates_are_those_of_the_textbook(name):
         there = arm.random(rng)
         q0 = there + rng.uniform(-0.6, 0.6, arm.nq)
         X = [arm.pose(end, there) for end in ends]
-        goals = [mk.PoseGoal(end, x) if trial % 2 else mk.Point(end, x[:3, 3]) for end, x in zip(ends, X, strict=True)]
+        goals = [
+            mk.PoseGoal(end, x) if trial % 2 else mk.PositionGoal(end, x[:3, 3]) for end, x in zip(ends, X, strict=True)
+        ]
         solver = mk.Solver(arm, goals, limits=nowhere, kick=0.0)
         seen: list[np.ndarray] = []
         solver.solve(q0=q0, callback=lambda one, seen=seen: seen.append(one.q))

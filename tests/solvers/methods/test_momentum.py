@@ -55,7 +55,7 @@ def free_arm():
 def test_nesterovs_iterates_are_the_places_where_his_gradients_are_taken():
     """x' = y - alpha g(y), y' = x' + beta (x' - x), as in his paper."""
     arm = free_arm()
-    goal = mk.Point("l3", (0.3, 0.7, 0.4))
+    goal = mk.PositionGoal("l3", (0.3, 0.7, 0.4))
     solver = mk.Solver(arm, goal, solver="momentum", alpha=0.1, beta=0.8, nesterov=True, restart=False)
     plain, q0 = Plain(solver, (goal,)), np.array([0.1, 0.2, 0.3, 0.4])
     x = y = q0
@@ -91,10 +91,10 @@ def test_it_shuts_a_loop():
 @pytest.mark.parametrize("options", [{"alpha": 0.0}, {"alpha": "fast"}, {"beta": 1.0}, {"beta": -0.1}], ids=str)
 def test_an_option_that_makes_no_sense_is_refused_by_name(options):
     with pytest.raises(mk.errors.LimitsError, match=next(iter(options))):
-        mk.Solver(mk.gallery.ur5(), mk.Point("tool0", (0.3, 0.2, 0.5)), solver="momentum", **options)
+        mk.Solver(mk.gallery.ur5(), mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="momentum", **options)
 
 
 def test_a_rest_pose_is_refused():
     arm = mk.gallery.ur5()
-    with pytest.raises(mk.errors.Refused, match="momentum knows no wishes"):
-        mk.Solver(arm, mk.Point("tool0", (0.3, 0.2, 0.5)), solver="momentum", rest=arm.q)
+    with pytest.raises(mk.errors.InvalidOperation, match="momentum knows no wishes"):
+        mk.Solver(arm, mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="momentum", rest=arm.q)

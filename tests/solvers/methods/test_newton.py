@@ -50,7 +50,7 @@ def line_search(plain, q, step, slope, tolx=1e-12):
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_each_iterate_is_a_damped_newton_step_cut_by_the_line_search(case, damping):
     solver = mk.Solver(case.mechanism, case.goals, solver="newton", damping=damping)
-    plain, columns = Plain(solver, case.goals), len(solver._program.parts[0].packed.columns)
+    plain, columns = Plain(solver, case.goals), len(solver._problem.subproblems[0].packed.columns)
     seen = iterates(solver, case.q0)
     for number, (q, after) in enumerate(pairwise(seen)):
         e, J = plain.rows(q)
@@ -77,7 +77,7 @@ def test_it_never_gets_worse_and_never_leaves_the_limits(case):
 def test_where_there_is_no_slope_it_stops_by_itself_and_says_that_nothing_is_closer():
     arm = mk.gallery.planar_3r()
     tip = list(arm.links)[-1]
-    beyond = mk.Point(tip, arm.pose(tip, np.zeros(3))[:3, 3] * 1.5)
+    beyond = mk.PositionGoal(tip, arm.pose(tip, np.zeros(3))[:3, 3] * 1.5)
     solution = mk.Solver(arm, beyond, solver="newton").solve(q0=np.zeros(3))
     assert (solution.status.name, solution.iterations) == ("CLOSEST", 0)
     assert np.array_equal(solution.q, np.zeros(3))
@@ -85,7 +85,7 @@ def test_where_there_is_no_slope_it_stops_by_itself_and_says_that_nothing_is_clo
 
 def test_out_of_reach_it_comes_closer_and_claims_no_success():
     arm, q0 = mk.gallery.ur5(), np.full(6, 0.3)
-    goal = mk.Point("tool0", (2.0, 0.5, 0.5))
+    goal = mk.PositionGoal("tool0", (2.0, 0.5, 0.5))
     solution = mk.Solver(arm, goal, solver="newton").solve(q0=q0)
     assert not solution.success
     assert goal.error(arm, solution.q).position < goal.error(arm, q0).position
@@ -94,7 +94,7 @@ def test_out_of_reach_it_comes_closer_and_claims_no_success():
 @pytest.mark.parametrize("make", [mk.gallery.stewart_platform, mk.gallery.delta_robot])
 def test_loops_are_shut_as_goals_are_met(make):
     platform = make()
-    goal = mk.Point("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
+    goal = mk.PositionGoal("platform", platform.pose("platform")[:3, 3] + (0.01, -0.02, 0.01))
     solution = mk.Solver(platform, goal, solver="newton").solve()
     assert solution.success
     assert max(error.position for error in solution.closure_errors.values()) < 1e-9
@@ -111,4 +111,4 @@ def test_loops_are_shut_as_goals_are_met(make):
 )
 def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
     with pytest.raises(mk.errors.MechanikError, match=message):
-        mk.Solver(mk.gallery.planar_3r(), mk.Point("link3", (1, 1, 0)), solver="newton", **options)
+        mk.Solver(mk.gallery.planar_3r(), mk.PositionGoal("link3", (1, 1, 0)), solver="newton", **options)

@@ -32,7 +32,7 @@ def test_near_a_singular_pose_it_jumps_where_damping_does_not():
     arm = mk.gallery.planar_3r()
     tip = list(arm.links)[-1]
     q0 = np.array([0.3, 1e-4, 1e-4])  # all but stretched out
-    goal = mk.Point(tip, arm.pose(tip, q0)[:3, 3] * 0.99)
+    goal = mk.PositionGoal(tip, arm.pose(tip, q0)[:3, 3] * 0.99)
     wild = mk.Solver(arm, goal, solver="pseudo_inverse", hold_at_limits=False, limits=WIDE).step(q0=q0).q - q0
     tame = mk.Solver(arm, goal, solver="dls", hold_at_limits=False, limits=WIDE).step(q0=q0).q - q0
     assert np.abs(wild).max() > 10.0
@@ -46,7 +46,7 @@ def test_what_is_below_the_rank_tolerance_does_not_move_at_all():
     arm = mk.gallery.planar_3r()
     tip = list(arm.links)[-1]
     q0 = np.array([0.3, 1e-4, 1e-4])
-    goal = mk.Point(tip, arm.pose(tip, q0)[:3, 3] * 0.99)
+    goal = mk.PositionGoal(tip, arm.pose(tip, q0)[:3, 3] * 0.99)
     after = mk.Solver(arm, goal, solver="pseudo_inverse", rank_tolerance=0.01).step(q0=q0).q
     assert np.abs(after - q0).max() < 0.01
 
@@ -74,7 +74,7 @@ def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_leaves_the_goal
         q0, rest = arm.random(rng, 2)
         goal = mk.PoseGoal("panda_hand_tcp", arm.pose("panda_hand_tcp", q0 + rng.uniform(-0.1, 0.1, arm.nq)))
         solver = mk.Solver(arm, goal, solver="pseudo_inverse", rest=rest, gain=0.2, hold_at_limits=False)
-        plain, moves = Plain(solver, [goal]), solver._program.parts[0].moving
+        plain, moves = Plain(solver, [goal]), solver._problem.subproblems[0].moving_dofs
         e, J = plain.rows(q0)
         towards = np.where(moves, rest - q0, 0.0)
         free = towards - np.linalg.pinv(J) @ (J @ towards)
@@ -101,4 +101,4 @@ def test_no_iterate_leaves_the_limits_however_it_jumps(case):
 )
 def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
     with pytest.raises(mk.errors.MechanikError, match=message):
-        mk.Solver(mk.gallery.planar_3r(), mk.Point("link3", (1, 1, 0)), solver="pseudo_inverse", **options)
+        mk.Solver(mk.gallery.planar_3r(), mk.PositionGoal("link3", (1, 1, 0)), solver="pseudo_inverse", **options)

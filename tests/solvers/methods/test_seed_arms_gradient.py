@@ -121,7 +121,7 @@ def test_with_their_step_and_their_weights_rotation_vectors_alone_make_the_diffe
     arm = mk.gallery.dh6()
     targets = arm.pose("tool", arm.random(np.random.default_rng(0), 100))
     goal = mk.PoseGoal("tool", targets[0], tolerance=TENTH * REACHED[0], angle_tolerance=math.radians(REACHED[1]))
-    size = mk.Solver(arm, goal)._program.size
+    size = mk.Solver(arm, goal)._problem.length_unit
     weight = size / TENTH * math.sqrt(math.radians(1.0))
     options = {"step": ALPHA, "position_weight": weight, "max_iterations": ITERATIONS}
     solver = mk.Solver(arm, goal, solver="jacobian_transpose", **options)
@@ -148,7 +148,7 @@ def grippy_pose(q):
     for i, (length, axis) in enumerate(zip(GRIPPY["lengths"], GRIPPY["axes"], strict=True)):
         link = np.zeros((*q.shape[:-1], 4, 4))
         link[..., range(4), range(4)] = 1.0
-        link[..., :3, :3] = rotation.turn_z(q[..., i]) if axis == "z" else rotation.turn_y(q[..., i])
+        link[..., :3, :3] = rotation.about_z(q[..., i]) if axis == "z" else rotation.about_y(q[..., i])
         link[..., 2, 3] = length
         X = X @ link
     return X

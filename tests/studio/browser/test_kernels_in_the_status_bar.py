@@ -6,8 +6,8 @@ import pytest
 from browser_checks import check_quiet, named
 from kernel_doubles import replace_states
 
-from mechanik.studio.server import kernel_watch
-from mechanik.studio.server.serve import serve
+from mechanik.studio.server import session_pool as kernel_watch
+from mechanik.studio.server.server import serve
 
 BAR = named("kernels")
 SAYS = "document.querySelector(a[0]).innerText === a[1]"

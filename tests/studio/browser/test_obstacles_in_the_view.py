@@ -9,7 +9,7 @@ from studio_driving import PATIENCE
 
 import mechanik as mk
 from mechanik.spatial import quaternion, rotation
-from mechanik.studio.scenes.table import things
+from mechanik.studio.scenes.collision_scenes import table_obstacles
 
 CLEARANCE, TOUCHING = 0.010, 1e-6
 """m; of the scene."""
@@ -54,7 +54,7 @@ def gap_now(studio) -> float:
     q = arm.configuration({name: value_of(studio, name, frame) for name in names})
     standing = [
         mk.Obstacle(one.shape, pose_of(studio, one.name)[:3], pose_of(studio, one.name)[3:], name=one.name)
-        for one in things(0.35)
+        for one in table_obstacles(0.35)
     ]
     return mk.Collider(arm, ["self", *standing]).distance(q)
 

@@ -5,8 +5,8 @@ import pytest
 from browser_checks import check_number, check_quiet, check_words, choose_goal, named, open_tab, pixels, value_of
 
 import mechanik as mk
-from mechanik.studio.scenes.table import things
-from mechanik.studio.studio import Studio as ProgramStudio
+from mechanik.studio.scenes.collision_scenes import table_obstacles
+from mechanik.studio.studio_api import Studio as ProgramStudio
 
 MANY, FEW = 0.004, 0.0004
 """Shares of the view: of red where a link or an obstacle is, and where nothing but a goal's axes is of that colour."""
@@ -25,7 +25,7 @@ def red_share(studio) -> float:
 
 def collider() -> mk.Collider:
     arm = mk.gallery.panda()
-    return mk.Collider(arm, ["self", *things(0.35)])
+    return mk.Collider(arm, ["self", *table_obstacles(0.35)])
 
 
 def q_of(studio, arm: mk.Mechanism) -> np.ndarray:

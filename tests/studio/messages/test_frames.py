@@ -8,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mechanik.errors import Refused
-from mechanik.studio.messages import frames
-from mechanik.studio.messages.frames import Hand, StateHeader, read_hand, read_state, write_hand, write_state
+from mechanik.errors import InvalidOperation
+from mechanik.studio.messages import message_codec as frames
+from mechanik.studio.messages.message_codec import (
+    DragUpdate,
+    StateHeader,
+    read_drag_update,
+    read_state,
+    write_drag_update,
+    write_state,
+)
 
 NUMBERS = st.floats(-1e6, 1e6)
 
@@ -31,14 +38,14 @@ def test_a_state_that_is_cut_is_none():
     header = StateHeader(frames.STATE, *[0.0] * 11, 1, 0, 0, 0)
     data = write_state(header, np.ones((1, 7)), np.empty(0), np.empty((0, 9)), np.empty((0, 2)))
     assert read_state(data).links.shape == (1, 7)
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidOperation):
         read_state(data + bytes(8))
 
 
 @given(st.integers(0, 2**40), st.integers(0, 1000), st.lists(NUMBERS, min_size=3, max_size=3))
 def test_a_hand_is_read_back(tag, number, position):
-    hand = Hand(frames.HAND_GOAL, tag, number, (*position, 1.0, 0.0, 0.0, 0.0))
-    assert read_hand(write_hand(hand)) == hand
+    hand = DragUpdate(frames.DRAG_GOAL, tag, number, (*position, 1.0, 0.0, 0.0, 0.0))
+    assert read_drag_update(write_drag_update(hand)) == hand
 
 
 NAN, INF = float("nan"), float("inf")
@@ -71,15 +78,15 @@ BAD = {
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD)
 def test_a_hand_that_is_wrong_is_refused(data):
-    assert read_hand(struct.pack("<10d", *GOOD)).number == 1
-    with pytest.raises(Refused):
-        read_hand(data)
+    assert read_drag_update(struct.pack("<10d", *GOOD)).number == 1
+    with pytest.raises(InvalidOperation):
+        read_drag_update(data)
 
 
 @given(st.binary(min_size=80, max_size=80))
 def test_any_bytes_are_a_hand_with_finite_numbers_or_refused(data):
     try:
-        hand = read_hand(data)
-    except Refused:
+        hand = read_drag_update(data)
+    except InvalidOperation:
         return
     assert np.isfinite(hand.numbers).all()

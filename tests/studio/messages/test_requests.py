@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanik.errors import Refused
+from mechanik.errors import InvalidOperation
 from mechanik.studio.messages import requests
-from mechanik.studio.messages.read import LARGEST, read_request
+from mechanik.studio.messages.message_codec import MAX_MESSAGE_BYTES, read_request, to_plain_data
 from mechanik.studio.messages.requests import REQUESTS
-from mechanik.studio.messages.write import plain
 
 POSE = [0.1, 0.2, 0.3, 1.0, 0.0, 0.0, 0.0]
 GOOD = [
@@ -32,8 +31,8 @@ GOOD = [
 ]
 
 
-def message(request: requests.Request, number: int = 7) -> str:
-    return json.dumps({"do": type(request).__name__, "id": number, **plain(request)})
+def message(request: requests.PageRequest, number: int = 7) -> str:
+    return json.dumps({"do": type(request).__name__, "id": number, **to_plain_data(request)})
 
 
 @pytest.mark.parametrize("request_", GOOD, ids=lambda request: type(request).__name__)
@@ -53,7 +52,7 @@ def test_every_field_without_a_default_is_needed(kind):
     if not needed:
         assert read_request(json.dumps({"do": kind.__name__}))[1] == kind()
         return
-    with pytest.raises(Refused, match=needed[0]):
+    with pytest.raises(InvalidOperation, match=needed[0]):
         read_request(json.dumps({"do": kind.__name__}))
 
 
@@ -96,14 +95,14 @@ BAD = {
     "too many options": json.dumps({"do": "SetSolver", "solver": "lm", "options": {f"o{k}": 1 for k in range(201)}}),
     "deep brackets": "[" * 100_000,
     "deep objects": '{"do":' * 50_000,
-    "too long": '{"do": "Undo"' + " " * LARGEST + "}",
+    "too long": '{"do": "Undo"' + " " * MAX_MESSAGE_BYTES + "}",
     "bytes that are no text": b"\xff\xfe\x00{",
 }
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 def test_what_is_wrong_is_refused_in_words(text):
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(InvalidOperation) as refusal:
         read_request(text)
     assert 10 < len(str(refusal.value)) < 800
 
@@ -124,10 +123,10 @@ def test_whatever_is_in_the_fields_is_read_as_what_it_says_or_refused(name, data
     given_ = {field.name: data.draw(JSON, label=field.name) for field in fields(kind)}
     try:
         _, request = read_request(json.dumps({"do": name, **given_}))
-    except Refused:
+    except InvalidOperation:
         return
     assert type(request) is kind
-    for number in numbers_in(plain(request)):
+    for number in numbers_in(to_plain_data(request)):
         assert math.isfinite(number)
 
 
@@ -144,5 +143,5 @@ def numbers_in(value):
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_any_bytes_are_read_or_refused(data):
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidOperation):
         read_request(data)

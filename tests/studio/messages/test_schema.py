@@ -5,16 +5,18 @@ import json
 import numpy as np
 
 from mechanik.studio.messages import events
-from mechanik.studio.messages.typescript import TARGET, typescript
-from mechanik.studio.messages.write import write_event
+from mechanik.studio.messages.message_codec import write_event
+from mechanik.studio.messages.typescript import OUTPUT_PATH, generate_typescript
 
 
 def test_the_types_of_the_page_are_those_of_the_schema():
-    assert TARGET.read_text(encoding="utf-8") == typescript(), "run python -m mechanik.studio.messages.typescript"
+    assert OUTPUT_PATH.read_text(encoding="utf-8") == generate_typescript(), (
+        "run python -m mechanik.studio.messages.typescript"
+    )
 
 
 def test_every_event_has_its_type():
-    text = typescript()
+    text = generate_typescript()
     for event in events.EVENTS:
         assert f'is: "{event.__name__}";' in text
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from mechanik.studio.messages.events import Notice
-from mechanik.studio.messages.frames import STATUSES, read_state
+from mechanik.studio.messages.message_codec import STATUSES, read_state
 from mechanik.studio.messages.requests import OpenScene, SetControl
 from mechanik.studio.scenes import SCENES
 from mechanik.studio.session.session import Session
@@ -23,7 +23,7 @@ class Played:
         self.frames, self.told = [], []
         self.session = Session(self.told.append, self.frames.append, scenes=SCENES)
         self.now = 0.0
-        self.session.ask(OpenScene(name))
+        self.session.handle_request(OpenScene(name))
 
     def __enter__(self):
         return self
@@ -45,7 +45,7 @@ class Played:
         return self.session.q
 
     def set(self, name, value):
-        self.session.ask(SetControl(name, value))
+        self.session.handle_request(SetControl(name, value))
 
     def tick(self, times=1, follows=False):
         """So many ticks; `follows`: each waits until the mechanism has come to rest."""
@@ -60,8 +60,8 @@ class Played:
         """Wait until the solver has done all that it can for the newest goals."""
         state = self.session.live.solve().result(PATIENCE)
         end = time.monotonic() + PATIENCE
-        stage = self.session.on_stage
-        while stage.latest is None or not all(np.array_equal(q, state.q) for q in (self.q, stage.latest.q)):
+        stage = self.session.active
+        while stage.latest_state is None or not all(np.array_equal(q, state.q) for q in (self.q, stage.latest_state.q)):
             # the session hears of it a moment later
             assert time.monotonic() < end, "the session has not heard of it"
             time.sleep(1e-4)

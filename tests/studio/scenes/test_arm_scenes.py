@@ -10,10 +10,9 @@ from playing import Played
 
 from mechanik.spatial import apply
 from mechanik.studio.messages.requests import EditModel
-from mechanik.studio.scenes.ccd_arm import CONE, make_arm
-from mechanik.studio.scenes.cranks import DRAWINGS, follow
-from mechanik.studio.scenes.dh_arm import row_lines, table_text
-from mechanik.studio.scenes.partial_goals import DIRECTIONS
+from mechanik.studio.scenes.arm_scenes import SPHERICAL_CONE_ANGLE, dh_row_texts, dh_table_json, make_ccd_arm
+from mechanik.studio.scenes.goal_scenes import DIRECTIONS
+from mechanik.studio.scenes.linkage_scenes import CRANK_LINKAGES, trace_point
 
 
 @pytest.mark.parametrize("motion", ["turn", "both"])
@@ -61,7 +60,7 @@ def test_each_combination_of_the_arms_switches_keeps_its_word(hinges, limits, di
         for name, on in (("hinges", hinges), ("limits", limits), ("direction", direction), ("orbit", True)):
             played.set(name, on)
         assert played.scene.is_on("free") is not hinges
-        assert played.session.on_stage.setup.solver == "ccd"
+        assert played.session.active.edit_state.solver == "ccd"
         played.set("sweeps", 200.0)
         played.tick(10, follows=True)
         played.check()
@@ -73,43 +72,43 @@ def test_each_combination_of_the_arms_switches_keeps_its_word(hinges, limits, di
             chain = ["base", "first", "second", "third", "fourth", "fifth"]
             turns = arm.poses(q, chain)[:, :3, :3]
             for above, below in pairwise(turns):
-                assert math.acos(min(1.0, (above @ up) @ (below @ up))) < CONE + 1e-6
+                assert math.acos(min(1.0, (above @ up) @ (below @ up))) < SPHERICAL_CONE_ANGLE + 1e-6
         if not direction:
             tip, goal = arm.pose("effector", q)[:3, 3], played.session.goals[0].X[:3, 3]
             assert np.linalg.norm(tip - goal) < 1e-3
 
 
 def test_hinged_or_free_the_arm_begins_in_the_same_pose():
-    hinged, free = make_arm(True, True), make_arm(False, False)
+    hinged, free = make_ccd_arm(True, True), make_ccd_arm(False, False)
     np.testing.assert_allclose(hinged.pose("effector"), free.pose("effector"), atol=1e-12)
 
 
 def test_the_dh_rows_on_the_screen_carry_the_angles_of_the_joints():
     with Played("dh_arm") as played:
-        assert played.scene.read_out() == row_lines(table_text(), np.radians([0, 125, -35, 0, 90, 0]).tolist())
-        assert "theta  125.000" in played.scene.read_out()[1]
+        assert played.scene.readouts() == dh_row_texts(dh_table_json(), np.radians([0, 125, -35, 0, 90, 0]).tolist())
+        assert "theta  125.000" in played.scene.readouts()[1]
         played.set("motion", "circle")
         played.tick(10, follows=True)
-        thetas = [float(line.split()[-1]) for line in played.scene.read_out()]
+        thetas = [float(line.split()[-1]) for line in played.scene.readouts()]
         np.testing.assert_allclose(thetas, np.degrees(played.q), atol=1e-3)
 
 
 def test_an_edited_dh_row_is_on_the_screen_and_the_scene_goes_on():
     with Played("dh_arm") as played:
-        table = json.loads(table_text())
+        table = json.loads(dh_table_json())
         table["dh"]["rows"][0][0] = 0.75
-        played.session.ask(EditModel("dh", json.dumps(table)))
-        assert "d    0.750" in played.scene.read_out()[0]
+        played.session.handle_request(EditModel("dh", json.dumps(table)))
+        assert "d    0.750" in played.scene.readouts()[0]
         played.set("motion", "circle")
         played.tick(10, follows=True)
-        played.session.ask(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [1, 1], "axes": "zy"}}'))
-        assert played.scene.read_out() == []
+        played.session.handle_request(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [1, 1], "axes": "zy"}}'))
+        assert played.scene.readouts() == []
         played.tick(3)
 
 
 def test_rows_that_cannot_be_read_are_not_shown():
     for text in ("", "{}", "[1]", '{"dh": 3}', '{"dh": {"rows": [[1, 2]]}}', '{"dh": {"rows": [["a", 1, 2, 3]]}}'):
-        assert row_lines(text, [0.0]) == []
+        assert dh_row_texts(text, [0.0]) == []
 
 
 @pytest.mark.parametrize("joints", [2, 30, 100])
@@ -130,9 +129,9 @@ def test_the_list_in_the_editor_is_the_arm_on_the_table():
     for scene, kind in (("list_arm", "arm_3d"), ("arm_2d", "arm_2d")):
         with Played(scene) as played:
             played.rest()
-            assert played.session.on_stage.table.source[0] == kind
+            assert played.session.active.model.source[0] == kind
             count, tip = played.mechanism.nq, played.mechanism.pose("tool", np.zeros(played.mechanism.nq))
-            played.session.ask(EditModel(*played.session.on_stage.table.source))
+            played.session.handle_request(EditModel(*played.session.active.model.source))
             assert played.mechanism.nq == count
             np.testing.assert_allclose(played.mechanism.pose("tool", np.zeros(count)), tip, atol=1e-6 * count)
 
@@ -143,10 +142,10 @@ def test_colliders_of_the_list_arm_are_drawn_from_the_start():
         assert all(played.mechanism.link(f"seg{k}").collisions for k in range(11))
 
 
-@pytest.mark.parametrize("name", DRAWINGS)
+@pytest.mark.parametrize("name", CRANK_LINKAGES)
 def test_what_a_linkage_draws_is_where_its_point_goes(name):
-    points, (low, high) = follow(name)
-    drawing = DRAWINGS[name]
+    points, (low, high) = trace_point(name)
+    drawing = CRANK_LINKAGES[name]
     with Played("cranks") as played:
         played.set("linkage", name)
         for _ in range(4):

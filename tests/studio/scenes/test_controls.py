@@ -6,8 +6,8 @@ import pytest
 
 from mechanik.errors import MechanikError, UnknownName
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.scenes.controls import button, checked, choice, slider, switch
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.scene_base import StudioScene
+from mechanik.studio.scenes.scene_controls import button, check_control_value, choice, slider, switch
 
 SPEED = slider("speed", "Speed", 0.5, 0.0, 2.0, 0.1)
 COUNT = slider("count", "Count", 3, 1, 9, 1)
@@ -24,23 +24,23 @@ KIND = choice("kind", "Kind", ("a", "b"))
 )  # fmt: skip
 def test_what_a_control_cannot_be_is_refused_in_words(control, value):
     with pytest.raises(MechanikError, match=control.title):
-        checked(control, value)
+        check_control_value(control, value)
 
 
 def test_whole_sliders_round_and_buttons_keep_nothing():
-    assert checked(COUNT, 4.4) == 4.0
-    assert checked(SPEED, 0.123) == 0.123
-    assert checked(button("go", "Go"), True) is False
+    assert check_control_value(COUNT, 4.4) == 4.0
+    assert check_control_value(SPEED, 0.123) == 0.123
+    assert check_control_value(button("go", "Go"), True) is False
 
 
-class Refusing(Scene):
+class Refusing(StudioScene):
     name, title, about = "refusing", "Refusing", ""
 
     def make_controls(self):
         return [SPEED, ON]
 
-    def changed(self, name):
-        self.put("on", False)
+    def on_control_changed(self, name):
+        self.set_value("on", False)
         raise MechanikError("no")
 
 
@@ -61,5 +61,5 @@ def test_every_control_starts_at_a_value_that_it_takes_and_has_its_own_name(scen
     controls = scene().controls()
     assert len({control.name for control in controls}) == len(controls)
     for control in controls:
-        assert checked(control, control.value) == control.value
+        assert check_control_value(control, control.value) == control.value
         assert control.title

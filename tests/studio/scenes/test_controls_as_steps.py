@@ -6,32 +6,32 @@ import numpy as np
 import pytest
 from playing import PATIENCE, Played
 
-from mechanik.errors import Refused, StructureError
+from mechanik.errors import InvalidOperation, StructureError
 from mechanik.studio.messages import events
 from mechanik.studio.messages.requests import GrabGoal, MoveGoal, OpenGallery, PullLink, Redo, Release, SetControl, Undo
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.scenes.moving import Moving
+from mechanik.studio.scenes.scene_base import AnimatedScene
 
 
 def wait(played):
     """Until nothing moves any more; without a word to the solver, which would begin anew."""
     until = time.monotonic() + PATIENCE
-    while not played.session.on_stage.is_at_rest:
+    while not played.session.active.is_at_rest:
         assert time.monotonic() < until, "it does not come to rest"
         time.sleep(1e-3)
 
 
 def all_of(played):
     """All that undo must bring back, to the bit."""
-    session, setup = played.session, played.session.on_stage.setup
+    session, setup = played.session, played.session.active.edit_state
     scene = vars(played.scene)
     return {
-        "table": session.on_stage.table,
+        "table": session.active.model,
         "q": session.q.tobytes(),
         "controls": played.scene.controls(),
         "goals": [(goal.number, goal.name, goal.kind, goal.link, goal.pose, goal.free) for goal in setup.goals],
         "solver": (setup.solver, setup.options),
-        "objectives": dict(setup.demands),
+        "objectives": dict(setup.objectives),
         "ground": setup.terrain,
         "curves": list(session.curves),
         "phase": scene.get("phase"),
@@ -72,8 +72,8 @@ def other(control):
 
 
 def stand_still(played):
-    if isinstance(played.scene, Moving):
-        played.set(played.scene.starter, played.scene.still)
+    if isinstance(played.scene, AnimatedScene):
+        played.set(played.scene.motion_control, played.scene.stopped_value)
     wait(played)
 
 
@@ -92,18 +92,18 @@ def test_a_control_is_taken_back_with_all_that_it_changed_and_set_again_to_the_b
             wait(played)
             after = all_of(played)
             assert after["controls"] != before["controls"] or control.kind == "button"
-            played.session.ask(Undo())
+            played.session.handle_request(Undo())
             assert all_of(played) == before, control.name
             assert is_told(played)
-            played.session.ask(Redo())
+            played.session.handle_request(Redo())
             assert all_of(played) == after, control.name
             assert is_told(played)
             steps.append(before)
         for before in reversed(steps):
-            played.session.ask(Undo())
+            played.session.handle_request(Undo())
             assert all_of(played) == before
         for before in steps[1:]:
-            played.session.ask(Redo())
+            played.session.handle_request(Redo())
             assert all_of(played) == before
         played.check()
 
@@ -111,7 +111,7 @@ def test_a_control_is_taken_back_with_all_that_it_changed_and_set_again_to_the_b
 @pytest.mark.parametrize("name", SCENES)
 def test_what_moves_by_itself_goes_on_from_where_it_was(name):
     with Played(name) as played:
-        starter = next(one for one in played.scene.controls() if one.name == played.scene.starter)
+        starter = next(one for one in played.scene.controls() if one.name == played.scene.motion_control)
         if not played.scene.is_moving:
             played.set(starter.name, other(starter))
         played.tick(3)
@@ -119,7 +119,7 @@ def test_what_moves_by_itself_goes_on_from_where_it_was(name):
         played.set("speed", 0.37)
         played.tick(3)
         assert played.scene.phase != phase
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert played.scene.phase == phase
         played.tick(3)
         played.check()
@@ -127,11 +127,11 @@ def test_what_moves_by_itself_goes_on_from_where_it_was(name):
 
 def test_what_a_scene_has_kept_stays_as_it_is_whatever_comes_after_it_is_brought_back():
     with Played("walker") as played:
-        kept, feet = played.scene.keep(), dict(played.scene.feet)
+        kept, feet = played.scene.snapshot(), dict(played.scene.feet)
         for _ in range(2):
             played.set("foot1", False)
             assert played.scene.feet != feet
-            played.scene.bring_back(kept)
+            played.scene.restore(kept)
             assert played.scene.feet == feet
 
 
@@ -141,29 +141,29 @@ def test_a_slider_that_is_dragged_is_one_step_and_the_next_drag_is_another():
         start = all_of(played)
         for sign in (1.0, -1.0):
             for k in range(50):
-                played.session.ask(SetControl("tilt_x", sign * k / 10, is_held=True))
-            played.session.ask(SetControl("tilt_x", sign * 4.9))
+                played.session.handle_request(SetControl("tilt_x", sign * k / 10, is_held=True))
+            played.session.handle_request(SetControl("tilt_x", sign * 4.9))
             wait(played)
         assert len(played.session.history) == 2
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert played.scene.number("tilt_x") == 4.9
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert all_of(played) == start
-        played.session.ask(Redo())
-        played.session.ask(Redo())
+        played.session.handle_request(Redo())
+        played.session.handle_request(Redo())
         assert played.scene.number("tilt_x") == -4.9
 
 
 def test_a_slider_goes_on_with_its_step_only_while_nothing_else_was_done():
     with Played("hexapod") as played:
-        played.session.ask(SetControl("tilt_x", 1.0, is_held=True))
-        played.session.ask(SetControl("tilt_y", 1.0, is_held=True))
-        played.session.ask(SetControl("tilt_x", 2.0, is_held=True))
+        played.session.handle_request(SetControl("tilt_x", 1.0, is_held=True))
+        played.session.handle_request(SetControl("tilt_y", 1.0, is_held=True))
+        played.session.handle_request(SetControl("tilt_x", 2.0, is_held=True))
         assert len(played.session.history) == 3
-        played.session.ask(Undo())
-        played.session.ask(SetControl("tilt_x", 3.0, is_held=True))
+        played.session.handle_request(Undo())
+        played.session.handle_request(SetControl("tilt_x", 3.0, is_held=True))
         assert len(played.session.history) == 3
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert (played.scene.number("tilt_x"), played.scene.number("tilt_y")) == (1.0, 1.0)
 
 
@@ -174,7 +174,7 @@ def test_what_is_set_as_it_is_is_no_step_and_what_is_refused_leaves_all_as_it_wa
         wait(played)
         before, steps = all_of(played), len(played.session.history)
         played.set("speed", played.scene.number("speed"))
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidOperation):
             played.set("speed", 1e6)
         with pytest.raises(StructureError):
             played.set("rocker", 0.1)
@@ -187,13 +187,13 @@ def test_what_is_set_while_a_hand_holds_something_is_part_of_its_step():
         wait(played)
         before = all_of(played)
         for puts_back in (True, False):
-            played.session.ask(GrabGoal(played.scene.platform))
+            played.session.handle_request(GrabGoal(played.scene.platform))
             played.set("speed", 1.0)
             assert not len(played.session.history)
-            played.session.ask(Release(puts_back=puts_back))
+            played.session.handle_request(Release(puts_back=puts_back))
             assert played.scene.number("speed") == (0.4 if puts_back else 1.0)
         assert len(played.session.history) == 1
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert all_of(played) == before
 
 
@@ -201,11 +201,11 @@ def test_a_hand_lets_go_of_a_mechanism_that_a_control_replaces_and_undo_brings_i
     with Played("two_arms") as played:
         wait(played)
         before = all_of(played)
-        played.session.ask(PullLink("box", (0.0, 0.0, 0.0)))
+        played.session.handle_request(PullLink("box", (0.0, 0.0, 0.0)))
         played.set("box", 0.4)
-        played.session.ask(Release())
+        played.session.handle_request(Release())
         assert len(played.session.history) == 1
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert all_of(played) == before
 
 
@@ -216,7 +216,7 @@ def test_a_button_is_a_step_and_undo_puts_the_rover_back_on_its_wheels():
         played.set("settle", True)
         assert played.session.history.info().undo == "drop it"
         assert np.abs(played.q - q).max() > 0.1
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         np.testing.assert_array_equal(played.q, q)
 
 
@@ -225,30 +225,30 @@ def test_undo_after_another_mechanism_was_opened_brings_the_scene_back_and_it_ca
         stand_still(played)
         before = all_of(played)
         scene = played.scene
-        played.session.ask(OpenGallery("planar_2r"))
-        played.session.ask(Undo())
+        played.session.handle_request(OpenGallery("planar_2r"))
+        played.session.handle_request(Undo())
         assert played.scene is scene
         assert all_of(played) == before
         assert is_told(played)
         played.set("motion", "circle")
         played.tick(5, follows=True)
         played.check()
-        played.session.ask(Undo())
-        played.session.ask(Redo())
-        assert played.scene.word("motion") == "circle"
+        played.session.handle_request(Undo())
+        played.session.handle_request(Redo())
+        assert played.scene.text("motion") == "circle"
 
 
 def test_a_goal_that_was_moved_by_number_and_a_control_are_taken_back_one_after_the_other():
     with Played("list_arm") as played:
         wait(played)
         before = all_of(played)
-        played.session.ask(MoveGoal(played.scene.goal, (0.9, 0.2, 0.7, 1.0, 0.0, 0.0, 0.0)))
+        played.session.handle_request(MoveGoal(played.scene.goal, (0.9, 0.2, 0.7, 1.0, 0.0, 0.0, 0.0)))
         wait(played)
         between = all_of(played)
         assert [one.value for one in between["controls"]][2:5] == [0.9, 0.2, 0.7], "sliders follow the goal"
         played.set("x", 1.0)
         wait(played)
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert all_of(played) == between
-        played.session.ask(Undo())
+        played.session.handle_request(Undo())
         assert all_of(played) == before

@@ -1,20 +1,20 @@
 """What the start page offers."""
 
 import mechanik as mk
-from mechanik.studio.scenes import SCENES, entries
-from mechanik.studio.scenes.entries import GALLERY
+from mechanik.studio.scenes import SCENES, start_page_entries
+from mechanik.studio.scenes.scene_registry import GALLERY_CAPTIONS
 
 
 def test_scenes_come_first_and_then_the_whole_gallery():
-    offered = entries()
+    offered = start_page_entries()
     assert [entry.name for entry in offered if entry.kind == "scene"] == list(SCENES)
     assert [entry.kind for entry in offered] == ["scene"] * len(SCENES) + ["gallery"] * len(mk.gallery.names())
     assert {entry.name for entry in offered if entry.kind == "gallery"} == set(mk.gallery.names())
 
 
 def test_each_has_a_title_a_sentence_and_a_picture_of_its_own():
-    offered = entries()
-    assert set(GALLERY) == set(mk.gallery.names())
+    offered = start_page_entries()
+    assert set(GALLERY_CAPTIONS) == set(mk.gallery.names())
     assert all(entry.title and entry.about.endswith(".") and len(entry.about) < 140 for entry in offered)
     assert len({entry.picture for entry in offered}) == len(offered)
 

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mechanik.studio.scenes.four_bar import EDGE, WHOLE, coupler_curve, coupler_points, nearest_inside, swing, with_pen
+from mechanik.studio.scenes.linkage_scenes import (
+    FULL_ROTATION_RANGE,
+    SWING_SHARE,
+    clamp_crank_angle,
+    coupler_curve,
+    coupler_points,
+    crank_range,
+    four_bar_with_pen,
+)
 
 CRANK_ROCKER = (2.0, 0.5, 1.8, 1.2)
 KINDS = {
@@ -30,8 +38,8 @@ def distance_to(points, curve):
 
 
 def angles_inside(lengths, count):
-    low, high = swing(*lengths)
-    middle, half = (low + high) / 2, EDGE * (high - low) / 2
+    low, high = crank_range(*lengths)
+    middle, half = (low + high) / 2, SWING_SHARE * (high - low) / 2
     return middle + half * np.linspace(-1.0, 1.0, count)
 
 
@@ -40,7 +48,7 @@ def angles_inside(lengths, count):
 def test_the_closed_form_is_where_the_loop_takes_the_pen(kind, up):
     lengths = KINDS[kind]
     angles = angles_inside(lengths, 25)
-    linkage = with_pen(lengths, PEN, angles[0], up)
+    linkage = four_bar_with_pen(lengths, PEN, angles[0], up)
     path = linkage.assembly_path({"crank_joint": angles})
     assert path.success.all()
     drawn = np.array([linkage.pose("pen", q)[:3, 3] for q in path.q])
@@ -68,7 +76,7 @@ bars = st.floats(0.2, 3.0)
 def test_inside_its_swing_the_crank_can_be_assembled_and_outside_it_cannot(ground, crank, coupler, rocker):
     lengths = ground, crank, coupler, rocker
     assume(max(lengths) < 0.98 * (sum(lengths) - max(lengths)))
-    low, high = swing(*lengths)
+    low, high = crank_range(*lengths)
 
     def way(angle):
         return math.hypot(ground - crank * math.cos(angle), crank * math.sin(angle))
@@ -76,7 +84,7 @@ def test_inside_its_swing_the_crank_can_be_assembled_and_outside_it_cannot(groun
     least, most, slack = abs(coupler - rocker), coupler + rocker, 1e-9  # m, for rounding
     for share in np.linspace(0.0, 1.0, 21):
         assert least - slack <= way(low + share * (high - low)) <= most + slack
-    if high - low < WHOLE:
+    if high - low < FULL_ROTATION_RANGE:
         for angle in (low - 1e-3, high + 1e-3):
             # near a flat linkage the way hardly changes with the angle
             assert abs(math.sin(angle)) < 0.01 or not least < way(angle) < most
@@ -85,9 +93,9 @@ def test_inside_its_swing_the_crank_can_be_assembled_and_outside_it_cannot(groun
 @given(st.floats(-50.0, 50.0), st.floats(-3.0, 3.0), st.floats(0.1, 6.0))
 def test_a_crank_is_brought_inside_its_swing_by_whole_turns_first(angle, low, width):
     high = low + width
-    inside = nearest_inside(angle, low, high)
+    inside = clamp_crank_angle(angle, low, high)
     assert low <= inside <= high
     turns = (angle - inside) / (2 * math.pi)
-    middle, half = (low + high) / 2, EDGE * width / 2
+    middle, half = (low + high) / 2, SWING_SHARE * width / 2
     looks_inside = abs(math.remainder(angle - middle, 2 * math.pi)) <= half
     assert not looks_inside or turns == pytest.approx(round(turns), abs=1e-9)

@@ -19,7 +19,7 @@ def test_each_motion_is_within_reach_all_the_way_round(motion):
         played.set("speed", 1.0)
         for _ in range(31):
             played.tick(follows=True)
-            solution = played.session.on_stage.latest.solution
+            solution = played.session.active.latest_state.solution
             assert solution.success, solution.message
 
 

@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from playing import Played
 
-from mechanik.gallery.rover import WHEELS
-from mechanik.studio.scenes.humanoid import SOLE, centre_of_mass
-from mechanik.studio.scenes.jansen import LEGS, foot_way, leg_places, legs_on_a_shaft, own_angle
-from mechanik.studio.scenes.rover import make_ground
-from mechanik.studio.scenes.walker import FEET
+from mechanik.gallery.mobile_robots import WHEELS
+from mechanik.studio.scenes.legged_scenes import (
+    FEET,
+    LEG_COUNTS,
+    SOLE_CORNERS,
+    centre_of_mass,
+    foot_path,
+    jansen_walker,
+    leg_crank_angle,
+    leg_mounts,
+)
+from mechanik.studio.scenes.machine_scenes import make_terrain
 
 
 @pytest.mark.parametrize("height", [0.0, 0.6, 1.2])
@@ -21,9 +28,9 @@ def test_all_wheels_of_the_rover_touch_wherever_it_drives(height):
         for _ in range(4):
             played.tick(15, follows=True)
             centres = played.mechanism.poses(played.q, WHEELS)[:, :3, 3]
-            rolling = played.scene.rolling
+            rolling = played.scene.axle_terrain
             assert np.abs(centres[:, 2] - rolling.height(centres[:, 0], centres[:, 1])).max() < 1e-6
-            assert played.scene.read_out()[0] == "wheels touch: 6 of 6"
+            assert played.scene.readouts()[0] == "wheels touch: 6 of 6"
 
 
 @pytest.mark.parametrize("seed", [1.0, 7.0, 77.0])
@@ -40,12 +47,12 @@ def test_a_rover_that_is_dropped_settles_on_its_wheels_however_few_iterations_it
             assert played.mechanism.pose("body", played.q)[2, 3] > stood[2, 3] - 1e-3
             played.rest()
             played.check()
-            assert played.scene.read_out()[0] == "wheels touch: 6 of 6"
+            assert played.scene.readouts()[0] == "wheels touch: 6 of 6"
             np.testing.assert_allclose(played.mechanism.pose("body", played.q), stood, atol=1e-4)
 
 
 def test_the_ground_is_as_high_as_asked_and_another_number_is_another_ground():
-    one, same, other = (make_ground(0.8, 0.5, seed).heights for seed in (1, 1, 2))
+    one, same, other = (make_terrain(0.8, 0.5, seed).heights for seed in (1, 1, 2))
     assert np.ptp(one) == pytest.approx(0.8)
     np.testing.assert_array_equal(one, same)
     assert np.abs(one - other).max() > 0.1
@@ -84,17 +91,17 @@ def test_the_humanoid_in_balance_keeps_its_centre_of_mass_over_its_soles(motion)
             played.tick(5, follows=True)
             x, y, _ = centre_of_mass(played.mechanism, played.q)
             ankles = played.mechanism.poses(played.q, ["left_foot", "right_foot"])[:, :3, 3]
-            assert ankles[:, 0].min() + SOLE[:, 0].min() < x < ankles[:, 0].max() + SOLE[:, 0].max()
-            assert ankles[:, 1].min() + SOLE[:, 1].min() < y < ankles[:, 1].max() + SOLE[:, 1].max()
+            assert ankles[:, 0].min() + SOLE_CORNERS[:, 0].min() < x < ankles[:, 0].max() + SOLE_CORNERS[:, 0].max()
+            assert ankles[:, 1].min() + SOLE_CORNERS[:, 1].min() < y < ankles[:, 1].max() + SOLE_CORNERS[:, 1].max()
 
 
-@pytest.mark.parametrize("count", LEGS.values())
+@pytest.mark.parametrize("count", LEG_COUNTS.values())
 def test_all_cranks_of_jansens_animal_are_one_shaft(count):
     """Legs of a pair share a pin, and pairs are a third of a turn apart."""
-    animal = legs_on_a_shaft(count)
+    animal = jansen_walker(count)
     for angle in (0.0, 1.0, 4.0):
         q = animal.configuration({"crank_joint1": angle})
-        for k, (_, ahead, y) in enumerate(leg_places(count), start=1):
+        for k, (_, ahead, y) in enumerate(leg_mounts(count), start=1):
             pin = animal.pose(f"crank{k}", q) @ np.array([0.15, 0.0, 0.0, 1.0])
             np.testing.assert_allclose(
                 pin[:3], (0.15 * math.cos(angle + ahead), y, 0.15 * math.sin(angle + ahead)), atol=1e-12
@@ -103,7 +110,7 @@ def test_all_cranks_of_jansens_animal_are_one_shaft(count):
 
 def test_jansens_animal_stands_on_its_lowest_foot_which_does_not_slip():
     with Played("jansen") as played:
-        count = LEGS[played.scene.word("legs")]
+        count = LEG_COUNTS[played.scene.text("legs")]
         feet = [f"foot{k}" for k in range(1, count + 1)]
         before, ahead = None, []
         for _ in range(40):
@@ -120,9 +127,9 @@ def test_jansens_animal_stands_on_its_lowest_foot_which_does_not_slip():
 
 
 def test_a_leg_turned_around_sees_its_crank_mirrored():
-    assert own_angle(False, 0.5, 1.0) == 1.5
-    assert own_angle(True, 0.5, 1.0) == math.pi - 1.5
-    way = foot_way()
+    assert leg_crank_angle(False, 0.5, 1.0) == 1.5
+    assert leg_crank_angle(True, 0.5, 1.0) == math.pi - 1.5
+    way = foot_path()
     np.testing.assert_allclose(way[0], way[-1], atol=1e-9)
 
 
@@ -131,5 +138,5 @@ def test_legs_are_counted_in_plain_words(legs, walks):
     with Played("jansen") as played:
         played.set("legs", legs)
         played.set("walks", walks)
-        [line] = played.scene.read_out()
+        [line] = played.scene.readouts()
         assert line.startswith("1 leg, " if legs == "one" else "2 legs, ")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playing import PATIENCE, Played
 
-from mechanik.errors import Refused
-from mechanik.solvers import METHODS
+from mechanik.errors import InvalidOperation
+from mechanik.solver import METHODS
 from mechanik.studio.messages.events import Comparison, Solving
 from mechanik.studio.messages.requests import Compare, SetSolver
 from mechanik.studio.scenes import SCENES
@@ -30,16 +30,16 @@ def nudge(played, by):
     session = played.session
     for goal in session.goals:
         if goal.enabled and not goal.pinned:
-            session.move_goal(goal.number, goal.X[:3, 3] + by * session.radius)
+            session.move_goal(goal.number, goal.X[:3, 3] + by * session.model_radius)
             break
     session.tick(played.now)
 
 
 def follow(played):
     """Until the solver has answered what was asked last, if only with one state."""
-    stage = played.session.on_stage
+    stage = played.session.active
     until = time.monotonic() + PATIENCE
-    while (state := stage.latest) is None or state.tag != stage._live_tag:
+    while (state := stage.latest_state) is None or state.tag != stage._live_tag:
         assert time.monotonic() < until, "no state came"
         time.sleep(1e-4)
     return state
@@ -49,14 +49,14 @@ def follow(played):
 def test_every_method_runs_or_says_why_not_without_code(name):
     with Played(name) as played:
         played.rest()
-        stage = played.session.on_stage
+        stage = played.session.active
         for k, method in enumerate(METHODS):
-            before = stage.setup.solver
+            before = stage.edit_state.solver
             try:
-                played.session.ask(SetSolver(method, {}))
-            except Refused as refusal:
+                played.session.handle_request(SetSolver(method, {}))
+            except InvalidOperation as refusal:
                 assert_needs_no_code(str(refusal))
-                assert stage.setup.solver == before
+                assert stage.edit_state.solver == before
                 continue
             nudge(played, 0.01 * np.array([1.0, 0.5, 0.3]) * (-1) ** k)
             state = follow(played)
@@ -75,11 +75,11 @@ def test_where_something_is_pinned_methods_without_levels_follow_and_say_how(nam
     with Played(name) as played:
         played.rest()
         for method in STEPPING:
-            played.session.ask(SetSolver(method, {}))
+            played.session.handle_request(SetSolver(method, {}))
             told = next(one for one in reversed(played.told) if isinstance(one, Solving))
             assert told.solver == method
             assert "30 times as much" in told.said
-        played.session.ask(SetSolver("lm", {}))
+        played.session.handle_request(SetSolver("lm", {}))
         assert next(one for one in reversed(played.told) if isinstance(one, Solving)).said == ""
 
 
@@ -93,7 +93,7 @@ def test_pins_give_way_by_at_most_a_thirtieth_of_what_a_goal_out_of_reach_lacks(
         played.rest()
         kept = lacking(played, [one.name for one in session.goals])
         assert kept[hand.name] > 1.0
-        session.ask(SetSolver("dls", {}))
+        session.handle_request(SetSolver("dls", {}))
         played.rest()
         lacks = lacking(played, [one.name for one in session.goals if one.pinned])
         assert 0.0 < max(lacks.values()) < np.linalg.norm(list(kept.values())) / 30.0
@@ -101,14 +101,14 @@ def test_pins_give_way_by_at_most_a_thirtieth_of_what_a_goal_out_of_reach_lacks(
 
 def lacking(played, names):
     """m, by the names of goals."""
-    goals = played.session.on_stage.asked.goals
+    goals = played.session.active.solve_spec.goals
     return {one.name: one.error(played.mechanism, played.q).position for one in goals if one.name in names}
 
 
 def test_a_comparison_runs_beside_pins_and_says_how_in_its_rows():
     with Played("humanoid") as played:
         played.rest()
-        played.session.ask(Compare(["lm", "dls", "lbfgsb", "ccd"]))
+        played.session.handle_request(Compare(["lm", "dls", "lbfgsb", "ccd"]))
         told = next(one for one in reversed(played.told) if isinstance(one, Comparison))
         rows = {row.solver: row for row in told.rows}
         assert [name for name, row in rows.items() if row.refusal] == ["ccd"]

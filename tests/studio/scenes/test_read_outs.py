@@ -9,7 +9,7 @@ from playing import PATIENCE, Played
 
 from mechanik.spatial import translation
 from mechanik.studio.messages.events import Controls, Words
-from mechanik.studio.messages.frames import MAIN_LAYER, STATUSES, read_state
+from mechanik.studio.messages.message_codec import MAIN_LAYER, STATUSES, read_state
 from mechanik.studio.messages.requests import SetRunning
 
 
@@ -35,9 +35,9 @@ def test_a_target_that_flies_is_never_called_reached_beside_a_number_that_says_i
         while ticks < 60 or (reached <= 5 and time.monotonic() < end):
             ticks += 1
             played.tick()
-            state = played.session.on_stage.latest
-            lines = played.scene.read_out()
-            is_same = state is played.session.on_stage.latest
+            state = played.session.active.latest_state
+            lines = played.scene.readouts()
+            is_same = state is played.session.active.latest_state
             if is_same and state is not None and state.solution is not None and state.solution.success:
                 assert max(numbers(lines[0])) < 0.05, lines
                 reached += 1
@@ -50,11 +50,11 @@ def test_while_nothing_is_solved_the_number_is_what_the_goal_is_off_now(name, mo
     with Played(name) as played:
         played.set(*motion)
         played.rest()
-        assert max(numbers(played.scene.read_out()[0])) < 0.05
-        played.session.ask(SetRunning(False))
+        assert max(numbers(played.scene.readouts()[0])) < 0.05
+        played.session.handle_request(SetRunning(False))
         goal = played.session.goals[0]
         played.session.move_goals({goal.number: translation((0.05, 0.05, 0.3)) @ goal.X})
-        assert max(numbers(played.scene.read_out()[0])) > 1.0
+        assert max(numbers(played.scene.readouts()[0])) > 1.0
 
 
 def test_what_the_target_is_off_is_what_the_page_shows_of_the_same_state():
@@ -65,7 +65,7 @@ def test_what_the_target_is_off_is_what_the_page_shows_of_the_same_state():
         played.rest()
         [state] = [one for one in map(read_state, played.frames[-1:]) if one.header.layer == MAIN_LAYER]
         assert STATUSES[int(state.header.status)] != "PROBLEM"
-        assert numbers(played.scene.read_out()[0])[0] == pytest.approx(1000 * state.goals[0, 7], abs=0.006)
+        assert numbers(played.scene.readouts()[0])[0] == pytest.approx(1000 * state.goals[0, 7], abs=0.006)
 
 
 @pytest.mark.parametrize(("scene", "slider"), [("gripper", "closing"), ("scissor_lift", "height")])
@@ -139,8 +139,8 @@ def test_all_that_is_read_off_is_of_one_state_also_if_another_arrives_meanwhile(
             seen.append(scene.q)
             return []
 
-        scene.lines = lines
-        scene.read_out()
+        scene.make_readouts = lines
+        scene.readouts()
         assert seen[0] is seen[1]
         assert not np.array_equal(seen[1], played.q)
         assert scene.q is played.q or np.array_equal(scene.q, played.q)
@@ -149,13 +149,13 @@ def test_all_that_is_read_off_is_of_one_state_also_if_another_arrives_meanwhile(
 def test_hands_that_hold_a_box_are_as_far_apart_as_it_is_long_whenever_one_looks():
     with Played("two_arms") as played:
         played.rest()
-        [apart] = numbers(played.scene.read_out()[0].removesuffix("mm"))
+        [apart] = numbers(played.scene.readouts()[0].removesuffix("mm"))
         played.set("motion", "both")
         for _ in range(40):
             played.tick()
-            state = played.session.on_stage.latest
-            [now] = numbers(played.scene.read_out()[0].removesuffix("mm"))
-            if state is played.session.on_stage.latest and state.solution is not None and state.solution.success:
+            state = played.session.active.latest_state
+            [now] = numbers(played.scene.readouts()[0].removesuffix("mm"))
+            if state is played.session.active.latest_state and state.solution is not None and state.solution.success:
                 assert now == pytest.approx(apart, abs=2e-5)  # mm: a loop that is shut is shut to 1e-8 m
             time.sleep(0.003)
 
@@ -163,21 +163,21 @@ def test_hands_that_hold_a_box_are_as_far_apart_as_it_is_long_whenever_one_looks
 def test_words_and_the_lines_beside_them_are_about_the_same_state():
     with Played("two_arms") as played:
         played.rest()
-        scene, stage, read = played.scene, played.session.on_stage, []
+        scene, stage, read = played.scene, played.session.active, []
 
         def lines():
-            read.append(stage.latest)
+            read.append(stage.latest_state)
             if len(read) == 1:  # a state arrives just after the first sentence was made
                 goal = played.session.goals[0]
                 played.session.move_goal(goal.number, translation((0.0, 0.0, 0.02)) @ goal.X)
                 played.rest()
             return [str(len(read))]
 
-        scene.lines = lines
+        scene.make_readouts = lines
         played.tick()
         said = [one for one in played.told if isinstance(one, Words)]
         assert said[-1].read_out == [str(len(read))]
-        assert read[-1] is stage.latest
+        assert read[-1] is stage.latest_state
         assert len(read) > 1
 
 
@@ -189,4 +189,4 @@ def test_a_number_of_joints_chooses_the_arm_that_has_so_many():
             assert value(played, "arm") == "counted"
             assert played.mechanism.nq == 12
             played.rest()
-            assert played.session.on_stage.latest.solution.success
+            assert played.session.active.latest_state.solution.success

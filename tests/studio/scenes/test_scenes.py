@@ -8,8 +8,8 @@ from playing import Played, settings_of
 
 from mechanik.errors import StructureError
 from mechanik.studio.messages import events
+from mechanik.studio.messages.message_codec import write_event
 from mechanik.studio.messages.requests import EditModel, OpenGallery, RemoveGoal, SetRunning, Undo
-from mechanik.studio.messages.write import write_event
 from mechanik.studio.scenes import SCENES
 
 TICKS = 200
@@ -32,7 +32,7 @@ def test_whatever_is_set_it_plays_on_with_loops_shut(name):
         for control, value in tries:
             played.set(control, value)
             played.tick(share)
-            assert all(isinstance(line, str) and line for line in played.scene.read_out())
+            assert all(isinstance(line, str) and line for line in played.scene.readouts())
         played.rest()
         played.check()
         assert played.session.scene is not None
@@ -47,7 +47,7 @@ def test_what_says_that_it_moves_moves_and_what_does_not_stands(name):
         before = played.q.copy()
         played.tick(8, follows=True)
         assert np.abs(played.q - before).max() > 1e-3
-        played.session.ask(SetRunning(False))
+        played.session.handle_request(SetRunning(False))
         before = played.q.copy()
         played.tick(5)
         np.testing.assert_array_equal(played.q, before)
@@ -58,18 +58,18 @@ def test_goals_that_people_remove_or_undo_do_not_end_it(name):
     with Played(name) as played:
         set_moving(played)
         for goal in played.session.goals:
-            played.session.ask(RemoveGoal(goal.number))
+            played.session.handle_request(RemoveGoal(goal.number))
             played.tick(2)
-            played.scene.read_out()
+            played.scene.readouts()
         for _ in range(2):
             if played.session.history.info().undo:
-                played.session.ask(Undo())
+                played.session.handle_request(Undo())
             played.tick(2)
         for control in played.scene.controls():
             with suppress(StructureError):  # bars that were set one after the other may not fit together
                 played.set(control.name, settings_of(control)[0])
             played.tick()
-            played.scene.read_out()
+            played.scene.readouts()
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -86,7 +86,9 @@ def test_another_model_typed_in_its_place_does_no_harm(name):
     with Played(name) as played:
         set_moving(played)
         played.tick(2)
-        played.session.ask(EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [1, 1, 1], "axes": "zyy"}}'))
+        played.session.handle_request(
+            EditModel("arm_3d", '{"mechanik": 1, "arm": {"lengths": [1, 1, 1], "axes": "zyy"}}')
+        )
         for _ in range(12):
             played.now += 0.05
             played.session.tick(played.now)
@@ -98,7 +100,7 @@ def test_another_model_typed_in_its_place_does_no_harm(name):
 def test_another_mechanism_ends_it_with_its_curves_and_its_ground(name):
     with Played(name) as played:
         played.tick(2)
-        played.session.ask(OpenGallery("planar_2r"))
+        played.session.handle_request(OpenGallery("planar_2r"))
         assert played.session.scene is None
         for _ in range(3):
             played.now += 0.2

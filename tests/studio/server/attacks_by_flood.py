@@ -76,15 +76,15 @@ def _(them):
         words = [json.loads(one.recv(PATIENCE)) for one in sockets]
         refused = [event for event in words if event["is"] == "Refused"]
         assert len(refused) >= 10
-        assert len(them.server.rooms) <= 64
+        assert len(them.server.pool) <= 64
         assert all("page" in event["message"] for event in refused)
     finally:
         for one in sockets:
             one.close()
     until = time.monotonic() + PATIENCE
-    while len(them.server.rooms) > 2 and time.monotonic() < until:
+    while len(them.server.pool) > 2 and time.monotonic() < until:
         time.sleep(0.05)
-    assert len(them.server.rooms) <= 2, "rooms are given back"
+    assert len(them.server.pool) <= 2, "rooms are given back"
 
 
 @attack("sockets that say nothing, or half of it")

@@ -7,7 +7,7 @@ import struct
 from attacks import Attacker, attack, attacks
 from painted_meshes import FILES, RED_GREEN, dae, gltf, packed, robot
 
-from mechanik.meshes.beside_mesh import MOST_NAMES
+from mechanik.model.mesh_files import MAX_REFERENCED_FILES
 
 SCRIPT = b"<html><script>alert(1)</script></html>"
 HUGE = RED_GREEN[:16] + struct.pack(">II", 2**31 - 1, 2**31 - 1) + RED_GREEN[24:]
@@ -79,7 +79,7 @@ def _(them):
     many = {f"plates/meshes/{k}.mtl": b"newmtl a" for k in range(1500)}
     names = "".join(f"mtllib {k}.mtl\n" for k in range(1500)).encode()
     opened = Robot(them, {"plates/meshes/a.obj": names, **many}, "a.obj")
-    assert 0 < len(opened.shapes[0]["beside"]) <= MOST_NAMES
+    assert 0 < len(opened.shapes[0]["beside"]) <= MAX_REFERENCED_FILES
 
 
 @attack("a picture asked for by a number in another session, or by a path")

@@ -11,7 +11,7 @@ from attacks import Attacker, attack, attacks
 from websockets.exceptions import ConnectionClosed
 from xml_bombs import BOMB, OUTSIDE
 
-from mechanik.studio.messages.frames import HAND
+from mechanik.studio.messages.message_codec import DRAG_STRUCT
 
 LARGEST_MESSAGE = 1_000_000
 
@@ -27,7 +27,7 @@ def wrong_hand(them: Attacker, data: bytes) -> None:
 
 
 def hand(kind=2.0, tag=1.0, number=1.0, *numbers) -> bytes:
-    return HAND.pack(kind, tag, number, *(numbers or (0.1, 0.2, 0.3, 1.0, 0.0, 0.0, 0.0)))
+    return DRAG_STRUCT.pack(kind, tag, number, *(numbers or (0.1, 0.2, 0.3, 1.0, 0.0, 0.0, 0.0)))
 
 
 attacks(

@@ -10,8 +10,8 @@ import pytest
 from wire_client import LARGEST_UPLOAD, PATIENCE, WireClient, cookie_of
 
 import mechanik as mk
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.serve import Server, serve
+from mechanik.studio.server.server import Server, serve
+from mechanik.studio.server.server_limits import ServerLimits
 
 pytest.register_assert_rewrite(
     "attacks", "attacks_by_file", "attacks_by_flood", "attacks_by_mesh", "attacks_by_message", "attacks_from_outside"
@@ -31,7 +31,7 @@ def page(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(page) -> Iterator[Server]:
-    running = serve(mk.gallery.planar_3r(), port=0, page=page, limits=Limits(largest_upload=LARGEST_UPLOAD))
+    running = serve(mk.gallery.planar_3r(), port=0, page=page, limits=ServerLimits(max_upload_bytes=LARGEST_UPLOAD))
     yield running
     running.close()
     assert not running.is_running

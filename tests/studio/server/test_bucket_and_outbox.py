@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from own_loop import run
 from wire_client import PATIENCE
 
-from mechanik.studio.messages.frames import HEADER, StateHeader, write_state
-from mechanik.studio.server.bucket import Bucket
-from mechanik.studio.server.outbox import Outbox
+from mechanik.studio.messages.message_codec import STATE_HEADER_SIZE, StateHeader, write_state
+from mechanik.studio.server.server_limits import TokenBucket
+from mechanik.studio.server.session_host import Outbox
 
 
 @given(st.lists(st.floats(0, 3), max_size=200), st.floats(0.5, 50), st.integers(1, 20))
 def test_a_bucket_gives_its_room_and_then_its_rate(pauses, rate, room):
     now = 0.0
-    bucket = Bucket(rate, room, lambda: now)
+    bucket = TokenBucket(rate, room, lambda: now)
     given = 0
     for pause in pauses:
         now += pause
@@ -29,17 +29,17 @@ def test_a_bucket_gives_its_room_and_then_its_rate(pauses, rate, room):
 
 def test_who_waits_as_long_as_the_bucket_says_gets_a_token():
     now = 0.0
-    bucket = Bucket(4.0, 1, lambda: now)
+    bucket = TokenBucket(4.0, 1, lambda: now)
     assert bucket.take()
     assert not bucket.take()
-    now += bucket.wait + 1e-9
+    now += bucket.seconds_until_token + 1e-9
     assert bucket.take()
 
 
 def test_a_clock_that_runs_backwards_takes_no_tokens_away_and_brings_none():
     """Between cores that disagree by 6 ms a page was refused that had opened nothing."""
     now = 10.0
-    bucket = Bucket(1000.0, 2, lambda: now)
+    bucket = TokenBucket(1000.0, 2, lambda: now)
     now -= 0.006
     assert bucket.take()
     assert bucket.take()
@@ -47,7 +47,7 @@ def test_a_clock_that_runs_backwards_takes_no_tokens_away_and_brings_none():
     for _ in range(5):
         now = 19.994 - now  # back and forth
         assert not bucket.take()
-        assert bucket.wait > 0.0
+        assert bucket.seconds_until_token > 0.0
 
 
 def frame(layer: int, sequence: int) -> bytes:
@@ -57,20 +57,20 @@ def frame(layer: int, sequence: int) -> bytes:
 
 def test_of_frames_the_newest_of_each_layer_is_sent_and_of_events_all_in_the_order_in_which_they_came():
     async def main():
-        outbox = Outbox(most=10)
+        outbox = Outbox(max_events=10)
         for k in range(5):
             outbox.put_frame(frame(0, k))
             outbox.put_frame(frame(2, 10 * k))
             outbox.put_event(str(k))
         outbox.put_frame(frame(2, 50))
-        outbox.greeted()
-        assert await outbox.take() == ["0", "1", "2", "3", "4", frame(0, 4), frame(2, 50)], "it is greeted first"
+        outbox.allow_frames()
+        assert await outbox.take_all() == ["0", "1", "2", "3", "4", frame(0, 4), frame(2, 50)], "it is greeted first"
         for k in range(5):
             outbox.put_frame(frame(0, k))
             outbox.put_frame(frame(2, 10 * k))
             outbox.put_event(str(k))
         outbox.put_frame(frame(2, 50))
-        assert await outbox.take() == ["0", "1", "2", "3", frame(0, 4), "4", frame(2, 50)]
+        assert await outbox.take_all() == ["0", "1", "2", "3", frame(0, 4), "4", frame(2, 50)]
 
     run(main)
 
@@ -79,19 +79,19 @@ def test_who_is_told_that_something_is_done_was_shown_what_came_of_it():
     """Events went first once: a page that heard of an undo saw for a moment what stood there before it."""
 
     async def main():
-        outbox = Outbox(most=10)
-        outbox.greeted()
-        await outbox.take()
+        outbox = Outbox(max_events=10)
+        outbox.allow_frames()
+        await outbox.take_all()
         outbox.put_frame(frame(0, 1))
         outbox.put_event("done")
-        assert await outbox.take() == [frame(0, 1), "done"]
+        assert await outbox.take_all() == [frame(0, 1), "done"]
 
     run(main)
 
 
 def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
     async def main():
-        outbox = Outbox(most=10_000)
+        outbox = Outbox(max_events=10_000)
         threads = [
             threading.Thread(target=lambda k=k: [outbox.put_event(f"{k} {n}") for n in range(500)]) for k in range(4)
         ]
@@ -100,7 +100,7 @@ def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
         got: list[str] = []
         async with asyncio.timeout(PATIENCE):
             while len(got) < 2000:
-                got += [item for item in await outbox.take() if isinstance(item, str)]
+                got += [item for item in await outbox.take_all() if isinstance(item, str)]
         for k in range(4):
             assert [item for item in got if item.startswith(f"{k} ")] == [f"{k} {n}" for n in range(500)]
 
@@ -109,27 +109,27 @@ def test_what_is_put_by_threads_wakes_who_waits_and_nothing_is_lost():
 
 def test_a_page_that_takes_nothing_costs_a_bounded_amount_of_memory():
     async def main():
-        outbox = Outbox(most=3)
+        outbox = Outbox(max_events=3)
         for k in range(100):
             outbox.put_event(str(k))
             outbox.put_frame(frame(k, k))
         assert outbox.is_full
-        outbox.greeted()
-        items = await outbox.take()
+        outbox.allow_frames()
+        items = await outbox.take_all()
         assert len(items) < 30
-        assert len(items[-1]) == HEADER * 8
+        assert len(items[-1]) == STATE_HEADER_SIZE * 8
 
     run(main)
 
 
 def test_no_frame_goes_out_before_the_page_knows_what_it_is_about():
     async def main():
-        outbox = Outbox(most=10)
+        outbox = Outbox(max_events=10)
         outbox.put_frame(frame(0, 1))
         outbox.put_event("model")
-        assert await outbox.take() == ["model"]
+        assert await outbox.take_all() == ["model"]
         outbox.put_frame(frame(0, 2))
-        outbox.greeted()
-        assert await outbox.take() == [frame(0, 2)]
+        outbox.allow_frames()
+        assert await outbox.take_all() == [frame(0, 2)]
 
     run(main)

@@ -16,14 +16,14 @@ from websockets.sync.client import connect
 from wire_client import PATIENCE, WireClient, cookie_of, fetch
 
 import mechanik as mk
-from mechanik.errors import Refused
+from mechanik.errors import InvalidOperation
 from mechanik.studio.messages.requests import ShowGhosts
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.outbox import Outbox
-from mechanik.studio.server.rooms import Rooms
-from mechanik.studio.server.serve import serve
-from mechanik.studio.server.sockets import Sockets
-from mechanik.studio.session import ghosts
+from mechanik.studio.server.http_transport import OpenSockets
+from mechanik.studio.server.server import serve
+from mechanik.studio.server.server_limits import ServerLimits
+from mechanik.studio.server.session_host import Outbox
+from mechanik.studio.server.session_pool import SessionPool
+from mechanik.studio.session import background_solvers as ghosts
 from mechanik.studio.session.session import Session
 
 URDF = """<robot name="two"><link name="base">{}</link><link name="arm"/>
@@ -45,7 +45,7 @@ def test_cookies_of_other_servers_do_not_hide_ours_however_they_are_written(serv
 def test_no_header_says_who_a_client_is(server, monkeypatch):
     """One that named another address was not found when it had to be cut."""
     seen = []
-    monkeypatch.setattr(Sockets, "cut", lambda _, client: seen.append(tuple(client)))
+    monkeypatch.setattr(OpenSockets, "abort", lambda _, client: seen.append(tuple(client)))
     monkeypatch.setattr("mechanik.studio.server.connection._Connection.run", _out_of_time)
     headers = {"Cookie": cookie_of(server), "X-Forwarded-For": "10.1.2.3"}
     with connect(f"ws://127.0.0.1:{server.port}/ws", origin=server.address[:-1], additional_headers=headers) as page:
@@ -76,20 +76,20 @@ class Transport:
 @pytest.mark.parametrize("peername", [("127.0.0.1", 5000), ("::1", 5000, 0, 0)])
 def test_a_client_is_found_by_host_and_port_in_both_protocols(peername):
     one, other = Transport(*peername), Transport(peername[0], 5001, *peername[2:])
-    sockets = Sockets(Limits())
+    sockets = OpenSockets(ServerLimits())
     assert sockets.add(one)
     assert sockets.add(other)
-    sockets.cut(peername[:2])
+    sockets.abort(peername[:2])
     assert one.is_cut
     assert not other.is_cut
 
 
 def test_events_that_nobody_takes_are_bounded_by_their_length_and_a_long_one_alone_is_taken():
     async def main():
-        outbox = Outbox(most=100, most_letters=1000)
+        outbox = Outbox(max_events=100, max_characters=1000)
         outbox.put_event("m" * 5000)
         assert not outbox.is_full
-        assert len((await outbox.take())[0]) == 5000
+        assert len((await outbox.take_all())[0]) == 5000
         outbox.put_event("m" * 600)
         outbox.put_event("m" * 600)
         assert outbox.is_full
@@ -127,7 +127,7 @@ def zipped(size: int) -> bytes:
 
 
 def test_meshes_of_all_sessions_are_bounded_together_and_those_that_go_make_place(page):
-    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=Limits(kept_files=10_000))
+    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=ServerLimits(max_stored_bytes=10_000))
     own = {"Cookie": cookie_of(server), "Origin": server.address[:-1]}
 
     def send(client: WireClient, size: int) -> httpx.Response:
@@ -159,15 +159,15 @@ def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch
         session.open(mk.gallery.planar_3r())
         return session
 
-    rooms = Rooms(make, Limits(sessions=1))
-    rooms.book()
-    room = rooms.enter()
-    room.call(lambda session: session.ask(ShowGhosts(3))).result(PATIENCE)
+    rooms = SessionPool(make, ServerLimits(max_sessions=1))
+    rooms.reserve()
+    room = rooms.open_session()
+    room.submit_call(lambda session: session.handle_request(ShowGhosts(3))).result(PATIENCE)
     assert begun.wait(PATIENCE)
-    rooms.leave(room)
+    rooms.release(room)
     for _ in range(3):
-        with pytest.raises(Refused, match="full"):
-            rooms.book()
+        with pytest.raises(InvalidOperation, match="full"):
+            rooms.reserve()
         time.sleep(0.02)
     may_end.set()
     until = time.monotonic() + PATIENCE

@@ -12,14 +12,14 @@ import pytest
 from wire_client import PATIENCE, WireClient, connect_to, cookie_of, ended, fetch
 
 import mechanik as mk
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.serve import serve
+from mechanik.studio.server.server import serve
+from mechanik.studio.server.server_limits import ServerLimits
 
 
 @pytest.fixture
 def impatient(page):
     """A server that waits for nobody who has nothing to say."""
-    limits = Limits(head_seconds=1.0, ping_seconds=0.3, connections=30)
+    limits = ServerLimits(first_request_seconds=1.0, ping_seconds=0.3, max_connections=30)
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     yield server
     server.close()
@@ -29,7 +29,7 @@ def impatient(page):
 def small(page):
     """A server with room for few, who have to take what they are sent; signs of life are not asked for so soon that
     a busy machine would miss one."""
-    limits = Limits(sessions=4, new_sessions=1000.0, waiting_events=50, patience=0.5)
+    limits = ServerLimits(max_sessions=4, new_sessions_per_second=1000.0, max_pending_events=50, stall_seconds=0.5)
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     yield server
     server.close()
@@ -50,13 +50,13 @@ def deaf(server) -> socket.socket:
 
 
 def test_a_dead_client_is_dropped(impatient, monkeypatch):
-    enter, entered = impatient.rooms.enter, []
+    enter, entered = impatient.pool.open_session, []
 
     def watched():
         entered.append(enter())
         return entered[-1]
 
-    monkeypatch.setattr(impatient.rooms, "enter", watched)
+    monkeypatch.setattr(impatient.pool, "open_session", watched)
     with deaf(impatient):
         until = time.monotonic() + PATIENCE
         while not entered and time.monotonic() < until:

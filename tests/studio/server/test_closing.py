@@ -9,11 +9,11 @@ import pytest
 from wire_client import PATIENCE
 
 import mechanik as mk
-from mechanik.errors import Refused, UnknownName
-from mechanik.studio.server import methods as reading
-from mechanik.studio.server import serve as serving
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.rooms import Rooms
+from mechanik.errors import InvalidOperation, UnknownName
+from mechanik.studio.server import http_app as reading
+from mechanik.studio.server import server as serving
+from mechanik.studio.server.server_limits import ServerLimits
+from mechanik.studio.server.session_pool import SessionPool
 from mechanik.studio.session.session import Session
 
 
@@ -32,12 +32,12 @@ def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind()
         made.append(make(tell, show, key))
         return made[0]
 
-    rooms = Rooms(slowly, Limits())
+    rooms = SessionPool(slowly, ServerLimits())
 
     def come():
-        rooms.book()
-        with pytest.raises(Refused, match="closed") as error:
-            rooms.enter()
+        rooms.reserve()
+        with pytest.raises(InvalidOperation, match="closed") as error:
+            rooms.open_session()
         refused.append(error)
 
     coming = threading.Thread(target=come)
@@ -56,11 +56,11 @@ def test_a_page_that_comes_while_the_studio_is_closed_leaves_no_session_behind()
 
 
 def test_a_page_that_is_lost_after_the_studio_was_closed_is_not_waited_for():
-    rooms = Rooms(make, Limits())
-    rooms.book()
-    room = rooms.enter()
+    rooms = SessionPool(make, ServerLimits())
+    rooms.reserve()
+    room = rooms.open_session()
     rooms.close()
-    rooms.leave(room, kept_seconds=60.0)
+    rooms.release(room, reconnect_seconds=60.0)
     assert not rooms._waiting
 
 
@@ -88,7 +88,7 @@ def test_the_solvers_are_read_once_however_many_ask(monkeypatch):
 
     monkeypatch.setattr(reading, "_method", counted)
     reading._methods.cache_clear()
-    asking = [threading.Thread(target=reading.methods) for _ in range(8)]
+    asking = [threading.Thread(target=reading.method_infos) for _ in range(8)]
     for thread in asking:
         thread.start()
     for thread in asking:

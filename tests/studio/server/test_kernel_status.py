@@ -11,9 +11,9 @@ from wire_client import PATIENCE, WireClient
 
 import mechanik as mk
 from mechanik.studio.messages.events import Event, Kernels
-from mechanik.studio.server import kernel_watch
-from mechanik.studio.server.kernel_watch import RECOMPILE, STUDIO_KERNELS, KernelWatch, kernel_event
-from mechanik.studio.server.serve import Server, serve
+from mechanik.studio.server import session_pool as kernel_watch
+from mechanik.studio.server.server import Server, serve
+from mechanik.studio.server.session_pool import RECOMPILE_ADVICE, STUDIO_KERNELS, KernelMonitor, kernel_event
 from mechanik.tiers import KERNEL_MODULES, KernelState, Tier
 
 NUMBA = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
@@ -68,7 +68,7 @@ def test_event_comes_only_when_something_is_new(server, double):
 def test_states_are_read_only_while_something_is_compiled(double):
     events: list[Event] = []
     double.compiling(ready=1)
-    watch = KernelWatch(events.append)
+    watch = KernelMonitor(events.append)
     wait(lambda: double.reads > 3)
     double.compiling(ready=4)
     wait(lambda: events[-1:] == [Kernels("ready", 4, 4, "")])
@@ -83,7 +83,7 @@ def test_watch_reads_again_when_another_module_begins_to_be_used(double, monkeyp
     monkeypatch.setattr(kernel_watch, "on_kernel_change", lambda listener: listeners.append(listener) or (lambda: None))
     events: list[Event] = []
     double.compiling(ready=4)
-    watch = KernelWatch(events.append)
+    watch = KernelMonitor(events.append)
     wait(lambda: events == [Kernels("ready", 4, 4, "")])
     double.compiling(ready=2)
     for listener in listeners:
@@ -96,7 +96,7 @@ def test_watch_reads_again_when_another_module_begins_to_be_used(double, monkeyp
 def test_remedy_is_named_where_nothing_will_be_compiled(double, state):
     if state == "failed":
         double.failed("Traceback\nMemoryError")
-        remedy = RECOMPILE
+        remedy = RECOMPILE_ADVICE
     else:
         double.without_numba(NUMBA)
         remedy = "Compiling kernels needs Numba: pip install 'mechanik[jit]'"
@@ -104,19 +104,22 @@ def test_remedy_is_named_where_nothing_will_be_compiled(double, state):
 
 
 def test_compiling_comes_before_what_has_failed():
-    states = [KernelState("look", Tier.PLAIN, "failed", None, "no"), KernelState("forward", Tier.PLAIN, "compiling")]
+    states = [
+        KernelState("dense_evaluation", Tier.PLAIN, "failed", None, "no"),
+        KernelState("forward", Tier.PLAIN, "compiling"),
+    ]
     assert kernel_event(states) == Kernels("compiling", 0, 2, "")
 
 
 def test_plain_python_by_choice_and_no_kernels_at_all_are_fine():
     assert kernel_event([]).state == "ready"
-    assert kernel_event([KernelState("look", Tier.PLAIN, "ready")]).state == "ready"
+    assert kernel_event([KernelState("dense_evaluation", Tier.PLAIN, "ready")]).state == "ready"
 
 
 def test_server_asks_for_its_kernels_at_once(monkeypatch, page):
     asked: list[str] = []
     replace_states(monkeypatch)
-    monkeypatch.setattr(kernel_watch, "prepare", lambda *names: asked.extend(names))
+    monkeypatch.setattr(kernel_watch, "request_kernels", lambda *names: asked.extend(names))
     running = serve(port=0, page=page)
     running.close()
     assert asked == list(STUDIO_KERNELS)

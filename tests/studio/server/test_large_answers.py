@@ -9,9 +9,9 @@ import time
 import pytest
 from wire_client import PATIENCE, cookie_of
 
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.pieces import PIECE
-from mechanik.studio.server.serve import Server, serve
+from mechanik.studio.server.http_transport import CHUNK_BYTES
+from mechanik.studio.server.server import Server, serve
+from mechanik.studio.server.server_limits import ServerLimits
 
 SIZE = 12_000_000
 """Bytes; the system itself keeps some millions for a socket."""
@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 
 @contextlib.contextmanager
 def running(folder, patience: float):
-    server = serve(port=0, page=folder, limits=Limits(head_seconds=LOOK, patience=patience))
+    server = serve(port=0, page=folder, limits=ServerLimits(first_request_seconds=LOOK, stall_seconds=patience))
     try:
         yield server
     finally:
@@ -72,4 +72,4 @@ def test_who_takes_nothing_holds_little_memory_and_is_cut(folder):
             time.sleep(0.01)
         assert seen == 5
         assert not server._server.server_state.connections
-        assert 0 < most <= 2 * PIECE
+        assert 0 < most <= 2 * CHUNK_BYTES

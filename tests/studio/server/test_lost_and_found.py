@@ -10,9 +10,9 @@ import pytest
 from wire_client import PATIENCE, WireClient, connect_to
 
 import mechanik as mk
-from mechanik.errors import Refused
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.serve import serve
+from mechanik.errors import InvalidOperation
+from mechanik.studio.server.server import serve
+from mechanik.studio.server.server_limits import ServerLimits
 
 GOES_AWAY = 1001
 """What browsers say for a page that is closed, left, or loaded again."""
@@ -75,21 +75,23 @@ def test_a_page_that_is_loaded_again_finds_what_it_had(server):
 
 
 def test_of_a_full_studio_the_session_ends_whose_page_has_gone_and_the_next_page_is_let_in(page):
-    server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=Limits(sessions=2, new_sessions=1000.0))
+    server = serve(
+        mk.gallery.planar_3r(), port=0, page=page, limits=ServerLimits(max_sessions=2, new_sessions_per_second=1000.0)
+    )
     try:
         with WireClient(server) as gone, WireClient(server) as also_gone:
             first, second = moved(gone), moved(also_gone)
             gone.socket.close(GOES_AWAY)
-            wait_until(lambda: server.rooms.find(first) is None)
+            wait_until(lambda: server.pool.find(first) is None)
             also_gone.socket.close(GOES_AWAY)
-            wait_until(lambda: server.rooms.find(second) is None)
+            wait_until(lambda: server.pool.find(second) is None)
         let_time_pass()
         with WireClient(server) as other:
             other.wait_for("Model")
             let_time_pass()
             with WireClient(server, session=second) as back:
                 assert back.wait_for("Welcome")["session"] == second, "a page that comes back needs no place more"
-                assert len(server.rooms) == 2
+                assert len(server.pool) == 2
                 with connect_to(server) as late:
                     assert "full" in json.loads(late.recv(PATIENCE))["message"]
     finally:
@@ -104,7 +106,7 @@ def test_a_session_that_somebody_looks_at_is_given_to_nobody_else(server):
 
 
 def test_what_nobody_came_back_to_ends(page):
-    limits = Limits(sessions=1, kept_seconds=0.2)
+    limits = ServerLimits(max_sessions=1, reconnect_seconds=0.2)
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     try:
         lost = WireClient(server)
@@ -113,14 +115,14 @@ def test_what_nobody_came_back_to_ends(page):
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                server.rooms.book()
+                server.pool.reserve()
                 break
-            except Refused:
+            except InvalidOperation:
                 assert time.monotonic() < until
                 time.sleep(0.05)
-        assert server.rooms.come_back(key) is None
-        room = server.rooms.enter()
+        assert server.pool.resume(key) is None
+        room = server.pool.open_session()
         assert room.key != key
-        server.rooms.leave(room)
+        server.pool.release(room)
     finally:
         server.close()

@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from wire_client import PATIENCE, WireClient, connect_to, cookie_of
 
-from mechanik.studio.server.access import Access
+from mechanik.studio.server.access_control import AccessKeys
 
 
 def come_back(server, key: str | None, **headers: str | None) -> httpx.Response:
@@ -88,10 +88,10 @@ def test_the_key_is_taken_at_its_own_address_and_by_post_alone(server, client):
 
 def test_a_return_key_lives_as_long_as_its_page_and_a_little_longer():
     now = 100.0
-    access = Access("127.0.0.1", 8000, lambda: now)
+    access = AccessKeys("127.0.0.1", 8000, lambda: now)
     stays, goes = access.new_return_key(), access.new_return_key()
     headers = [{"authorization": f"Bearer {key}"} for key in (stays, goes)]
-    access.end_return_key(goes, 60.0)
+    access.expire_return_key(goes, 60.0)
     now += 59.0
     assert [access.has_return_key(one) for one in headers] == [True, True]
     now += 2.0

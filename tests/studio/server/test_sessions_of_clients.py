@@ -10,8 +10,8 @@ import numpy as np
 from wire_client import PATIENCE, WireClient, connect_to, ended, fetch
 
 import mechanik as mk
-from mechanik.studio.server.room import Room
-from mechanik.studio.server.serve import serve
+from mechanik.studio.server.server import serve
+from mechanik.studio.server.session_host import SessionHost
 from mechanik.studio.session.session import Session
 
 GOOD = b"""<robot name="two"><link name="base"/><link name="arm"/>
@@ -78,8 +78,8 @@ def test_refusals_name_the_request_and_the_reason(client):
 
 
 def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client, server, monkeypatch, caplog):
-    room = server.rooms.find(client.welcome["session"])
-    monkeypatch.setattr(room.session, "ask", lambda request: [][1])
+    room = server.pool.find(client.welcome["session"])
+    monkeypatch.setattr(room.session, "handle_request", lambda request: [][1])
     refusal = client.ask("Undo")
     assert "inside" in refusal["message"]
     assert "list index" not in refusal["message"]
@@ -164,8 +164,8 @@ def test_what_a_page_holds_when_it_goes_is_let_go(page):
                 other.wait_for("Model")
                 other.ask("GrabGoal", goal=goal)
                 other.drag(goal, planar(0.9, 0.9))
-                assert server.rooms.shared.session.on_stage.held is not None
-            one.wait(lambda: server.rooms.shared.session.on_stage.held is None)
+                assert server.pool.shared_host.session.active.drag is not None
+            one.wait(lambda: server.pool.shared_host.session.active.drag is None)
             assert one.ask("Undo")["is"] == "Done", "the drag is a step of undo like any other"
     finally:
         server.close()
@@ -179,7 +179,7 @@ def test_a_mechanism_that_cannot_be_opened_is_said_so_to_the_page(page):
                 words = json.loads(one.recv(PATIENCE))
                 assert words["is"] == "Refused"
                 assert "nothing of that name" in words["message"]
-        assert len(server.rooms) == 0
+        assert len(server.pool) == 0
     finally:
         server.close()
 
@@ -191,13 +191,13 @@ def test_who_waits_for_a_room_that_is_closed_is_told():
         started.set()
         ends.wait(PATIENCE)
 
-    room = Room("key", lambda tell, show: Session(tell, show))
-    first = room.call(busy)
+    room = SessionHost("key", lambda tell, show: Session(tell, show))
+    first = room.submit_call(busy)
     started.wait(PATIENCE)
-    second = room.call(lambda session: 1)
+    second = room.submit_call(lambda session: 1)
     room.close(0.0)
     assert second.cancelled()
-    assert room.call(lambda session: 1).cancelled()
+    assert room.submit_call(lambda session: 1).cancelled()
     ends.set()
     assert first.result(PATIENCE) is None
     room.close()
@@ -213,10 +213,10 @@ def test_a_tick_that_fails_is_logged_once_and_the_room_lives(caplog):
             ticks.append(now)
             raise ZeroDivisionError("no")
 
-    room = Room("key", lambda tell, show: Failing(tell, show))
+    room = SessionHost("key", lambda tell, show: Failing(tell, show))
     until = time.monotonic() + PATIENCE
     while len(ticks) < 5 and time.monotonic() < until:
         time.sleep(0.01)
-    assert room.call(lambda session: 7).result(PATIENCE) == 7
+    assert room.submit_call(lambda session: 7).result(PATIENCE) == 7
     room.close()
     assert caplog.text.count("ZeroDivisionError") == 1

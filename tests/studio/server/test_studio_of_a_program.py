@@ -13,7 +13,7 @@ from wire_client import PATIENCE, WireClient, fetch
 import mechanik as mk
 from mechanik.errors import StudioClosed, UnknownName
 from mechanik.studio.messages.requests import OpenGallery, SetFreedom, Undo
-from mechanik.studio.studio import Studio
+from mechanik.studio.studio_api import Studio
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_shown_configuration_stays(studio):
     studio.show(wanted)
     studio.settle(PATIENCE)
     assert np.allclose(studio.q, wanted, atol=1e-6)
-    solution = mk.solve(mk.gallery.planar_3r(), mk.Point("tool", (0.8, 0.8, 0.0)))
+    solution = mk.solve(mk.gallery.planar_3r(), mk.PositionGoal("tool", (0.8, 0.8, 0.0)))
     studio.show(solution)
     studio.settle(PATIENCE)
     assert np.allclose(studio.q, solution.q, atol=1e-6)
@@ -102,7 +102,7 @@ def test_a_handle_that_is_gone_says_so(studio):
     hand = studio.handle("tool")
     hand.remove()
     hand.remove()
-    assert not hand.is_there
+    assert not hand.exists
     with pytest.raises(UnknownName):
         hand.move((1.0, 0.0, 0.0))
     with pytest.raises(UnknownName, match="tol"):
@@ -139,11 +139,11 @@ def test_settling_waits_for_callbacks_also_after_people_have_opened_another_mech
         known.append(state.q)
 
     studio.on_state(take_notice)
-    studio.session.ask(OpenGallery("planar_2r"))
+    studio.session.handle_request(OpenGallery("planar_2r"))
     state = studio.settle(PATIENCE)
     assert len(state.q) == 2
     np.testing.assert_array_equal(known[-1], state.q)
-    studio.session.ask(Undo())
+    studio.session.handle_request(Undo())
     hand.move((0.9, 0.9, 0.0))
     state = studio.settle(PATIENCE)
     assert len(state.q) == 3
@@ -154,9 +154,9 @@ def test_what_an_undo_has_put_back_is_settled_where_it_stands(studio):
     """All the seconds were waited for, and the state was the one before the undo."""
     studio.settle(PATIENCE)
     before = studio.q
-    studio.session.ask(SetFreedom(0, 0.3))
+    studio.session.handle_request(SetFreedom(0, 0.3))
     studio.settle(PATIENCE)
-    studio.session.ask(Undo())
+    studio.session.handle_request(Undo())
     studio.session.live.solve = lambda: pytest.fail("there is nothing to wait for")
     state = studio.settle(PATIENCE)
     np.testing.assert_array_equal(state.q, before)
@@ -249,7 +249,7 @@ def test_obstacles_of_the_program_are_kept_off(page):
         studio.move_obstacle("post", (1.0, 0.8, 0.0))
         studio.avoid(None)
         studio.settle(PATIENCE)
-        assert studio.session.on_stage.setup.collisions.obstacles == ()
+        assert studio.session.active.edit_state.collisions.obstacles == ()
         assert np.allclose(tool(studio), (1.0, 0.8, 0.0), atol=1e-5)
 
 

@@ -12,10 +12,10 @@ import pytest
 from wire_client import PATIENCE, connect_to, fetch
 
 from mechanik.errors import CannotServe, FileMissing
-from mechanik.studio.server import peers
-from mechanik.studio.server.access import SOON, Access
-from mechanik.studio.server.page_files import page_files
-from mechanik.studio.server.serve import is_loopback, serve
+from mechanik.studio.server import access_control as peers
+from mechanik.studio.server.access_control import CODE_SECONDS, AccessKeys
+from mechanik.studio.server.http_app import load_page_files
+from mechanik.studio.server.server import is_loopback, serve
 
 
 def test_the_link_becomes_a_cookie_and_an_address_without_the_key(server):
@@ -70,7 +70,7 @@ def test_files_come_from_the_table_with_their_kind(web):
 
 
 def test_the_table_holds_what_browsers_need_and_nothing_else(page):
-    table = page_files(page)
+    table = load_page_files(page)
     assert "/secret.txt" not in table
     assert {"/", "/icon.svg", "/favicon.ico", "/assets/index-1a2b.js"} <= set(table)
 
@@ -113,12 +113,12 @@ def test_localhost_is_another_name_of_the_server(server, web):
 
 @pytest.mark.parametrize("name", ["192.168.1.5:8000", "[fe80::1]:8000", "127.0.0.1:8000", "localhost:8000"])
 def test_a_server_for_all_addresses_is_known_by_numbers(name):
-    assert Access("0.0.0.0", 8000).knows_host({"host": name})
+    assert AccessKeys("0.0.0.0", 8000).is_own_host({"host": name})
 
 
 @pytest.mark.parametrize("name", ["evil.example:8000", "192.168.1.5:80", "192.168.1.5", "", "[:8000", "1.2.3:8000"])
 def test_a_server_for_all_addresses_is_not_known_by_names_that_may_point_anywhere(name):
-    assert not Access("0.0.0.0", 8000).knows_host({"host": name})
+    assert not AccessKeys("0.0.0.0", 8000).is_own_host({"host": name})
 
 
 def test_loopback_is_told_from_the_rest():
@@ -128,15 +128,15 @@ def test_loopback_is_told_from_the_rest():
 
 def test_notebooks_may_show_the_studio_only_when_they_were_asked_for(server, web):
     assert web.get("/").headers["content-security-policy"].endswith("frame-ancestors 'self'")
-    server.access.frames = ("http://localhost:*",)
+    server.access.frame_ancestors = ("http://localhost:*",)
     try:
         assert web.get("/").headers["content-security-policy"].endswith("frame-ancestors 'self' http://localhost:*")
     finally:
-        server.access.frames = ()
+        server.access.frame_ancestors = ()
 
 
 def test_the_token_is_new_each_time_and_long():
-    tokens = {Access("127.0.0.1", 8000).token for _ in range(20)}
+    tokens = {AccessKeys("127.0.0.1", 8000).token for _ in range(20)}
     assert len(tokens) == 20
     assert all(re.fullmatch(r"[\w-]{32}", token) for token in tokens)
 
@@ -146,7 +146,7 @@ def test_a_websocket_of_a_page_is_accepted(server):
 
 
 def test_an_address_for_the_browser_lets_in_one_and_once(server):
-    address = f"{server.address}?once={server.access.new_code()}"
+    address = f"{server.address}?once={server.access.new_one_time_code()}"
     assert httpx.head(address, timeout=PATIENCE).status_code == 403  # who only looks does not spend it
     with httpx.Client(timeout=PATIENCE) as browser:
         answer = browser.get(address)
@@ -161,29 +161,29 @@ def test_an_address_for_the_browser_lets_in_one_and_once(server):
 
 def test_an_address_for_the_browser_is_of_no_use_after_a_while():
     now = 100.0
-    access = Access("127.0.0.1", 8000, lambda: now)
-    codes = [f"once={access.new_code()}" for _ in range(3)]
-    assert access.spend_code(codes[0])
-    now += SOON
-    assert not access.spend_code(codes[1])
-    access.new_code()
+    access = AccessKeys("127.0.0.1", 8000, lambda: now)
+    codes = [f"once={access.new_one_time_code()}" for _ in range(3)]
+    assert access.redeem_code(codes[0])
+    now += CODE_SECONDS
+    assert not access.redeem_code(codes[1])
+    access.new_one_time_code()
     assert len(access._codes) == 1  # those that nobody came with are not kept
 
 
 @pytest.mark.parametrize("query", ["", "once=", "once=abc", "once={0}&once={0}", "token={0}"])
 def test_no_other_words_spend_a_code(query):
-    access = Access("127.0.0.1", 8000)
-    code = access.new_code()
-    assert not access.spend_code(query.format(code))
-    assert access.spend_code(f"once={code}")
+    access = AccessKeys("127.0.0.1", 8000)
+    code = access.new_one_time_code()
+    assert not access.redeem_code(query.format(code))
+    assert access.redeem_code(f"once={code}")
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="this system does not tell whose a connection is")
 def test_another_user_of_this_machine_does_not_come_in_by_an_address_that_was_made_for_the_browser(server, monkeypatch):
-    address = f"{server.address}?once={server.access.new_code()}"
+    address = f"{server.address}?once={server.access.new_one_time_code()}"
     with monkeypatch.context() as patch:
         patch.setattr(os, "getuid", lambda: 12345)
-        patch.setattr(peers, "ROOT", -1)  # tests may be run by root
+        patch.setattr(peers, "ROOT_UID", -1)  # tests may be run by root
         answer = fetch(address)
         assert answer.status_code == 403
         assert "another user" in answer.text
@@ -202,8 +202,8 @@ def test_a_connection_inside_this_machine_is_known_as_our_own(host):
         server.listen()
         client.connect(server.getsockname())
         ends = client.getsockname()[:2], server.getsockname()[:2]
-        assert peers.user_of(*ends) == os.getuid()
-        assert not peers.is_foreign(*ends)
-    assert peers.user_of(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
-    assert not peers.is_foreign(None, None)
-    assert not peers.is_foreign(("localhost", "x"), ("?", 1))
+        assert peers.peer_uid(*ends) == os.getuid()
+        assert not peers.is_other_user(*ends)
+    assert peers.peer_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
+    assert not peers.is_other_user(None, None)
+    assert not peers.is_other_user(("localhost", "x"), ("?", 1))

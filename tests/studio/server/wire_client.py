@@ -13,7 +13,7 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from mechanik.studio.messages.frames import HAND_GOAL, Hand, StateFrame, read_state, write_hand
+from mechanik.studio.messages.message_codec import DRAG_GOAL, DragUpdate, StateFrame, read_state, write_drag_update
 
 PATIENCE = 120.0
 """Seconds for anything to happen: long, since machines are busy and the first solve of all compiles, and never waited
@@ -72,7 +72,7 @@ class WireClient:
 
     def send_hand(self, goal: int, pose) -> int:
         self._tag += 1
-        self.socket.send(write_hand(Hand(HAND_GOAL, self._tag, goal, tuple(float(x) for x in pose))))
+        self.socket.send(write_drag_update(DragUpdate(DRAG_GOAL, self._tag, goal, tuple(float(x) for x in pose))))
         return self._tag
 
     # ---- listening --------------------------------------------------------------------------
@@ -189,6 +189,6 @@ def raw(server, data: bytes) -> bytes:
 def ended(server, rooms: int = 0) -> bool:
     """Whether all rooms but so many come to their end."""
     until = time.monotonic() + PATIENCE
-    while len(server.rooms) > rooms and time.monotonic() < until:
+    while len(server.pool) > rooms and time.monotonic() < until:
         time.sleep(0.02)
-    return len(server.rooms) <= rooms
+    return len(server.pool) <= rooms

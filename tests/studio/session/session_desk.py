@@ -11,8 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mechanik.studio.messages.events import Event, Goals, Model
-from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, HAND_OBSTACLE, Hand, StateFrame, read_state
-from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, OpenGallery, Release, Request
+from mechanik.studio.messages.message_codec import (
+    DRAG_DOF,
+    DRAG_GOAL,
+    DRAG_OBSTACLE,
+    DragUpdate,
+    StateFrame,
+    read_state,
+)
+from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, OpenGallery, PageRequest, Release
 from mechanik.studio.session import Session
 
 E = TypeVar("E", bound=Event)
@@ -39,8 +46,8 @@ class Desk:
     def __exit__(self, *_: object) -> None:
         self.session.close()
 
-    def ask(self, request: Request) -> None:
-        self.session.ask(request)
+    def ask(self, request: PageRequest) -> None:
+        self.session.handle_request(request)
 
     def last(self, kind: type[E]) -> E:
         return next(event for event in reversed(self.events) if isinstance(event, kind))
@@ -63,7 +70,7 @@ class Desk:
 
     def rest(self) -> StateFrame:
         """Wait until nothing moves, and the newest frame says so."""
-        stage = self.session.on_stage
+        stage = self.session.active
         self.wait(lambda: stage.is_at_rest and np.array_equal(self._links(), self._frame_links()))
         return self.frame
 
@@ -79,26 +86,26 @@ class Desk:
 
     def hold_goal(self, number: int, pose: Any) -> None:
         self.tag += 1
-        self.session.hand(Hand(HAND_GOAL, self.tag, number, tuple(float(one) for one in pose)))
+        self.session.drag_to(DragUpdate(DRAG_GOAL, self.tag, number, tuple(float(one) for one in pose)))
 
     def hold_freedom(self, number: int, *numbers: float) -> None:
         self.tag += 1
-        self.session.hand(Hand(HAND_FREEDOM, self.tag, number, (*numbers, *[0.0] * (7 - len(numbers)))))
+        self.session.drag_to(DragUpdate(DRAG_DOF, self.tag, number, (*numbers, *[0.0] * (7 - len(numbers)))))
 
     def hold_obstacle(self, place: int, pose: Any) -> None:
         """place: among all when it was taken."""
         self.tag += 1
-        self.session.hand(Hand(HAND_OBSTACLE, self.tag, place, tuple(float(one) for one in pose)))
+        self.session.drag_to(DragUpdate(DRAG_OBSTACLE, self.tag, place, tuple(float(one) for one in pose)))
 
     def answered(self) -> StateFrame:
         """Wait until the newest hand is answered and nothing moves."""
-        stage = self.session.on_stage
+        stage = self.session.active
         self.wait(lambda: stage.is_at_rest and self.frame.header.tag == self.tag)
         return self.rest()
 
     def drag(self, number: int, shift: Any, steps: int = 5) -> StateFrame:
         """Take a goal, move it on a straight way, let go; the state at rest before it is let go."""
-        start = np.array(self.session.on_stage.setup.goal(number).pose)
+        start = np.array(self.session.active.edit_state.goal(number).pose)
         self.ask(GrabGoal(number))
         for k in range(1, steps + 1):
             self.hold_goal(number, [*(start[:3] + np.array(shift) * k / steps), *start[3:]])

@@ -15,8 +15,7 @@ from session_desk import Desk
 from mechanik.errors import MechanikError
 from mechanik.studio.messages import requests as ask
 from mechanik.studio.messages.events import History
-from mechanik.studio.messages.frames import PULL, read_state
-from mechanik.studio.messages.write import write_event
+from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL, read_state, write_event
 from mechanik.studio.scenes import SCENES
 
 NAMES = ("planar_3r", "four_bar", "gripper", "two_arms", "rover")
@@ -36,17 +35,17 @@ class AnyRequests(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.desk.session.close()
 
-    def try_to(self, request: ask.Request) -> None:
+    def try_to(self, request: ask.PageRequest) -> None:
         """Carry it out; if it is refused, nothing that undo would bring back has changed, but that a hand lets go of
         what it holds and that what is played stops."""
-        stage = self.desk.session.on_stage
-        is_busy = stage.held is not None or self.desk.session.recorder.is_playing
-        before, table = stage.setup, stage.table
+        stage = self.desk.session.active
+        is_busy = stage.drag is not None or self.desk.session.recorder.is_playing
+        before, table = stage.edit_state, stage.model
         with suppress(MechanikError):
             self.desk.ask(request)
             return
-        assert self.desk.session.on_stage.table is table
-        assert is_busy or self.desk.session.on_stage.setup is before
+        assert self.desk.session.active.model is table
+        assert is_busy or self.desk.session.active.edit_state is before
 
     @rule(name=st.sampled_from(NAMES))
     def open(self, name: str) -> None:
@@ -108,8 +107,8 @@ class AnyRequests(RuleBasedStateMachine):
         links = list(self.desk.session.mechanism.links)
         self.try_to(ask.PullLink(links[link % len(links)], at))
         goals = self.desk.session.goals
-        if goals and goals[-1].number == PULL:
-            self.drag(PULL, goals[-1].pose, shifts, lets_go)
+        if goals and goals[-1].number == LINK_DRAG_GOAL:
+            self.drag(LINK_DRAG_GOAL, goals[-1].pose, shifts, lets_go)
 
     def drag(self, number: int, pose: Any, shifts: list[Any], lets_go: bool) -> None:
         for shift in shifts:
@@ -136,7 +135,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
     def drag_obstacle(self, which: int, shifts: list[Any], lets_go: bool) -> None:
-        obstacles = self.desk.session.on_stage.setup.collisions.obstacles
+        obstacles = self.desk.session.active.edit_state.collisions.obstacles
         if not obstacles:
             return
         place = which % len(obstacles)
@@ -148,7 +147,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices)
     def remove_obstacle(self, which: int) -> None:
-        obstacles = self.desk.session.on_stage.setup.collisions.obstacles
+        obstacles = self.desk.session.active.edit_state.collisions.obstacles
         self.try_to(ask.RemoveObstacle(obstacles[which % len(obstacles)].name if obstacles else "nothing"))
 
     @rule(which=indices, value=st.floats(-2, 2))
@@ -229,7 +228,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule()
     def greet(self) -> None:
-        self.desk.session.greet()
+        self.desk.session.send_everything()
 
     @invariant()
     def frames_fit_to_what_was_told(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import Refused
+from mechanik.errors import InvalidOperation
 from mechanik.spatial import quaternion
 from mechanik.studio.messages.requests import GrabFreedom, Release, SetFreedom, SetLocked, SetTurn, Undo
 
@@ -19,8 +19,8 @@ vectors = st.tuples(*[st.floats(-1.8, 1.8)] * 3)  # none is longer than pi, so t
 def desk_of_balls() -> Desk:
     """Two balls in a row, with a goal at the tip."""
     arm = mk.Builder("balls")
-    arm.ball("ball1", "base", "upper", at=(0.0, 0.0, 0.2))
-    arm.ball("ball2", "upper", "lower", at=(0.0, 0.0, 0.4))
+    arm.spherical("ball1", "base", "upper", at=(0.0, 0.0, 0.2))
+    arm.spherical("ball2", "upper", "lower", at=(0.0, 0.0, 0.4))
     arm.fixed("tip_fix", "lower", "tip", at=(0.0, 0.0, 0.3))
     desk = Desk()
     desk.session.open(arm.build())
@@ -93,12 +93,12 @@ def test_loops_stay_shut_while_a_platform_is_turned_by_numbers() -> None:
 
 def test_one_number_is_not_taken_for_a_ball_nor_three_for_a_hinge() -> None:
     with desk_of_balls() as desk:
-        with pytest.raises(Refused, match="three numbers"):
+        with pytest.raises(InvalidOperation, match="three numbers"):
             desk.ask(SetFreedom(desk.freedom("ball1"), 0.1))
         desk.ask(SetLocked(desk.freedom("ball1"), True))
-        with pytest.raises(Refused, match="locked"):
+        with pytest.raises(InvalidOperation, match="locked"):
             desk.ask(SetTurn(desk.freedom("ball1"), (0.1, 0.0, 0.0)))
-    with Desk("panda") as desk, pytest.raises(Refused, match="one number"):
+    with Desk("panda") as desk, pytest.raises(InvalidOperation, match="one number"):
         desk.ask(SetTurn(0, (0.1, 0.0, 0.0)))
-    with Desk("stewart_platform") as desk, pytest.raises(Refused, match="closes a loop"):
+    with Desk("stewart_platform") as desk, pytest.raises(InvalidOperation, match="closes a loop"):
         desk.ask(SetTurn(desk.freedom("leg1_ball"), (0.1, 0.0, 0.0)))

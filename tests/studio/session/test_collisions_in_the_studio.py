@@ -10,9 +10,9 @@ import pytest
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import DuplicateName, MechanikError, Refused, StructureError, UnknownName, WrongKind
+from mechanik.errors import DuplicateName, InvalidArgument, InvalidOperation, MechanikError, StructureError, UnknownName
 from mechanik.studio.messages.events import Clashes, Collisions, Model, ObstacleMoved, Obstacles, Words
-from mechanik.studio.messages.frames import STATUSES
+from mechanik.studio.messages.message_codec import STATUSES
 from mechanik.studio.messages.requests import (
     EditModel,
     OpenGallery,
@@ -25,7 +25,7 @@ from mechanik.studio.messages.requests import (
     Undo,
 )
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.scenes.boxes import AXES, LENGTHS, PLACES, POSES, WALL, WIDTH
+from mechanik.studio.scenes.collision_scenes import AXES, BOX_WIDTH, LENGTHS, POSES, WALL_POSITIONS, WALL_SIZE
 
 CASES = json.loads((Path(__file__).parents[2] / "data/seed_arms/collision_vectors.json").read_text(encoding="utf-8"))
 PATIENCE = 300.0
@@ -47,8 +47,8 @@ KINDS = [
 def looked(desk: Desk) -> Clashes:
     """What bumps where it has come to rest."""
     desk.rest()
-    assert desk.session.lookout.wait(PATIENCE)
-    return desk.session.lookout.info()
+    assert desk.session.collision_monitor.wait(PATIENCE)
+    return desk.session.collision_monitor.info()
 
 
 def names(desk: Desk, told: Clashes) -> set[str]:
@@ -57,16 +57,16 @@ def names(desk: Desk, told: Clashes) -> set[str]:
 
 def truly_hit(desk: Desk) -> set[str]:
     """By a collider of our own."""
-    collisions = desk.session.on_stage.setup.collisions
+    collisions = desk.session.active.edit_state.collisions
     collider = mk.Collider(desk.session.mechanism, collisions.avoid)
-    return {name for clash in collider.clashes(desk.session.q) for name in (clash.a, clash.b)}
+    return {name for clash in collider.contacts(desk.session.q) for name in (clash.a, clash.b)}
 
 
 @pytest.fixture
 def desk():
     """A Panda before a wall."""
     with Desk("panda") as desk:
-        desk.session.keep_off(["self", WALL_BEFORE])
+        desk.session.set_collision_avoidance(["self", WALL_BEFORE])
         yield desk
 
 
@@ -107,7 +107,7 @@ def test_the_words_name_the_pair_and_how_deep(desk, goal):
     desk.tick()
     words = desk.last(Words)
     assert words.status == "IN_COLLISION"
-    deepest = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).nearest(desk.session.q)[0]
+    deepest = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).nearest_pairs(desk.session.q)[0]
     assert words.text.startswith(f"In collision: {deepest}")
     assert "mm inside 'wall'" in words.text
 
@@ -124,10 +124,10 @@ def test_switched_off_nothing_is_told(desk, goal):
 def test_a_pose_that_is_shown_while_it_is_paused_is_looked_at_too(desk):
     desk.ask(SetRunning(False))
     arm = desk.session.mechanism
-    reaching = mk.solve(arm, mk.Point("panda_hand_tcp", (0.65, 0.0, 0.5)), q0=arm.configurations["home"]).q
-    desk.session.place(reaching)
-    assert desk.session.lookout.wait(PATIENCE)
-    assert "wall" in desk.session.lookout.info().obstacles
+    reaching = mk.solve(arm, mk.PositionGoal("panda_hand_tcp", (0.65, 0.0, 0.5)), q0=arm.configurations["home"]).q
+    desk.session.set_configuration(reaching)
+    assert desk.session.collision_monitor.wait(PATIENCE)
+    assert "wall" in desk.session.collision_monitor.info().obstacles
 
 
 def test_a_mechanism_without_shapes_is_not_looked_at():
@@ -135,7 +135,7 @@ def test_a_mechanism_without_shapes_is_not_looked_at():
     with Desk() as desk:
         desk.session.open(bare)
         desk.rest()
-        assert desk.session.lookout._thread is None
+        assert desk.session.collision_monitor._thread is None
         with pytest.raises(StructureError, match="has a shape to bump with"):
             desk.ask(SetCollisions("avoid"))
         assert desk.last(Collisions).mode == "show"
@@ -154,7 +154,7 @@ def test_a_page_that_comes_later_is_told_all(desk, goal):
     desk.drag(goal, INTO)
     hit = looked(desk)
     desk.events.clear()
-    desk.session.greet()
+    desk.session.send_everything()
     assert desk.last(Clashes) == hit
     assert [one.name for one in desk.last(Obstacles).obstacles] == ["wall"]
     assert desk.last(Collisions) == Collisions("show", 0.0)
@@ -172,7 +172,7 @@ def test_what_is_avoided_is_not_touched_in_any_state_of_a_drag(desk, goal):
     desk.session.subscribe(lambda state: states.append(state.q))
     frame = desk.drag(goal, (0.35, 0.05, 0.0), steps=20)
     looked(desk)
-    desk.session.watchers.wait((desk.session.stages, desk.session.live.state.sequence), PATIENCE)
+    desk.session.state_subscribers.wait((desk.session.solver_session_count, desk.session.live.state.sequence), PATIENCE)
     gaps = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).distance(np.array([*states, desk.session.q]))
     assert np.min(gaps) > clearance - TOUCHING
     assert frame.goals[0, 7] > 0.05, "it could not get there"
@@ -190,8 +190,10 @@ def test_without_avoiding_the_same_drag_goes_through_the_wall(desk, goal):
 
 @pytest.mark.parametrize("mode", ["avoid", "show"])
 def test_a_joint_that_is_turned_by_hand_goes_through_a_wall_unless_that_is_avoided(desk, mode):
-    desk.session.keep_off([mk.Obstacle(mk.Box((0.2, 0.1, 1.0)), (0.25, 0.25, 0.5), name="side")], mode=mode)
-    watch = mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+    desk.session.set_collision_avoidance(
+        [mk.Obstacle(mk.Box((0.2, 0.1, 1.0)), (0.25, 0.25, 0.5), name="side")], mode=mode
+    )
+    watch = mk.Collider(desk.session.mechanism, desk.session.active.edit_state.collisions.avoid)
     desk.turn(0, 0.8, steps=12)
     assert watch.is_free(desk.session.q, -TOUCHING) == (mode == "avoid")
 
@@ -205,12 +207,12 @@ def test_to_avoid_what_is_hit_already_leads_out_of_it(desk, goal):
 
 
 def test_other_solutions_bump_into_nothing_while_it_avoids(desk):
-    desk.session.keep_off(mode="avoid")
+    desk.session.set_collision_avoidance(mode="avoid")
     desk.ask(ShowGhosts(8))
-    desk.session.ghosts.join()
+    desk.session.alternatives.join()
     collider = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE])
     assert collider.is_free(desk.session.q)
-    found = desk.session.ghosts.news()
+    found = desk.session.alternatives.poll()
     assert found is not None
     assert found.poses
 
@@ -261,10 +263,12 @@ def test_an_arm_that_is_typed_anew_is_looked_at_among_the_same_obstacles():
     text = '{{"mechanik": 1, "arm": {{"lengths": [1, {length}], "axes": "zy"}}}}'
     with Desk() as desk:
         desk.ask(EditModel("arm_3d", text.format(length=1)))
-        desk.session.keep_off(["self", mk.Obstacle(mk.Box((0.5, 0.5, 0.5)), (0.0, 0.0, 3.0), name="roof")])
+        desk.session.set_collision_avoidance(
+            ["self", mk.Obstacle(mk.Box((0.5, 0.5, 0.5)), (0.0, 0.0, 3.0), name="roof")]
+        )
         assert looked(desk).obstacles == []
         desk.ask(EditModel("arm_3d", text.format(length=2)))
-        desk.session.place(np.zeros(2))
+        desk.session.set_configuration(np.zeros(2))
         assert looked(desk).obstacles == ["roof"]
 
 
@@ -272,7 +276,7 @@ def test_an_arm_that_is_typed_anew_is_looked_at_among_the_same_obstacles():
 
 
 def test_every_kind_of_obstacle_is_told_where_it_stands(desk):
-    desk.session.keep_off(["self", *KINDS])
+    desk.session.set_collision_avoidance(["self", *KINDS])
     told = {one.name: one.shape for one in desk.last(Obstacles).obstacles}
     assert told.keys() == {one.name for one in KINDS}
     assert {name: shape.kind for name, shape in told.items()} == {
@@ -287,7 +291,7 @@ def test_every_kind_of_obstacle_is_told_where_it_stands(desk):
     for name in ("hull", "field"):
         address = told[name].mesh
         assert address is not None
-        data, kind = desk.session.mesh(int(address.split("/")[-1].split("?")[0]))
+        data, kind = desk.session.read_mesh(int(address.split("/")[-1].split("?")[0]))
         assert kind == "model/stl"
         assert len(data) > 84
 
@@ -302,12 +306,12 @@ def test_an_obstacle_is_moved_and_what_it_touches_is_found(desk):
 
 
 def test_an_arm_gives_way_to_an_obstacle_that_is_moved_into_it(desk):
-    desk.session.keep_off(mode="avoid", clearance=0.005)
+    desk.session.set_collision_avoidance(mode="avoid", clearance=0.005)
     desk.rest()
     for x in (0.5, 0.44, 0.4, 0.37, 0.34):
         desk.session.move_obstacle("wall", (x, 0.0, 0.5))
         desk.rest()
-    collider = mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+    collider = mk.Collider(desk.session.mechanism, desk.session.active.edit_state.collisions.avoid)
     assert collider.distance(desk.session.q) > 0.005 - TOUCHING
     assert np.abs(desk.session.q - desk.session.mechanism.configurations["home"]).max() > 1e-3
 
@@ -316,21 +320,21 @@ def test_an_arm_gives_way_to_an_obstacle_that_is_moved_into_it(desk):
     ("avoid", "error"),
     [
         (["slef"], UnknownName),
-        ([mk.Box((1, 1, 1))], WrongKind),
+        ([mk.Box((1, 1, 1))], InvalidArgument),
         ([mk.Obstacle(mk.Sphere(0.1), name="panda_hand")], DuplicateName),
-        (7, WrongKind),
+        (7, InvalidArgument),
     ],
 )
 def test_what_cannot_be_avoided_is_refused_and_changes_nothing(desk, avoid, error):
-    before = desk.session.on_stage.setup
+    before = desk.session.active.edit_state
     with pytest.raises(error):
-        desk.session.keep_off(avoid)
-    assert desk.session.on_stage.setup is before
+        desk.session.set_collision_avoidance(avoid)
+    assert desk.session.active.edit_state is before
 
 
 def test_a_wrong_clearance_or_obstacle_is_refused(desk):
     with pytest.raises(MechanikError):
-        desk.session.keep_off(mode="avoid", clearance=float("nan"))
+        desk.session.set_collision_avoidance(mode="avoid", clearance=float("nan"))
     with pytest.raises(UnknownName, match="wall"):
         desk.session.move_obstacle("wal", (0, 0, 0))
     assert desk.last(Collisions).mode == "show"
@@ -342,12 +346,12 @@ def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path
     secret.write_bytes(b"not to be read")
     arm = mk.arm_3d([1.0, 1.0], "zy")
     for link in list(arm.links.values())[:2]:
-        link.collisions = (mk.PlacedShape(mk.Mesh("secret.stl", path=str(secret))),)
+        link.collisions = (mk.ShapeInstance(mk.Mesh("secret.stl", path=str(secret))),)
     with Desk() as desk:
         desk.session.open(arm, files={})
         told = looked(desk)
         assert "did not come along" in told.why
-        with pytest.raises(Refused, match="came with the page"):
+        with pytest.raises(InvalidOperation, match="came with the page"):
             desk.ask(SetCollisions("avoid"))
 
 
@@ -355,8 +359,10 @@ def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path
 
 
 def test_the_scene_of_boxes_is_the_recorded_arm_between_the_recorded_walls():
-    assert (CASES["lengths"], CASES["axes"], 1.2) == (LENGTHS, AXES, WIDTH)
-    assert CASES["obstacles"] == [{"center": [*place], "half": [edge / 2 for edge in WALL]} for place in PLACES]
+    assert (CASES["lengths"], CASES["axes"], 1.2) == (LENGTHS, AXES, BOX_WIDTH)
+    assert CASES["obstacles"] == [
+        {"center": [*place], "half": [edge / 2 for edge in WALL_SIZE]} for place in WALL_POSITIONS
+    ]
 
 
 @pytest.mark.parametrize(("pose", "case"), [("hits itself", "self_cases"), ("hits the walls", "world_cases")])
@@ -376,7 +382,7 @@ def test_at_the_table_the_hand_slides_along_what_is_in_the_way():
     with Desk(scenes=SCENES) as desk:
         desk.ask(OpenScene("table"))
         assert looked(desk).why == ""
-        collider = mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+        collider = mk.Collider(desk.session.mechanism, desk.session.active.edit_state.collisions.avoid)
         goal = desk.session.goals[0].number
         frame = desk.drag(goal, (0.0, 0.0, -0.4), steps=10)  # into the table
         assert collider.distance(desk.session.q) > 0.01 - TOUCHING

@@ -5,24 +5,24 @@ from __future__ import annotations
 from session_desk import Desk
 
 from mechanik.studio.messages.events import Clashes
-from mechanik.studio.session import lookout
+from mechanik.studio.session import collision_monitor as lookout
 
 
 def test_look_waits_for_the_compiler_and_says_so(monkeypatch):
-    compiling = ["distance.watch"]
+    compiling = ["distance.collision_query"]
     monkeypatch.setattr(lookout, "is_compiling", lambda name: name in compiling)
     with Desk("panda") as desk:
-        desk.wait(lambda: any(told.why == lookout.NOT_YET for told in desk.all(Clashes)))
-        assert not desk.session.lookout.wait(0.05), "nothing was looked at"
+        desk.wait(lambda: any(told.why == lookout.KERNELS_COMPILING for told in desk.all(Clashes)))
+        assert not desk.session.collision_monitor.wait(0.05), "nothing was looked at"
         compiling.clear()
         desk.wait(lambda: desk.last(Clashes).why == "")
-        assert desk.session.lookout.wait(60.0)
+        assert desk.session.collision_monitor.wait(60.0)
 
 
 def test_session_that_is_closed_does_not_wait_for_the_compiler(monkeypatch):
     monkeypatch.setattr(lookout, "is_compiling", lambda name: True)
     with Desk("panda") as desk:
         desk.wait(lambda: bool(desk.all(Clashes)))
-        thread = desk.session.lookout._thread
+        thread = desk.session.collision_monitor._thread
     thread.join(60.0)
     assert not thread.is_alive()

@@ -10,13 +10,16 @@ from session_desk import Desk
 
 from mechanik.errors import MechanikError
 from mechanik.formats import load
-from mechanik.formats.in_memory import load_bytes
+from mechanik.formats.load_bytes import load_bytes
 
 
 def beside(desk: Desk) -> list[dict[str, bytes]]:
     """Of each link's mesh: the files by the names that it has for them."""
     return [
-        {name: desk.session.mesh(int(at.partition("?")[0].rpartition("/")[2]))[0] for name, at in shape.beside.items()}
+        {
+            name: desk.session.read_mesh(int(at.partition("?")[0].rpartition("/")[2]))[0]
+            for name, at in shape.beside.items()
+        }
         for link in desk.model.links
         for shape in link.visuals
     ]
@@ -35,7 +38,7 @@ def test_what_came_in_a_zip_is_given_by_number():
         desk.session.open(mechanism, files=files)
         assert beside(desk) == EXPECTED
         with pytest.raises(MechanikError):
-            desk.session.mesh(6)
+            desk.session.read_mesh(6)
 
 
 def test_what_lies_on_the_disk_is_found_for_a_model_that_was_opened_here_and_for_no_other(tmp_path):

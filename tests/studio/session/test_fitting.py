@@ -9,41 +9,42 @@ from hypothesis import strategies as st
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import Refused
-from mechanik.solvers import METHODS
+from mechanik.errors import InvalidOperation
+from mechanik.solver import METHODS
 from mechanik.studio.messages.events import Solving
 from mechanik.studio.messages.requests import AddGoal, RemoveGoal, SetFreedom, SetRest, SetSolver, Undo
-from mechanik.studio.session.fitting import STRONGEST, fitted
-from mechanik.studio.session.plan import Plan
-from mechanik.studio.session.refusals import said_to_people, spoken
+from mechanik.studio.session.collision_monitor import errors_for_users, rewrite_for_users
+from mechanik.studio.session.solve_spec import MAX_WEIGHT_RATIO, SolveSpec, adapt_to_method
 
 PANDA = mk.gallery.make("panda")
 
 
-def plan_of(levels: list[int], solver: str = "dls", weight: float = 1.0) -> Plan:
-    goals = [mk.Point("panda_hand", (0, 0, 0), level=k, weight=weight, name=f"{i}") for i, k in enumerate(levels)]
-    return Plan(tuple(goals), solver, (), False, {})
+def plan_of(levels: list[int], solver: str = "dls", weight: float = 1.0) -> SolveSpec:
+    goals = [
+        mk.PositionGoal("panda_hand", (0, 0, 0), level=k, weight=weight, name=f"{i}") for i, k in enumerate(levels)
+    ]
+    return SolveSpec(tuple(goals), solver, (), False, {})
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.floats(0.1, 10.0))
 def test_a_goal_of_a_level_above_counts_more_and_all_stay_within_bounds(levels: list[int], weight: float) -> None:
     asked = plan_of(levels, weight=weight)
-    fit = fitted(asked)
+    fit = adapt_to_method(asked)
     counts = {goal.level: other.weight / weight for goal, other in zip(asked.goals, fit.goals, strict=True)}
     assert len({goal.level for goal in fit.goals}) == 1
     assert [counts[level] for level in sorted(counts)] == sorted(set(counts.values()), reverse=True)
     assert counts[max(counts)] == 1.0
-    assert counts[min(counts)] <= STRONGEST * (1 + 1e-12)
-    assert bool(fit.said) == (len(counts) > 1)
+    assert counts[min(counts)] <= MAX_WEIGHT_RATIO * (1 + 1e-12)
+    assert bool(fit.adaptation_text) == (len(counts) > 1)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.sampled_from([*METHODS]))
 def test_nothing_but_levels_and_weights_is_different_for_a_method_without_levels(levels: list[int], name: str) -> None:
     asked = plan_of(levels)
-    for goal, other in zip(asked.goals, fitted(asked, name).goals, strict=True):
+    for goal, other in zip(asked.goals, adapt_to_method(asked, name).goals, strict=True):
         assert (goal.name, goal.tolerance, goal.angle_tolerance) == (other.name, other.tolerance, other.angle_tolerance)
         for place in ((0.3, 0.1, 0.5), (1.0, 2.0, 3.0)):
-            here, there = (one.at(place).residual(PANDA, PANDA.q) for one in (goal, other))
+            here, there = (one.with_target(place).residual(PANDA, PANDA.q) for one in (goal, other))
             np.testing.assert_array_equal(here, there)
         if name == "lm":
             assert goal is other
@@ -79,7 +80,7 @@ def test_a_goal_that_the_method_cannot_follow_is_refused_in_words_and_nothing_is
     with Desk("panda") as desk:
         desk.ask(SetSolver("fabrik", {}))
         before, q = desk.session.goals, np.array(desk.rest().values)
-        with pytest.raises(Refused, match=r"FABRIK places points .*; choose Levenberg-Marquardt, which can"):
+        with pytest.raises(InvalidOperation, match=r"FABRIK places points .*; choose Levenberg-Marquardt, which can"):
             desk.ask(AddGoal("look_at", "panda_link4"))
         assert desk.session.goals is before
         np.testing.assert_array_equal(desk.rest().values, q)
@@ -87,10 +88,13 @@ def test_a_goal_that_the_method_cannot_follow_is_refused_in_words_and_nothing_is
 
 def test_refusals_name_goals_and_methods_as_people_know_them() -> None:
     by_differences = "x by differences knows no bands; solver='gradient_descent' with gradient='analytic' does"
-    assert spoken(by_differences) == "x by differences knows no bands; set its option gradient to analytic"
-    assert spoken("y cannot do <Point 'tool' of link 'hand': [0. 0. 1.]>; solver='lm' does") == (
+    assert rewrite_for_users(by_differences) == "x by differences knows no bands; set its option gradient to analytic"
+    assert rewrite_for_users("y cannot do <Point 'tool' of link 'hand': [0. 0. 1.]>; solver='lm' does") == (
         "y cannot do the goal 'tool'; choose Levenberg-Marquardt, which can"
     )
-    assert spoken("knows none; solver='lm' or 'dls' does") == "knows none; choose Levenberg-Marquardt, which can"
-    with pytest.raises(Refused, match=r"^it is late$"), said_to_people():
-        raise Refused("it is late")
+    assert (
+        rewrite_for_users("knows none; solver='lm' or 'dls' does")
+        == "knows none; choose Levenberg-Marquardt, which can"
+    )
+    with pytest.raises(InvalidOperation, match=r"^it is late$"), errors_for_users():
+        raise InvalidOperation("it is late")

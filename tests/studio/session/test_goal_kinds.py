@@ -12,19 +12,22 @@ from session_desk import Desk
 
 import mechanik as mk
 from mechanik.errors import MechanikError
-from mechanik.mechanism.door import read_only
-from mechanik.spatial import make, rotation
+from mechanik.spatial import make_pose, rotation
 from mechanik.studio.messages.requests import AddGoal, ChangeGoal, GoalKind, MoveGoal, RemoveGoal, SetLimits, Undo
-from mechanik.studio.session.goal import Goal
-from mechanik.studio.session.goal_errors import missing
-from mechanik.studio.session.goal_kinds import objective_of, target_of
-from mechanik.studio.session.poses import numbers_of
+from mechanik.studio.session.interactive_goals import (
+    InteractiveGoal,
+    goal_error,
+    make_objective,
+    objective_target,
+    pose_to_numbers,
+)
+from mechanik.validation import read_only
 
 KINDS: tuple[GoalKind, ...] = get_args(GoalKind)
 FLAT = mk.Terrain(np.zeros((4, 4)), 2.0, (-3.0, -3.0))
 ARM = mk.gallery.panda()
 TIP = "panda_hand_tcp"
-SMALL = make(rotation.exp(np.array([0.05, -0.04, 0.06])), np.array([0.01, -0.02, 0.015]))
+SMALL = make_pose(rotation.exp(np.array([0.05, -0.04, 0.06])), np.array([0.01, -0.02, 0.015]))
 numbers = st.floats(-1.0, 1.0)
 vectors = st.tuples(numbers, numbers, numbers)
 
@@ -50,7 +53,7 @@ def test_a_goal_of_every_kind_is_met_when_it_is_added_and_reached_when_it_is_mov
             if kind != "on_terrain":
                 assert desk.rest().goals[-1][7:].max() < 1e-9, f"{kind}: met as things stand"
                 assert np.abs(session.q - q).max() < 1e-6, f"{kind}: nothing jumps"
-                desk.ask(MoveGoal(goal.number, numbers_of(SMALL @ goal.X)))
+                desk.ask(MoveGoal(goal.number, pose_to_numbers(SMALL @ goal.X)))
             found = desk.rest()
             assert found.goals[-1][7:].max() < 1e-5, f"{kind}: reached"
             desk.ask(RemoveGoal(goal.number))
@@ -67,16 +70,16 @@ def test_what_is_missing_is_what_the_objective_says(
     sizes: tuple[float, ...],
     seed: int,
 ) -> None:
-    frame = read_only(make(rotation.exp(3 * np.array(turn)), np.array(shift)))
+    frame = read_only(make_pose(rotation.exp(3 * np.array(turn)), np.array(shift)))
     widths = (-sizes[0], sizes[1], 0.0) if kind == "in_band" else (0.0, 0.0, 0.0) if kind == "on_terrain" else sizes
-    goal = Goal(1, "it", kind, TIP, frame, at=at, sizes=widths)  # type: ignore[arg-type]
+    goal = InteractiveGoal(1, "it", kind, TIP, frame, at=at, sizes=widths)  # type: ignore[arg-type]
     q = ARM.random(np.random.default_rng(seed))
     try:
-        error = objective_of(goal, FLAT).error(ARM, q)
+        error = make_objective(goal, FLAT).error(ARM, q)
     except MechanikError:
         assert kind == "centre_of_mass", "an arm that weighs nothing has no centre of mass"
         return
-    distance, angle = missing(goal, ARM.pose(TIP, q), None, FLAT)
+    distance, angle = goal_error(goal, ARM.pose(TIP, q), None, FLAT)
     assert distance == pytest.approx(error.position, abs=1e-9)
     if kind == "in_cone":  # its own row is a cosine, which is not told as an angle
         assert (angle < 1e-9) == (error.rotation < 1e-9)
@@ -92,12 +95,12 @@ def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind
         q, session = desk.session.q, desk.session
         session.add_goal(kind, TIP)
         goal = session.goals[-1]
-        for motion in (SMALL, make(np.eye(3), SMALL[:3, 3])):
-            moved = goal.moved(read_only(motion @ goal.X))
-            target = target_of(moved, goal)
+        for motion in (SMALL, make_pose(np.eye(3), SMALL[:3, 3])):
+            moved = goal.with_frame(read_only(motion @ goal.X))
+            target = objective_target(moved, goal)
             if target is not None:
-                aimed = objective_of(goal, FLAT).at(target).residual(ARM, q)
-                assert np.allclose(aimed, objective_of(moved, FLAT).residual(ARM, q), atol=1e-12)
+                aimed = make_objective(goal, FLAT).with_target(target).residual(ARM, q)
+                assert np.allclose(aimed, make_objective(moved, FLAT).residual(ARM, q), atol=1e-12)
 
 
 def test_a_pose_asks_for_no_direction_that_is_free() -> None:
@@ -106,7 +109,7 @@ def test_a_pose_asks_for_no_direction_that_is_free() -> None:
         desk.ask(ChangeGoal(goal.number, free=["Z", "EX", "EY", "EZ"]))
         far = goal.X.copy()
         far[:3, 3] += goal.X[:3, 2] * 0.3 + goal.X[:3, 0] * 0.02
-        desk.ask(MoveGoal(goal.number, numbers_of(far)))
+        desk.ask(MoveGoal(goal.number, pose_to_numbers(far)))
         found = desk.rest()
         assert found.goals[0][7:].max() < 1e-5
         seen = goal.X[:3, :3].T @ (desk.session.mechanism.pose(TIP, desk.session.q)[:3, 3] - goal.X[:3, 3])

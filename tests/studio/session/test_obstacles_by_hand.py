@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import MechanikError, NotARotation, Refused, UnknownName
+from mechanik.errors import InvalidOperation, MechanikError, NotARotation, UnknownName
 from mechanik.spatial import quaternion
 from mechanik.studio.messages.events import Collisions, Controls, History, ObstacleMoved, Obstacles
 from mechanik.studio.messages.requests import (
@@ -32,11 +32,9 @@ from mechanik.studio.messages.requests import (
     Undo,
 )
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.scenes.boxes import PLACES
-from mechanik.studio.session.model_info import ball_around
-from mechanik.studio.session.on_obstacles import usual_shape
-from mechanik.studio.session.room_beside import room_beside
-from mechanik.studio.session.table import Table
+from mechanik.studio.scenes.collision_scenes import WALL_POSITIONS
+from mechanik.studio.session.loaded_model import LoadedModel, bounding_sphere
+from mechanik.studio.session.request_handlers import default_shape, free_position
 
 PATIENCE = 300.0
 """Seconds for a look; the first of all compiles."""
@@ -49,7 +47,7 @@ INTO = np.array([0.05, 0.0, 0.0])
 
 
 def poses(desk: Desk) -> dict[str, np.ndarray]:
-    return {one.name: one.pose.matrix for one in desk.session.on_stage.setup.collisions.obstacles}
+    return {one.name: one.pose.matrix for one in desk.session.active.edit_state.collisions.obstacles}
 
 
 def hold(desk: Desk, name: str, pose) -> None:
@@ -69,12 +67,12 @@ def drag(desk: Desk, name: str, end, steps: int = 6) -> None:
 def looked(desk: Desk) -> set[str]:
     """Obstacles that are hit where all has come to rest."""
     desk.rest()
-    assert desk.session.lookout.wait(PATIENCE)
-    return {*desk.session.lookout.info().obstacles}
+    assert desk.session.collision_monitor.wait(PATIENCE)
+    return {*desk.session.collision_monitor.info().obstacles}
 
 
 def collider(desk: Desk) -> mk.Collider:
-    return mk.Collider(desk.session.mechanism, desk.session.on_stage.setup.collisions.avoid)
+    return mk.Collider(desk.session.mechanism, desk.session.active.edit_state.collisions.avoid)
 
 
 def bodies(desk: Desk) -> int:
@@ -152,8 +150,8 @@ def test_while_it_is_paused_an_obstacle_is_dragged_too(desk):
     hold(desk, "box 1", (*hand_of(desk), *STRAIGHT))
     assert desk.frame.header.tag == desk.tag
     desk.ask(Release())
-    assert desk.session.lookout.wait(PATIENCE)
-    assert desk.session.lookout.info().obstacles == ["box 1"]
+    assert desk.session.collision_monitor.wait(PATIENCE)
+    assert desk.session.collision_monitor.info().obstacles == ["box 1"]
     np.testing.assert_array_equal(desk.session.q, q)
 
 
@@ -225,7 +223,7 @@ def test_sizes_that_are_typed_are_told_and_bumped_into_and_undone(desk, kind, si
     elif kind != "box":
         desk.ask(AddObstacle(kind, OFF))
     desk.ask(SetCollisions("avoid"))
-    name, before = f"{kind} 1", desk.session.on_stage.setup.collisions.obstacle(f"{kind} 1").shape
+    name, before = f"{kind} 1", desk.session.active.edit_state.collisions.obstacle(f"{kind} 1").shape
     desk.ask(ResizeObstacle(name, sizes))
     told = {one.name: one for one in desk.last(Obstacles).obstacles}
     assert (told[name].kind, told[name].shape.kind, told[name].shape.sizes) == (kind, kind, sizes)
@@ -234,7 +232,7 @@ def test_sizes_that_are_typed_are_told_and_bumped_into_and_undone(desk, kind, si
     desk.ask(ResizeObstacle(name, sizes))
     assert len(desk.session.history) == steps, "the same again is no step"
     desk.ask(Undo())
-    assert desk.session.on_stage.setup.collisions.obstacle(name).shape == before
+    assert desk.session.active.edit_state.collisions.obstacle(name).shape == before
 
 
 def test_a_sphere_that_grows_into_an_arm_is_hit(desk):
@@ -250,14 +248,14 @@ def test_a_sphere_that_grows_into_an_arm_is_hit(desk):
 def test_beside_every_mechanism_of_the_gallery_there_is_room(name):
     mechanism = mk.gallery.make(name)
     q = np.array(mechanism.configurations.get("home", mechanism.q))
-    table = Table(mechanism)
-    assert table.bumps, "it has shapes to bump with"
-    centre, radius = ball_around(mechanism, table.anatomy.poses(q))
-    place = room_beside(table, q, ())
+    table = LoadedModel(mechanism)
+    assert table.has_collision_shapes, "it has shapes to bump with"
+    centre, radius = bounding_sphere(mechanism, table.index.link_poses(q))
+    place = free_position(table, q, ())
     assert np.linalg.norm(np.subtract(place, centre)) < radius, "near enough to be met"
     for kind in get_args(ObstacleKind):
-        alone = mk.Collider(mechanism, [mk.Obstacle(usual_shape(kind, radius), place, name="new")])
-        assert alone.is_free(q), alone.clashes(q)
+        alone = mk.Collider(mechanism, [mk.Obstacle(default_shape(kind, radius), place, name="new")])
+        assert alone.is_free(q), alone.contacts(q)
 
 
 def test_several_that_are_added_do_not_stand_in_one_another():
@@ -267,7 +265,7 @@ def test_several_that_are_added_do_not_stand_in_one_another():
         assert list(poses(desk)) == ["box 1", "box 2", "box 3", "box 4"]
         places = np.array([X[:3, 3] for X in poses(desk).values()])
         gaps = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(4)
-        edge = desk.session.on_stage.setup.collisions.obstacles[0].shape.size[0]
+        edge = desk.session.active.edit_state.collisions.obstacles[0].shape.size[0]
         assert gaps.min() > np.sqrt(3) * edge
         assert looked(desk) == set()
 
@@ -285,7 +283,7 @@ def test_with_the_first_obstacle_of_a_flat_linkage_what_it_hits_is_shown_and_its
         desk.ask(AddObstacle("sphere"))
         assert desk.last(Collisions).mode == "show"
         assert looked(desk) == set()
-        assert desk.session.lookout.info().links == []
+        assert desk.session.collision_monitor.info().links == []
         X = desk.session.mechanism.poses(desk.session.q)
         drag(desk, "sphere 1", (*X[-1, :3, 3], *STRAIGHT))
         assert looked(desk) == {"sphere 1"}
@@ -315,45 +313,45 @@ def test_another_mechanism_stands_there_alone(desk):
         (RemoveObstacle("panda_hand"), UnknownName),
         (MoveObstacle("box 1", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)), NotARotation),
         (ResizeObstacle("bux", [1.0]), UnknownName),
-        (ResizeObstacle("box 1", [1.0]), Refused),
+        (ResizeObstacle("box 1", [1.0]), InvalidOperation),
         (ResizeObstacle("box 1", [1.0, 0.0, 1.0]), MechanikError),
         (AddObstacle("box", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)), NotARotation),
     ],
 )
 def test_what_is_not_there_or_is_no_pose_is_refused_and_changes_nothing(desk, request_, error):
-    before, steps = desk.session.on_stage.setup, len(desk.session.history)
+    before, steps = desk.session.active.edit_state, len(desk.session.history)
     with pytest.raises(error):
         desk.ask(request_)
-    assert desk.session.on_stage.setup is before
+    assert desk.session.active.edit_state is before
     assert len(desk.session.history) == steps
 
 
 def test_a_hand_that_has_not_taken_it_is_refused_and_one_that_is_late_is_passed_over(desk):
-    with pytest.raises(Refused, match="not in the hand"):
+    with pytest.raises(InvalidOperation, match="not in the hand"):
         hold(desk, "box 1", OFF)
     drag(desk, "box 1", (1.0, 0.0, 0.5, *STRAIGHT))
     hold(desk, "box 1", OFF)
     assert poses(desk)["box 1"][0, 3] == 1.0
     desk.ask(GrabGoal(desk.session.goals[0].number))
-    with pytest.raises(Refused, match="not in the hand"):
+    with pytest.raises(InvalidOperation, match="not in the hand"):
         desk.hold_obstacle(5, OFF)
 
 
 def test_there_are_not_more_than_can_be_looked_after(desk):
     crowd = [mk.Obstacle(mk.Sphere(0.01), (5.0, 0.1 * k, 0.0), name=f"far {k}") for k in range(185)]
-    desk.session.keep_off(crowd, mode="show")
+    desk.session.set_collision_avoidance(crowd, mode="show")
     while bodies(desk) < 200:
         desk.ask(AddObstacle("sphere", OFF))
-    with pytest.raises(Refused, match="at most 200"):
+    with pytest.raises(InvalidOperation, match="at most 200"):
         desk.ask(AddObstacle("sphere", OFF))
 
 
 def test_pairs_that_named_one_that_is_removed_go_with_it(desk):
-    desk.session.keep_off(mode="avoid", allow=[("panda_hand", "box 1")])
+    desk.session.set_collision_avoidance(mode="avoid", allow=[("panda_hand", "box 1")])
     desk.ask(RemoveObstacle("box 1"))
-    assert desk.session.on_stage.setup.collisions.allow == ()
+    assert desk.session.active.edit_state.collisions.allow == ()
     desk.ask(Undo())
-    assert desk.session.on_stage.setup.collisions.allow == (("panda_hand", "box 1"),)
+    assert desk.session.active.edit_state.collisions.allow == (("panda_hand", "box 1"),)
 
 
 # ---- scenes -----------------------------------------------------------------------------------
@@ -386,7 +384,7 @@ def test_walls_that_are_taken_away_come_back_where_they_were_and_a_box_of_ours_s
         desk.ask(SetControl("walls", False))
         assert list(poses(desk)) == ["box 1"]
         desk.ask(SetControl("walls", True))
-        np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], PLACES[0])
+        np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], WALL_POSITIONS[0])
         assert {*poses(desk)} == {"box 1", "wall 1", "wall 2"}
         for name in ("wall 1", "wall 2"):
             desk.ask(RemoveObstacle(name))
@@ -404,7 +402,7 @@ def test_a_wall_that_a_switch_takes_out_of_the_hand_moves_no_more():
         desk.ask(Release())
         assert poses(desk) == {}
         desk.ask(Undo())
-        np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], PLACES[0])
+        np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], WALL_POSITIONS[0])
 
 
 # ---- in any order -----------------------------------------------------------------------------
@@ -443,7 +441,7 @@ def test_whatever_is_asked_pages_know_the_obstacles_that_are_there(asked):
                 if isinstance(event, ObstacleMoved):
                     assert event.obstacle.name in told
                     told[event.obstacle.name] = event.obstacle.pose
-            there = desk.session.on_stage.setup.collisions.obstacles
+            there = desk.session.active.edit_state.collisions.obstacles
             assert list(told) == [obstacle.name for obstacle in there]
             for obstacle in there:
                 np.testing.assert_allclose(told[obstacle.name][:3], obstacle.pose.position, atol=0)

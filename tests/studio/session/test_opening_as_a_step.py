@@ -7,7 +7,7 @@ import pytest
 from session_desk import Desk, threads_of_live
 
 import mechanik as mk
-from mechanik.errors import Refused
+from mechanik.errors import InvalidOperation
 from mechanik.studio.messages.events import History, Scene
 from mechanik.studio.messages.requests import (
     EditModel,
@@ -20,13 +20,14 @@ from mechanik.studio.messages.requests import (
     Undo,
 )
 from mechanik.studio.scenes import SCENES
-from mechanik.studio.session import Session, history
+from mechanik.studio.session import Session
+from mechanik.studio.session import edit_state as history
 
 
 def stands(desk: Desk) -> tuple[object, ...]:
     session = desk.session
     goals = [(goal.number, goal.pose) for goal in session.goals]
-    return session.on_stage.table, session.q.tobytes(), goals, session.on_stage.setup.bounds, session.scene
+    return session.active.model, session.q.tobytes(), goals, session.active.edit_state.bounds, session.scene
 
 
 def test_what_was_opened_is_taken_back_and_opened_again_to_the_bit() -> None:
@@ -44,7 +45,7 @@ def test_what_was_opened_is_taken_back_and_opened_again_to_the_bit() -> None:
         assert stands(desk) == panda
         assert desk.model.resets_view
         assert desk.model.title == "panda"
-        joint = desk.session.mechanism.joints[desk.session.on_stage.table.anatomy.freedoms[0].joint]
+        joint = desk.session.mechanism.joints[desk.session.active.model.index.dofs[0].joint]
         assert joint.limits(joint.dof[0]) == (-1.0, 1.0)
         desk.ask(Redo())
         assert stands(desk) == four_bar
@@ -88,7 +89,7 @@ def test_a_scene_that_was_opened_is_taken_back_and_comes_again_as_it_was_left() 
         desk.ask(Undo())
         assert stands(desk) == arm
         assert (desk.last(Scene).name, desk.last(Scene).controls) == ("", [])
-        with pytest.raises(Refused, match="no scene"):
+        with pytest.raises(InvalidOperation, match="no scene"):
             desk.ask(SetControl("tilt_x", 1.0))
         for _ in range(3):
             desk.ask(Redo())
@@ -103,7 +104,7 @@ class Broken:
 
     def open(self, session: Session) -> None:
         session.open(mk.gallery.planar_2r())
-        raise Refused("no")
+        raise InvalidOperation("no")
 
     def controls(self) -> list[object]:
         return []
@@ -117,7 +118,7 @@ class Broken:
 def test_a_scene_that_cannot_be_opened_changes_nothing() -> None:
     with Desk("panda", scenes={"broken": Broken}) as desk:  # type: ignore[dict-item]
         before = stands(desk)
-        with pytest.raises(Refused, match="no"):
+        with pytest.raises(InvalidOperation, match="no"):
             desk.ask(OpenScene("broken"))
         assert stands(desk) == before
         assert desk.model.title == "panda"
@@ -133,7 +134,7 @@ def test_a_program_that_opens_something_while_a_link_is_pulled_leaves_no_pull_be
 
 
 def test_files_are_kept_for_undo_up_to_a_size_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_BYTES", 100)
+    monkeypatch.setattr(history, "MAX_STORED_BYTES", 100)
     with Desk("planar_2r") as desk:
         for size in (70, 20, 60, 500):
             desk.session.open(mk.gallery.planar_2r(), files={"a.stl": bytes(size)})
@@ -149,7 +150,7 @@ def test_files_are_kept_for_undo_up_to_a_size_and_counted(monkeypatch: pytest.Mo
 
 
 def test_a_large_file_of_what_stands_here_takes_no_step_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_BYTES", 100)
+    monkeypatch.setattr(history, "MAX_STORED_BYTES", 100)
     with Desk() as desk:
         desk.session.open(mk.gallery.planar_2r(), files={"a.stl": bytes(500)})
         for x in (0.1, 0.2, 0.3):

@@ -7,7 +7,7 @@ import time
 from session_desk import PATIENCE
 
 from mechanik.studio.messages.events import Event, Goals
-from mechanik.studio.messages.frames import read_state
+from mechanik.studio.messages.message_codec import read_state
 from mechanik.studio.messages.requests import MoveGoal, OpenGallery
 from mechanik.studio.session import Session
 
@@ -31,15 +31,15 @@ def test_a_state_that_arrives_while_goals_are_told_is_not_the_last_with_an_old_o
 
     session = Session(tell, show)
     try:
-        session.ask(OpenGallery("planar_3r"))
+        session.handle_request(OpenGallery("planar_3r"))
         for k in range(1, 6):
             goal = session.goals[0]
             x, *rest = goal.pose
-            session.ask(MoveGoal(goal.number, (x - 0.01 * k, *rest)))  # type: ignore[arg-type]
+            session.handle_request(MoveGoal(goal.number, (x - 0.01 * k, *rest)))  # type: ignore[arg-type]
             until = time.monotonic() + PATIENCE
-            while not session.on_stage.is_at_rest and time.monotonic() < until:
+            while not session.active.is_at_rest and time.monotonic() < until:
                 time.sleep(0.001)
-            session.on_stage.settle()
+            session.active.settle()
             told = next(event.order for event in reversed(events) if isinstance(event, Goals))
             assert read_state(frames[-1]).header.order == told
     finally:

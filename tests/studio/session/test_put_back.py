@@ -7,15 +7,8 @@ import pytest
 from session_desk import Desk
 
 from mechanik.studio.messages.events import History
-from mechanik.studio.messages.frames import PULL
-from mechanik.studio.messages.requests import (
-    GrabFreedom,
-    GrabGoal,
-    PullLink,
-    Release,
-    SetFreedom,
-    Undo,
-)
+from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
+from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, PullLink, Release, SetFreedom, Undo
 
 
 def hold(desk: Desk, what: str) -> None:
@@ -35,7 +28,7 @@ def take(desk: Desk, what: str) -> None:
         "pull": PullLink(link, (0.0, 0.0, 0.0)),
     }
     desk.ask(asked[what])
-    assert (desk.session.goals[-1].number == PULL) == (what == "pull")
+    assert (desk.session.goals[-1].number == LINK_DRAG_GOAL) == (what == "pull")
 
 
 @pytest.mark.parametrize("what", ["goal", "freedom", "pull"])

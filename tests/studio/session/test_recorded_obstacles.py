@@ -11,7 +11,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik.studio.messages.events import Clashes, Download, ObstacleMoved
 from mechanik.studio.messages.requests import AddObstacle, Export, GrabObstacle, OpenGallery, RecordMotion, Release
-from mechanik.studio.session import exports
+from mechanik.studio.session import motion_recorder as exports
 
 PATIENCE = 300.0
 """Seconds for a look; the first of all compiles."""
@@ -23,7 +23,7 @@ OFF = (0.9, 0.0, 0.5, *STRAIGHT)
 def hold(desk: Desk, pose) -> None:
     desk.hold_obstacle(0, pose)
     desk.answered()
-    assert desk.session.lookout.wait(PATIENCE)
+    assert desk.session.collision_monitor.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def desk():
         hand = desk.session.mechanism.pose("panda_hand_tcp", desk.session.q)[:3, 3]
         desk.ask(AddObstacle("box", OFF))
         desk.rest()
-        assert desk.session.lookout.wait(PATIENCE)
+        assert desk.session.collision_monitor.wait(PATIENCE)
         desk.ask(RecordMotion(True))
         desk.ask(GrabObstacle("box 1"))
         hold(desk, (*hand, *STRAIGHT))
@@ -74,7 +74,7 @@ def test_the_page_that_plays_carries_them_with_the_meshes_of_obstacles(desk, mon
     desk.session.move_obstacle("rock", (2.5, 0.0, 0.0))
     desk.ask(RecordMotion(False))
     desk.ask(Export("html"))
-    page = desk.session.download(desk.last(Download).address.rpartition("/")[2])[0].decode()
+    page = desk.session.read_download(desk.last(Download).address.rpartition("/")[2])[0].decode()
     data = json.loads(page.split('id="motion">')[1].split("</script>")[0])
     kinds = [event["is"] for _, event in data["events"]]
     assert kinds == ["Obstacles", "Clashes", "ObstacleMoved"]

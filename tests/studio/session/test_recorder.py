@@ -9,16 +9,15 @@ import pytest
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik import motion
-from mechanik.errors import MechanikError, Refused
+from mechanik.errors import InvalidOperation, MechanikError
+from mechanik.motion import record
 from mechanik.studio.messages.events import Clashes, Download, Notice, Recording
 from mechanik.studio.messages.requests import Export, Play, RecordMotion, Seek
-from mechanik.studio.session import exports
-from mechanik.studio.session import recorder as recorder_file
-from mechanik.studio.session.anatomy import Anatomy
-from mechanik.studio.session.exports import MEDIA
-from mechanik.studio.session.recorder import Recorder
-from mechanik.studio.session.table import Table
+from mechanik.studio.session import motion_recorder as exports
+from mechanik.studio.session import motion_recorder as recorder_file
+from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.studio.session.model_index import ModelIndex
+from mechanik.studio.session.motion_recorder import MEDIA_TYPES, MotionRecorder
 
 
 def recorded(desk: Desk) -> None:
@@ -31,7 +30,7 @@ def recorded(desk: Desk) -> None:
 def fetched(desk: Desk, kind: str) -> tuple[bytes, str, str]:
     desk.ask(Export(kind))  # type: ignore[arg-type]
     told = desk.last(Download)
-    return desk.session.download(told.address.rpartition("/")[2])
+    return desk.session.read_download(told.address.rpartition("/")[2])
 
 
 def test_what_was_recorded_is_written_and_read_back() -> None:
@@ -43,7 +42,7 @@ def test_what_was_recorded_is_written_and_read_back() -> None:
         assert np.array_equal(q[-1], desk.session.q)
         data, media, name = fetched(desk, "json")
         assert (media, name) == ("application/json", "delta_robot.motion.json")
-        for again in (motion.from_json(data), motion.from_npz(fetched(desk, "npz")[0])):
+        for again in (record.from_json(data), record.from_npz(fetched(desk, "npz")[0])):
             assert np.allclose(again.times, times)
             assert np.allclose(again.q, q, atol=1e-12)
         assert desk.last(Download).address.startswith("/download/abc/")
@@ -63,18 +62,18 @@ def test_the_mechanism_is_written_as_it_stands() -> None:
 
 def test_files_are_kept_for_a_while_and_nothing_is_made_of_nothing() -> None:
     with Desk("ur5") as desk:
-        for kind in MEDIA:
+        for kind in MEDIA_TYPES:
             if kind not in ("mechanism", "urdf"):
-                with pytest.raises(Refused, match="record"):
+                with pytest.raises(InvalidOperation, match="record"):
                     desk.ask(Export(kind))
         desk.ask(Export("mechanism"))
         first = desk.last(Download).address.rpartition("/")[2]
         for _ in range(8):
             desk.ask(Export("mechanism"))
         with pytest.raises(MechanikError):
-            desk.session.download(first)
+            desk.session.read_download(first)
         with pytest.raises(MechanikError):
-            desk.session.download("../../etc/passwd")
+            desk.session.read_download("../../etc/passwd")
 
 
 def test_a_page_that_plays_by_itself_holds_model_and_motion(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +116,7 @@ def test_what_is_played_stops_when_something_else_is_asked_for() -> None:
 
 
 def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder_file, "MOST", 5)
+    monkeypatch.setattr(recorder_file, "MAX_STATES", 5)
     with Desk("ur5") as desk:
         desk.ask(RecordMotion(True))
         for _ in range(8):  # of the hands of a drag the newest wins, so that each gives one state at least
@@ -130,27 +129,27 @@ def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch)
 
 def test_between_two_states_it_is_on_its_way_and_in_a_pause_it_stands() -> None:
     arm = mk.gallery.planar_2r()
-    table = Table(arm)
-    assert isinstance(table.anatomy, Anatomy)
+    table = LoadedModel(arm)
+    assert isinstance(table.index, ModelIndex)
     clock = iter((0.0, 0.05, 1.0, 1.05))
-    recorder = Recorder(lambda: next(clock))
+    recorder = MotionRecorder(lambda: next(clock))
     a, b, c = np.zeros(2), np.ones(2), 2 * np.ones(2)
-    recorder.begin(table, a)
+    recorder.start(table, a)
     recorder.add(b)
     recorder.add(c)
-    assert np.allclose(recorder.at(0.025), 0.5)
-    assert np.array_equal(recorder.at(0.5), b)
-    assert np.array_equal(recorder.at(99.0), c)
+    assert np.allclose(recorder.configuration_at(0.025), 0.5)
+    assert np.array_equal(recorder.configuration_at(0.5), b)
+    assert np.array_equal(recorder.configuration_at(99.0), c)
 
 
 def test_a_clock_that_runs_backwards_leaves_times_in_order() -> None:
     """The cores of a machine may disagree about the time: events were recorded before the beginning."""
     looks = iter((10.0, 9.994, 10.048, 10.042, 10.09))
-    recorder, nothing = Recorder(lambda: next(looks)), Clashes(0, [], [], "")
-    recorder.begin(Table(mk.gallery.planar_2r()), np.zeros(2))
-    recorder.note(nothing)
+    recorder, nothing = MotionRecorder(lambda: next(looks)), Clashes(0, [], [], "")
+    recorder.start(LoadedModel(mk.gallery.planar_2r()), np.zeros(2))
+    recorder.add_event(nothing)
     recorder.add(np.ones(2))
-    recorder.note(nothing)
+    recorder.add_event(nothing)
     recorder.add(2 * np.ones(2))
     assert [when for when, _ in recorder.events()] == pytest.approx([0.0, 0.048])
     times, q = recorder.motion()
@@ -162,9 +161,9 @@ def test_a_clock_that_runs_back_and_forth_does_not_play_faster() -> None:
     """Each step forward counted, and no step back."""
     with Desk("planar_2r") as desk:
         recorder = desk.session.recorder
-        recorder.begin(desk.session.on_stage.table, desk.session.q)
+        recorder.start(desk.session.active.model, desk.session.q)
         recorder._clock = lambda: recorder._begun + 9.0
-        recorder.end(desk.session.q + 0.1)
+        recorder.stop(desk.session.q + 0.1)
         desk.ask(Play(True))
         for now in (100.0, 100.05, 100.044, 100.05, 100.044, 100.05, 100.1):
             desk.session.tick(now)

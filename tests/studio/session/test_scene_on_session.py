@@ -7,9 +7,8 @@ import pytest
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import MechanikError, Refused, UnknownName
+from mechanik.errors import InvalidOperation, MechanikError, UnknownName
 from mechanik.studio.messages import requests
-from mechanik.studio.messages.checks import Value
 from mechanik.studio.messages.events import (
     ControlInfo,
     Controls,
@@ -23,8 +22,9 @@ from mechanik.studio.messages.events import (
     Solving,
     Words,
 )
+from mechanik.studio.messages.requests import Value
 from mechanik.studio.session import Session
-from mechanik.studio.session.history import MOST
+from mechanik.studio.session.edit_state import MAX_STEPS
 
 
 class Swing:
@@ -52,10 +52,10 @@ class Swing:
         self.speed = float(value)
         self.session.set_curves([CurveInfo("way", [0.0] * 6, (1.0, 0.0, 0.0, 1.0), False)])
 
-    def keep(self) -> object:
+    def snapshot(self) -> object:
         return self.speed, self.time
 
-    def bring_back(self, kept: tuple[float, float]) -> None:
+    def restore(self, kept: tuple[float, float]) -> None:
         self.speed, self.time = kept
 
     @property
@@ -64,12 +64,12 @@ class Swing:
 
     def tick(self, seconds: float) -> None:
         if self.speed > 1.5:
-            raise Refused("it is too fast")
+            raise InvalidOperation("it is too fast")
         self.time += seconds * self.speed
         self.session.move_goal(self.goal, self.start[:3, 3] + (0.0, 0.05 * np.sin(self.time), 0.0))
-        self.session.aim({"lazy": 0.1})
+        self.session.set_targets({"lazy": 0.1})
 
-    def read_out(self) -> list[str]:
+    def readouts(self) -> list[str]:
         return [f"{self.speed:g} a second"]
 
 
@@ -119,7 +119,7 @@ def test_another_mechanism_ends_the_scene() -> None:
         desk.ask(requests.OpenGallery("four_bar"))
         assert desk.last(Scene).name == ""
         assert desk.last(Scene).curves == []
-        with pytest.raises(Refused, match="no scene"):
+        with pytest.raises(InvalidOperation, match="no scene"):
             desk.ask(requests.SetControl("speed", 1.0))
         with pytest.raises(UnknownName):
             desk.ask(requests.OpenScene("nobody"))
@@ -129,7 +129,7 @@ def test_a_page_that_comes_later_is_told_all_of_it_and_the_others_nothing_new() 
     with opened() as desk:
         desk.rest()
         before = desk.model, desk.goals, len(desk.events), len(desk.frames)
-        desk.session.greet()
+        desk.session.send_everything()
         told = {type(event) for event in desk.events[before[2] :]}
         assert {Model, Goals, Solving, Scene, History, Recording} <= told
         assert (desk.model.revision, desk.goals.order) == (before[0].revision, before[1].order)
@@ -138,7 +138,7 @@ def test_a_page_that_comes_later_is_told_all_of_it_and_the_others_nothing_new() 
 
 def test_a_session_without_a_mechanism_greets_and_refuses() -> None:
     with Desk() as desk:
-        desk.session.greet()
+        desk.session.send_everything()
         desk.tick()
         for request in (
             requests.Undo(),
@@ -146,32 +146,32 @@ def test_a_session_without_a_mechanism_greets_and_refuses() -> None:
             requests.GoTo("home"),
             requests.Export("json"),
         ):
-            with pytest.raises(Refused, match="open one first"):
+            with pytest.raises(InvalidOperation, match="open one first"):
                 desk.ask(request)
 
 
 def test_there_are_at_most_200_steps_back() -> None:
     with Desk("planar_2r") as desk:
-        for k in range(MOST + 5):
+        for k in range(MAX_STEPS + 5):
             desk.ask(requests.ShowLinks(["tool"], visible=k % 2 == 1))
-        for _ in range(MOST):
+        for _ in range(MAX_STEPS):
             desk.ask(requests.Undo())
-        with pytest.raises(Refused, match="nothing to undo"):
+        with pytest.raises(InvalidOperation, match="nothing to undo"):
             desk.ask(requests.Undo())
-        assert desk.session.on_stage.setup.hidden == {"tool"}, "as it was after the fifth step"
+        assert desk.session.active.edit_state.hidden == {"tool"}, "as it was after the fifth step"
 
 
 def test_files_that_came_along_are_given_by_number_and_no_others() -> None:
     arm = mk.gallery.planar_2r()
     link = next(iter(arm.links.values()))
     link.visuals = (
-        mk.PlacedShape(mk.Mesh("package://arm/hand.stl")),
-        mk.PlacedShape(mk.Mesh("gone.stl", path="/etc/hostname")),
+        mk.ShapeInstance(mk.Mesh("package://arm/hand.stl")),
+        mk.ShapeInstance(mk.Mesh("gone.stl", path="/etc/hostname")),
     )
     with Desk(key="k") as desk:
         desk.session.open(arm, files={"package://arm/hand.stl": b"solid"})
         shapes = desk.model.links[0].visuals
         assert [shape.mesh and shape.mesh.partition("?")[0] for shape in shapes] == ["/mesh/k/0", None]
-        assert desk.session.mesh(0) == (b"solid", "model/stl")
+        assert desk.session.read_mesh(0) == (b"solid", "model/stl")
         with pytest.raises(MechanikError):
-            desk.session.mesh(1)
+            desk.session.read_mesh(1)

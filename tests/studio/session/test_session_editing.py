@@ -52,7 +52,7 @@ def test_rows_of_a_table_make_the_arm_and_values_and_the_goal_are_kept() -> None
 def test_values_are_kept_by_the_names_of_joints() -> None:
     with Desk() as desk:
         desk.session.open(mk.arm_2d([0.5, 0.4, 0.3]), goals=())
-        desk.session.place([0.1, 0.2, 0.3])
+        desk.session.set_configuration([0.1, 0.2, 0.3])
         desk.ask(EditModel("json", arm([0.5, 0.4, 0.3, 0.2, 0.1])))
         assert np.allclose(desk.session.q[:3], [0.1, 0.2, 0.3])
         desk.ask(EditModel("json", arm([0.5])))
@@ -84,10 +84,10 @@ def test_a_goal_whose_link_is_gone_moves_to_the_new_tip() -> None:
 )
 def test_a_text_that_cannot_be_read_changes_nothing(kind: str, text: str) -> None:
     with Desk("planar_3r") as desk:
-        stage, told = desk.session.stage, len(desk.all(Model))
+        stage, told = desk.session.solver_session, len(desk.all(Model))
         with pytest.raises(MechanikError):
             desk.ask(EditModel(kind, text))  # type: ignore[arg-type]
-        assert desk.session.stage is stage
+        assert desk.session.solver_session is stage
         assert len(desk.all(Model)) == told
 
 
@@ -105,7 +105,7 @@ def test_no_file_of_this_machine_is_read_for_a_text(tmp_path: object) -> None:
         assert len(shapes) == 2
         assert all(shape.mesh is None for shape in shapes)
         with pytest.raises(MechanikError):
-            desk.session.mesh(0)
+            desk.session.read_mesh(0)
 
 
 def test_an_arm_that_is_edited_has_bodies_and_colliders() -> None:

@@ -10,7 +10,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik.spatial import from_position_wxyz
 from mechanik.studio.messages.events import History
-from mechanik.studio.messages.frames import read_state
+from mechanik.studio.messages.message_codec import read_state
 from mechanik.studio.messages.requests import Redo, Undo
 
 FAR = 0.005

@@ -7,9 +7,9 @@ import pytest
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.errors import MechanikError, Refused, UnknownName
+from mechanik.errors import InvalidOperation, MechanikError, UnknownName
 from mechanik.studio.messages.events import Comparison, Ghosts, Solving, Words
-from mechanik.studio.messages.frames import STATUSES, read_state
+from mechanik.studio.messages.message_codec import STATUSES, read_state
 from mechanik.studio.messages.requests import (
     AddGoal,
     ChangeGoal,
@@ -57,7 +57,7 @@ def test_while_it_is_paused_goals_move_and_the_mechanism_does_not() -> None:
 
 
 def test_one_step_is_for_a_pause() -> None:
-    with Desk("ur5") as desk, pytest.raises(Refused, match="pause"):
+    with Desk("ur5") as desk, pytest.raises(InvalidOperation, match="pause"):
         desk.ask(OneStep())
 
 
@@ -92,7 +92,7 @@ def test_words_are_told_when_they_change_and_not_more_than_ten_times_a_second() 
 @pytest.mark.parametrize("method", mk.METHODS)
 def test_every_method_follows_or_says_in_words_why_it_does_not(method: str) -> None:
     with Desk("ur5") as desk:
-        before = desk.session.on_stage.setup
+        before = desk.session.active.edit_state
         refusal = None
         try:
             desk.ask(SetSolver(method, {}))
@@ -100,7 +100,7 @@ def test_every_method_follows_or_says_in_words_why_it_does_not(method: str) -> N
             refusal = str(error)
         if refusal is not None:
             assert refusal
-            assert desk.session.on_stage.setup is before
+            assert desk.session.active.edit_state is before
             return
         assert desk.last(Solving).solver == method
         goal = desk.session.goals[0]
@@ -109,7 +109,7 @@ def test_every_method_follows_or_says_in_words_why_it_does_not(method: str) -> N
         desk.ask(Undo())
         if method != before.solver:
             desk.ask(Undo())
-        assert desk.session.on_stage.setup is before
+        assert desk.session.active.edit_state is before
 
 
 def test_options_are_those_of_the_method_and_what_is_not_given_is_usual() -> None:
@@ -174,7 +174,7 @@ def test_ghosts_of_goals_that_have_moved_are_dropped() -> None:
         desk.ask(ShowGhosts(16))
         goal = desk.session.goals[0]
         desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.0, 0.0)))  # type: ignore[arg-type]
-        desk.wait(lambda: not desk.session.ghosts._is_busy)
+        desk.wait(lambda: not desk.session.alternatives._is_busy)
         desk.tick()
         assert [found.poses for found in desk.all(Ghosts)] == [[]], "who waits for them is told that there are none"
 
@@ -227,7 +227,7 @@ def test_what_is_not_met_is_said_in_the_units_that_its_kind_has() -> None:
         cases: list[tuple[GoalKind, str, str]] = [("point", " m", "rad"), ("orientation", " rad", " m")]
         for kind, unit, other in cases:
             desk.ask(ChangeGoal(goal.number, kind=kind))
-            desk.session.move_goal(goal.number, mk.spatial.make(np.diag([-1.0, -1.0, 1.0]), (9.0, 0.0, 0.0)))
+            desk.session.move_goal(goal.number, mk.spatial.make_pose(np.diag([-1.0, -1.0, 1.0]), (9.0, 0.0, 0.0)))
             for freedom in range(7):
                 desk.ask(SetLocked(freedom, True))
             desk.rest()

@@ -9,9 +9,9 @@ import time
 import pytest
 from session_desk import PATIENCE, Desk, threads_of_live
 
-from mechanik.errors import MechanikError, Refused
+from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.studio.messages import requests
-from mechanik.studio.messages.frames import HAND_FREEDOM, HAND_GOAL, Hand, read_state
+from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DragUpdate, read_state
 
 ASKED = (
     lambda rng, goal: requests.GrabGoal(goal),
@@ -51,18 +51,18 @@ def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
                 return
 
     def asks(rng: random.Random) -> None:
-        session.ask(rng.choice(ASKED)(rng, goal.number))
+        session.handle_request(rng.choice(ASKED)(rng, goal.number))
 
     def drags(rng: random.Random) -> None:
         pose = tuple(one + 0.01 * rng.random() for one in goal.pose[:3]) + goal.pose[3:]
         if rng.random() < 0.5:
-            session.hand(Hand(HAND_GOAL, rng.randrange(1000), goal.number, pose))
+            session.drag_to(DragUpdate(DRAG_GOAL, rng.randrange(1000), goal.number, pose))
         else:
-            session.hand(Hand(HAND_FREEDOM, rng.randrange(1000), rng.randrange(4), (rng.random(),)))
+            session.drag_to(DragUpdate(DRAG_DOF, rng.randrange(1000), rng.randrange(4), (rng.random(),)))
 
     def ticks(rng: random.Random) -> None:
         session.tick(time.monotonic())
-        session.greet()
+        session.send_everything()
 
     moved: list[int] = []
 
@@ -87,8 +87,8 @@ def test_threads_that_ask_and_drag_and_close_at_once_never_hang() -> None:
     assert not wrong, wrong
     assert all(read_state(frame) for frame in desk.frames[-50:])
     desk.wait(lambda: threads_of_live() <= before)
-    with pytest.raises(Refused, match="closed"):
-        session.ask(requests.Undo())
+    with pytest.raises(InvalidOperation, match="closed"):
+        session.handle_request(requests.Undo())
 
 
 def test_a_session_that_is_closed_in_the_middle_of_a_drag_is_closed() -> None:

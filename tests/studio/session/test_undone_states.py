@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from session_desk import Desk
 
-from mechanik.live import LiveState
+from mechanik.motion.live import LiveState
 from mechanik.studio.messages.events import Words
-from mechanik.studio.messages.frames import STATUSES
+from mechanik.studio.messages.message_codec import STATUSES
 from mechanik.studio.messages.requests import EditModel, GrabGoal, Redo, Release, SetRunning, Undo
 
 

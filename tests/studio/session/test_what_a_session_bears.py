@@ -7,16 +7,31 @@ import threading
 import pytest
 from session_desk import PATIENCE, Desk
 
-from mechanik.errors import FormatError, LimitsError, Refused
+from mechanik.errors import FormatError, InvalidOperation, LimitsError
 from mechanik.gallery import four_bar, planar_3r
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.events import Model
-from mechanik.studio.session import exports, ghosts, history, on_joints, recorder, sizes
-from mechanik.studio.session.exports import Downloads, MadeFile
-from mechanik.studio.session.first_goals import first_goals
-from mechanik.studio.session.model_info import about
-from mechanik.studio.session.recorder import Recorder
-from mechanik.studio.session.table import Table
+from mechanik.studio.session import (
+    background_solvers as ghosts,
+)
+from mechanik.studio.session import (
+    edit_state as history,
+)
+from mechanik.studio.session import (
+    joint_requests as on_joints,
+)
+from mechanik.studio.session import (
+    loaded_model as sizes,
+)
+from mechanik.studio.session import (
+    motion_recorder as exports,
+)
+from mechanik.studio.session import (
+    motion_recorder as recorder,
+)
+from mechanik.studio.session.default_goals import default_goals
+from mechanik.studio.session.loaded_model import LoadedModel, describe
+from mechanik.studio.session.motion_recorder import DownloadStore, ExportedFile, MotionRecorder
 
 
 def chain(links: int, kind: str) -> str:
@@ -41,48 +56,48 @@ def tied(bodies: int) -> str:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        (chain(sizes.MOST_LINKS + 1, "fixed"), "links"),
-        (chain(sizes.MOST_FREEDOMS // 6 + 2, "floating"), "freedoms"),
+        (chain(sizes.MAX_UPLOAD_LINKS + 1, "fixed"), "links"),
+        (chain(sizes.MAX_UPLOAD_DOFS // 6 + 2, "floating"), "freedoms"),
     ],
 )
 def test_a_text_of_too_large_a_mechanism_is_refused_and_changes_nothing(text, what) -> None:
     with Desk("planar_3r") as desk:
-        before = desk.session.stage
+        before = desk.session.solver_session
         with pytest.raises(FormatError, match=what):
             desk.ask(requests.EditModel("urdf", text))
-        assert desk.session.stage is before
+        assert desk.session.solver_session is before
 
 
 def test_loops_are_counted(monkeypatch) -> None:
-    monkeypatch.setattr(sizes, "MOST_LOOPS", 0)
+    monkeypatch.setattr(sizes, "MAX_UPLOAD_LOOPS", 0)
     with pytest.raises(FormatError, match="1 loops"):
-        sizes.check_size(four_bar())
+        sizes.check_upload_size(four_bar())
 
 
 def test_of_a_large_mechanism_with_loops_nothing_is_worked_out_that_takes_minutes(monkeypatch) -> None:
     """Singular values of 1500 freedoms took two minutes, for one sentence."""
     pytest.importorskip("mujoco")
-    for place in ("model_info.Mechanism.explain", "first_goals.mobility", "ghosts.structure"):
+    for place in ("loaded_model.Mechanism.explain", "default_goals.mobility", "background_solvers.structure"):
         monkeypatch.setattr(f"mechanik.studio.session.{place}", lambda *_: pytest.fail("worked out"))
     with Desk() as desk:
-        desk.ask(requests.EditModel("urdf", tied(sizes.LOOKED_INTO // 6 + 1)))
+        desk.ask(requests.EditModel("urdf", tied(sizes.MAX_ANALYSED_DOFS // 6 + 1)))
         assert "too many" in desk.last(Model).about[0]
         desk.ask(requests.ShowGhosts(4))
-        desk.session.ghosts.join()
-        found = desk.session.ghosts.news()
+        desk.session.alternatives.join()
+        found = desk.session.alternatives.poll()
         assert found is not None
         assert "too large" in found.text
 
 
 def test_what_is_small_is_explained_as_a_program_would() -> None:
     for mechanism in (four_bar(), planar_3r()):
-        assert about(mechanism)[0] == mechanism.explain().split("\n\n")[0].replace("\n", " ")
-        assert first_goals(mechanism)
+        assert describe(mechanism)[0] == mechanism.explain().split("\n\n")[0].replace("\n", " ")
+        assert default_goals(mechanism)
 
 
 def test_mechanisms_that_were_edited_away_are_kept_up_to_a_size_and_the_last_one_always(monkeypatch) -> None:
     """Each step of undo that made another mechanism kept it whole, two hundred of them."""
-    monkeypatch.setattr(history, "MOST_LINKS", 11)
+    monkeypatch.setattr(history, "MAX_STORED_LINKS", 11)
     with Desk("planar_3r") as desk:
         for links in (3, 4, 5, 6, 7):
             desk.ask(requests.EditModel("urdf", chain(links, "continuous")))
@@ -97,7 +112,7 @@ def test_mechanisms_that_were_edited_away_are_kept_up_to_a_size_and_the_last_one
 
 
 def test_steps_with_one_mechanism_are_kept_however_large_it_is(monkeypatch) -> None:
-    monkeypatch.setattr(history, "MOST_LINKS", 0)
+    monkeypatch.setattr(history, "MAX_STORED_LINKS", 0)
     with Desk("planar_3r") as desk:
         for k in range(5):
             desk.ask(requests.SetLocked(0, k % 2 == 0))
@@ -105,10 +120,11 @@ def test_steps_with_one_mechanism_are_kept_however_large_it_is(monkeypatch) -> N
 
 
 def test_files_that_wait_are_bounded_together_and_the_newest_is_never_dropped(monkeypatch) -> None:
-    monkeypatch.setattr(exports, "KEPT_BYTES", 100)
-    downloads = Downloads("key")
+    monkeypatch.setattr(exports, "MAX_FILE_BYTES", 100)
+    downloads = DownloadStore("key")
     keys = [
-        downloads.add(MadeFile(bytes(size), "text/csv", "a.csv")).address.split("/")[-1] for size in (60, 30, 40, 500)
+        downloads.add(ExportedFile(bytes(size), "text/csv", "a.csv")).address.split("/")[-1]
+        for size in (60, 30, 40, 500)
     ]
     assert len(downloads.read(keys[3])[0]) == 500
     for key in keys[:3]:
@@ -117,11 +133,11 @@ def test_files_that_wait_are_bounded_together_and_the_newest_is_never_dropped(mo
 
 
 def test_a_recording_of_many_numbers_ends_by_itself(monkeypatch) -> None:
-    monkeypatch.setattr(recorder, "MOST_NUMBERS", 30)
+    monkeypatch.setattr(recorder, "MAX_NUMBERS", 30)
     clock = iter(range(1000))
     mechanism = planar_3r()
-    tape = Recorder(clock=lambda: float(next(clock)))
-    tape.begin(Table(mechanism), mechanism.q)
+    tape = MotionRecorder(clock=lambda: float(next(clock)))
+    tape.start(LoadedModel(mechanism), mechanism.q)
     for _ in range(50):
         tape.add(mechanism.q)
     assert tape.motion()[1].size == 30
@@ -137,10 +153,10 @@ def test_options_that_make_one_iteration_long_are_bounded() -> None:
 
 
 def test_a_joint_that_takes_too_long_on_its_way_is_refused_and_nothing_moves(monkeypatch) -> None:
-    monkeypatch.setattr(on_joints, "LONGEST_WAY", -1.0)
+    monkeypatch.setattr(on_joints, "MAX_MOVE_SECONDS", -1.0)
     with Desk("four_bar") as desk:
         before = desk.session.q
-        with pytest.raises(Refused, match="smaller steps"):
+        with pytest.raises(InvalidOperation, match="smaller steps"):
             desk.ask(requests.SetFreedom(0, 3.0))
         assert (desk.session.q == before).all()
 
@@ -152,7 +168,7 @@ def test_a_search_that_is_under_way_can_be_waited_for_after_the_end(monkeypatch)
     desk.ask(requests.ShowGhosts(4))
     assert begun.wait(PATIENCE)
     desk.session.close()
-    waiting = threading.Thread(target=desk.session.ghosts.join)
+    waiting = threading.Thread(target=desk.session.alternatives.join)
     waiting.start()
     waiting.join(0.05)
     assert waiting.is_alive()

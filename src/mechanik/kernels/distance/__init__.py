@@ -1,1 +1,1 @@
-"""Signed distances between shapes, and which shapes of a mechanism come near each other."""
+"""Kernels of signed distances between shapes, and of collision queries of a mechanism."""

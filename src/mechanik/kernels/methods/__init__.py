@@ -1,1 +1,1 @@
-"""Steps of the methods whose loop is written in Python."""
+"""Kernels for the steps of the solver methods whose loop is written in Python."""

@@ -1,4 +1,4 @@
-"""Steps of gradient methods: descent, momentum, Adam, Jacobian transpose, and L-BFGS-B."""
+"""Steps of gradient methods: gradient descent, momentum, Adam, Jacobian transpose, and L-BFGS-B."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ import numpy as np
 
 from mechanik.spatial.array import Array
 
-from ..compiler import helper, kernel
-from ..problem import AT_BAN, AT_COLUMN_X, AT_LOWER, AT_SCALE, AT_TRIAL, AT_UPPER, LOCKED
+from ..compiler import inline, kernel
+from ..problem_layout import AT_BOUND_STATE, AT_COLUMN_X, AT_LOWER, AT_SCALE, AT_TRIAL, AT_UPPER, LOCKED
 
-AT_ITS_LIMIT = 1e-12
-"""rad, or sizes of the mechanism: a column that is no farther from its limit has no room."""
-OPTIMAL = -1.0
-"""Stands for a length of step that is still to be found."""
-LONGEST = 1e10
-"""No step is more times the gradient than that."""
-BY_JACOBIAN = -1.0
-"""Stands for a rate that follows the Jacobian."""
-LEAST_CURVATURE = 1e-12
-"""Pairs that are flatter than that, relative to the square of y, say nothing."""
-LEAST_SLOPE = 1e-10
-"""The cosine between a step and the way straight down below which the gradient is followed instead."""
+LIMIT_TOLERANCE = 1e-12
+"""Distance to a limit (rad, or sizes of the mechanism) below which a column counts as at its limit."""
+OPTIMAL_LENGTH = -1.0
+"""Stands for a step length to be computed from the Jacobian."""
+MAX_LENGTH = 1e10
+"""Largest ratio of a step to the gradient."""
+RATE_BY_JACOBIAN = -1.0
+"""Stands for a learning rate of 1 / |J|^2 (Frobenius norm)."""
+MIN_CURVATURE = 1e-12
+"""Pairs (s, y) with s.y below this ratio of y.y are skipped."""
+MIN_DESCENT_COSINE = 1e-10
+"""Cosine between a step and the negative gradient below which the gradient is followed instead."""
 
 
 @kernel("void(i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])")
-def gradient_and_room(
+def gradient_and_bounds(
     ints: np.ndarray[Any, Any], floats: Array, e: Array, J: Array, gradient: Array, low: Array, high: Array
 ) -> None:
-    """gradient = J'e, and how far each column is from its limits."""
+    """Write gradient = J'e, and the distances of each column to its limits (low <= 0 <= high).
+
+    All are in units of the columns; locked columns have zero distances.
+    """
     m, n = J.shape
     for v in range(n):
         gradient[v] = 0.0
@@ -43,8 +46,8 @@ def gradient_and_room(
         if k >= 0:
             here, scale = floats[ints[AT_TRIAL] + k], floats[ints[AT_SCALE] + v]
             down, up = (floats[ints[AT_LOWER] + v] - here) / scale, (floats[ints[AT_UPPER] + v] - here) / scale
-            low[v], high[v] = (down if down < -AT_ITS_LIMIT else 0.0), (up if up > AT_ITS_LIMIT else 0.0)
-        if ints[ints[AT_BAN] + v] == LOCKED:
+            low[v], high[v] = (down if down < -LIMIT_TOLERANCE else 0.0), (up if up > LIMIT_TOLERANCE else 0.0)
+        if ints[ints[AT_BOUND_STATE] + v] == LOCKED:
             low[v], high[v] = 0.0, 0.0
 
 
@@ -52,10 +55,10 @@ def gradient_and_room(
 def transpose_step(
     J: Array, pull: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
 ) -> float:
-    """step = -alpha J'e for the pull J'e; returns alpha, or 0 if there is no way to go.
+    """Write step = -alpha J'e for pull = J'e; returns alpha, or 0 if no column can move.
 
-    A joint that stands at its limit and is pushed outwards is left out of J: it would not move, and the length that
-    suits the others best does not depend on it.
+    A joint at its limit that is pushed outwards is left out of J: it would not move, and the best length for the other
+    joints does not depend on it. OPTIMAL_LENGTH computes alpha, and `relaxation` scales it.
     """
     m, n = J.shape
     square, bent = 0.0, 0.0  # <e, JJ'e>, which is the square of J'e, and <JJ'e, JJ'e>
@@ -63,7 +66,7 @@ def transpose_step(
         stuck = (pull[v] > 0.0 and low[v] == 0.0) or (pull[v] < 0.0 and high[v] == 0.0)
         step[v] = 0.0 if stuck else -pull[v]
         square += step[v] * step[v]
-    if alpha == OPTIMAL:
+    if alpha == OPTIMAL_LENGTH:
         for i in range(m):
             row = 0.0
             for v in range(n):
@@ -78,8 +81,8 @@ def transpose_step(
 
 
 @kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8[::1])")
-def downhill(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
-    """step = -alpha gradient, cut to the room that there is; returns the slope along it."""
+def gradient_step(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
+    """Write step = -alpha gradient, clamped to the limits; returns the slope along it."""
     fall = 0.0
     for v in range(gradient.shape[0]):
         step[v] = min(max(-alpha * gradient[v], low[v]), high[v])
@@ -89,35 +92,39 @@ def downhill(gradient: Array, low: Array, high: Array, alpha: float, step: Array
 
 @kernel("f8(f8[::1], f8[::1], f8, f8[::1])")
 def spectral_length(gradient: Array, before: Array, share: float, step: Array) -> float:
-    """<s, s> / <s, y> for the share of a step that was gone, s, and the change of the gradient along it, y."""
+    """The spectral (Barzilai-Borwein) step length s.s / s.y.
+
+    s is the fraction `share` of `step` that was applied, and y the change of the gradient along it.
+    """
     square, change = 0.0, 0.0
     for v in range(gradient.shape[0]):
         square += step[v] * step[v]
         change += (gradient[v] - before[v]) * step[v]
-    return min(share * square / change, LONGEST) if change > 0.0 else LONGEST
+    return min(share * square / change, MAX_LENGTH) if change > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[::1], f8)")
-def longest_length(gradient: Array, largest: float) -> float:
-    """How many times the gradient makes a step of which the largest number is `largest`."""
+def longest_step_length(gradient: Array, largest: float) -> float:
+    """The factor on the gradient that makes the largest component of the step `largest`."""
     steepest = 0.0
     for v in range(gradient.shape[0]):
         steepest = max(steepest, abs(gradient[v]))
-    return largest / steepest if steepest > 0.0 else LONGEST
+    return largest / steepest if steepest > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, b1, b1, f8[::1], f8[::1])")
-def rolling_step(
+def momentum_step(
     J: Array, gradient: Array, low: Array, high: Array, alpha: float, beta: float, nesterov: bool, restart: bool,
     velocity: Array, step: Array,
 ) -> float:  # fmt: skip
-    """velocity = beta velocity - alpha gradient, and a step by it; returns the largest number of the step.
+    """Update velocity = beta velocity - alpha gradient and step by it; returns the largest component of the step.
 
-    Nesterov's gradient is taken where the velocity would lead. The problem stands there all along, so the step is to
-    the next such place: beta velocity - alpha gradient, with the new velocity.
+    Nesterov's gradient is taken at the end of the velocity. The problem is always evaluated there, so the step leads to
+    the next such point: beta velocity - alpha gradient, with the new velocity. With `restart`, a velocity that points
+    uphill is dropped.
     """
     m, n = J.shape
-    if alpha == BY_JACOBIAN:
+    if alpha == RATE_BY_JACOBIAN:
         square = 0.0
         for i in range(m):
             for v in range(n):
@@ -131,7 +138,7 @@ def rolling_step(
     for v in range(n):
         velocity[v] = kept * velocity[v] - alpha * gradient[v]
         step[v] = beta * velocity[v] - alpha * gradient[v] if nesterov else velocity[v]
-        if step[v] < low[v] or step[v] > high[v]:  # what meets its limit has lost its velocity
+        if step[v] < low[v] or step[v] > high[v]:  # a column that meets its limit loses its velocity
             step[v] = min(max(step[v], low[v]), high[v])
             velocity[v] = 0.0
         largest = max(largest, abs(step[v]))
@@ -143,9 +150,14 @@ def adam_step(
     gradient: Array, low: Array, high: Array, alpha: float, beta1: float, beta2: float, epsilon: float, t: float,
     m: Array, v: Array, step: Array,
 ) -> float:  # fmt: skip
-    """Algorithm 1 of the paper, cut to the room that there is; returns the largest number of the step.
+    """Step of Adam (Kingma and Ba 2015, algorithm 1), clamped to the limits; returns its largest component.
 
-    A joint that stands at its limit and is pushed outwards has no slope, so its averages fade while it stands there.
+    A joint at its limit that is pushed outwards has a zero gradient, so its averages decay while it stays there.
+
+    Args:
+        t: number of the iteration, from 1.
+        m, v: (n,), averages of the gradient and of its square, updated.
+        step: (n,), written.
     """
     unbias1, unbias2, largest = 1.0 - beta1**t, 1.0 - beta2**t, 0.0
     for k in range(gradient.shape[0]):
@@ -160,9 +172,9 @@ def adam_step(
     return largest
 
 
-@helper
+@inline
 def linear_length(J: Array, step: Array) -> float:
-    """How many times a step would serve a linear mechanism best, if it leads straight down."""
+    """The factor on a step straight down that minimises the cost of a linear model."""
     square, bent = 0.0, 0.0
     for v in range(step.shape[0]):
         square += step[v] * step[v]
@@ -179,13 +191,14 @@ def quasi_newton_step(
     J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, kept: Array, free: Array, count: int,
     newest: int, largest: float, step: Array,
 ) -> float:  # fmt: skip
-    """step = -H gradient over the free columns, by the two loops of Nocedal, cut to the room that there is.
+    """Write step = -H gradient over the free columns by the two-loop recursion of Nocedal, clamped to the limits.
 
     Args:
-        S, Y: (m, n), steps and changes of the gradient, in a ring.
-        kept, free: (2, m) and (n,), room to work in.
-        count, newest: how many pairs there are, and where the last one is.
-        largest: of the numbers of the step.
+        S, Y: (m, n), steps and changes of the gradient, in a ring buffer.
+        kept, free: (2, m) and (n,), scratch memory.
+        count, newest: number of pairs, and index of the last pair.
+        largest: limit on the components of the step.
+        step: (n,), written.
 
     Returns:
         The slope along the step.
@@ -203,7 +216,7 @@ def quasi_newton_step(
             bend += free[v] * S[i, v] * Y[i, v]
             square += free[v] * Y[i, v] * Y[i, v]
             dot += S[i, v] * step[v]
-        curvature[i] = bend if bend > LEAST_CURVATURE * square else 0.0
+        curvature[i] = bend if bend > MIN_CURVATURE * square else 0.0
         if curvature[i] > 0.0:
             share[i] = dot / bend
             gamma = bend / square if gamma == 0.0 else gamma
@@ -223,7 +236,7 @@ def quasi_newton_step(
     for attempt in range(2):
         longest, square, steepness = 0.0, 0.0, 0.0
         for v in range(n):
-            if attempt == 1:  # cut by limits, the step led up; the gradient never does
+            if attempt == 1:  # clamped to the limits, the step led uphill; the clamped gradient never does
                 step[v] = -gamma * free[v] * gradient[v]
             longest = max(longest, abs(step[v]))
         shrink, fall = largest / longest if longest > largest else 1.0, 0.0
@@ -232,6 +245,6 @@ def quasi_newton_step(
             fall += step[v] * gradient[v]
             square += step[v] * step[v]
             steepness += free[v] * gradient[v] * gradient[v]
-        if fall < -LEAST_SLOPE * math.sqrt(square * steepness):
+        if fall < -MIN_DESCENT_COSINE * math.sqrt(square * steepness):
             break
     return fall

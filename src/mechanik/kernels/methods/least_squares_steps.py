@@ -1,4 +1,8 @@
-"""Steps of least-squares methods: damped, selectively damped, Newton, and within limits."""
+"""Steps of least-squares methods: damped, selectively damped, Newton, null space, and within limits.
+
+The dense linear algebra below them (Cholesky, singular values) is for the small sizes of a problem's residual and
+columns.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,157 @@ import numpy as np
 
 from mechanik.spatial.array import Array
 
-from ..compiler import kernel
-from ..dense import singular_values, solve_positive
-from ..problem import AT_COLUMN_X, AT_LOWER, AT_STEP, AT_TRIAL, AT_UPPER
+from ..compiler import kernel, subroutine
+from ..problem_layout import AT_COLUMN_X, AT_LOWER, AT_STEP, AT_TRIAL, AT_UPPER
 
-Table = np.ndarray[Any, np.dtype[np.int64]]
-FREE, HELD, LET_GO, HELD_FOR_GOOD = range(4)
-ROUNDING = 1e-12
-"""A slope below this share of what it could be is none."""
-NEAR_ZERO = 1e-10
-"""Singular values below it are passed over, as in the authors' program."""
+MAX_JACOBI_SWEEPS = 40
+"""Limit on Jacobi sweeps. Six to eight are enough for Jacobians of mechanisms; more serve ill-conditioned matrices."""
+ORTHOGONAL_COSINE = 1e-15
+"""Cosine below which two vectors count as orthogonal."""
+ZERO_SINGULAR_RATIO = 1e-15
+"""Ratio of the norm of the matrix below which a singular value is rounding and counts as zero."""
+
+
+@subroutine
+def solve_positive(A, b):
+    """Solve A x = b into b for a symmetric positive definite A by Cholesky; False if A is not positive definite.
+
+    Only the lower triangle of A is read; it is overwritten.
+    """
+    n = b.shape[0]
+    for j in range(n):
+        for k in range(j):
+            b[j] -= A[j, k] * b[k]
+            for i in range(j, n):
+                A[i, j] -= A[i, k] * A[j, k]
+        if not A[j, j] > 0.0:
+            return False
+        pivot = math.sqrt(A[j, j])
+        for i in range(j, n):
+            A[i, j] /= pivot
+        b[j] /= pivot
+    for j in range(n - 1, -1, -1):
+        for i in range(j + 1, n):
+            b[j] -= A[i, j] * b[i]
+        b[j] /= A[j, j]
+    return True
+
+
+@subroutine
+def singular_values(A, U, s, V):
+    """Singular value decomposition A = sum of s_i u_i v_i' by one-sided Jacobi rotations (Hestenes 1958).
+
+    Small singular values are as accurate as large ones.
+
+    Args:
+        A: (m, n), of any shape and rank; it stays.
+        U: (k, m), written: u_i are its rows; k is the smaller of m and n.
+        s: (k,), written: from the largest to the smallest, none below zero.
+        V: (k, n), written: v_i are its rows. Where s_i is zero, the longer of u_i and v_i is zero too.
+    """
+    m, n = A.shape
+    largest = 0.0
+    for i in range(m):
+        for j in range(n):
+            largest = max(largest, abs(A[i, j]))
+    unit = 1.0 / largest if largest > 0.0 else 0.0  # so that squares neither overflow nor underflow
+    if m <= n:
+        for i in range(m):
+            for j in range(n):
+                V[i, j] = A[i, j] * unit
+        orthogonalize_rows(V, U, s)
+    else:
+        for j in range(n):
+            for i in range(m):
+                U[j, i] = A[i, j] * unit
+        orthogonalize_rows(U, V, s)
+    for i in range(s.shape[0]):
+        s[i] *= largest
+
+
+@subroutine
+def orthogonalize_rows(W, R, s):
+    """Rotate the rows of W (k, l) until they are orthogonal; s gets their lengths, and W their directions.
+
+    R (k, k) becomes the rotation: R times the old W is diag(s) times the new W. All are sorted by s.
+    """
+    k, length = W.shape
+    whole = 0.0
+    for i in range(k):
+        for j in range(k):
+            R[i, j] = 1.0 if i == j else 0.0
+        for j in range(length):
+            whole += W[i, j] * W[i, j]
+    nothing = ZERO_SINGULAR_RATIO * ZERO_SINGULAR_RATIO * whole
+    for _ in range(MAX_JACOBI_SWEEPS):
+        turned = False
+        for p in range(k - 1):
+            for q in range(p + 1, k):
+                pp, qq, pq = 0.0, 0.0, 0.0
+                for j in range(length):
+                    pp += W[p, j] * W[p, j]
+                    qq += W[q, j] * W[q, j]
+                    pq += W[p, j] * W[q, j]
+                if min(pp, qq) <= nothing or abs(pq) <= ORTHOGONAL_COSINE * math.sqrt(pp * qq):
+                    continue
+                turned = True
+                t = (qq - pp) / (2.0 * pq)
+                t = math.copysign(1.0, t) / (abs(t) + math.sqrt(t * t + 1.0))
+                c = 1.0 / math.sqrt(t * t + 1.0)
+                rotate_rows(W, p, q, c, t * c)
+                rotate_rows(R, p, q, c, t * c)
+        if not turned:
+            break
+    for i in range(k):
+        square = 0.0
+        for j in range(length):
+            square += W[i, j] * W[i, j]
+        s[i] = math.sqrt(square) if square > nothing else 0.0
+        unit = 1.0 / s[i] if s[i] > 0.0 else 0.0
+        for j in range(length):
+            W[i, j] *= unit
+    for i in range(k):
+        first = i
+        for j in range(i + 1, k):
+            if s[j] > s[first]:
+                first = j
+        if first != i:
+            s[i], s[first] = s[first], s[i]
+            for j in range(length):
+                W[i, j], W[first, j] = W[first, j], W[i, j]
+            for j in range(k):
+                R[i, j], R[first, j] = R[first, j], R[i, j]
+
+
+@subroutine
+def rotate_rows(W, p, q, c, s):
+    """Rotate rows p and q of W in their plane, by cosine c and sine s."""
+    for j in range(W.shape[1]):
+        a, b = W[p, j], W[q, j]
+        W[p, j], W[q, j] = c * a - s * b, s * a + c * b
+
+
+IndexTable = np.ndarray[Any, np.dtype[np.int64]]
+COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED, COLUMN_LOCKED_AT_LIMIT = range(4)
+"""States of a column: free; held at its limit; released from it; held again, for good in this step."""
+MIN_SLOPE_RATIO = 1e-12
+"""A slope below this ratio of its upper bound counts as zero."""
+MIN_SINGULAR_VALUE = 1e-10
+"""Singular values below it are skipped, as in the authors' program."""
 RANK_TOLERANCE = 1e-9
-"""Singular values below this share of the largest are rounding, and so are their vectors: they are passed over."""
+"""Singular values below this ratio of the largest are rounding, as are their vectors: they are skipped."""
 
 
 @kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1])")
-def hold_back(rows: Array, jacobian: Array, effectors: Table, largest: Array, e: Array, J: Array) -> None:
-    """Copy rows and Jacobian; each effector's rows become no longer than its `largest`."""
+def clip_errors(rows: Array, jacobian: Array, effectors: IndexTable, largest: Array, e: Array, J: Array) -> None:
+    """Copy the residual to e and the Jacobian to J, and shorten each effector's residual to its `largest`.
+
+    Args:
+        rows, jacobian: (m,) and (m, n).
+        effectors: (k, 2), first and end row of each effector.
+        largest: (k,), greatest norm of each effector's residual.
+        e, J: (m,) and (m, n), written.
+    """
     m, n = jacobian.shape
     for r in range(m):
         e[r] = rows[r]
@@ -43,33 +181,43 @@ def hold_back(rows: Array, jacobian: Array, effectors: Table, largest: Array, e:
 
 
 @kernel("b1(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[:,::1])")
-def settle_limits(
-    I: Table,
-    F: Array,
+def update_active_limits(
+    ints: IndexTable,
+    floats: Array,
     jacobian: Array,
     wish_jacobian: Array,
     e: Array,
     y: Array,
-    held: Table,
+    held: IndexTable,
     J: Array,
     wish_J: Array,
 ) -> bool:
-    """Zero the columns that the step would push through a limit; if there are none, let go those that want inside.
+    """Zero the columns that the step pushes through a limit; if there are none, release columns led inside.
 
-    A column that is held wants inside if the linear model would fall that way. Each is let go once. Returns whether
-    anything has changed, so that the step has to be solved again. y (m,) is room to work in.
+    A held column is led inside if the linear model decreases in that direction. Each is released once.
+
+    Args:
+        ints, floats: the packed problem, with the step in its table `step`.
+        jacobian, wish_jacobian: Jacobians of the goals and of the soft objectives, with all columns.
+        e: (m,), residual of the goals.
+        y: (m,), scratch memory.
+        held: (n,), COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED or COLUMN_LOCKED_AT_LIMIT, updated.
+        J, wish_J: the Jacobians with held columns zero, updated.
+
+    Returns:
+        Whether the active set has changed, so that the step has to be solved again.
     """
     m, n = J.shape
     changed, any_held = False, False
     for v in range(n):
-        k, go = I[I[AT_COLUMN_X] + v], F[I[AT_STEP] + v]
-        any_held |= held[v] == HELD
+        k, go = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
+        any_held |= held[v] == COLUMN_HELD
         if k < 0 or go == 0.0:
             continue
-        x = F[I[AT_TRIAL] + k]
-        if (go < 0.0 and x <= F[I[AT_LOWER] + v]) or (go > 0.0 and x >= F[I[AT_UPPER] + v]):
+        x = floats[ints[AT_TRIAL] + k]
+        if (go < 0.0 and x <= floats[ints[AT_LOWER] + v]) or (go > 0.0 and x >= floats[ints[AT_UPPER] + v]):
             changed = True
-            held[v] = HELD if held[v] == FREE else HELD_FOR_GOOD
+            held[v] = COLUMN_HELD if held[v] == COLUMN_FREE else COLUMN_LOCKED_AT_LIMIT
             for r in range(m):
                 J[r, v] = 0.0
             for r in range(wish_J.shape[0]):
@@ -81,18 +229,18 @@ def settle_limits(
         length += e[r] * e[r]
         y[r] = e[r]
         for v in range(n):
-            y[r] += J[r, v] * F[I[AT_STEP] + v]
+            y[r] += J[r, v] * floats[ints[AT_STEP] + v]
     for v in range(n):
-        if held[v] != HELD:
+        if held[v] != COLUMN_HELD:
             continue
         slope, size = 0.0, 0.0
         for r in range(m):
             slope += jacobian[r, v] * y[r]
             size += jacobian[r, v] * jacobian[r, v]
-        x, least = F[I[AT_TRIAL] + I[I[AT_COLUMN_X] + v]], ROUNDING * math.sqrt(length * size)
-        if (slope < -least and x <= F[I[AT_LOWER] + v]) or (slope > least and x >= F[I[AT_UPPER] + v]):
+        x, least = floats[ints[AT_TRIAL] + ints[ints[AT_COLUMN_X] + v]], MIN_SLOPE_RATIO * math.sqrt(length * size)
+        if (slope < -least and x <= floats[ints[AT_LOWER] + v]) or (slope > least and x >= floats[ints[AT_UPPER] + v]):
             changed = True
-            held[v] = LET_GO
+            held[v] = COLUMN_RELEASED
             for r in range(m):
                 J[r, v] = jacobian[r, v]
             for r in range(wish_J.shape[0]):
@@ -104,7 +252,10 @@ def settle_limits(
 def spectral_step(
     e: Array, J: Array, damping: float, rank_tolerance: float, U: Array, s: Array, V: Array, step: Array
 ) -> None:
-    """step = - sum of s_i / (s_i^2 + damping^2) (u_i . e) v_i over the s_i above rank_tolerance times the largest."""
+    """Write step = - sum of s_i / (s_i^2 + damping^2) (u_i . e) v_i over all s_i > rank_tolerance s_0.
+
+    U, s and V are written with the singular value decomposition of J, as by `singular_values`.
+    """
     singular_values(J, U, s, V)
     for v in range(len(step)):
         step[v] = 0.0
@@ -119,8 +270,8 @@ def spectral_step(
 
 
 @kernel("void(f8[:,::1], f8[::1], f8, f8, f8[::1], f8[::1])")
-def add_from_null_space(V: Array, s: Array, rank_tolerance: float, gain: float, wish: Array, step: Array) -> None:
-    """step += gain (1 - sum of v_i v_i') wish; `wish` is used up."""
+def add_null_space_step(V: Array, s: Array, rank_tolerance: float, gain: float, wish: Array, step: Array) -> None:
+    """Add gain (1 - sum of v_i v_i') wish to the step, over all s_i > rank_tolerance s_0; `wish` is overwritten."""
     for i in range(len(s)):
         if s[i] > rank_tolerance * s[0]:
             dot = 0.0
@@ -134,9 +285,10 @@ def add_from_null_space(V: Array, s: Array, rank_tolerance: float, gain: float, 
 
 @kernel("b1(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[::1])")
 def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: Array) -> bool:
-    """step = -J' (J J' + damping2 1)^-1 e, or -(J'J + damping2 1)^-1 J'e, which is the same, by the smaller matrix.
+    """Write step = -J' (J J' + damping2 1)^-1 e, or the equal -(J'J + damping2 1)^-1 J'e, by the smaller matrix.
 
-    A (k, k) and y (k,) are room to work in; k is the smaller of m and n. False if rounding has eaten the damping.
+    A (k, k) and y (k,) are scratch memory; k is the smaller of m and n. Returns False if the matrix is not positive
+    definite, since rounding has cancelled the damping.
     """
     m, n = J.shape
     if m <= n:
@@ -174,9 +326,20 @@ def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: A
 
 @kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1], f8[::1])")
 def selective_step(
-    e: Array, J: Array, effectors: Table, gamma_max: float, U: Array, s: Array, V: Array, rho: Array, step: Array
+    e: Array, J: Array, effectors: IndexTable, gamma_max: float, U: Array, s: Array, V: Array, rho: Array, step: Array
 ) -> None:
-    """N_i, M_i and gamma_i as in the paper; rho (n,): how far a unit of each column moves all effectors together."""
+    """Write the selectively damped least-squares step of Buss and Kim (2005).
+
+    N_i, M_i and gamma_i are those of the paper.
+
+    Args:
+        e, J: residual (m,) and Jacobian (m, n).
+        effectors: (k, 2), first and end row of each effector.
+        gamma_max: largest change of a column, in units of the columns.
+        U, s, V: written, as by `singular_values`.
+        rho: (n,), written: how far a unit of each column moves all effectors together.
+        step: (n,), written.
+    """
     m, n = J.shape
     singular_values(J, U, s, V)
     for v in range(n):
@@ -188,18 +351,18 @@ def selective_step(
                 square += J[r, v] * J[r, v]
             rho[v] += math.sqrt(square)
     for i in range(len(s)):
-        if s[i] <= NEAR_ZERO:
+        if s[i] <= MIN_SINGULAR_VALUE:
             continue
         alpha, N, M = 0.0, 0.0, 0.0
         for r in range(m):
             alpha += U[i, r] * e[r]
-        for k in range(len(effectors)):  # how far the effectors are to go along u_i
+        for k in range(len(effectors)):  # how far the effectors should move along u_i
             square = 0.0
             for r in range(effectors[k, 0], effectors[k, 1]):
                 square += U[i, r] * U[i, r]
             N += math.sqrt(square)
         largest = 0.0
-        for v in range(n):  # how far the joints carry them meanwhile, to and fro
+        for v in range(n):  # how far the joints move them in all
             M += abs(V[i, v]) * rho[v]
             largest = max(largest, abs(V[i, v]))
         M /= s[i]
@@ -214,7 +377,10 @@ def selective_step(
 
 @kernel("f8(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
 def newton_step(e: Array, J: Array, damping: float, U: Array, s: Array, V: Array, step: Array) -> float:
-    """step = - sum of (u_i . e) / (s_i + damping) v_i. Returns the slope of half the cost along it."""
+    """Write step = - sum of (u_i . e) / (s_i + damping) v_i; returns the slope of half the cost along it.
+
+    Singular values below RANK_TOLERANCE times the largest are skipped. U, s and V are written, as by `singular_values`.
+    """
     singular_values(J, U, s, V)
     for v in range(len(step)):
         step[v] = 0.0

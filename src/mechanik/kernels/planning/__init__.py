@@ -1,1 +1,1 @@
-"""Ways of a mechanism around what it must not bump into: trees, shortcuts, round corners, and how certain they are."""
+"""Kernels of motion planning: tree search, path shortening, corner rounding, loop retraction and certificates."""

@@ -1,1 +1,1 @@
-"""Differential inverse kinematics: one step of a mechanism in time, within limits of velocity and acceleration."""
+"""Kernels of differential inverse kinematics: one time step within velocity and acceleration limits."""

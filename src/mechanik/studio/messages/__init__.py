@@ -1,2 +1,5 @@
-"""What pages and sessions say to each other. The classes of `requests` and `events` are the schema for both sides;
-`frames` is what moves at the rate of the screen. Imports nothing of the studio but itself."""
+"""Protocol between browser pages and sessions.
+
+The dataclasses of `requests` and `events` are the schema for both sides. `message_codec` reads and writes them as JSON
+and packs the binary frames that are sent at display rate. This package imports no other part of the studio.
+"""

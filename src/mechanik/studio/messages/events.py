@@ -1,7 +1,7 @@
-"""What a session tells its pages: messages `{"is": "<name of the class>", ...fields}`. The schema, as in `requests.py`.
+"""Schema of the messages that a session sends to its pages: `{"is": "<class name>", ...fields}`.
 
-Where the links are at each moment comes as binary frames (`frames.py`), in the order in which `Model` and `Goals` name
-links, freedoms, closures and goals.
+Link poses are sent as binary frames instead (see `message_codec`), in the order in which `Model` and `Goals` list
+links, dofs, closures and goals. The word "freedom" in the names of the protocol means dof.
 """
 
 from __future__ import annotations
@@ -9,18 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mechanik.studio.messages.checks import PoseNumbers, Value, Vector
-from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind
+from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PoseNumbers, Value, Vector
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What all have in common."""
+    """Base class of all events."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionInfo:
-    """An option of a method. kind "number" may be whole; `default` None: what is usual."""
+    """An option of a solver method.
+
+    Attributes:
+        kind: type of the value; "number" may be an integer too.
+        default: None: the method chooses the value.
+        choices: allowed values of kind "choice".
+        about: description.
+    """
 
     name: str
     kind: Literal["number", "whole", "switch", "choice", "text"]
@@ -38,8 +44,13 @@ class MethodInfo:
 
 @dataclass(frozen=True, slots=True)
 class GalleryEntry:
-    """Of the start page. kind: what a click opens. picture: address of an image on this server.
-    group: headline under which it stands, such as "Scenes", "Arms", "Loops"; empty: that of its kind."""
+    """An entry of the start page.
+
+    Attributes:
+        kind: what a click opens: a mechanism of the gallery or a scene.
+        picture: address of an image on this server; empty: none.
+        group: heading above the entry, such as "Scenes", "Arms" or "Loops"; empty: the heading of its kind.
+    """
 
     kind: Literal["gallery", "scene"]
     name: str
@@ -51,8 +62,12 @@ class GalleryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Welcome(Event):
-    """The first message. session: the key with which this page uploads and downloads. return_key: by which it gets the
-    server's cookie again if the browser has lost it."""
+    """The first message to a page.
+
+    Attributes:
+        session: key with which this page uploads and downloads files.
+        return_key: key with which this page gets the cookie of the server again if the browser has lost it.
+    """
 
     version: str
     session: str
@@ -62,17 +77,24 @@ class Welcome(Event):
     largest_upload: int
     """Bytes."""
     is_shared: bool
-    """Whether others see and move the same mechanism (`mk.Studio` in a program)."""
+    """Whether other pages and a program (`mk.Studio`) share this session."""
 
 
-# ---- the model --------------------------------------------------------------------------------
+# ---- model ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeInfo:
-    """A body of a link. sizes: edges of a box; (radius, length) of a cylinder or capsule along z; (radius) of a ball;
-    the scale of a mesh. mesh: its address on this server and the file's ending, if it was found. beside: addresses of
-    the files that the mesh names, such as pictures, by the names that it has for them."""
+    """A visual or collision shape of a link, or the shape of an obstacle.
+
+    Attributes:
+        sizes: edges of a box; radius and length (along z) of a cylinder or capsule; radius of a sphere; m. For a mesh
+            its scale.
+        pose: in the frame of the link; of an obstacle in the world.
+        mesh: address of the mesh file on this server; None if the file was not found.
+        ending: file name extension of the mesh.
+        beside: addresses of the files that the mesh refers to, such as textures, by the names used in the mesh file.
+    """
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
     sizes: list[float]
@@ -85,7 +107,11 @@ class ShapeInfo:
 
 @dataclass(frozen=True, slots=True)
 class LinkInfo:
-    """parent: number of the joint that carries it, -1 for a root."""
+    """A link.
+
+    Attributes:
+        parent: index of the joint that carries the link; -1 for a root.
+    """
 
     name: str
     parent: int
@@ -96,13 +122,19 @@ class LinkInfo:
 
 @dataclass(frozen=True, slots=True)
 class FreedomInfo:
-    """One number of a joint, or all three of a ball.
+    """A dof of a joint, or all three rotations of a spherical joint.
 
-    name: `elbow`, or `base.X` where its joint has several. axis: in the joint's frame; freedoms of a joint move one
-    after the other in the order in which they are listed: X, Y, Z, then EZ, EY, EX. A ball is one freedom of kind
-    "ball" with three values (its turn as a rotation vector), which sliders show as EX, EY, EZ for reading only.
-    value: where its first number stands among the values of a state frame.
-    leader: number of the freedom that it follows, or -1.
+    The dofs of a joint act in the order in which they are listed: X, Y, Z, then EZ, EY, EX. A spherical joint is one
+    entry of kind "ball" with three values, its rotation vector in rad; the sliders show it as EX, EY, EZ, read-only.
+
+    Attributes:
+        name: `elbow`, or `base.X` if the joint has several dofs.
+        joint: index of the joint.
+        axis: in the frame of the joint.
+        value: index of its first number in the values of a state frame.
+        lower, upper: limits, m or rad; None: no limit.
+        rest: rest value, m or rad; None: none.
+        leader: index of the dof that a mimic dof follows; -1: it is independent.
     """
 
     name: str
@@ -119,7 +151,13 @@ class FreedomInfo:
 
 @dataclass(frozen=True, slots=True)
 class JointInfo:
-    """pose: of the joint's frame on its parent link. child: -1 if it carries none (it closes a loop)."""
+    """A joint.
+
+    Attributes:
+        parent, child: indices of links; `child` is -1 if the joint closes a loop or carries no link.
+        pose: frame of the joint on its parent link.
+        freedoms: indices of its dofs.
+    """
 
     name: str
     kind: str
@@ -131,7 +169,12 @@ class JointInfo:
 
 @dataclass(frozen=True, slots=True)
 class ClosureInfo:
-    """A loop: the frame `pose_a` on link a meets `pose_b` on link b. kind: pin, slider, ball, universal, weld..."""
+    """A loop closure: the frame `pose_a` on link a coincides with the frame `pose_b` on link b, up to the free dofs.
+
+    Attributes:
+        kind: kind of the closing joint: pin, slider, ball, universal, weld and others.
+        link_a, link_b: indices of links; -1: the world.
+    """
 
     name: str
     kind: str
@@ -143,11 +186,17 @@ class ClosureInfo:
 
 @dataclass(frozen=True, slots=True)
 class Model(Event):
-    """Another mechanism, or the same with another structure. Frames with another revision are not for it.
+    """A new mechanism, or the present one with another structure.
 
-    centre, radius: of a ball around it, for the camera, m. is_planar: all moves in one plane, seen along `view_from`.
-    source: the text that `EditModel` takes, if it came from such, with its kind. configurations: for `GoTo`.
-    weighs: whether any link has a mass.
+    Frames with another revision do not belong to it.
+
+    Attributes:
+        configurations: names for `GoTo`.
+        centre, radius: bounding sphere in the world, for the camera, m.
+        view_from: view direction of the camera; normal to the plane of motion of a planar mechanism.
+        weighs: whether any link has mass.
+        source_kind, source: kind and text for `EditModel`; empty if the model was not made from text.
+        resets_view: whether the camera moves so that everything is visible.
     """
 
     revision: int
@@ -159,7 +208,7 @@ class Model(Event):
     closures: list[ClosureInfo]
     configurations: list[str]
     about: list[str]
-    """Sentences: mobility, loops, what a reader found odd."""
+    """Sentences on mobility and loops, then warnings of the file reader."""
     centre: Vector
     radius: float
     view_from: Vector
@@ -171,14 +220,14 @@ class Model(Event):
 
 @dataclass(frozen=True, slots=True)
 class Freedoms(Event):
-    """Limits, locks and rests have changed; the structure has not."""
+    """Changed limits, locks or rest values of the dofs; the structure is the same."""
 
     freedoms: list[FreedomInfo]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown(Event):
-    """Which links are drawn, one entry a link."""
+    """Visibility of each link."""
 
     visible: list[bool]
 
@@ -188,8 +237,18 @@ class Shown(Event):
 
 @dataclass(frozen=True, slots=True)
 class GoalInfo:
-    """number: what requests call it; it never names another. What `pose` means depends on the kind: where a point shall
-    be; the z axis through it as a line, hinge or normal; what is looked at; the middle of a box."""
+    """A goal.
+
+    Attributes:
+        number: identifier in requests; numbers are never reused.
+        link: index of the link.
+        at: point of the link, in the frame of the link, m.
+        pose: frame of the goal in the world. Its meaning depends on the kind: target of the point; a line, hinge axis
+            or plane normal along its z axis; the point to look at; the centre of a box.
+        sizes: see `ChangeGoal.sizes`.
+        free: directions of a pose, in the frame of the goal, that are not constrained.
+        is_pull: whether it is the temporary goal of a link drag.
+    """
 
     number: int
     name: str
@@ -208,7 +267,7 @@ class GoalInfo:
 
 @dataclass(frozen=True, slots=True)
 class Goals(Event):
-    """All of them, in the order of the state frames that carry the same `order`."""
+    """All goals, in the order of the state frames that carry the same `order`."""
 
     order: int
     goals: list[GoalInfo]
@@ -216,28 +275,28 @@ class Goals(Event):
 
 @dataclass(frozen=True, slots=True)
 class Solving(Event):
-    """How it is solved now."""
+    """The solver settings."""
 
     running: bool
     solver: str
     options: dict[str, Value | None]
     said: str = ""
-    """What the method takes otherwise than it is meant, such as levels that it does not know; empty if nothing."""
+    """What the method cannot do as requested, such as priority levels; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words(Event):
-    """The state in sentences, sent when it changes and not more often than ten times a second."""
+    """Status as text, sent when it changes, at most ten times per second."""
 
     status: str
     text: str
     read_out: list[str]
-    """Lines that the scene wants on the screen, such as DH rows with their angles."""
+    """Lines of the scene for the display, such as DH rows with their angles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ghosts(Event):
-    """Other solutions: link poses (position, wxyz) of each, all in a row."""
+    """Alternative solutions: for each, the link poses (position in m, wxyz), flattened."""
 
     poses: list[list[float]]
     text: str
@@ -245,6 +304,8 @@ class Ghosts(Event):
 
 @dataclass(frozen=True, slots=True)
 class CompareRow:
+    """Result of one compared method."""
+
     solver: str
     title: str
     layer: int
@@ -252,29 +313,31 @@ class CompareRow:
     error: float
     iterations: int
     microseconds: float
-    """Median of the last solves."""
+    """Median of the last solves, µs."""
     solved: float
-    """Share of the goals since it began that were reached, 0 to 1."""
+    """Share of the goals reached since the comparison started, 0 to 1."""
     refusal: str
-    """Why this method cannot do this; empty if it can."""
+    """Why the method cannot solve this problem; empty if it can."""
     said: str = ""
-    """What it takes otherwise than it is meant; empty if nothing."""
+    """What the method cannot do as requested; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Event):
-    """One row a method; layer: of its state frames. Empty: no comparison."""
+    """One row per compared method; no rows: no comparison."""
 
     rows: list[CompareRow]
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels(Event):
-    """How the kernels that solves use are run, sent when it changes.
+    """Compilation state of the kernels in use, sent when it changes.
 
-    state: "ready"; "compiling": some run in plain Python, slower, until they are compiled; "not compiled": some run in
-    plain Python and will not be compiled. ready, count: modules of kernels that are ready, of those that are used.
-    remedy: what to do about those that are not compiled; empty if nothing.
+    Attributes:
+        state: "ready"; "compiling": some kernels run in plain Python, slower, until they are compiled; "not compiled":
+            some run in plain Python and will not be compiled.
+        ready, count: number of kernel modules that are ready, and that are in use.
+        remedy: what to do about modules that are not compiled; empty if there is nothing to do.
     """
 
     state: Literal["ready", "compiling", "not compiled"]
@@ -288,8 +351,14 @@ class Kernels(Event):
 
 @dataclass(frozen=True, slots=True)
 class ObstacleInfo:
-    """Something that stands in the world. pose: of its frame there, which a hand moves; that of its shape is there too,
-    and differs where what is drawn is a part of it, as of a half-space. kind: what it truly is."""
+    """An obstacle in the world.
+
+    Attributes:
+        kind: true kind of its shape.
+        pose: frame of the obstacle in the world, which a drag moves.
+        shape: what is drawn, with its own pose in the world. It differs from `pose` where only a part can be drawn, as
+            for a half-space.
+    """
 
     name: str
     kind: Literal["box", "sphere", "cylinder", "capsule", "half-space", "height field", "mesh"]
@@ -299,21 +368,25 @@ class ObstacleInfo:
 
 @dataclass(frozen=True, slots=True)
 class Obstacles(Event):
-    """All of them."""
+    """All obstacles."""
 
     obstacles: list[ObstacleInfo]
 
 
 @dataclass(frozen=True, slots=True)
 class ObstacleMoved(Event):
-    """One of them stands elsewhere; nothing else of it has changed, nor of the others."""
+    """New pose of one obstacle; nothing else has changed."""
 
     obstacle: ObstacleInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Collisions(Event):
-    """What is done about collisions now; clearance: m."""
+    """The collision settings.
+
+    Attributes:
+        clearance: m.
+    """
 
     mode: CollisionMode
     clearance: float
@@ -321,10 +394,13 @@ class Collisions(Event):
 
 @dataclass(frozen=True, slots=True)
 class Clashes(Event):
-    """What bumps into something, sent when it is another set; none while nothing is looked for.
+    """Links and obstacles in collision, sent when the set changes; empty while collisions are not checked.
 
-    revision: of the `Model` whose links these are. links: their numbers. obstacles: their names.
-    why: why nothing can be looked for, in words; empty if something can.
+    Attributes:
+        revision: revision of the `Model` that the links belong to.
+        links: indices of links.
+        obstacles: names of obstacles.
+        why: why collisions cannot be checked; empty if they can.
     """
 
     revision: int
@@ -338,7 +414,14 @@ class Clashes(Event):
 
 @dataclass(frozen=True, slots=True)
 class ControlInfo:
-    """Something of a scene that people can set. group: headline under which it stands."""
+    """A control of a scene.
+
+    Attributes:
+        low, high, step: range and resolution of a slider or number.
+        choices: allowed values of kind "choice".
+        group: heading above the control.
+        about: description.
+    """
 
     name: str
     title: str
@@ -354,7 +437,11 @@ class ControlInfo:
 
 @dataclass(frozen=True, slots=True)
 class CurveInfo:
-    """A line in the world, such as a coupler curve: points in a row (x, y, z each)."""
+    """A polyline in the world, such as a coupler curve.
+
+    Attributes:
+        points: x, y, z of each point, flattened, m.
+    """
 
     name: str
     points: list[float]
@@ -364,7 +451,14 @@ class CurveInfo:
 
 @dataclass(frozen=True, slots=True)
 class TerrainInfo:
-    """A height field: rows of y, columns of x; the first is at `origin`, cells are `cell` apart, m."""
+    """A height field.
+
+    Attributes:
+        columns, rows: number of samples along x and y.
+        cell: distance of neighbouring samples, m.
+        origin: x and y of the first sample, m.
+        heights: row by row, m.
+    """
 
     columns: int
     rows: int
@@ -375,7 +469,11 @@ class TerrainInfo:
 
 @dataclass(frozen=True, slots=True)
 class Scene(Event):
-    """The demonstration that runs; empty name: none. shows_collisions: whether colliders are drawn from the start."""
+    """The running demonstration; an empty name means none.
+
+    Attributes:
+        shows_collisions: whether collision shapes are drawn from the start.
+    """
 
     name: str
     title: str
@@ -388,17 +486,23 @@ class Scene(Event):
 
 @dataclass(frozen=True, slots=True)
 class Controls(Event):
-    """The values of all controls of the scene, by name, after one has changed others."""
+    """Values of all controls of the scene, by name, sent when they change."""
 
     values: dict[str, Value]
 
 
-# ---- the recorder, history, answers -----------------------------------------------------------
+# ---- recorder, history, replies ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Recording(Event):
-    """time: where it stands, s; frames: how many there are."""
+    """State of the motion recorder.
+
+    Attributes:
+        frames: number of recorded states.
+        duration: s.
+        time: present playback time, s.
+    """
 
     state: Literal["empty", "recording", "ready", "playing"]
     frames: int
@@ -408,7 +512,7 @@ class Recording(Event):
 
 @dataclass(frozen=True, slots=True)
 class Download(Event):
-    """A file is ready at this address of the server, for a while."""
+    """A file that can be fetched at this address of the server for a limited time."""
 
     address: str
     name: str
@@ -416,7 +520,7 @@ class Download(Event):
 
 @dataclass(frozen=True, slots=True)
 class History(Event):
-    """What undo and redo would do, in words; empty: nothing."""
+    """Labels of the steps that undo and redo would apply; empty: none."""
 
     undo: str
     redo: str
@@ -424,14 +528,19 @@ class History(Event):
 
 @dataclass(frozen=True, slots=True)
 class Done(Event):
-    """The request of that id was carried out."""
+    """The request with this id was carried out."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
-    """It was not, and why; nothing has changed. id -1: a binary frame, or the connection as such."""
+    """The request with this id was rejected, and nothing has changed.
+
+    Attributes:
+        id: -1 for a binary frame and for the connection as a whole.
+        message: the reason.
+    """
 
     id: int
     message: str
@@ -439,7 +548,7 @@ class Refused(Event):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Event):
-    """A word for the person."""
+    """A message for the user."""
 
     kind: Literal["info", "warning"]
     text: str

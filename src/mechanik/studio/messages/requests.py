@@ -1,7 +1,8 @@
-"""What a page may ask of its session. Each class is a message `{"do": "<name of the class>", "id": 7, ...fields}`.
+"""Schema of the requests that a page sends to its session: `{"do": "<class name>", "id": 7, ...fields}`.
 
-These classes are the schema: `read.py` checks messages by them, `typescript.py` writes the page's types from them.
-What is dragged at the rate of the screen goes as binary frames instead (`frames.py`).
+`message_codec` validates messages by these classes and by the ranges in their annotations; `typescript` generates the
+types of the page from them. Drags at display rate are sent as binary frames instead. The word "freedom" in the names of
+the protocol means dof.
 """
 
 from __future__ import annotations
@@ -9,20 +10,43 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from mechanik.studio.messages.checks import (
-    Between,
-    Count,
-    Index,
-    Level,
-    Name,
-    Number,
-    PoseNumbers,
-    Positive,
-    Size,
-    Text,
-    Value,
-    Vector,
-)
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """Range of a finite number, `low` to `high`."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LengthRange:
+    """Range of the length of a text or list."""
+
+    low: int
+    high: int
+
+
+MAX_MAGNITUDE = 1e6
+"""Largest accepted position or angle, m or rad.
+
+Larger values are mistakes. The square of this limit is far from overflow.
+"""
+
+Number = Annotated[float, NumberRange(-MAX_MAGNITUDE, MAX_MAGNITUDE)]
+NonNegative = Annotated[float, NumberRange(0.0, MAX_MAGNITUDE)]
+Share = Annotated[float, NumberRange(0.0, 1.0)]
+Count = Annotated[int, NumberRange(0, 1_000_000)]
+Index = Annotated[int, NumberRange(0, 100_000)]
+Level = Annotated[int, NumberRange(0, 9)]
+Name = Annotated[str, LengthRange(1, 200)]
+Text = Annotated[str, LengthRange(0, 200_000)]
+Vector = tuple[Number, Number, Number]
+PoseNumbers = tuple[Number, Number, Number, Number, Number, Number, Number]
+"""Position (m) and quaternion wxyz."""
+Value = float | bool | str
+"""Value of a scene control or a solver option; its user validates it again."""
+
 
 GoalKind = Literal[
     "point",
@@ -49,40 +73,45 @@ ObstacleKind = Literal["box", "sphere", "capsule"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What all have in common."""
+class PageRequest:
+    """Base class of all requests."""
 
 
-# ---- the model --------------------------------------------------------------------------------
+# ---- model ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class OpenGallery(Request):
-    """Put a mechanism of the gallery on the table."""
+class OpenGallery(PageRequest):
+    """Open a mechanism of the gallery."""
 
     name: Name
 
 
 @dataclass(frozen=True, slots=True)
-class OpenScene(Request):
-    """Start one of the demonstrations."""
+class OpenScene(PageRequest):
+    """Open a scene."""
 
     name: Name
 
 
 @dataclass(frozen=True, slots=True)
-class EditModel(Request):
-    """Make the mechanism from text: DH rows or an arm's list as JSON, or a whole file; values are kept by name."""
+class EditModel(PageRequest):
+    """Replace the mechanism by the one that a text describes; joint values are transferred by name.
+
+    Attributes:
+        kind: what the text is.
+        text: a DH table or an arm list as JSON, or a whole file.
+    """
 
     kind: EditKind
     text: Text
 
 
 @dataclass(frozen=True, slots=True)
-class ShowLinks(Request):
-    """Which links are drawn; those that are not named stay as they are."""
+class ShowLinks(PageRequest):
+    """Show or hide links; the visibility of other links does not change."""
 
-    links: Annotated[list[Name], Size(0, 10_000)]
+    links: Annotated[list[Name], LengthRange(0, 10_000)]
     visible: bool
 
 
@@ -90,32 +119,39 @@ class ShowLinks(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class GrabFreedom(Request):
-    """A joint is taken by hand: until it is released its freedom is where the hand holds it (binary frames), loops and
-    pins are kept, and goals that are not pinned ride on their links."""
+class GrabFreedom(PageRequest):
+    """Start to drag a dof.
+
+    Until `Release`, binary frames set its value. Loops stay closed, pins hold, and goals that are not pinned move with
+    their links.
+    """
 
     freedom: Index
 
 
 @dataclass(frozen=True, slots=True)
-class SetFreedom(Request):
-    """A joint's value by number; m or rad."""
+class SetFreedom(PageRequest):
+    """Set the value of a dof, m or rad."""
 
     freedom: Index
     value: Number
 
 
 @dataclass(frozen=True, slots=True)
-class SetTurn(Request):
-    """A ball's turn by numbers: a rotation vector in the joint's frame, rad."""
+class SetTurn(PageRequest):
+    """Set the rotation of a spherical joint.
+
+    Attributes:
+        turn: rotation vector in the frame of the joint, rad.
+    """
 
     freedom: Index
     turn: Vector
 
 
 @dataclass(frozen=True, slots=True)
-class SetLimits(Request):
-    """None: no limit on that side."""
+class SetLimits(PageRequest):
+    """Set the limits of a dof, m or rad; None: no limit."""
 
     freedom: Index
     lower: Number | None
@@ -123,22 +159,24 @@ class SetLimits(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class SetLocked(Request):
+class SetLocked(PageRequest):
+    """Lock or unlock a dof."""
+
     freedom: Index
     locked: bool
 
 
 @dataclass(frozen=True, slots=True)
-class SetRest(Request):
-    """Where the freedom goes as far as nothing else is asked. None: anywhere."""
+class SetRest(PageRequest):
+    """Set the rest value of a dof, m or rad, which it takes as far as the goals leave it free; None: no rest value."""
 
     freedom: Index
     value: Number | None
 
 
 @dataclass(frozen=True, slots=True)
-class GoTo(Request):
-    """A named configuration of the mechanism, or "neutral", or "random"; goals that are not pinned ride along."""
+class GoTo(PageRequest):
+    """Move to a named configuration, to "neutral" or to "random"; goals that are not pinned move with their links."""
 
     configuration: Name
 
@@ -147,11 +185,13 @@ class GoTo(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class AddGoal(Request):
-    """Want something of a link.
+class AddGoal(PageRequest):
+    """Add a goal for a link.
 
-    at: the point of the link, in its frame. pose: of the goal in the world; None: where that point of the link is now.
-    pinned: above all other goals (level 0), and not moved along when joints are moved by hand.
+    Attributes:
+        at: point of the link, in the frame of the link, m.
+        pose: target in the world; None: the present pose of that point.
+        pinned: whether it has priority over all other goals (level 0) and stays in place when joints are dragged.
     """
 
     kind: GoalKind
@@ -162,54 +202,69 @@ class AddGoal(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeGoal(Request):
-    """None: stays as it is."""
+class ChangeGoal(PageRequest):
+    """Change settings of a goal; None: unchanged."""
 
     goal: Count
     kind: GoalKind | None = None
     link: Name | None = None
     at: Vector | None = None
-    weight: Positive | None = None
+    weight: NonNegative | None = None
     level: Level | None = None
     enabled: bool | None = None
     pinned: bool | None = None
     sizes: Vector | None = None
-    """What the kind measures besides its pose: half edges of a box, (distance), (half angle), (low, high) of a band."""
-    free: Annotated[list[Direction], Size(0, 6)] | None = None
-    """Directions of a pose, in the goal's frame, that are not asked for."""
+    """Parameters of the kind: half edges of a box, distance, low and high of a band (m); half angle of a cone (rad)."""
+    free: Annotated[list[Direction], LengthRange(0, 6)] | None = None
+    """Directions of a pose, in the frame of the goal, that are not constrained."""
 
 
 @dataclass(frozen=True, slots=True)
-class MoveGoal(Request):
-    """By numbers; one step of undo. Dragging is GrabGoal, binary frames, Release."""
+class MoveGoal(PageRequest):
+    """Set the pose of a goal; a single undo step.
+
+    A drag uses `GrabGoal`, binary frames and `Release` instead.
+    """
 
     goal: Count
     pose: PoseNumbers
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveGoal(Request):
-    goal: Count
-
-
-@dataclass(frozen=True, slots=True)
-class GrabGoal(Request):
-    """A goal is taken by hand: all its binary frames until Release are one step of undo."""
+class RemoveGoal(PageRequest):
+    """Remove a goal."""
 
     goal: Count
 
 
 @dataclass(frozen=True, slots=True)
-class PullLink(Request):
-    """A link is pulled at a point: a goal that lasts until Release. Binary frames move it under the number `PULL`."""
+class GrabGoal(PageRequest):
+    """Start to drag a goal; all binary frames until `Release` are a single undo step."""
+
+    goal: Count
+
+
+@dataclass(frozen=True, slots=True)
+class PullLink(PageRequest):
+    """Start to drag a link by a point, with a temporary goal that lasts until `Release`.
+
+    Binary frames move the goal under the number `LINK_DRAG_GOAL`.
+
+    Attributes:
+        at: point of the link, in the frame of the link, m.
+    """
 
     link: Name
     at: Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Release(Request):
-    """The hand lets go of whatever it holds. puts_back: all is as before it was taken, and there is nothing to undo."""
+class Release(PageRequest):
+    """End the drag.
+
+    Attributes:
+        puts_back: whether to restore the state before the drag, without an undo step.
+    """
 
     puts_back: bool = False
 
@@ -218,113 +273,140 @@ class Release(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class SetSolver(Request):
-    """Another method or other options; options that are not named are the method's usual ones."""
+class SetSolver(PageRequest):
+    """Select a method and its options; options that are not named have their default values."""
 
     solver: Name
     options: dict[Name, Value | None]
 
 
 @dataclass(frozen=True, slots=True)
-class SetRunning(Request):
-    """Run or pause."""
+class SetRunning(PageRequest):
+    """Run or pause the solver."""
 
     running: bool
 
 
 @dataclass(frozen=True, slots=True)
-class OneStep(Request):
-    """One iteration, while paused."""
+class OneStep(PageRequest):
+    """Run one iteration while the solver is paused."""
 
 
 @dataclass(frozen=True, slots=True)
-class SetCollisions(Request):
-    """Whether what bumps is shown, or avoided as well; clearance: how far links keep off then, m."""
+class SetCollisions(PageRequest):
+    """Set whether collisions are ignored, shown, or shown and avoided.
+
+    Attributes:
+        clearance: distance that avoidance keeps, m.
+    """
 
     mode: CollisionMode
-    clearance: Annotated[float, Between(0.0, 10.0)] = 0.0
+    clearance: Annotated[float, NumberRange(0.0, 10.0)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class AddObstacle(Request):
-    """Something to bump into. pose: in the world; None: beside the mechanism, where there is room."""
+class AddObstacle(PageRequest):
+    """Add an obstacle.
+
+    Attributes:
+        pose: in the world; None: a free position beside the mechanism.
+    """
 
     kind: ObstacleKind
     pose: PoseNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class MoveObstacle(Request):
-    """By numbers; one step of undo. Dragging is GrabObstacle, binary frames, Release."""
+class MoveObstacle(PageRequest):
+    """Set the pose of an obstacle; a single undo step.
+
+    A drag uses `GrabObstacle`, binary frames and `Release` instead.
+    """
 
     obstacle: Name
     pose: PoseNumbers
 
 
 @dataclass(frozen=True, slots=True)
-class ResizeObstacle(Request):
-    """Of a box, sphere, cylinder or capsule. sizes: as `ShapeInfo` has them, m."""
+class ResizeObstacle(PageRequest):
+    """Resize a box, sphere, cylinder or capsule.
+
+    Attributes:
+        sizes: as in `ShapeInfo`, m.
+    """
 
     obstacle: Name
-    sizes: Annotated[list[Positive], Size(1, 3)]
+    sizes: Annotated[list[NonNegative], LengthRange(1, 3)]
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveObstacle(Request):
-    obstacle: Name
-
-
-@dataclass(frozen=True, slots=True)
-class GrabObstacle(Request):
-    """An obstacle is taken by hand: all its binary frames until Release are one step of undo. They call it by its place
-    among the `Obstacles` that were told last."""
+class RemoveObstacle(PageRequest):
+    """Remove an obstacle."""
 
     obstacle: Name
 
 
 @dataclass(frozen=True, slots=True)
-class ShowGhosts(Request):
-    """Draw other solutions of the present goals, at most so many; 0: none."""
+class GrabObstacle(PageRequest):
+    """Start to drag an obstacle; all binary frames until `Release` are a single undo step.
 
-    most: Annotated[int, Between(0, 32)]
+    Binary frames identify it by its index in the last `Obstacles` event.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Compare(Request):
-    """Let several methods follow the same goals side by side; an empty list ends it."""
-
-    solvers: Annotated[list[Name], Size(0, 6)]
-
-
-# ---- the recorder -----------------------------------------------------------------------------
+    obstacle: Name
 
 
 @dataclass(frozen=True, slots=True)
-class RecordMotion(Request):
-    """Start a new recording, or end it."""
+class ShowGhosts(PageRequest):
+    """Search and draw alternative solutions of the present goals.
+
+    Attributes:
+        most: maximum number; 0: none.
+    """
+
+    most: Annotated[int, NumberRange(0, 32)]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(PageRequest):
+    """Let several methods track the same goals side by side; an empty list ends the comparison."""
+
+    solvers: Annotated[list[Name], LengthRange(0, 6)]
+
+
+# ---- recorder ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMotion(PageRequest):
+    """Start or stop a recording."""
 
     on: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Play(Request):
-    """Play what was recorded; while it plays, nothing is solved."""
+class Play(PageRequest):
+    """Play or stop the recording; nothing is solved during playback."""
 
     on: bool
-    speed: Annotated[float, Between(0.05, 20.0)] = 1.0
+    speed: Annotated[float, NumberRange(0.05, 20.0)] = 1.0
     looped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Seek(Request):
+class Seek(PageRequest):
     """Show the recording at a time, s."""
 
-    time: Positive
+    time: NonNegative
 
 
 @dataclass(frozen=True, slots=True)
-class Export(Request):
-    """Make a file of the recording (or of the mechanism as it stands: "mechanism", "urdf"); a `Download` follows."""
+class Export(PageRequest):
+    """Create a file of the recording, or of the mechanism as it is now; a `Download` event follows.
+
+    Attributes:
+        kind: "mechanism" and "urdf" are files of the mechanism, all others of the recording.
+    """
 
     kind: FileKind
 
@@ -333,10 +415,11 @@ class Export(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class SetControl(Request):
-    """A slider, switch, choice, text or button of the scene.
+class SetControl(PageRequest):
+    """Set a control of the scene.
 
-    is_held: a hand has not let go of the slider yet; all until one comes that is not held is one step of undo.
+    Attributes:
+        is_held: whether the user still drags the slider; the undo step ends with the first request without it.
     """
 
     name: Name
@@ -345,14 +428,14 @@ class SetControl(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Undo(Request): ...
+class Undo(PageRequest): ...
 
 
 @dataclass(frozen=True, slots=True)
-class Redo(Request): ...
+class Redo(PageRequest): ...
 
 
-REQUESTS: dict[str, type[Request]] = {
+REQUESTS: dict[str, type[PageRequest]] = {
     kind.__name__: kind
     for kind in (
         OpenGallery, OpenScene, EditModel, ShowLinks,

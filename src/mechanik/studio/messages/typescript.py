@@ -1,4 +1,7 @@
-"""Writes the page's types from the schema: `python -m mechanik.studio.messages.typescript` after each change of it."""
+"""Generator of the TypeScript types of the page, from the message schema in Python.
+
+Run `python -m mechanik.studio.messages.typescript` after each change of the schema.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from mechanik.studio.messages import frames
+from mechanik.studio.messages import message_codec as frames
 from mechanik.studio.messages.events import EVENTS
 from mechanik.studio.messages.requests import REQUESTS
 
-TARGET = Path(__file__).parents[1] / "web" / "src" / "messages.ts"
-HEAD = "// Written by `python -m mechanik.studio.messages.typescript` from the schema in Python: do not edit.\n"
-PLAIN = {float: "number", int: "number", bool: "boolean", str: "string", type(None): "null"}
+OUTPUT_PATH = Path(__file__).parents[1] / "web" / "src" / "messages.ts"
+FILE_HEADER = "// Written by `python -m mechanik.studio.messages.typescript` from the schema in Python: do not edit.\n"
+SCALAR_TYPES = {float: "number", int: "number", bool: "boolean", str: "string", type(None): "null"}
 
 
-def typescript() -> str:
-    """All messages and the layout of frames, as TypeScript."""
+def generate_typescript() -> str:
+    """Return the TypeScript source of all messages and of the layout of binary frames."""
     written: dict[str, str] = {}
     for kind in (*REQUESTS.values(), *EVENTS):
         _write(
@@ -27,7 +30,7 @@ def typescript() -> str:
         f"export type Asked =\n{_union(REQUESTS)};",
         f"export type Told =\n{_union(kind.__name__ for kind in EVENTS)};",
     )
-    return "\n".join((HEAD, *written.values(), *unions, "", _frames()))
+    return "\n".join((FILE_HEADER, *written.values(), *unions, "", _frames()))
 
 
 def _union(names: Any) -> str:
@@ -38,7 +41,7 @@ def _write(kind: type[Any], written: dict[str, str], tag: str = "") -> None:
     if kind.__name__ in written:
         return
     hints = get_type_hints(kind, include_extras=True)
-    written[kind.__name__] = ""  # stands after what it needs
+    written[kind.__name__] = ""  # reserves the name; the entry moves behind the types it depends on
     lines: list[str] = []
     for field in fields(kind):
         is_optional = field.default is not MISSING and tag.startswith("  do")
@@ -65,21 +68,21 @@ def _type(kind: Any, written: dict[str, str]) -> str:
     if is_dataclass(kind):
         _write(kind, written)  # type: ignore[arg-type]
         return kind.__name__  # type: ignore[union-attr]
-    return PLAIN[kind]
+    return SCALAR_TYPES[kind]
 
 
 def _frames() -> str:
-    """Where the numbers of a state frame's header stand, and the constants of frames."""
+    """Return the indices of the header fields of a state frame and the constants of binary frames."""
     places = ", ".join(f"{name}: {k}" for k, name in enumerate(frames.StateHeader._fields))
     statuses = ", ".join(f'"{name}"' for name in frames.STATUSES)
     constants = {
         "STATE": int(frames.STATE),
-        "HAND_GOAL": frames.HAND_GOAL,
-        "HAND_FREEDOM": frames.HAND_FREEDOM,
-        "HAND_OBSTACLE": frames.HAND_OBSTACLE,
-        "PULL": frames.PULL,
-        "HEADER": frames.HEADER,
-        "HAND_NUMBERS": frames.HAND.size // 8,
+        "HAND_GOAL": frames.DRAG_GOAL,
+        "HAND_FREEDOM": frames.DRAG_DOF,
+        "HAND_OBSTACLE": frames.DRAG_OBSTACLE,
+        "PULL": frames.LINK_DRAG_GOAL,
+        "HEADER": frames.STATE_HEADER_SIZE,
+        "HAND_NUMBERS": frames.DRAG_STRUCT.size // 8,
     }
     return "".join(
         (
@@ -91,8 +94,8 @@ def _frames() -> str:
 
 
 def main() -> None:
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(typescript(), encoding="utf-8")
+    OUTPUT_PATH.parent.mkdir(parents=True, exist_ok=True)
+    OUTPUT_PATH.write_text(generate_typescript(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Demonstrations, each one click away: a mechanism with goals, things to set, and a motion of its own.
+"""Demonstration scenes of the studio: a mechanism with goals, controls and an optional animation.
 
-One file a scene. They stand on sessions and know nothing of the web.
+Each module holds the scenes of one family of mechanisms. Scenes use sessions and have no web code.
 """
 
-from mechanik.studio.scenes.entries import entries
-from mechanik.studio.scenes.registry import SCENES
-from mechanik.studio.scenes.scene import Scene
+from mechanik.studio.scenes.scene_base import StudioScene
+from mechanik.studio.scenes.scene_registry import SCENES, start_page_entries
 
-__all__ = ["SCENES", "Scene", "entries"]
+__all__ = ["SCENES", "StudioScene", "start_page_entries"]

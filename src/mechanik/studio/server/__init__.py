@@ -1,5 +1,5 @@
-"""The studio's server: pages, websockets and files, for browsers of this machine that came by the printed link.
+"""Web server of the studio: the page, websockets and files, for browsers that were opened with the printed link.
 
-`serve` starts it in a thread. Each connection has a session of its own, which works in a thread of its own; what a
-client sends is counted and checked before a session sees it, and no path of a client is ever opened.
+`serve` starts it in a thread. Each connection has its own session, and each session its own thread. Everything that a
+client sends is rate-limited and validated before a session sees it. No path that a client sends is ever opened.
 """

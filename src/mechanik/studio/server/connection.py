@@ -1,4 +1,4 @@
-"""One websocket: what the page sends goes to its room, what waits in its outbox is sent."""
+"""Websocket connection of one page: passes messages to the session host and sends what waits in the outbox."""
 
 from __future__ import annotations
 
@@ -11,121 +11,121 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from mechanik.errors import MechanikError
 from mechanik.studio.messages.events import Refused, Welcome
-from mechanik.studio.messages.frames import read_hand
-from mechanik.studio.messages.write import write_event
-from mechanik.studio.server.access import Access
-from mechanik.studio.server.bucket import Bucket
-from mechanik.studio.server.limits import Limits
-from mechanik.studio.server.outbox import Outbox
-from mechanik.studio.server.room import Room, id_of
-from mechanik.studio.server.rooms import MakesRoom, Rooms
+from mechanik.studio.messages.message_codec import read_drag_update, write_event
+from mechanik.studio.server.access_control import AccessKeys
+from mechanik.studio.server.server_limits import ServerLimits, TokenBucket
+from mechanik.studio.server.session_host import Outbox, SessionHost, request_id
+from mechanik.studio.server.session_pool import EvictionPending, SessionPool
 
-TRY_LATER, POLICY = 1013, 1008
-FINISHED, GOES_AWAY = 1000, 1001
-"""How a client says that it needs nothing more; and how a page does that is closed, left, or loaded again."""
-SOON, MOMENT = 0.5, 0.05
-"""Seconds until a page that is being left has left, and between two looks whether it has."""
-LONGEST_KEY = 64
+CLOSE_TRY_LATER, CLOSE_POLICY = 1013, 1008
+CLOSE_NORMAL, CLOSE_GOING_AWAY = 1000, 1001
+"""Websocket close codes: the client has finished; the page was closed, left or reloaded."""
+RECONNECT_WAIT_SECONDS, POLL_SECONDS = 0.5, 0.05
+"""Maximum wait for the old connection of a reloaded page to end, and interval between two checks, s."""
+MAX_KEY_LENGTH = 64
 REQUESTS_TOO_FAST = "too many requests at once; this one was not carried out"
-LAST_SECONDS = 5.0
-FLOOD = "more messages a second than any page sends; this connection is closed"
+CLOSE_SECONDS = 5.0
+FLOOD_MESSAGE = "more messages a second than any page sends; this connection is closed"
 
 
-class Dropped(Exception):
-    """This client is no longer listened to."""
+class ClientDropped(Exception):
+    """The client broke a limit, and its connection ends."""
 
 
-async def talk(
+async def serve_page(
     socket: WebSocket,
-    access: Access,
-    rooms: Rooms,
+    access: AccessKeys,
+    pool: SessionPool,
     welcome: Callable[[str, str], Welcome],
-    limits: Limits,
-    cut: Callable[[], None],
+    limits: ServerLimits,
+    abort: Callable[[], None],
 ) -> None:
-    """The whole life of a connection.
+    """Run a connection from the handshake to its end.
 
     Args:
-        welcome: the first message, for the key of a room and the return key of the page.
-        cut: ends the connection without a word, for a client that does not listen.
+        welcome: makes the first message from the key of the session and the return key of the page.
+        abort: ends the connection without a close message, for a client that does not read.
     """
     await socket.accept()
-    key, connection, is_flood = socket.query_params.get("session", "")[:LONGEST_KEY], None, False
+    key, connection, is_flood = socket.query_params.get("session", "")[:MAX_KEY_LENGTH], None, False
     try:
-        room = await _come_back(rooms, key)
+        room = await _come_back(pool, key)
         if room is None:
-            await _book(rooms)
-            room = await asyncio.shield(run_in_threadpool(rooms.enter))
+            await _book(pool)
+            room = await asyncio.shield(run_in_threadpool(pool.open_session))
     except MechanikError as error:
-        await _last_word(socket, str(error), TRY_LATER, cut)
+        await _last_word(socket, str(error), CLOSE_TRY_LATER, abort)
         return
     return_key = access.new_return_key()
     try:
         first = await run_in_threadpool(lambda: write_event(welcome(room.key, return_key)))
         connection = _Connection(socket, room, limits)
         await connection.run(first)
-    except Dropped as reason:
+    except ClientDropped as reason:
         is_flood = True
-        await _last_word(socket, str(reason), POLICY, cut)
+        await _last_word(socket, str(reason), CLOSE_POLICY, abort)
     except TimeoutError:
-        cut()
+        abort()
     finally:
         kept_seconds = 0.0 if connection is None or is_flood else connection.kept_seconds
-        access.end_return_key(return_key, kept_seconds)
-        rooms.leave(room, kept_seconds)
+        access.expire_return_key(return_key, kept_seconds)
+        pool.release(room, kept_seconds)
 
 
-async def _come_back(rooms: Rooms, key: str) -> Room | None:
-    """The room that the page had. A page that is loaded again may come before it has left; who looks at a room that
-    somebody else looks at, in a copied tab, has another."""
-    if not key or rooms.shared is not None:
+async def _come_back(rooms: SessionPool, key: str) -> SessionHost | None:
+    """Return the session host that the page had before, or None.
+
+    A reloaded page may connect before its old connection has ended, so this waits for a short time. If the session is
+    in use by another page, as in a duplicated tab, the page gets a new session.
+    """
+    if not key or rooms.shared_host is not None:
         return None
-    for _ in range(round(SOON / MOMENT)):
-        room = rooms.come_back(key)
+    for _ in range(round(RECONNECT_WAIT_SECONDS / POLL_SECONDS)):
+        room = rooms.resume(key)
         if room is not None or rooms.find(key) is None:
             return room
-        await asyncio.sleep(MOMENT)
+        await asyncio.sleep(POLL_SECONDS)
     return None
 
 
-async def _book(rooms: Rooms) -> None:
-    for _ in range(round(LAST_SECONDS / MOMENT)):
+async def _book(rooms: SessionPool) -> None:
+    for _ in range(round(CLOSE_SECONDS / POLL_SECONDS)):
         try:
-            return rooms.book()
-        except MakesRoom:
-            await asyncio.sleep(MOMENT)
-    return rooms.book()
+            return rooms.reserve()
+        except EvictionPending:
+            await asyncio.sleep(POLL_SECONDS)
+    return rooms.reserve()
 
 
 class _Connection:
-    def __init__(self, socket: WebSocket, room: Room, limits: Limits) -> None:
+    def __init__(self, socket: WebSocket, room: SessionHost, limits: ServerLimits) -> None:
         self._socket, self._room, self._limits = socket, room, limits
-        self._outbox = Outbox(limits.waiting_events, limits.waiting_letters)
-        self._requests = Bucket(limits.requests, 2 * limits.requests)
-        self._hands = Bucket(limits.hands, 2 * limits.hands)
-        self._messages = Bucket(limits.messages, 2 * limits.messages)
+        self._outbox = Outbox(limits.max_pending_events, limits.max_pending_characters)
+        self._requests = TokenBucket(limits.requests_per_second, 2 * limits.requests_per_second)
+        self._hands = TokenBucket(limits.drags_per_second, 2 * limits.drags_per_second)
+        self._messages = TokenBucket(limits.messages_per_second, 2 * limits.messages_per_second)
         self._refusals = 0
-        self.kept_seconds = limits.kept_seconds  # for which the room waits, as the page has left
+        self.kept_seconds = limits.reconnect_seconds  # how long the session waits for the page to come back
         self._held: bytes | None = None
         self._begun: float | None = None
         self._later: asyncio.TimerHandle | None = None
 
     async def run(self, first: str) -> None:
-        """From the first message until either side has had enough."""
+        """Send the first message, then process messages until either side closes the connection."""
         self._outbox.put_event(first)
-        self._room.enter(self._outbox)
+        self._room.add_page(self._outbox)
         tasks = [asyncio.create_task(one) for one in (self._listen(), self._speak(), self._watch())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._room.leave(self._outbox)
+            self._room.remove_page(self._outbox)
             if self._later is not None:
                 self._later.cancel()
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
         for end in ended:
-            # a socket that is closed on one side while the other side sends raises one of these
+            # a socket that is closed while we send raises these
             if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | RuntimeError):
                 raise end
 
@@ -133,13 +133,13 @@ class _Connection:
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
-                if message.get("code") == FINISHED:
+                if message.get("code") == CLOSE_NORMAL:
                     self.kept_seconds = 0.0
-                if message.get("code") == GOES_AWAY:
-                    self.kept_seconds = self._limits.farewell_seconds
+                if message.get("code") == CLOSE_GOING_AWAY:
+                    self.kept_seconds = self._limits.reload_seconds
                 return
             if not self._messages.take():
-                raise Dropped(FLOOD)
+                raise ClientDropped(FLOOD_MESSAGE)
             text, data = message.get("text"), message.get("bytes")
             if text is not None:
                 self._hear(text)
@@ -147,40 +147,40 @@ class _Connection:
                 self._feel(data)
 
     def _hear(self, text: str) -> None:
-        """A request; hands that wait for their turn come before it."""
+        """Pass a request to the session; a drag update that waits goes first."""
         self._pass_hand()
-        if self._requests.take() and self._room.waiting < self._limits.waiting_requests:
+        if self._requests.take() and self._room.pending_jobs < self._limits.max_pending_requests:
             self._refusals = 0
-            self._room.ask(self._outbox, text)
+            self._room.submit_request(self._outbox, text)
             return
         self._refusals += 1
-        if self._refusals > self._limits.refusals:
-            raise Dropped(FLOOD)
-        self._outbox.put_event(write_event(Refused(id_of(text), REQUESTS_TOO_FAST)))
+        if self._refusals > self._limits.max_refusals:
+            raise ClientDropped(FLOOD_MESSAGE)
+        self._outbox.put_event(write_event(Refused(request_id(text), REQUESTS_TOO_FAST)))
 
     def _feel(self, data: bytes) -> None:
-        """A hand: at once, or when its turn comes if no newer one has come by then."""
+        """Pass a drag update to the session, or keep the newest one until the rate limit allows it."""
         waits = self._held is not None
         self._held = data
         if self._hands.take():
             self._pass_hand()
         elif not waits:
-            self._later = asyncio.get_running_loop().call_later(self._hands.wait, self._pass_hand)
+            self._later = asyncio.get_running_loop().call_later(self._hands.seconds_until_token, self._pass_hand)
 
     def _pass_hand(self) -> None:
         data, self._held = self._held, None
         if data is None:
             return
         try:
-            self._room.hand(self._outbox, read_hand(data))
+            self._room.submit_drag(self._outbox, read_drag_update(data))
         except MechanikError as error:
             self._outbox.put_event(write_event(Refused(-1, str(error))))
 
     async def _speak(self) -> None:
-        """Send what waits. A page that lets too much pile up is dropped."""
+        """Send what waits in the outbox; a page whose outbox is full is dropped."""
         clock = asyncio.get_running_loop().time
         while True:
-            for item in await self._outbox.take():
+            for item in await self._outbox.take_all():
                 self._begun = clock()
                 if isinstance(item, str):
                     await self._socket.send_text(item)
@@ -191,18 +191,20 @@ class _Connection:
                 raise TimeoutError
 
     async def _watch(self) -> None:
-        """A page that takes nothing for too long is dropped; looked for now and then, for a clock of its own for each
-        message would cost as much as the message."""
-        clock, patience = asyncio.get_running_loop().time, self._limits.patience
+        """Drop a page that reads nothing for `ServerLimits.stall_seconds`.
+
+        This polls, since a timeout for each message would cost as much as the message.
+        """
+        clock, patience = asyncio.get_running_loop().time, self._limits.stall_seconds
         while self._begun is None or clock() - self._begun < patience:
             await asyncio.sleep(patience / 4)
         raise TimeoutError
 
 
 async def _last_word(socket: WebSocket, words: str, code: int, cut: Callable[[], None]) -> None:
-    """Say why, and close; who does not take that is cut."""
+    """Send the reason and close the connection; abort a client that does not read it."""
     with contextlib.suppress(RuntimeError, WebSocketDisconnect, TimeoutError):
         async with asyncio.timeout(1.0):
             await socket.send_text(write_event(Refused(-1, words)))
             await socket.close(code)
-    asyncio.get_running_loop().call_later(LAST_SECONDS, cut)
+    asyncio.get_running_loop().call_later(CLOSE_SECONDS, cut)

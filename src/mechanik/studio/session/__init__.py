@@ -1,10 +1,10 @@
-"""A session: one mechanism on the table, its goals, a background solver, and everything that a page may ask for.
+"""Session of the studio: one mechanism, its goals, a background solver, and a handler for each request of a page.
 
-In: requests and hands (`studio/messages`). Out: events and state frames, through the two functions that it was given.
-It knows nothing of the web. May import everything below the studio, and `studio/messages`.
+Requests and drag updates (`studio.messages`) come in; events and state frames go out through two functions that the
+session receives. Sessions have no web code. They may import every layer below the studio and `studio.messages`.
 """
 
-from mechanik.studio.session.goal import Goal
+from mechanik.studio.session.interactive_goals import InteractiveGoal
 from mechanik.studio.session.session import Session
 
-__all__ = ["Goal", "Session"]
+__all__ = ["InteractiveGoal", "Session"]

@@ -1,4 +1,4 @@
-"""A session: it carries out what a page asks for, and tells what has become of it."""
+"""The `Session` class, which carries out requests of pages and programs and broadcasts the results."""
 
 from __future__ import annotations
 
@@ -6,204 +6,249 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mechanik.errors import Refused
-from mechanik.live import Live, LiveState
-from mechanik.mechanism import Mechanism
+from mechanik.errors import InvalidOperation
+from mechanik.model import Mechanism
+from mechanik.motion.live import LiveSolver, LiveState
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import events
 from mechanik.studio.messages.events import CurveInfo, Event
-from mechanik.studio.messages.requests import Request
-from mechanik.studio.session import handlers
-from mechanik.studio.session.clockwork import Clockwork
-from mechanik.studio.session.comparing import Comparing
-from mechanik.studio.session.exports import Downloads
-from mechanik.studio.session.ghosts import GhostSearch
-from mechanik.studio.session.goal import Goal
-from mechanik.studio.session.goal_kinds import target_of
-from mechanik.studio.session.history import History
-from mechanik.studio.session.holding import HeldSince, Holding
-from mechanik.studio.session.lookout import Lookout
-from mechanik.studio.session.obstacles import Obstacles
-from mechanik.studio.session.on_scene import SliderHeld
-from mechanik.studio.session.opening import Opening
-from mechanik.studio.session.programs import Programs
-from mechanik.studio.session.recorder import Recorder
-from mechanik.studio.session.scene_like import SceneLike
-from mechanik.studio.session.setup import Setup
-from mechanik.studio.session.stage import Stage
-from mechanik.studio.session.steps import Steps
-from mechanik.studio.session.telling import Telling
-from mechanik.studio.session.watchers import Watchers
+from mechanik.studio.messages.requests import PageRequest
+from mechanik.studio.session import request_handlers as handlers
+from mechanik.studio.session.background_solvers import AlternativeSearch, MethodComparison
+from mechanik.studio.session.broadcast import Broadcaster, StateSubscribers
+from mechanik.studio.session.collision_monitor import CollisionMonitor
+from mechanik.studio.session.dragging import Dragging, DragStep, UndoSteps
+from mechanik.studio.session.edit_state import EditState, SceneProtocol, UndoHistory
+from mechanik.studio.session.interactive_goals import InteractiveGoal, objective_target
+from mechanik.studio.session.model_loading import ModelLoading
+from mechanik.studio.session.motion_recorder import DownloadStore, MotionRecorder
+from mechanik.studio.session.python_api import ObstacleCommands, PythonApi
+from mechanik.studio.session.request_handlers import SliderDrag
+from mechanik.studio.session.session_clock import SessionClock
+from mechanik.studio.session.solver_session import SolverSession
 
-GoalWatcher = Callable[[int, Array], None]
+GoalListener = Callable[[int, Array], None]
 
 
-class Session(Opening, Programs, Obstacles, Holding, Steps, Telling):
-    """One mechanism on the table, touched by pages (`ask`, `hand`) and by programs and scenes (`Programs`).
+class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Broadcaster):
+    """One mechanism with goals and a background solver, controlled by pages, programs and scenes.
 
-    Everything but states comes from one thread at a time, or takes `lock`. States come from the solver's thread, which
+    Pages use `handle_request` and `drag_to`; programs and scenes use the methods of `PythonApi` and `ObstacleCommands`.
+    All methods take `lock`, or are called from one thread at a time. States arrive from the thread of the solver, which
     never takes that lock.
 
     Args:
-        tell, show: take events and packed state frames; may be called from any thread, and must not wait for anyone.
-        scenes: the demonstrations that there are, by name.
-        key: under which the server finds meshes and files of this session.
+        send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
+        scenes: makers of the available scenes, by name.
+        key: key under which the server finds meshes and files of this session.
+
+    Attributes:
+        lock: guards all changes.
+        solver_session: mechanism and solver; None until a mechanism is opened.
+        scene: the running scene, or None.
+        curves: polylines in the world.
+        history: undo steps.
+        recorder: motion recorder.
+        downloads: exported files.
+        alternatives: search for alternative solutions.
+        comparison: methods that run side by side.
+        collision_monitor: collision checks in the background.
+        drag_step: undo step of the present drag.
+        revision, goal_order: numbers of the last `Model` and `Goals` events.
+        solver_session_count: number of solver sessions made so far.
+        open_id: identifies what was opened last; undo restores it.
+        model_radius: radius of the bounding sphere, m.
+
+    Example:
+        >>> from mechanik.studio.session import Session
+        >>> session = Session(send_event=lambda event: None, send_frame=lambda frame: None)
+        >>> session.open(mk.gallery.planar_2r())
+        >>> number = session.add_goal("point", "tool", pose=(1.0, 0.5, 0.0))
+        >>> [goal.name for goal in session.goals]
+        ['tool', 'tool 2']
+        >>> session.close()
     """
 
     def __init__(
         self,
-        tell: Callable[[Event], None],
-        show: Callable[[bytes], None],
+        send_event: Callable[[Event], None],
+        send_frame: Callable[[bytes], None],
         *,
-        scenes: Mapping[str, Callable[[], SceneLike]] | None = None,
+        scenes: Mapping[str, Callable[[], SceneProtocol]] | None = None,
         key: str = "",
     ) -> None:
         self.lock = threading.RLock()
-        self._tell, self.show_frame, self.key = tell, show, key
-        self.scenes: Mapping[str, Callable[[], SceneLike]] = {} if scenes is None else scenes
-        self.stage: Stage | None = None
-        self.scene: SceneLike | None = None
+        self._tell, self.send_frame, self.key = send_event, send_frame, key
+        self.scenes: Mapping[str, Callable[[], SceneProtocol]] = {} if scenes is None else scenes
+        self.solver_session: SolverSession | None = None
+        self.scene: SceneProtocol | None = None
         self.curves: Sequence[CurveInfo] = []
-        self.history, self.recorder = History(), Recorder()
-        self.downloads = Downloads(key)
-        self.ghosts, self.comparing = GhostSearch(), Comparing(show)
-        self.lookout = Lookout(self.tell)
-        self.clockwork = Clockwork(self)
-        self.goal_watchers: list[GoalWatcher] = []
-        self.watchers = Watchers()
-        self.held_since: HeldSince | None = None
-        self.slider_held: SliderHeld | None = None
-        self.last_held: tuple[int, int] | None = None
-        self.next_number = 1
-        self.revision = self.order = self.stages = self.opened = self.next_opened = 0
-        self.radius = 1.0
-        self.is_closed = self.is_scene_at_work = self.was_put_back = False
+        self.history, self.recorder = UndoHistory(), MotionRecorder()
+        self.downloads = DownloadStore(key)
+        self.alternatives, self.comparison = AlternativeSearch(), MethodComparison(send_frame)
+        self.collision_monitor = CollisionMonitor(self.broadcast)
+        self.clock = SessionClock(self)
+        self.goal_listeners: list[GoalListener] = []
+        self.state_subscribers = StateSubscribers()
+        self.drag_step: DragStep | None = None
+        self.slider_drag: SliderDrag | None = None
+        self.last_drag: tuple[int, int] | None = None
+        self.next_goal_number = 1
+        self.revision = self.goal_order = self.solver_session_count = self.open_id = self.next_open_id = 0
+        self.model_radius = 1.0
+        self.is_closed = self.is_scene_active = self.last_drag_reverted = False
 
-    def tell(self, event: Event) -> None:
-        """Tell all pages, from any thread; what a recording holds of it is recorded."""
-        self.recorder.note(event)
+    def broadcast(self, event: Event) -> None:
+        """Send an event to all pages, and record it if the recorder runs; callable from any thread."""
+        self.recorder.add_event(event)
         self._tell(event)
 
-    # ---- what stands here -------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------
 
     @property
-    def on_stage(self) -> Stage:
-        """The stage; refused while nothing was opened."""
-        if self.stage is None:
-            raise Refused("there is no mechanism yet; open one first")
-        return self.stage
+    def active(self) -> SolverSession:
+        """The solver session.
+
+        Raises:
+            InvalidOperation: no mechanism is open.
+        """
+        if self.solver_session is None:
+            raise InvalidOperation("there is no mechanism yet; open one first")
+        return self.solver_session
 
     @property
     def mechanism(self) -> Mechanism:
-        return self.on_stage.table.mechanism
+        """The mechanism."""
+        return self.active.model.mechanism
 
     @property
-    def goals(self) -> tuple[Goal, ...]:
-        return self.on_stage.setup.goals
+    def goals(self) -> tuple[InteractiveGoal, ...]:
+        """The goals."""
+        return self.active.edit_state.goals
 
     @property
-    def live(self) -> Live:
-        return self.on_stage.live
+    def live(self) -> LiveSolver:
+        """The background solver."""
+        return self.active.live
 
     @property
     def q(self) -> Array:
-        """Where the mechanism stands, (nq,), read-only."""
-        return self.on_stage.q
+        """Present configuration, (nq,), read-only."""
+        return self.active.q
 
     @property
     def running(self) -> bool:
-        return self.stage is None or self.stage.running
+        """Whether the solver runs; True if no mechanism is open."""
+        return self.solver_session is None or self.solver_session.running
 
     @property
     def is_animated(self) -> bool:
-        """Whether `tick` should come at the rate of the screen."""
+        """Whether `tick` should be called at display rate."""
         return self.recorder.is_playing or (self.scene is not None and self.scene.is_moving)
 
     @property
     def file_bytes(self) -> int:
-        """Of the files that came along with what stands here, and with what undo and redo would bring back."""
-        return 0 if self.stage is None else self.history.file_bytes(self.stage.table)
+        """Size of the mesh files of the mechanism and of those in the undo history, bytes."""
+        return 0 if self.solver_session is None else self.history.file_bytes(self.solver_session.model)
 
-    # ---- what pages ask ---------------------------------------------------------------------
+    # ---- requests ---------------------------------------------------------------------------
 
-    def ask(self, request: Request) -> None:
-        """Carry it out, or raise a `MechanikError` and change nothing."""
+    def handle_request(self, request: PageRequest) -> None:
+        """Carry out a request; a request that fails changes nothing.
+
+        Raises:
+            MechanikError: the request cannot be carried out; the message says why.
+        """
         with self.lock:
             if self.is_closed:
-                raise Refused("this session is closed")
-            handlers.carry_out(self, request)
+                raise InvalidOperation("this session is closed")
+            handlers.handle_request(self, request)
 
-    # ---- changing ---------------------------------------------------------------------------
+    # ---- changes ----------------------------------------------------------------------------
 
-    def change(self, setup: Setup) -> None:
-        """Bring everything in line with another setup, and tell what is different."""
-        stage = self.on_stage
-        before, order, said = stage.setup, self.order, stage.said
-        stage.apply(setup, stage.held)
-        if setup.goals is not before.goals and order == self.order:
-            self.tell_goals()
-        if (setup.bounds, setup.rests, setup.locked) != (before.bounds, before.rests, before.locked):
-            self.tell_freedoms()
-        if setup.hidden != before.hidden:
-            self.tell(events.Shown([name not in setup.hidden for name in self.mechanism.links]))
-        if setup.solver != before.solver or setup.options is not before.options or stage.said != said:
-            self.tell_solving()
-        if setup.terrain is not before.terrain:
-            self.tell_scene()
-        if setup.collisions is not before.collisions:
-            self.tell_collisions(before.collisions)
-        self.comparing.ask(stage.asked)
-        self.ghosts.drop()
+    def apply_edit(self, edit_state: EditState) -> None:
+        """Apply a new edit state, and broadcast what has changed."""
+        stage = self.active
+        before, order, said = stage.edit_state, self.goal_order, stage.adaptation_text
+        stage.apply(edit_state, stage.drag)
+        if edit_state.goals is not before.goals and order == self.goal_order:
+            self.broadcast_goals()
+        if (edit_state.bounds, edit_state.rest_values, edit_state.locked) != (
+            before.bounds,
+            before.rest_values,
+            before.locked,
+        ):
+            self.broadcast_dofs()
+        if edit_state.hidden != before.hidden:
+            self.broadcast(events.Shown([name not in edit_state.hidden for name in self.mechanism.links]))
+        if (
+            edit_state.solver != before.solver
+            or edit_state.options is not before.options
+            or stage.adaptation_text != said
+        ):
+            self.broadcast_solving()
+        if edit_state.terrain is not before.terrain:
+            self.broadcast_scene()
+        if edit_state.collisions is not before.collisions:
+            self.broadcast_collisions(before.collisions)
+        self.comparison.set_spec(stage.solve_spec)
+        self.alternatives.cancel()
 
-    def shift_goals(self, goals: Mapping[int, Goal]) -> None:
-        """Goals with other frames, and nothing else that is new."""
-        stage = self.on_stage
+    def move_goal_frames(self, goals: Mapping[int, InteractiveGoal]) -> None:
+        """Apply goals of which only the frames have changed, by number."""
+        stage = self.active
         targets: dict[str, Any] = {}
-        setup, is_new = stage.setup, False
+        setup, is_new = stage.edit_state, False
         for number, goal in goals.items():
             before = setup.goal(number)
             setup = setup.with_goal(goal)
-            target = target_of(goal, before)
+            target = objective_target(goal, before)
             targets[goal.name] = target
             is_new |= target is None and goal.enabled and goal.kind != "on_terrain"
         if is_new:
-            stage.apply(setup, stage.held)
+            stage.apply(setup, stage.drag)
         else:
-            stage.retarget(setup, {name: target for name, target in targets.items() if target is not None})
-        self.comparing.aim(stage, targets)
-        self.ghosts.drop()
+            stage.set_targets(setup, {name: target for name, target in targets.items() if target is not None})
+        self.comparison.set_targets(stage, targets)
+        self.alternatives.cancel()
 
-    # ---- time, files, the end ---------------------------------------------------------------
+    # ---- time, files, closing ---------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """
+        """Advance animations, playback and status texts.
+
         Args:
-            now: s, of a clock that never goes back.
+            now: monotonic time, s.
         """
         with self.lock:
-            if not self.is_closed and self.stage is not None:
-                self.clockwork.tick(now)
+            if not self.is_closed and self.solver_session is not None:
+                self.clock.tick(now)
 
-    def mesh(self, number: int) -> tuple[bytes, str]:
-        """The bytes of a mesh, and their media type."""
-        return self.on_stage.table.meshes.read(number)
+    def read_mesh(self, number: int) -> tuple[bytes, str]:
+        """Return the bytes of a mesh file and its media type."""
+        return self.active.model.meshes.read(number)
 
-    def download(self, key: str) -> tuple[bytes, str, str]:
-        """The bytes of a file that was made, its media type and its name."""
+    def read_download(self, key: str) -> tuple[bytes, str, str]:
+        """Return the bytes of an exported file, its media type and its name."""
         return self.downloads.read(key)
 
     def close(self) -> None:
-        """Stop all threads; what comes after is refused."""
+        """Stop all threads; later requests are rejected."""
         with self.lock:
             self.is_closed = True
-            self.comparing.end()
-            self.ghosts.close()
-            self.watchers.close()
-            self.lookout.close()
-            if self.stage is not None:
-                self.stage.close()
+            self.comparison.stop()
+            self.alternatives.close()
+            self.state_subscribers.close()
+            self.collision_monitor.close()
+            if self.solver_session is not None:
+                self.solver_session.close()
 
-    def heard(self, stage: int, state: LiveState) -> None:
-        """In the solver's thread. stage: its number, as `stages` counts them."""
+    def on_state(self, solver_session_number: int, state: LiveState) -> None:
+        """Handle a state of the solver, in the thread of the solver.
+
+        Args:
+            solver_session_number: number of its solver session, see `solver_session_count`.
+            state: the state.
+        """
         self.recorder.add(state.q)
-        self.watchers.put((stage, state.sequence), state)
+        self.state_subscribers.publish((solver_session_number, state.sequence), state)

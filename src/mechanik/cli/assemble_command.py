@@ -1,0 +1,222 @@
+"""`mechanik assemble`: close the loops of a mechanism with its driven joints at given values."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+
+from mechanik.cli import EXIT_FAILED, EXIT_OK
+from mechanik.cli.file_args import UsageError, open_mechanism
+from mechanik.cli.fk_command import parse_numbers, scale_angles
+from mechanik.cli.model_commands import model_output_path
+from mechanik.cli.output import (
+    add_row,
+    format_count,
+    format_number,
+    make_table,
+    print_json,
+    print_labelled,
+    print_note,
+    print_out,
+    print_table,
+)
+from mechanik.cli.solve_args import parse_start
+from mechanik.cli.solve_command import angle_mask
+from mechanik.errors import MechanikError, UnknownName
+from mechanik.formats import save
+from mechanik.model import Mechanism
+from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.closure import Assembly, AssemblyModes
+
+OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
+MAX_COLUMNS = 6
+
+
+def assemble(
+    file: str,
+    /,
+    *,
+    drive: OptionValues = None,
+    q0: OptionValues = None,
+    degrees: bool = False,
+    all: bool = False,
+    limit: int | None = None,
+    out: str | None = None,
+    force: bool = False,
+    json: bool = False,
+) -> int:
+    """Close the loops of a mechanism with its driven joints at given values.
+
+    The driven joints move continuously from the start to their values, so the mechanism stays on the branch of the
+    start. The exit code is 0 if all driven joints reach their values, and 1 if not. In that case the closest
+    configuration on this branch is shown.
+
+    For example:
+
+        mechanik assemble gallery:four_bar --drive crank_joint=1.2
+        mechanik assemble gallery:four_bar --drive crank_joint=40 --degrees --all
+        mechanik assemble robot.json --drive leg1=0.31 leg2=0.29 --json
+        mechanik assemble open.json --out closed.json
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    drive
+        Values of the driven joints as NAME=VALUE; NAME=V1,V2,... for a joint with several dofs, or NAME.X=VALUE for
+        a single dof. Without this option only the loops are closed.
+    q0
+        Start configuration; its loops may be open. All numbers of q in the order that `mechanik info` shows, or
+        NAME=VALUE for single joints. Default: the configuration in FILE.
+    degrees
+        Angles are given in degrees.
+    all
+        Show all assembly modes with these driven joint values, nearest to the start first.
+    limit
+        With --all: show at most this many.
+    out
+        Save the assembled mechanism to this .json or .urdf file. Nothing is written if the assembly fails.
+    force
+        With --out: replace an existing file.
+    json
+        Print JSON with full precision.
+    """
+    if limit is not None and (not all or limit < 1):
+        raise UsageError("--limit goes with --all, and is at least 1")
+    if all and out is not None:
+        raise UsageError("--out saves one assembly: leave out --all, or --out")
+    target = None if out is None else model_output_path(out, force)
+    mechanism = open_mechanism(file)
+    values = _drives(mechanism, drive or [], degrees)
+    start = parse_start(mechanism, q0, degrees)
+    try:
+        if all:
+            modes = mechanism.assembly_modes(values, start, limit=limit)
+            _tell_modes(mechanism, modes, json)
+            return EXIT_OK if len(modes) else EXIT_FAILED
+        found = mechanism.assemble(values, start)
+    except UnknownName:
+        raise
+    except MechanikError as error:
+        raise UsageError(str(error)) from error
+    saved = None if target is None or not found.success else _save(found, target)
+    _tell(found, json, None if saved is None else out)
+    if saved is None and out is not None:
+        print_note(f"note: {out} is not written, since it is not assembled")
+    for text in saved or ():
+        print_note(f"note: {text}")
+    return EXIT_OK if found.success else EXIT_FAILED
+
+
+def _drives(mechanism: Mechanism, words: list[str], degrees: bool) -> dict[str, list[float] | float]:
+    given: dict[str, list[float] | float] = {}
+    for word in words:
+        name, equals, text = word.rpartition("=")
+        if not equals or not name:
+            raise UsageError(f"--drive takes NAME=VALUE, not {word!r}")
+        if name in given:
+            raise UsageError(f"{name!r} is given twice")
+        unit = math.pi / 180 if degrees else 1.0
+        given[name] = scale_angles(mechanism, name, parse_numbers(text, name), angle_mask(mechanism), unit)
+    return given
+
+
+def _save(found: Assembly, target: Path) -> list[str]:
+    """Save the assembled mechanism; returns messages about what the file format cannot hold."""
+    mechanism = found.mechanism
+    mechanism.apply(found)
+    for closure in mechanism.closures.values():
+        closure.update_joint()
+    return save(mechanism, target)
+
+
+def _tell(found: Assembly, json: bool, out: str | None = None) -> None:
+    mechanism = found.mechanism
+    if json:
+        print_json(
+            {
+                "success": found.success,
+                "status": found.status.name,
+                "message": found.message,
+                "q": found.q.tolist(),
+                "values": _values(mechanism, found.q),
+                "drive_errors": dict(found.input_errors),
+                "closure_errors": {
+                    name: {"position": error.position, "rotation": error.rotation}
+                    for name, error in found.closure_errors.items()
+                },
+                "passed": [{"kind": one.kind, "q": one.q.tolist()} for one in found.singularities],
+                "singular": None if found.singular.unknown else list(found.singular.kinds),
+                **({} if out is None else {"out": out}),
+            }
+        )
+        return
+    _show_columns(mechanism, found.q[None], ["value"])
+    print_out()
+    if found.success:
+        print_labelled("assembled:", found.message, 2, style="green")
+    else:
+        print_labelled(f"not assembled ({found.status.name}):", found.message, 2, style="red")
+    for one in found.singularities:
+        near = ", ".join(f"{name} at {_text(mechanism, name, one.q)}" for name in found.inputs)
+        print_out(f"{one.kind} on the way, {near}" if near else one.kind)
+    if found.singular:
+        print_labelled("the pose is singular:", ", ".join(found.singular.kinds), 2)
+    errors = found.closure_errors.values()
+    worst = max((error.position for error in errors), default=0.0)
+    angle = max((error.rotation for error in errors), default=0.0)
+    print_out(f"{format_count(len(mechanism.closures), 'loop')}, open by {worst:.2g} m and {angle:.2g} rad at most")
+    if out is not None:
+        print_out(f"wrote {out}")
+
+
+def _tell_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None:
+    if json:
+        print_json(
+            {
+                "success": bool(len(modes)),
+                "complete": modes.complete,
+                "why": modes.why,
+                "redundant": modes.redundant,
+                "chance_of_more": modes.chance_of_more,
+                "modes": [
+                    {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(far), "found": int(found)}
+                    for q, far, found in zip(modes.q, modes.distance, modes.hit_counts, strict=True)
+                ],
+            }
+        )
+        return
+    for first in range(0, len(modes), MAX_COLUMNS):
+        some = modes.q[first : first + MAX_COLUMNS]
+        _show_columns(mechanism, some, [str(first + k + 1) for k in range(len(some))])
+        print_out()
+    if not len(modes):
+        print_labelled("no assembly mode:", modes.why, 2, style="red")
+        return
+    print_labelled(f"{format_count(len(modes), 'assembly mode')}:", "nearest to the start first", 2, style="green")
+    print_labelled("found:", modes.why, 2)
+
+
+def _show_columns(mechanism: Mechanism, q: Array, heads: list[str]) -> None:
+    made = make_table(["joint"], heads)
+    for k, name in enumerate(mechanism.space.q_names):
+        add_row(made, [name, *(format_number(float(x)) for x in q[:, k])])
+    print_table(made)
+
+
+def _text(mechanism: Mechanism, name: str, q: Array) -> str:
+    """Format the value of a driven joint at q; "?" for joints that close a loop, since they have no value in q."""
+    values = mechanism.values(q)
+    if name not in values:
+        return format_number(float(q[mechanism.space.q_names.index(name)])) if name in mechanism.space.q_names else "?"
+    return " ".join(format_number(float(x)) for x in np.atleast_1d(values[name]))
+
+
+def _values(mechanism: Mechanism, q: Array) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in mechanism.values(q).items()}

@@ -1,0 +1,209 @@
+"""`mechanik batch`: solve for every target in a file and write the solutions to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from mechanik.cli import EXIT_INTERRUPTED, EXIT_OK
+from mechanik.cli.batch_files import (
+    BatchWorkFolder,
+    file_digest,
+    input_path,
+    read_starts,
+    read_targets,
+    result_path,
+    write_result,
+)
+from mechanik.cli.file_args import UsageError, open_mechanism
+from mechanik.cli.output import ProgressBar, print_labelled, print_note, print_out
+from mechanik.cli.solve_args import make_solver, parse_collision_args, parse_locked_joints, select_tip_link
+from mechanik.cli.solve_command import format_duration
+from mechanik.errors import BatchMismatch, ObjectiveError
+from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.objectives import Objective
+    from mechanik.solver.batch import BatchResult
+
+OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
+MAX_LISTED_ROWS = 8
+"""Number of faulty rows that a note lists by index."""
+
+
+def batch(
+    file: str,
+    /,
+    *,
+    targets: str,
+    out: str,
+    link: str | None = None,
+    q0: str | None = None,
+    tolerance: float = 1e-6,
+    angle_tolerance: float = 1e-6,
+    lock: OptionValues = None,
+    avoid: OptionValues = None,
+    obstacle: OptionValues = None,
+    clearance: float = 0.0,
+    allow: OptionValues = None,
+    restarts: int | None = None,
+    threads: int | None = None,
+    resume: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Solve for every target in a file and write the solutions to a file.
+
+    Targets: a .npy file with (N, 4, 4) poses, (N, 7) positions and quaternions wxyz, or (N, 3) positions; a .npz file
+    with a single such array, or with one called targets; or a .csv or .parquet file with the columns x y z, and
+    qw qx qy qz for poses. A CSV file without a header has these 3 or 7 columns in this order.
+
+    The result has one row per target: joint values, success, status, errors in m and rad, iterations. It replaces an
+    older result when the batch is complete. After Ctrl-C, --resume continues with the targets that are left. The exit
+    code is 0 if all targets are processed, even if targets are out of reach.
+
+    For example:
+
+        mechanik batch robot.urdf --targets poses.npy --out joints.npz
+        mechanik batch robot.urdf --link tool0 --targets poses.csv --out joints.csv --tolerance 1e-4
+        mechanik batch robot.urdf --targets poses.parquet --out joints.parquet --threads 4 --resume
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    targets
+        File with the targets.
+    out
+        File to write: .npz, .csv or .parquet.
+    link
+        Link that shall reach the targets. Not needed if the mechanism has a single tip link.
+    q0
+        File with start configurations: (N, nq), or (nq,) for all targets. Same formats as the targets, with joint
+        names as columns. The .npz result of an earlier batch works too.
+    tolerance
+        Position tolerance in m. Default: 1e-6.
+    angle_tolerance
+        Angle tolerance in rad. Default: 1e-6.
+    lock
+        Joints that may not move.
+    avoid
+        `self`: reject solutions in which links collide with each other, by their collision shapes.
+    obstacle
+        Obstacles to avoid, as NAME=KIND:SIZES@X,Y,Z or NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW in m and rad. Name and
+        rotation are optional. Kinds: box:X,Y,Z, sphere:R, capsule:R,LENGTH and cylinder:R,LENGTH (both along z),
+        mesh:FILE, and floor (solid below its plane).
+    clearance
+        Minimum distance of all checked pairs in m. Default: 0.
+    allow
+        Pairs of links or obstacles that may touch, for example `hand,table`.
+    restarts
+        Maximum number of restarts per target. Default: chosen by the solver.
+    threads
+        Number of threads. Default: all processors.
+    resume
+        Continue an interrupted batch from the folder beside the file of --out.
+    quiet
+        Show no progress bar.
+    """
+    if threads is not None and threads < 1:
+        raise UsageError(f"--threads is at least 1, not {threads}")
+    source, first = input_path(targets, "targets"), None if q0 is None else input_path(q0, "starts")
+    target = result_path(out)
+    if target in (source.resolve(), None if first is None else first.resolve(), Path(file).resolve()):
+        raise UsageError(f"{out} is what is read; write the result to another file")
+    mechanism = open_mechanism(file)
+    end, locked = select_tip_link(mechanism, link), parse_locked_joints(mechanism, lock)
+    avoiding = parse_collision_args(mechanism, avoid, obstacle, clearance, allow)
+    work = BatchWorkFolder(target)
+    work.open(
+        {
+            "targets": file_digest(source),
+            "q0": file_digest(first),
+            "link": end,
+            "tolerance": tolerance,
+            "angle_tolerance": angle_tolerance,
+            "lock": locked,
+            "restarts": restarts,
+            **_said(avoid=avoid, obstacle=obstacle, clearance=clearance or None, allow=allow),
+        },
+        resume,
+    )
+    try:
+        with ProgressBar(quiet) as bar:
+            bar.start_stage(f"reading {source.name}")
+            wanted = read_targets(source, work.targets, bar)
+            starts = None if first is None else read_starts(first, mechanism, len(wanted), work.starts, bar)
+            bar.start_stage("preparing")
+            solver = make_solver(mechanism, _goal(end, wanted, tolerance, angle_tolerance), locked, restarts, avoiding)
+            bar.start_stage("solving", len(wanted))
+            result = solver.solve_batch(wanted, starts, threads=threads, progress=bar, out=work.result)
+            bar.start_stage(f"writing {target.name}", len(wanted))
+            write_result(target, result, _statuses(), bar)
+    except KeyboardInterrupt as stopped:
+        done = getattr(stopped, "result", None)
+        print_note("interrupted" if done is None else f"interrupted: {done.done:,} of {len(done):,} targets are done")
+        _leave(work)
+        return EXIT_INTERRUPTED
+    except BatchMismatch as error:
+        raise UsageError(f"{work} cannot be gone on with: {error}") from error
+    except BaseException:
+        _leave(work)
+        raise
+    _summary(out, end, result)
+    work.remove()
+    return EXIT_OK
+
+
+def _said(**options: object) -> dict[str, object]:
+    """Drop options that are not given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _leave(work: BatchWorkFolder) -> None:
+    """Keep the work folder of an unfinished batch if it holds solved rows, else remove it."""
+    if work.has_solved_rows:
+        print_note(f"what is done is kept in {work}: the same command with --resume goes on")
+    else:
+        work.remove()
+
+
+def _goal(link: str, targets: Array, tolerance: float, angle_tolerance: float) -> Objective:
+    from mechanik.objectives import PoseGoal, PositionGoal
+
+    try:
+        if targets.shape[1:] == (3,):
+            return PositionGoal(link, np.zeros(3), tolerance=tolerance, angle_tolerance=angle_tolerance)
+        return PoseGoal(link, np.eye(4), tolerance=tolerance, angle_tolerance=angle_tolerance)
+    except ObjectiveError as error:
+        raise UsageError(str(error)) from error
+
+
+def _statuses() -> list[str]:
+    from mechanik.solver.solution import STATUS_BY_CODE
+
+    return [status.name for status in STATUS_BY_CODE]
+
+
+def _summary(out: str, link: str, result: BatchResult) -> None:
+    from mechanik.solver.solution import Status
+
+    many, seconds = len(result), result.seconds
+    print_out(f"wrote {out}: {many:,} {'target' if many == 1 else 'targets'} of {link}", style="green")
+    for status, times in result.counts.items():
+        head = f"{status.name:<10} {times:>12,} {100 * times / many:6.2f} %"
+        print_labelled(head, status.value, 2, style="green" if status is Status.CONVERGED else "yellow")
+    if many and seconds > 0:
+        print_out(f"{format_duration(seconds)}, {many / seconds:,.0f} targets a second")
+    for status, what in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
+        rows = result.rows_with(status).tolist()
+        if rows:
+            print_note(f"note: no usable {what} in {_named(rows)} (the first row is 0)")
+
+
+def _named(rows: Sequence[int]) -> str:
+    some = ", ".join(map(str, rows[:MAX_LISTED_ROWS])) + (", ..." if len(rows) > MAX_LISTED_ROWS else "")
+    return f"row {some}" if len(rows) == 1 else f"{len(rows):,} rows: {some}"

@@ -1,0 +1,116 @@
+"""Parse the command line, run the command, and convert its errors to messages and exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from cyclopts import App, CycloptsError, Parameter
+
+from mechanik.cli import EXIT_FAILED, EXIT_OK, EXIT_PIPE_CLOSED, EXIT_USAGE
+from mechanik.cli.assemble_command import assemble
+from mechanik.cli.batch_command import batch
+from mechanik.cli.demo_command import demo
+from mechanik.cli.file_args import STANDARD_INPUT, UsageError
+from mechanik.cli.fk_command import fk
+from mechanik.cli.info_command import info
+from mechanik.cli.model_commands import check, convert, explain, gallery
+from mechanik.cli.output import escape_unprintable, print_error
+from mechanik.cli.reach_command import reach
+from mechanik.cli.solve_command import solve
+from mechanik.cli.solver_commands import compare, solvers
+from mechanik.cli.studio_command import studio
+from mechanik.cli.warmup_command import warmup
+from mechanik.errors import FileMissing, MechanikError, UnknownName, UnknownOption
+from mechanik.version import __version__
+
+HELP_TEXT = """Kinematics for any mechanism: look at, check and convert it, compute its poses, and solve for
+joint values.
+
+FILE is a URDF, MJCF, SDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for
+standard input.
+"""
+HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is no mechanism, 2 wrong use or no such file, 130 Ctrl-C.
+
+`--traceback` (or MECHANIK_TRACEBACK=1) shows where in the program an error came from.
+"""
+NEGATIVE_NUMBER_LIST = re.compile(r"-[\d.].*,.*")
+USAGE_ERRORS = (UsageError, FileMissing, UnknownName, UnknownOption)
+
+
+def make_app() -> App:
+    app = App(
+        name="mechanik",
+        help=HELP_TEXT,
+        help_epilogue=HELP_EPILOGUE,
+        help_format="markdown",
+        version=f"mechanik {__version__}",
+        default_parameter=Parameter(show_default=False, negative=""),
+    )
+    first = (info, explain, check, convert, fk, solve, assemble, batch, reach)
+    for command in (*first, gallery, solvers, compare, studio, demo, warmup):
+        app.command(command)
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; a `MechanikError` or write error becomes one line on stderr."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] (started with `>&-`)
+        print_error("standard output is closed")
+        return EXIT_FAILED
+    try:
+        code = _answer(arguments)
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):  # else flushing the buffer fails again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # `mechanik info FILE | head`: the reader closed the pipe
+            return EXIT_PIPE_CLOSED
+        with contextlib.suppress(OSError):
+            print_error(str(error) if error.filename is not None else f"the result cannot be written: {error.strerror}")
+        return EXIT_FAILED
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    escape_unprintable()
+    tokens = [part for token in arguments if token != "--traceback" for part in _parts(token)]
+    shows_traceback = "--traceback" in arguments or os.environ.get("MECHANIK_TRACEBACK", "0") not in ("", "0")
+    try:
+        return _run(make_app(), tokens)
+    except MechanikError as error:
+        if shows_traceback:
+            traceback.print_exc()
+        print_error(str(error))
+        return EXIT_USAGE if isinstance(error, USAGE_ERRORS) else EXIT_FAILED
+
+
+def _parts(token: str) -> list[str]:
+    """Rewrite tokens that look like options but are values: `-`, and comma lists that start with a minus sign."""
+    if token == "-":
+        return [STANDARD_INPUT]
+    return token.split(",") if NEGATIVE_NUMBER_LIST.fullmatch(token) else [token]
+
+
+def _run(app: App, tokens: Sequence[str]) -> int:
+    try:
+        command, bound, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
+    except CycloptsError as error:
+        raise UsageError(f"{_plain(error)} See `mechanik {_command_in(app, tokens)}--help`.") from None
+    result: Any = command(*bound.args, **bound.kwargs)
+    return result if isinstance(result, int) else EXIT_OK
+
+
+def _plain(error: CycloptsError) -> str:
+    """Format a parser error as one sentence on one line."""
+    text = " ".join(str(error).split())
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _command_in(app: App, tokens: Sequence[str]) -> str:
+    return next((f"{token} " for token in tokens[:1] if not token.startswith("-") and token in app), "")

@@ -1,0 +1,129 @@
+"""`mechanik demo`: tool poses and solves of gallery mechanisms, with their times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from mechanik.cli.output import add_row, fits_terminal, format_number, make_table, print_out, print_table
+from mechanik.model import Mechanism, mobility
+from mechanik.processor_clock import seconds_per_call
+from mechanik.spatial import to_position_wxyz
+from mechanik.tiers import Tier, kernel_states
+
+TOOL_LINKS = {
+    "planar_2r": "tool",
+    "scara": "tool",
+    "puma560": "tool",
+    "ur5": "tool0",
+    "panda": "panda_hand_tcp",
+    "iiwa14": "iiwa_link_ee",
+    "four_bar": "coupler",
+    "delta_robot": "platform",
+    "stewart_platform": "platform",
+    "humanoid": "left_hand",
+}
+"""Tool link of each gallery mechanism in the demo."""
+MECHANISM_COLUMNS = ("mechanism", "dof", "loops", "us/pose", "tool")
+POSE_COLUMNS = ("x (m)", "y (m)", "z (m)", "qw", "qx", "qy", "qz")
+TASK_COLUMNS = ("mechanism", "asked", "outcome")
+RESULT_COLUMNS = ("off (m)", "off (rad)", "gap", "iterations", "us/solve")
+
+
+def demo() -> None:
+    """Print tool poses of gallery mechanisms, solve example tasks, and time both.
+
+    For example:
+
+        mechanik demo
+    """
+    _poses()
+    print_out()
+    _solves()
+    print_out()
+    _say_what_ran()
+    print_out("more: mechanik gallery, mechanik info gallery:panda, mechanik fk gallery:planar_2r --help")
+
+
+def _say_what_ran() -> None:
+    """Print a note if the times are those of plain Python and not of compiled kernels."""
+    used = kernel_states(only_used=True)
+    if all(one.tier != Tier.PLAIN for one in used):
+        return
+    if any(one.state == "compiling" for one in used):
+        print_out(
+            "These times are of plain Python: kernels are being compiled in the background. Run it again in a minute."
+        )
+    elif all(one.state == "ready" for one in used):
+        print_out("These times are of plain Python, as MECHANIK_KERNELS asks for.")
+    else:
+        print_out("These times are of plain Python: kernels are not compiled (mechanik info --kernels says why).")
+
+
+def _poses() -> None:
+    from mechanik import gallery
+
+    facts: list[list[str]] = []
+    poses: list[list[str]] = []
+    for name, tool in TOOL_LINKS.items():
+        mechanism = gallery.make(name)
+        loops = str(len(mechanism.closures)) if mechanism.closures else ""
+        facts.append(
+            [name, str(mobility(mechanism).dof), loops, format_number(_microseconds(mechanism, tool), 1), tool]
+        )
+        position, wxyz = to_position_wxyz(mechanism.pose(tool))
+        poses.append([format_number(x) for x in (*position, *wxyz)])
+    print_out(
+        f"Where tools are: {len(TOOL_LINKS)} mechanisms of the gallery, each in its home configuration", style="bold"
+    )
+    _show(
+        MECHANISM_COLUMNS, POSE_COLUMNS, [fact + pose for fact, pose in zip(facts, poses, strict=True)], right=(1, 2, 3)
+    )
+
+
+def _solves() -> None:
+    from mechanik.cli.demo_tasks import make_demo_tasks, run_demo_task
+
+    outcomes = [run_demo_task(task) for task in make_demo_tasks()]
+    print_out(f"How to get there: {len(outcomes)} problems, some of them out of reach", style="bold")
+    rows: list[list[str]] = []
+    for one in outcomes:
+        verdict = "solved" if one.solution.success else one.solution.status.name.lower()
+        errors = [f"{error:.2g}" for error in (one.position, one.angle)]
+        gap = "" if one.closure_error is None else f"{one.closure_error:.1g}"
+        spent = [str(one.solution.iterations), format_number(one.seconds * 1e6, 0)]
+        rows.append([one.task.mechanism, one.task.description, verdict, *errors, gap, *spent])
+    _show(TASK_COLUMNS, RESULT_COLUMNS, rows)
+    print_out("off: the objective that is farthest off; gap: the loop that is; closest: as near as it comes")
+    last = outcomes[-1].solution
+    if not last.success:
+        held = [f"{name} {error.position:.1g}" for name, error in last.errors.items() if error.position]
+        print_out(f"what the {outcomes[-1].task.mechanism} that cannot reach is off by (m): {', '.join(held)}")
+
+
+def _show(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> None:
+    """Print one table, or two below each other if it is wider than the terminal."""
+    whole = _filled(names, numbers, rows, right)
+    if fits_terminal(whole):
+        print_table(whole)
+        return
+    width = len(names)
+    print_table(_filled(names, (), [cells[:width] for cells in rows], right))
+    print_out()
+    print_table(_filled(names[:1], numbers, [[cells[0], *cells[width:]] for cells in rows]))
+
+
+def _filled(names: Sequence[str], numbers: Sequence[str], rows: list[list[str]], right: Sequence[int] = ()) -> Table:
+    made = make_table(names, numbers)
+    for k in right:
+        made.columns[k].justify = "right"
+    for cells in rows:
+        add_row(made, cells)
+    return made
+
+
+def _microseconds(mechanism: Mechanism, tool: str) -> float:
+    q = mechanism.q
+    mechanism.pose(tool, q)  # load the kernels before timing
+    return 1e6 * seconds_per_call(lambda: mechanism.pose(tool, q))

@@ -1,0 +1,134 @@
+"""File arguments of the command line: read FILE as a mechanism, check output paths, and write files atomically.
+
+FILE is a model file, `gallery:NAME`, or `-` for standard input. Output paths are checked before any computation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mechanik.errors import CannotSave, FileMissing, FormatError, MechanikError, UnknownFormat
+from mechanik.formats import load
+from mechanik.formats.source import is_text, open_source
+from mechanik.model import Mechanism, trim
+
+
+class UsageError(MechanikError):
+    """Wrong use of the command line; exit code 2."""
+
+
+GALLERY_PREFIX = "gallery:"
+STANDARD_INPUT = "stdin:"
+"""Stand-in for `-` while arguments are parsed, since the parser takes `-` for an option."""
+
+
+def open_mechanism(file: str, **options: Any) -> Mechanism:
+    """Open the mechanism that FILE names; `options` go to the reader."""
+    if file.startswith(GALLERY_PREFIX):
+        from mechanik import gallery
+
+        mechanism = gallery.make(file.removeprefix(GALLERY_PREFIX))
+        if options.pop("trim", False):
+            trim(mechanism)
+        if options:
+            raise UsageError(f"{', '.join(f'--{name}' for name in options)} is for URDF files, not for the gallery")
+        return mechanism
+    return load(file_name_or_stdin_text(file), **options)
+
+
+def file_name_or_stdin_text(file: str) -> str:
+    """Return the name of an existing file unchanged, or the text of standard input for `-`."""
+    if file == STANDARD_INPUT:
+        return _standard_input()
+    if not is_text(file) and not os.path.isfile(os.path.expanduser(file)):
+        _refuse(file)
+    return file
+
+
+def _refuse(file: str) -> None:
+    """Raise `UsageError` with the message of the reader: FILE is missing, a folder, or a device."""
+    from mechanik import gallery
+
+    try:
+        open_source(file)
+    except FileMissing as error:
+        hint = f" The gallery has one: {GALLERY_PREFIX}{file}" if file in gallery.names() else ""
+        raise UsageError(f"{error}{hint}") from None
+    except FormatError as error:
+        raise UsageError(str(error)) from None
+    except RuntimeError:  # `~user` with an unknown user
+        raise UsageError(f"there is no file {file!r}, nor the home folder that it names") from None
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started with `<&-`)
+        raise UsageError("standard input is closed")
+    try:
+        text = sys.stdin.read()
+        if "\0" in text[:4096]:
+            raise UnknownFormat("standard input is binary, not the text of a URDF, MJCF, SDF or JSON mechanism")
+    except UnicodeDecodeError:
+        raise FormatError("standard input is no UTF-8; save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"standard input cannot be read: {error.strerror}") from None
+    if not text.strip():
+        raise UsageError("standard input is empty")
+    return text if is_text(text) else f"{text}\n"
+
+
+def output_path(name: str, suffixes: Sequence[str]) -> Path:
+    """Return the absolute path of an output file; raises `UsageError` if it cannot be written.
+
+    Args:
+        name: path as given on the command line.
+        suffixes: allowed file name endings, in lower case.
+    """
+    kinds = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+    if name == STANDARD_INPUT:
+        raise UsageError(f"an output file is needed in place of '-'; its ending, {kinds}, says how to write it")
+    try:
+        path = Path(name).expanduser().resolve()  # so that replacing the file keeps a symbolic link to it
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        path, mode = Path(name).expanduser().resolve(), None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{name!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise UsageError(f"{name} is a folder; name a file in it that ends in {kinds}")
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"{name!r} must end in {kinds}, which says how to write it")
+    if not path.parent.is_dir():
+        raise UsageError(f"{name} cannot be written: there is no folder {path.parent}")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise UsageError(f"{name} is no ordinary file and cannot be replaced")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{name} cannot be written: nothing may be written in {path.parent}")
+    return path
+
+
+@contextlib.contextmanager
+def atomic_write(target: Path) -> Generator[Path]:
+    """Yield a temporary path beside `target`; it replaces `target` on success and is removed on an error."""
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        yield beside
+        with open(beside, "rb+") as written:
+            os.fsync(written.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    except MechanikError:
+        raise
+    except OSError as error:
+        raise CannotSave(f"{target} cannot be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()

@@ -1,0 +1,453 @@
+"""`mechanik info`: links, joints, limits, loops, mobility and collision pairs of a mechanism, as text or JSON."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from mechanik.cli.file_args import UsageError, open_mechanism
+from mechanik.cli.output import (
+    add_row,
+    format_count,
+    format_direction,
+    format_number,
+    make_table,
+    print_json,
+    print_note,
+    print_out,
+    print_table,
+)
+from mechanik.cli.warmup_command import kernel_data, print_kernels
+from mechanik.collision.collision_pairs import SAME_BODY, Pair, adjacent_pairs
+from mechanik.formats.model_check import format_amount
+from mechanik.model import DoF, Frame, Joint, Mechanism, Structure, mobility, structure
+from mechanik.model.mechanism_explanation import describe_structure
+from mechanik.spatial import quaternion
+
+JOINT_TYPE_NAMES = {
+    "": "fixed",
+    "X Y Z EX EY EZ": "floating",
+    "X Y EZ": "planar",
+    "X Z EY": "planar",
+    "Y Z EX": "planar",
+    "EX EY": "universal",
+    "EX EZ": "universal",
+    "EY EZ": "universal",
+    "X EX": "cylindrical",
+    "Y EY": "cylindrical",
+    "Z EZ": "cylindrical",
+}
+
+
+def joint_type_name(joint: Joint) -> str:
+    """Return the usual name of a joint type such as "revolute", or its dofs if the type has no name."""
+    freedoms = " ".join(dof.name for dof in joint.dof)
+    if len(joint.dof) == 1:
+        dof = joint.dof[0]
+        is_limited = any(math.isfinite(side) for side in joint.limits(dof))
+        return "prismatic" if not dof.is_rotation else "revolute" if is_limited else "continuous"
+    if freedoms == "EX EY EZ" and joint.has_quaternion:
+        return "ball"
+    return JOINT_TYPE_NAMES.get(freedoms, freedoms)
+
+
+def q_indices(mechanism: Mechanism, joint: Joint) -> dict[DoF, range]:
+    """Return the indices into q of each dof of a joint.
+
+    The four indices of a quaternion belong to the dof EX. Mimic dofs, and joints that close a loop, have no indices.
+    """
+    slot = mechanism.kinematics.joint_indices.get(joint)
+    if slot is None:  # closes a loop
+        return {}
+    places = {dof: range(k, k + 1) for dof, k in slot.q.items()}
+    if slot.quaternion_q is not None:
+        places[DoF.EX] = range(slot.quaternion_q, slot.quaternion_q + 4)
+    return places
+
+
+def coupling_formula(mechanism: Mechanism, joint: Joint, dof: DoF) -> str:
+    """Format the coupling of a mimic dof, such as `= -2 * elbow + 0.1`; empty for an independent dof."""
+    led = joint._couplings.get(dof)
+    if led is None:
+        return ""
+    leader = mechanism.name_of(led.leader) + (f".{led.leader_dof.name}" if len(led.leader.dof) > 1 else "")
+    ratio = "" if led.ratio == 1 else f"{led.ratio:g} * "
+    offset = "" if led.offset == 0 else f" {'-' if led.offset < 0 else '+'} {abs(led.offset):g}"
+    return f"= {ratio}{leader}{offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollisionSummary:
+    """Counts of collision shapes and of the link pairs that self-collision checks include and exclude.
+
+    Attributes:
+        shapes: number of collision shapes of all links.
+        links: number of links with collision shapes.
+        checked_pairs: number of link pairs that are checked for self-collision.
+        excluded_pairs: link pairs with shapes that are not checked, with the reason.
+        is_complete: whether `excluded_pairs` includes the pairs that always touch.
+    """
+
+    shapes: int
+    links: int
+    checked_pairs: int
+    excluded_pairs: dict[Pair, str]
+    is_complete: bool
+
+    def __str__(self) -> str:
+        if not self.shapes:
+            return "no shapes to bump with"
+        why = Counter(self.excluded_pairs.values())
+        reasons = f" ({', '.join(f'{many} {reason}' for reason, many in why.most_common())})" if why else ""
+        more = "" if self.is_complete or not self.checked_pairs else "; --pairs finds those that always touch, too"
+        return (
+            f"{format_count(self.shapes, 'shape')} to bump with on {format_count(self.links, 'link')}; "
+            f"{format_count(self.checked_pairs, 'pair')} of links can bump, "
+            f"{len(self.excluded_pairs)} left out{reasons}{more}"
+        )
+
+
+def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> CollisionSummary:
+    """Count the collision shapes and the checked and excluded link pairs of a mechanism.
+
+    Args:
+        find_always_touching: whether to find the pairs that always touch by sampling, if the mechanism does not list
+            allowed collisions. This needs kernels and meshes.
+    """
+    names = [name for name, link in mechanism.links.items() if link.collisions]
+    shapes = sum(len(mechanism.links[name].collisions) for name in names)
+    known = mechanism.allowed_collisions
+    if find_always_touching and names:
+        from mechanik.collision import Collider
+
+        left_out = Collider(mechanism).allowed_collisions
+    else:
+        left_out = adjacent_pairs(mechanism, names)
+        if known is not None:
+            left_out = {**{pair: why for pair, why in left_out.items() if why == SAME_BODY}, **known}
+    have = set(names)
+    once = {frozenset(pair): (pair, why) for pair, why in left_out.items() if have.issuperset(pair)}
+    watched = len(names) * (len(names) - 1) // 2 - len(once)
+    return CollisionSummary(shapes, len(names), watched, dict(once.values()), find_always_touching or known is not None)
+
+
+def collision_data(summary: CollisionSummary) -> dict[str, object]:
+    """Return a collision summary as JSON data."""
+    return {
+        "shapes": summary.shapes,
+        "links": summary.links,
+        "pairs": summary.checked_pairs,
+        "left_out": [{"links": list(pair), "reason": why} for pair, why in summary.excluded_pairs.items()],
+    }
+
+
+def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> dict[str, Any]:
+    """Return the description of a mechanism as JSON data; a missing limit is null.
+
+    Args:
+        find_always_touching: whether to find the link pairs that always touch, see `summarize_collisions`.
+    """
+    moves = mobility(mechanism)
+    return {
+        "name": mechanism.name,
+        "nq": mechanism.nq,
+        "nv": mechanism.nv,
+        "mass": total_mass(mechanism),
+        "mobility": {"gruebler": moves.gruebler, "true": moves.dof, "redundant": moves.redundant},
+        "structure": None if moves.dof is None else structure_data(structure(mechanism)),
+        "links": [
+            {
+                "name": name,
+                "joint": mechanism.name_of(link.parent) if isinstance(link.parent, Joint) else None,
+                "mass": None if link.inertial is None else link.inertial.mass,
+                "visuals": len(link.visuals),
+                "collisions": len(link.collisions),
+            }
+            for name, link in mechanism.links.items()
+        ],
+        "joints": [
+            {
+                "name": name,
+                "parent": parent_name(mechanism, joint),
+                "child": joint.child and mechanism.name_of(joint.child),
+                "closes_loop": joint.is_closure,
+                "type": joint_type_name(joint),
+                "dof": [dof.name for dof in joint.dof],
+                "axes": [dof_axis(joint, dof) for dof in joint.dof],
+                "lower": [None if math.isinf(x) else x for x in joint.lower.tolist()],
+                "upper": [None if math.isinf(x) else x for x in joint.upper.tolist()],
+                "values": joint.values.tolist(),
+                "q": [k for place in q_indices(mechanism, joint).values() for k in place],
+                "follows": [mechanism.name_of(one.leader) for one in joint.couplings],
+                "cone": None if joint.cone is None else {"angle": joint.cone.angle, "axes": joint.cone.axes},
+            }
+            for name, joint in mechanism.joints.items()
+        ],
+        "loops": [
+            {
+                "name": name,
+                "links": [parent_name(mechanism, closure.joint), mechanism.name_of(closure.link)],
+                "free": [dof.name for dof in closure.free_dof],
+                "gap": {"distance": closure.gap().distance, "angle": closure.gap().angle},
+            }
+            for name, closure in mechanism.closures.items()
+        ],
+        "laws": [
+            {
+                "name": name,
+                "joints": [mechanism.name_of(joint) for joint in law.joints],
+                "says": f"{law.formula} = {law.constant:g}",
+                "error": law.error(),
+            }
+            for name, law in mechanism.joint_constraints.items()
+        ],
+        "goals": [
+            {
+                "name": name,
+                "link": goal.child and mechanism.name_of(goal.child),
+                "dof": [dof.name for dof in goal.goal_dof],
+            }
+            for name, goal in mechanism.goals.items()
+        ],
+        "collision": collision_data(summarize_collisions(mechanism, find_always_touching)),
+        "configurations": {name: [float(x) for x in q] for name, q in mechanism.configurations.items()},
+        "warnings": list(mechanism.warnings),
+    }
+
+
+def structure_data(analysis: Structure) -> dict[str, Any]:
+    return {
+        "generic_mobility": analysis.generic_dof,
+        "drives": list(analysis.inputs),
+        "followers": list(analysis.passive_dofs),
+        "still": list(analysis.immobile_dofs),
+        "idle": [list(motion) for motion in analysis.idle_motions],
+        "redundant_rows": [list(row) for row in analysis.redundant_rows],
+        "loops": [
+            {
+                "closures": list(loop.closures),
+                "laws": list(loop.joint_constraints),
+                "freedoms": list(loop.dofs),
+                "mobility": loop.mobility.dof,
+            }
+            for loop in analysis.loops
+        ],
+    }
+
+
+def describe_size(mechanism: Mechanism) -> str:
+    """Format the size of a mechanism, such as `8 links, 7 joints (1 fixed), 1 goal`.
+
+    Joints that close loops count as loops.
+    """
+    joints = [joint for joint in mechanism.joints.values() if not joint.is_closure]
+    fixed = sum(not joint.dof for joint in joints)
+    parts = [
+        format_count(len(mechanism.links), "link"),
+        format_count(len(joints), "joint") + (f" ({fixed} fixed)" if fixed else ""),
+    ]
+    parts += [format_count(len(mechanism.closures), "loop")] if mechanism.closures else []
+    parts += [format_count(len(mechanism.joint_constraints), "law")] if mechanism.joint_constraints else []
+    parts += [format_count(len(mechanism.goals), "goal")] if mechanism.goals else []
+    return ", ".join(parts)
+
+
+def total_mass(mechanism: Mechanism) -> float | None:
+    """Return the sum of the link masses, kg; None if no link has a mass."""
+    known = [link.inertial.mass for link in mechanism.links.values() if link.inertial is not None]
+    return sum(known) if known else None
+
+
+def parent_name(mechanism: Mechanism, frame: Frame) -> str | None:
+    return mechanism.name_of(frame.parent) if frame.parent is not None else None
+
+
+def dof_axis(joint: Joint, dof: DoF) -> list[float]:
+    """Return the direction of the axis of a dof in the frame of the joint, (3,)."""
+    return quaternion.rotate(joint.axes_wxyz, np.eye(3)[dof.axis_index]).tolist()
+
+
+def info(
+    file: str | None = None,
+    /,
+    *,
+    all: bool = False,
+    pairs: bool = False,
+    kernels: bool = False,
+    json: bool = False,
+) -> None:
+    """Show links, joints, limits, loops, mobility and collision pairs of a mechanism.
+
+    The dofs of a joint are X Y Z, translations along its axes in m, and EX EY EZ, rotations about them in rad. They
+    move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q; the three angles of
+    a spherical joint are one quaternion wxyz, for example 3:7. The gap of a loop is its present closure error. The
+    column "off by" shows the residual of a joint constraint (law). The cone of a spherical joint is its swing limit in
+    rad.
+
+    For example:
+
+        mechanik info robot.urdf
+        mechanik info gallery:stewart_platform
+        mechanik info robot.urdf --pairs
+        mechanik info robot.json --json
+        mechanik info --kernels
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input. Not needed with `--kernels`.
+    all
+        Also list fixed joints.
+    pairs
+        List the link pairs that self-collision checks exclude, and why. If the file does not list them, the pairs
+        that always touch are found by sampling configurations.
+    kernels
+        Show the kernel modules instead of a mechanism: their tier (prebuilt or compiled machine code, or plain
+        Python), whether they are ready, and when they were compiled.
+    json
+        Print JSON.
+    """
+    if kernels:
+        _kernels(file, json)
+        return
+    if file is None:
+        raise UsageError("`mechanik info` needs FILE, or --kernels. See `mechanik info --help`.")
+    mechanism = open_mechanism(file)
+    if json:
+        print_json(mechanism_data(mechanism, pairs))
+    else:
+        print_info(mechanism, all, pairs)
+
+
+def _kernels(file: str | None, json: bool) -> None:
+    if file is not None:
+        raise UsageError("`mechanik info` takes FILE or --kernels, not both.")
+    if json:
+        print_json(kernel_data())
+    else:
+        print_kernels()
+
+
+def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False) -> None:
+    moves = mobility(mechanism)
+    print_out(mechanism.name or "(no name)", style="bold")
+    print_out(f"{describe_size(mechanism)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
+    bumps = summarize_collisions(mechanism, show_pairs)
+    print_out(str(bumps))
+    true = "unknown while a loop stands open" if moves.dof is None else str(moves.dof)
+    more = f", {moves.redundant} of {moves.constraints} constraints redundant" if moves.redundant else ""
+    print_out(f"mobility {true} (Grübler's count {moves.gruebler}{more})")
+    if moves.dof is not None and moves.constraints:
+        for sentence in describe_structure(structure(mechanism)):
+            print_out(sentence)
+    print_out()
+    joints, links = _joint_table(mechanism, show_fixed), _link_table(mechanism)
+    pairs = _pair_table(bumps if show_pairs else None)
+    for filled in (joints, links, _loop_table(mechanism), _law_table(mechanism), _goal_table(mechanism), pairs):
+        if filled.row_count:
+            print_table(filled)
+            print_out()
+    if mechanism.configurations:
+        print_out(f"configurations: {', '.join(mechanism.configurations)}")
+    for text in mechanism.warnings:
+        print_note(f"warning: {text}")
+
+
+def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
+    joints = {name: joint for name, joint in mechanism.joints.items() if not joint.is_closure}
+    follows = ["follows"] if any(joint.couplings for joint in joints.values()) else []
+    made = make_table(["joint"], ["q"])
+    made.add_column("type", no_wrap=True)
+    for column in ("dof", "axis", "lower", "upper", "value"):
+        made.add_column(column, justify="right", no_wrap=True)
+    for column in ("unit", *follows):
+        made.add_column(column, no_wrap=True)
+    for name, joint in joints.items():
+        places, label, kind = q_indices(mechanism, joint), name, joint_type_name(joint) + _cone_text(joint)
+        for dof in joint.dof:
+            place = places.get(dof, range(0))
+            index = f"{place.start}:{place.stop}" if len(place) > 1 else "".join(map(str, place))
+            cells = [format_number(x) for x in (*joint.limits(dof), joint.value(dof))]
+            unit, law = "rad" if dof.is_rotation else "m", coupling_formula(mechanism, joint, dof)
+            add_row(
+                made,
+                [
+                    label,
+                    index,
+                    kind,
+                    dof.name,
+                    format_direction(dof_axis(joint, dof)),
+                    *cells,
+                    unit,
+                    *([law] if law else []),
+                ],
+            )
+            label = kind = ""
+    if lists_fixed:
+        for name, joint in joints.items():
+            if not joint.dof:
+                add_row(made, [name, "", joint_type_name(joint)], style="dim")
+    return made
+
+
+def _link_table(mechanism: Mechanism) -> Table:
+    made = make_table(["link"], ["mass (kg)", "shapes"], ["held by", "on"])
+    for name, link in mechanism.links.items():
+        joint = link.parent
+        held = (
+            [mechanism.name_of(joint), parent_name(mechanism, joint) or "world"] if joint is not None else ["", "world"]
+        )
+        mass = "" if link.inertial is None else format_number(link.inertial.mass)
+        add_row(made, [name, mass, str(len(link.visuals)) if link.visuals else "", *held])
+    return made
+
+
+def _loop_table(mechanism: Mechanism) -> Table:
+    made = make_table(["loop"], ["gap (m)", "gap (rad)"], ["free", "joins", "and"])
+    for name, closure in mechanism.closures.items():
+        gap = closure.gap()
+        free = " ".join(dof.name for dof in closure.free_dof) or "none"
+        if isinstance(closure.joint, Joint):
+            free += _cone_text(closure.joint)
+        ends = [parent_name(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
+        style = "" if gap.is_closed(1e-6) else "red"
+        add_row(made, [name, format_amount(gap.distance), format_amount(gap.angle), free, *ends], style=style)
+    return made
+
+
+def _law_table(mechanism: Mechanism) -> Table:
+    made = make_table(["law"], ["off by"], ["says"])
+    for name, law in mechanism.joint_constraints.items():
+        off = law.error()
+        style = "" if abs(off) <= 1e-6 * law.scale else "red"
+        add_row(made, [name, format_amount(off), f"{law.formula} = {format_number(law.constant)}"], style=style)
+    return made
+
+
+def _goal_table(mechanism: Mechanism) -> Table:
+    made = make_table(["goal"], ["dof"], ["link"])
+    for name, goal in mechanism.goals.items():
+        dof = " ".join(one.name for one in goal.goal_dof)
+        add_row(made, [name, dof, mechanism.name_of(goal.child) if goal.child else "none"])
+    return made
+
+
+def _pair_table(bumps: CollisionSummary | None) -> Table:
+    made = make_table(["left out", "with", "because"])
+    for (a, b), why in () if bumps is None else bumps.excluded_pairs.items():
+        add_row(made, [a, b, why])
+    return made
+
+
+def _cone_text(joint: Joint) -> str:
+    return "" if joint.cone is None else f", cone {joint.cone.angle:g}"
+
+
+def _mass_text(mechanism: Mechanism) -> str:
+    mass = total_mass(mechanism)
+    return "no masses" if mass is None else f"{format_number(mass, 3)} kg"

@@ -1,0 +1,212 @@
+"""`mechanik gallery`, `explain`, `check` and `convert`: list, explain, check and convert mechanisms."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from mechanik import formats
+from mechanik.cli import EXIT_FAILED, EXIT_OK
+from mechanik.cli.file_args import GALLERY_PREFIX, STANDARD_INPUT, UsageError, file_name_or_stdin_text, open_mechanism
+from mechanik.cli.info_command import describe_size
+from mechanik.cli.output import (
+    add_row,
+    fits_terminal,
+    format_count,
+    make_table,
+    print_json,
+    print_labelled,
+    print_note,
+    print_out,
+    print_table,
+)
+from mechanik.formats import Finding, load, save
+from mechanik.formats.load import WRITERS
+from mechanik.model import Mechanism, mobility
+
+
+def gallery(*, json: bool = False) -> None:
+    """List the gallery: mechanisms that every command accepts as gallery:NAME.
+
+    For example:
+
+        mechanik gallery
+        mechanik info gallery:panda
+
+    Parameters
+    ----------
+    json
+        Print the names as JSON.
+    """
+    from mechanik import gallery as shipped
+
+    if json:
+        print_json(list(shipped.names()))
+        return
+    made = make_table(["name"], ["links", "freedoms", "loops"])
+    for name in shipped.names():
+        mechanism = shipped.make(name)
+        loops = str(len(mechanism.closures)) if mechanism.closures else ""
+        add_row(made, [name, str(len(mechanism.links)), str(mobility(mechanism).dof), loops])
+    print_table(made)
+
+
+def explain(file: str, /, *, link: str | None = None) -> None:
+    """Explain how the solvers treat a mechanism: loops, dofs, and which chains have a closed form, and why.
+
+    For example:
+
+        mechanik explain gallery:ur5
+        mechanik explain robot.urdf --link hand
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    link
+        Tip link of the chain to explain. Default: every tip link.
+    """
+    print_out(open_mechanism(file).explain(link))
+
+
+SEVERITY_STYLES = {"error": "red", "warning": "yellow", "note": ""}
+
+
+def check(
+    file: str,
+    /,
+    *,
+    strict: bool = False,
+    json: bool = False,
+) -> int:
+    """Check a mechanism for faults: missing meshes, odd limits and masses, open loops, disconnected links.
+
+    The exit code is 1 if there is an error, and with --strict also if there is a warning.
+
+    For example:
+
+        mechanik check robot.urdf
+        mechanik check robot.urdf --strict --json
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    strict
+        Warnings also fail the check.
+    json
+        Print JSON.
+    """
+    findings = formats.check(open_mechanism(file) if file.startswith(GALLERY_PREFIX) else file_name_or_stdin_text(file))
+    numbers = {severity: sum(one.severity == severity for one in findings) for severity in SEVERITY_STYLES}
+    is_fine = not numbers["error"] and not (strict and numbers["warning"])
+    if json:
+        print_json({"ok": is_fine, "findings": [asdict(finding) for finding in findings]})
+        return EXIT_OK if is_fine else EXIT_FAILED
+    _show(findings)
+    counts = {severity: format_count(many, severity) for severity, many in numbers.items()}
+    if is_fine and numbers["warning"]:
+        print_out(f"no errors: {counts['warning']}, {counts['note']}", style="yellow")
+    else:
+        print_out(
+            f"{'fine' if is_fine else 'not fine'}: {', '.join(counts.values())}", style="green" if is_fine else "red"
+        )
+    return EXIT_OK if is_fine else EXIT_FAILED
+
+
+def _show(findings: list[Finding]) -> None:
+    made = make_table(["severity", "code", "where", "what"])
+    for one in findings:
+        add_row(made, [one.severity, one.code, one.where, one.message], style=SEVERITY_STYLES[one.severity])
+    if fits_terminal(made):
+        if findings:
+            print_table(made)
+        return
+    for one in findings:  # the table is wider than the terminal, so each message goes on its own line
+        print_labelled(f"{one.severity:9}{one.code}  {one.where}", one.message, 9, SEVERITY_STYLES[one.severity])
+
+
+def convert(
+    file: str,
+    out: str,
+    /,
+    *,
+    base: Literal["fixed", "free"] | None = None,
+    trim: bool = False,
+    force: bool = False,
+) -> None:
+    """Convert a mechanism to a .json file (complete) or a .urdf file (as far as URDF can express it).
+
+    Notes list everything that the new file does not hold or expresses differently.
+
+    For example:
+
+        mechanik convert robot.urdf robot.json
+        mechanik convert robot.urdf floating.json --base free --trim
+        mechanik convert gallery:panda panda.urdf --force
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    out
+        File to write: .json or .urdf.
+    base
+        For a URDF: whether its root link is fixed to the world or floats freely.
+    trim
+        Remove branches without a moving joint.
+    force
+        Replace an existing file.
+    """
+    target = model_output_path(out, force)
+    options: dict[str, Any] = {}
+    if base is not None:
+        options["base"] = base
+    if trim:
+        options["trim"] = True
+    mechanism = open_mechanism(file, **options)
+    losses = save(mechanism, target)
+    for text in mechanism.warnings:
+        print_note(f"warning: {text}")
+    written = load(target)
+    print_out(f"wrote {out}: {describe_size(written)}")
+    for text in (*losses, *_additions(mechanism, written)):
+        print_note(f"note: {text}")
+
+
+def model_output_path(out: str, force: bool) -> Path:
+    """Return the path of a model file to write; raises `UsageError` if it cannot be written or exists."""
+    suffixes = " or ".join(WRITERS)
+    if out == STANDARD_INPUT:
+        raise UsageError(f"an output file is needed in place of '-'; its ending, {suffixes}, says how to write it")
+    try:
+        target = Path(out).expanduser()
+        mode = target.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        target, mode = Path(out).expanduser(), None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{out!r} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise UsageError(f"{out} is a folder; name a file in it that ends in {suffixes}")
+    if target.suffix.lower() not in WRITERS:
+        raise UsageError(f"{out!r} must end in {suffixes}, which says how to write it")
+    if mode is None and not target.parent.is_dir():
+        raise UsageError(f"{out} cannot be written: there is no folder {target.parent}")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise UsageError(f"{out} is no ordinary file and cannot be replaced")
+    if mode is not None and not force:
+        raise UsageError(f"{out} exists; say --force to replace it")
+    return target
+
+
+def _additions(before: Mechanism, after: Mechanism) -> Iterator[str]:
+    """Yield messages about links and joints that the writer added, except the parts of joints that it split."""
+    parts = {f"{name}.{dof.name}" for name, joint in before.joints.items() for dof in joint.dof}
+    links = [name for name in after.links if name not in before.links]
+    joints = [name for name in after.joints if name not in before.joints and name not in parts]
+    for what, names in (("link", links), ("joint", joints)):
+        if names:
+            yield f"{format_count(len(names), what)} added: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"

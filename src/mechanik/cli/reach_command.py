@@ -1,0 +1,158 @@
+"""`mechanik reach`: map the reachable workspace of a link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mechanik.cli.file_args import UsageError, atomic_write, open_mechanism, output_path
+from mechanik.cli.fk_command import OptionValues
+from mechanik.cli.output import (
+    ProgressBar,
+    add_row,
+    format_number,
+    make_table,
+    print_json,
+    print_note,
+    print_out,
+    print_table,
+)
+from mechanik.cli.solve_args import parse_locked_joints
+from mechanik.errors import LimitsError, NotFinite
+
+if TYPE_CHECKING:
+    from mechanik.reach import ReachMap
+
+IMAGE_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def reach(
+    file: str,
+    /,
+    *,
+    link: str | None = None,
+    resolution: float = 0.05,
+    orientations: int = 60,
+    lock: OptionValues = None,
+    out: str | None = None,
+    picture: str | None = None,
+    threads: int | None = None,
+    quiet: bool = False,
+    json: bool = False,
+) -> None:
+    """Map the reachable workspace of a link: voxels, each with the share of orientations that are reachable.
+
+    A voxel is reached if the origin of the link can be inside it, within all limits and with all loops closed. Volume
+    and area count only voxels whose centre is reached.
+
+    For example:
+
+        mechanik reach gallery:ur5 --resolution 0.1 --picture ur5.png
+        mechanik reach robot.urdf --link tool0 --out map.npz
+        mechanik reach gallery:scara --orientations 0 --json
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    link
+        Link to map. Default: the tip link, chosen by name and by the number of dofs that move it.
+    resolution
+        Side of a voxel in m. Half the side takes eight times as long. Default: 0.05.
+    orientations
+        Approximate number of evenly spread orientations to test in each voxel; 0 for none. Default: 60.
+    lock
+        Joints, or dofs such as base.X, that keep their value from FILE.
+    out
+        Write the map to this .npz file, for `mk.ReachMap.load`.
+    picture
+        Draw the map to this .png, .svg or .pdf file.
+    threads
+        Number of threads. Default: all cores.
+    quiet
+        Show no progress bar.
+    json
+        Print JSON with all voxels.
+    """
+    map_file = None if out is None else output_path(out, (".npz",))
+    picture_file = None if picture is None else output_path(picture, IMAGE_SUFFIXES)
+    mechanism = open_mechanism(file)
+    held = parse_locked_joints(mechanism, lock)
+    from mechanik.comparison.benchmark_robots import find_tip_link
+    from mechanik.reach import reachability  # slow (kernels): imported after the arguments are checked
+
+    end = link if link is not None else find_tip_link(mechanism)
+    try:
+        with ProgressBar(quiet) as bar:
+            bar.start_stage(f"reach of {end}")
+            found = reachability(
+                mechanism, end, resolution, orientations=orientations, lock=held, threads=threads, progress=bar
+            )
+    except (LimitsError, NotFinite) as error:
+        raise UsageError(str(error)) from error
+    if json:
+        print_json({**found.to_json(), **_figures(found)})
+    else:
+        _print(found)
+    if map_file is not None:
+        found.save(map_file)
+        print_note(f"wrote {out}", style="green")
+    if picture_file is not None:
+        _draw(found, picture_file)
+        print_note(f"wrote {picture}", style="green")
+
+
+def _figures(found: ReachMap) -> dict[str, Any]:
+    best = found.best
+    return {
+        "area": found.area if found.is_flat else None,
+        "extent": found.extent.tolist(),
+        "best": {"position": found.positions[best].tolist(), "share": float(found.shares[best])},
+        "mean_share": float(found.shares.mean()),
+    }
+
+
+def _print(found: ReachMap) -> None:
+    best, shares = found.best, found.shares
+    title = f"reach of {found.link}" + (f" of {found.mechanism}" if found.mechanism else "")
+    print_out(title, style="bold")
+    inside = int(found.centred.sum())
+    print_out(f"{len(found):,} voxels of {found.resolution:g} m are reached, {inside:,} of them at their centre")
+    print_out(f"{'area' if found.is_flat else 'volume'} {found.size_text}")
+    print_out()
+    made = make_table([""], ["x (m)", "y (m)", "z (m)"])
+    low, high = found.extent
+    add_row(made, ["lowest", *(format_number(x) for x in low)])
+    add_row(made, ["highest", *(format_number(x) for x in high)])
+    add_row(made, ["best place" if len(found.wxyz) else "middle", *(format_number(x) for x in found.positions[best])])
+    print_table(made)
+    print_out()
+    if not len(found.wxyz):
+        print_out("orientations were not asked for, or follow from the place")
+        return
+    what = "orientations" if found.asked == "pose" else "directions of its z"
+    print_out(
+        f"of {len(found.wxyz)} {what} it takes {_percent(shares[best])} at the best place, "
+        f"{_percent(shares.mean())} on average"
+    )
+    made = make_table(["share"], ["voxels", "of all"])
+    for label, chosen in (
+        ("all", shares == 1.0),
+        ("half or more", (shares >= 0.5) & (shares < 1.0)),
+        ("less than half", (shares > 0.0) & (shares < 0.5)),
+        ("none of these", shares == 0.0),
+    ):
+        add_row(made, [label, f"{int(chosen.sum()):,}", _percent(chosen.mean())])
+    print_table(made)
+
+
+def _draw(found: ReachMap, path: Path) -> None:
+    figure: Any = found.plot()
+    with atomic_write(path) as part:
+        figure.savefig(part, format=path.suffix[1:].lower(), dpi=130)
+
+
+def _percent(share: float | np.floating[Any]) -> str:
+    return f"{100 * float(share):.1f} %"

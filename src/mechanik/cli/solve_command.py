@@ -1,0 +1,333 @@
+"""`mechanik solve`: find joint values that bring a link to a target; solutions as tables and as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from rich.table import Table
+
+from mechanik.cli import EXIT_FAILED, EXIT_OK
+from mechanik.cli.file_args import UsageError, atomic_write, open_mechanism, output_path
+from mechanik.cli.output import (
+    add_row,
+    console,
+    fits_terminal,
+    format_count,
+    format_number,
+    make_table,
+    print_json,
+    print_labelled,
+    print_note,
+    print_out,
+    print_table,
+)
+from mechanik.cli.solve_args import (
+    make_solver,
+    parse_collision_args,
+    parse_goal,
+    parse_locked_joints,
+    parse_start,
+    select_tip_link,
+)
+from mechanik.formats.json.writer import format_json
+from mechanik.model import Mechanism
+from mechanik.spatial import to_position_wxyz
+from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.collision import Contact
+    from mechanik.solver import Solution
+    from mechanik.solver.search.solution_set import SolutionSet
+
+
+def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dict[str, Any]:
+    """Return a solution as JSON data; its pose is that of the link at q, even if the target is not reached.
+
+    Args:
+        nearest: the nearest checked pair of bodies at q; None without collision avoidance.
+    """
+    (error,) = solution.errors.values()
+    return {
+        "success": solution.success,
+        "status": solution.status.name,
+        "message": solution.message,
+        "link": link,
+        "q": solution.q.tolist(),
+        "values": _values(solution.mechanism, solution.q),
+        "pose": _pose(solution.mechanism, link, solution.q),
+        "errors": {"position": _finite(error.position), "rotation": _finite(error.rotation)},
+        "at_limit": dict(solution.active_limits),
+        "clashes": [_clash(one) for one in solution.contacts],
+        "nearest": None if nearest is None else _clash(nearest),
+        "iterations": solution.iterations,
+        "attempts": solution.attempts,
+        "seconds": solution.seconds,
+    }
+
+
+def solution_set_data(mechanism: Mechanism, link: str, solutions: SolutionSet) -> dict[str, Any]:
+    """Return a solution set as JSON data, nearest to the start first."""
+    return {
+        "success": True,
+        "link": link,
+        "complete": solutions.complete,
+        "why": solutions.why,
+        "redundant": solutions.redundant,
+        "solutions": [
+            {"q": q.tolist(), "values": _values(mechanism, q), "distance": float(distance)}
+            for q, distance in zip(solutions.q, solutions.distance, strict=True)
+        ],
+    }
+
+
+def print_solution(link: str, solution: Solution, search_message: str = "", nearest: Contact | None = None) -> None:
+    """Print the joint values, the status, and the pose of the link if the target is not reached.
+
+    Args:
+        search_message: message of a search for all solutions that found none.
+        nearest: the nearest checked pair of bodies; None without collision avoidance.
+    """
+    made = _value_table(solution, digits=6)
+    print_table(made if fits_terminal(made) else _value_table(solution, digits=4))
+    print_out()
+    if solution.success:
+        print_out(f"solved: {link} is where it shall be", style="green")
+    else:
+        print_labelled(f"not solved ({solution.status.name}):", solution.message, 2, style="red")
+        if search_message:
+            print_labelled("all solutions:", search_message, 2)
+        if solution.status.name != "IN_COLLISION":  # in collision, the link is at its target
+            pose = _pose(solution.mechanism, link, solution.q)
+            place, turn = (" ".join(format_number(x) for x in pose[name]) for name in ("position", "wxyz"))
+            print_labelled("closest:", f"{link} at {place}, wxyz {turn}", 2)
+        for clash in solution.contacts[1:]:  # the message names the worst
+            print_labelled("and:", str(clash), 2, style="red")
+    print_out(f"off by {_off(solution)}")
+    if nearest is not None and not solution.contacts:
+        print_labelled("nearest:", str(nearest), 2)
+    spent = f"{format_count(solution.iterations, 'iteration')}, {format_count(solution.attempts, 'attempt')}"
+    print_out(f"{spent}, {format_duration(solution.seconds)}")
+
+
+def print_solution_set(mechanism: Mechanism, solutions: SolutionSet, limit: int | None) -> None:
+    """Print a table with one column per solution, in groups that fit into the terminal.
+
+    Args:
+        limit: maximum number of solutions of the search; None: no maximum.
+    """
+    for first, last in _groups(mechanism, solutions.q):
+        print_table(_set_table(mechanism, solutions, first, last))
+        print_out()
+    what = "all there are" if solutions.complete else "all that were found"
+    if solutions.redundant:
+        what = f"samples of self-motions with {format_count(solutions.redundant, 'freedom')}"
+    if limit is not None and len(solutions) == limit:
+        what = "as many as were asked for"
+    print_labelled(
+        f"{format_count(len(solutions), 'solution')}:", f"{what}, nearest to the start first", 2, style="green"
+    )
+    print_labelled("found:", solutions.why, 2)
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in us, ms, s or min."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    if seconds < 1:
+        return f"{seconds * 1e3:.1f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def angle_mask(mechanism: Mechanism) -> Array:
+    """Return which numbers of q are angles, (nq,) bool; the four of a quaternion are not."""
+    space = mechanism.space
+    turns = np.zeros(space.nq, dtype=bool)
+    turns[space.scalars_q] = space.rotates[space.scalars_v]
+    return turns
+
+
+def _value_table(solution: Solution, digits: int) -> Table:
+    mechanism = solution.mechanism
+    space, marks = mechanism.space, solution.active_limits
+    made = make_table(["joint"], ["value"])
+    made.add_column("unit", no_wrap=True)
+    for name in ("degrees", "lower", "upper"):
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column("at a limit", no_wrap=True)
+    scalars = set(space.scalars_q.tolist())
+    moves = np.ones(space.nq, dtype=bool)
+    moves[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
+    listed = zip(space.q_names, solution.q, angle_mask(mechanism), space.lower, space.upper, strict=True)
+    for k, (name, value, turns, low, high) in enumerate(listed):
+        unit = "" if k not in scalars else "rad" if turns else "m"
+        degrees = format_number(math.degrees(value), digits - 3) if turns else ""
+        limits = [format_number(low), format_number(high)] if unit else ["", ""]
+        cells = [name, format_number(value, digits), unit, degrees, *limits, marks.get(name, "")]
+        add_row(made, cells, style="yellow" if name in marks else "" if moves[k] else "dim")
+    return made
+
+
+def _groups(mechanism: Mechanism, q: Array) -> list[tuple[int, int]]:
+    """Return the ranges of solutions that fit side by side into the terminal."""
+    out = console()
+    if not out.is_terminal:
+        return [(0, len(q))]
+    widest = max(map(len, (*mechanism.space.q_names, "distance")))
+    each = 2 + max((len(format_number(x)) for x in q.ravel()), default=1)
+    side_by_side = max((out.width - widest) // each, 1)
+    return [(k, min(k + side_by_side, len(q))) for k in range(0, len(q), side_by_side)]
+
+
+def _set_table(mechanism: Mechanism, found: SolutionSet, first: int, last: int) -> Table:
+    made = make_table(["joint"], [str(k + 1) for k in range(first, last)])
+    for k, name in enumerate(mechanism.space.q_names):
+        add_row(made, [name, *(format_number(x) for x in found.q[first:last, k])])
+    add_row(made, ["distance", *(format_number(float(x)) for x in found.distance[first:last])], style="dim")
+    return made
+
+
+def _values(mechanism: Mechanism, q: Array) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in mechanism.values(q).items()}
+
+
+def _pose(mechanism: Mechanism, link: str, q: Array) -> dict[str, list[float]]:
+    position, wxyz = to_position_wxyz(mechanism.pose(link, q))
+    return {"position": position.tolist(), "wxyz": wxyz.tolist()}
+
+
+def _clash(clash: Contact) -> dict[str, Any]:
+    return {"a": clash.a, "b": clash.b, "gap": clash.distance}
+
+
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def _off(solution: Solution) -> str:
+    """Format the error in m, in rad, or in both, depending on the goal."""
+    (goal,), (error,) = solution.objectives, solution.errors.values()
+    lengths = [metres for relation in goal.relations(solution.mechanism) for metres in relation.is_length]
+    parts = [f"{error.position:.2g} m"] * any(lengths) + [f"{error.rotation:.2g} rad"] * (not all(lengths))
+    return ", ".join(parts)
+
+
+OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
+DEFAULT_RESTARTS = 300
+"""Restarts; many, so that a target counts as not reachable only after a thorough search, at the cost of time."""
+
+
+def solve(
+    file: str,
+    /,
+    *,
+    link: str | None = None,
+    position: OptionValues = None,
+    wxyz: OptionValues = None,
+    rpy: OptionValues = None,
+    degrees: bool = False,
+    q0: OptionValues = None,
+    tolerance: float = 1e-6,
+    angle_tolerance: float = 1e-6,
+    lock: OptionValues = None,
+    avoid: OptionValues = None,
+    obstacle: OptionValues = None,
+    clearance: float = 0.0,
+    allow: OptionValues = None,
+    restarts: int = DEFAULT_RESTARTS,
+    nearest: bool = False,
+    all: bool = False,
+    limit: int | None = None,
+    json: bool = False,
+    out: str | None = None,
+) -> int:
+    """Find joint values that bring a link to a position, an orientation, or both.
+
+    The exit code is 0 if the target is reached, and 1 if not. In that case the closest configuration is shown. With
+    --avoid or --obstacle, a configuration in collision does not count as solved.
+
+    For example:
+
+        mechanik solve gallery:ur5 --position 0.4 -0.2 0.5
+        mechanik solve robot.urdf --link tool0 --position 0.4 0.2 0.5 --rpy 180 0 90 --degrees
+        mechanik solve robot.urdf --position 0.4 0.2 0.5 --wxyz 0 1 0 0 --all --json
+        mechanik solve gallery:ur5 --position 0.4 0.2 0.3 --avoid self --obstacle table=box:1,1,0.05@0.6,0,-0.1
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, or `-` for standard input.
+    link
+        Link that shall reach the target. Not needed if the mechanism has a single tip link.
+    position
+        Target position of the link origin: x y z in the world frame, in m.
+    wxyz
+        Target orientation in the world frame: quaternion w x y z.
+    rpy
+        Target orientation as roll, pitch and yaw about the fixed axes x, y and z, as in URDF.
+    degrees
+        Angles of --rpy, --q0 and --obstacle are given in degrees.
+    q0
+        Start configuration; the solution stays near it. All numbers of q in the order that `mechanik info` shows, or
+        NAME=VALUE for single joints. Default: the configuration in FILE.
+    tolerance
+        Position tolerance in m. Default: 1e-6.
+    angle_tolerance
+        Angle tolerance in rad. Default: 1e-6.
+    lock
+        Joints that may not move.
+    avoid
+        `self`: reject solutions in which links collide with each other, by their collision shapes.
+    obstacle
+        Obstacles to avoid, as NAME=KIND:SIZES@X,Y,Z or NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW in m and rad. Name and
+        rotation are optional. Kinds: box:X,Y,Z, sphere:R, capsule:R,LENGTH and cylinder:R,LENGTH (both along z),
+        mesh:FILE, and floor (solid below its plane).
+    clearance
+        Minimum distance of all checked pairs in m. Default: 0.
+    allow
+        Pairs of links or obstacles that may touch, for example `hand,table`.
+    restarts
+        Maximum number of restarts if the first start fails. Default: 300.
+    nearest
+        Show the solution nearest to the start, of all solutions.
+    all
+        Show all solutions, nearest to the start first. For a redundant arm: samples of each self-motion.
+    limit
+        With --all: show at most this many.
+    json
+        Print JSON with full precision.
+    out
+        Also write this JSON to a .json file.
+    """
+    if limit is not None and (not all or limit < 1):
+        raise UsageError("--limit goes with --all, and is at least 1")
+    target = None if out is None else output_path(out, (".json",))
+    mechanism = open_mechanism(file)
+    end = select_tip_link(mechanism, link)
+    goal = parse_goal(end, position, wxyz, rpy, degrees, tolerance, angle_tolerance)
+    given = parse_start(mechanism, q0, degrees)
+    start = mechanism.q if given is None else given
+    locked = parse_locked_joints(mechanism, lock)
+    avoiding = parse_collision_args(mechanism, avoid, obstacle, clearance, allow, degrees)
+    solver = make_solver(mechanism, goal, locked, restarts, avoiding)
+    options: dict[str, Any] = {"nearest": True} if nearest else {}
+    found = solver.solve_all(q0=start, limit=limit) if all else None
+    if found is not None and len(found):
+        told = solution_set_data(mechanism, end, found)
+        if not json:
+            print_solution_set(mechanism, found, limit)
+    else:  # without any solution, the closest configuration is still useful
+        solution = solver.solve(q0=start, **options)
+        nearest_pair = avoiding.nearest_pair(solution.q)
+        told = solution_data(end, solution, nearest_pair)
+        if not json:
+            print_solution(end, solution, "" if found is None else found.why, nearest_pair)
+    if json:
+        print_json(told)
+    if target is not None:
+        with atomic_write(target) as beside:
+            beside.write_text(format_json(told) + "\n", encoding="utf-8")
+        print_note(f"wrote {out}", style="green")
+    return EXIT_OK if told["success"] else EXIT_FAILED

@@ -1,0 +1,89 @@
+"""`mechanik studio`: open a mechanism in the interactive studio in the browser."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from mechanik.cli.file_args import GALLERY_PREFIX, STANDARD_INPUT, open_mechanism
+from mechanik.cli.output import print_note, print_out
+from mechanik.errors import UnknownName
+from mechanik.formats.source import is_text
+
+if TYPE_CHECKING:
+    from mechanik.studio.server.server import StartContent
+
+NETWORK_WARNING = "Everybody who can reach {} and has the link can use this studio, and what is sent is not encrypted."
+
+
+def studio(
+    file: str | None = None,
+    /,
+    *,
+    port: int | None = None,
+    host: str = "127.0.0.1",
+    browser: Annotated[bool, Parameter(negative="--no-browser")] = True,
+    page: Annotated[Path | None, Parameter(show=False)] = None,
+) -> None:
+    """Open the studio in the browser: drag the links of a mechanism and watch the solver.
+
+    For example:
+
+        mechanik studio
+        mechanik studio robot.urdf
+        mechanik studio panda
+
+    Parameters
+    ----------
+    file
+        A URDF, MJCF, SDF or JSON file, `gallery:NAME`, the name of a scene or of a gallery mechanism, or `-` for
+        standard input. Default: a page to choose from.
+    port
+        Port number. Default: the first free port.
+    host
+        Address to listen on. With an address other than 127.0.0.1, people on other machines can open the link.
+    browser
+        Open the browser. The link is printed in any case.
+    page
+        Folder of a web page that was built elsewhere.
+    """
+    from mechanik.studio.server.server import is_loopback, serve
+
+    server = serve(_start(file), host=host, port=port, page=page)
+    try:
+        if not is_loopback(host):
+            print_note(NETWORK_WARNING.format(server.address))
+        print_out(f"The studio is open at {server.link}")
+        print_note("Ctrl-C ends it.", style="dim")
+        if browser and not server.open_browser():
+            print_note("No browser was found: open the link by hand.")
+        while server.is_running:
+            server.wait(1.0)  # with a timeout, since Ctrl-C does not interrupt an endless wait on every system
+    finally:
+        server.close()
+
+
+def _start(file: str | None) -> StartContent:
+    """Return the start content that FILE names; an existing file has priority over a scene or gallery name."""
+    if file is None:
+        return None
+    if (
+        file == STANDARD_INPUT
+        or file.startswith(GALLERY_PREFIX)
+        or is_text(file)
+        or os.path.exists(os.path.expanduser(file))
+    ):
+        return open_mechanism(file)
+    from mechanik import gallery
+    from mechanik.studio.scenes import SCENES
+
+    if file in SCENES:
+        return "scene", file
+    if file in gallery.names():
+        return "gallery", file
+    if file.isidentifier():
+        raise UnknownName("scene, mechanism of the gallery or file", file, [*SCENES, *gallery.names()])
+    return open_mechanism(file)

@@ -1,0 +1,142 @@
+"""`mechanik warmup`: compile all kernels now, with a progress bar, and show the state of every kernel module."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mechanik.cli import EXIT_INTERRUPTED, EXIT_OK
+from mechanik.cli.output import add_row, console, format_count, make_table, print_note, print_out, print_table
+from mechanik.tiers import is_cache_private, kernel_states, warm_up
+from mechanik.tiers.availability import failure_summary
+from mechanik.tiers.code_cache import cache_folder
+from mechanik.tiers.compile_progress import CompileMonitor as TiersProgress
+from mechanik.tiers.compile_progress import ProgressLine
+
+MAX_SHOWN_NAMES = 3
+
+
+class CompileProgressBar:
+    """Progress bar of `warm_up` on a terminal; its length is the finished share of the expected compile time."""
+
+    def __init__(self) -> None:
+        out = console(stderr=True)
+        out.soft_wrap = False
+        self._out = out
+        self._progress = Progress(
+            TextColumn("compiling kernels"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[ready]} of {task.fields[count]} ready"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[names]}", markup=False),
+            console=out,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=None, ready=0, count=0, names="", visible=False)
+        self._left: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
+        self._begun = time.monotonic()
+
+    def begin(self, seconds: dict[str, float]) -> None:
+        self._seconds, self._left, self._begun = dict(seconds), dict(seconds), time.monotonic()
+        if seconds:
+            self._progress.update(self._task, total=sum(seconds.values()), visible=True)
+            self._update()
+            self._progress.start()
+
+    def finish(self, module: str) -> None:
+        self._left.pop(module, None)
+        self._update()
+
+    def show(self) -> None:
+        """Do nothing: `rich` redraws the bar by itself."""
+
+    def end(self) -> None:
+        if not self._seconds:
+            return
+        self._progress.stop()
+        ready, count = len(self._seconds) - len(self._left), len(self._seconds)
+        took = max(0.0, time.monotonic() - self._begun)
+        self._out.print(f"{ready} of {count} kernel modules compiled in {took:.0f} s")
+
+    def _update(self) -> None:
+        done = sum(self._seconds.values()) - sum(self._left.values())
+        ready, count = len(self._seconds) - len(self._left), len(self._seconds)
+        names = ", ".join(list(self._left)[:MAX_SHOWN_NAMES]) + (", ..." if len(self._left) > MAX_SHOWN_NAMES else "")
+        self._progress.update(self._task, completed=done, ready=ready, count=count, names=names)
+
+
+def make_compile_progress() -> TiersProgress:
+    """Return a progress bar if stderr is a terminal, else a `ProgressLine`."""
+    return CompileProgressBar() if console(stderr=True).is_terminal else ProgressLine()
+
+
+AGE_UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def print_kernels() -> None:
+    """Print tier, state and age of each kernel module."""
+    states = kernel_states()
+    made = make_table(["kernels", "tier", "state", "age"], [])
+    for one in states:
+        add_row(made, [one.module, str(one.tier), one.state, "" if one.age is None else _text_of(one.age)])
+    print_table(made)
+    ready = sum(one.state == "ready" for one in states)
+    folder = cache_folder()
+    kept = "" if folder is None else f"; compiled kernels are kept in {folder}"
+    print_out(f"{ready} of {len(states)} modules ready{kept}")
+    for one in states:
+        if one.state == "failed" and one.reason:
+            print_note(f"{one.module} cannot be compiled: {failure_summary(one.reason)}")
+    for state, effect in (("not compiled", "answers are slower"), ("missing", "nothing can be solved")):
+        for reason in dict.fromkeys(one.reason for one in states if one.state == state and one.reason):
+            print_note(f"{effect}: {reason}")
+
+
+def kernel_data() -> dict[str, Any]:
+    """Return tier, state and age (s) of each kernel module as JSON data."""
+    folder = cache_folder()
+    modules = [
+        {"module": one.module, "tier": str(one.tier), "state": one.state, "age": one.age, "reason": one.reason}
+        for one in kernel_states()
+    ]
+    return {"cache": None if folder is None else str(folder), "modules": modules}
+
+
+def _text_of(seconds: float) -> str:
+    size, unit = next((one for one in AGE_UNITS if seconds >= one[0]), AGE_UNITS[-1])
+    return f"{seconds / size:.0f} {unit}"
+
+
+def warmup() -> int:
+    """Compile all kernels now, in parallel, so that no kernel runs in plain Python later.
+
+    This is needed once on a machine, and only if Mechanik was installed from source: wheels contain compiled kernels.
+    Ctrl-C ends the command, but the compiler continues in the background.
+
+    For example:
+
+        mechanik warmup
+        mechanik info --kernels
+    """
+    try:
+        warm_up(make_compile_progress())
+    except KeyboardInterrupt:
+        print_note(_what_goes_on())
+        return EXIT_INTERRUPTED
+    print_kernels()
+    return EXIT_OK
+
+
+def _what_goes_on() -> str:
+    compiling = sum(one.state == "compiling" for one in kernel_states())
+    if not compiling:
+        return "Interrupted: nothing is compiled in the background."
+    if is_cache_private():
+        return "Interrupted: compiling ends with this command, since the cache folder cannot be written."
+    return (
+        f"Interrupted: {format_count(compiling, 'kernel module')} will be compiled in the background all the same; "
+        "`mechanik info --kernels` shows how far it is."
+    )

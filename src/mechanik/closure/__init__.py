@@ -1,0 +1,12 @@
+"""Assembly of mechanisms with closed loops: forward kinematics from driven joints, assembly modes, singular poses.
+
+The input is a mechanism, the values of its driven joints (the inputs) and a start configuration. The output is
+configurations with closed loops, and the dead points, change points and limits on the path. The functions are methods
+of `Mechanism`, as in `mechanism.assemble({"crank_joint": 1.2})`. This package imports `solver` and lower layers.
+"""
+
+from mechanik.closure.assemble_loops import AssemblyPath
+from mechanik.closure.assembly import Assembly, PassedSingularity
+from mechanik.closure.assembly_modes import AssemblyModes
+
+__all__ = ["Assembly", "AssemblyModes", "AssemblyPath", "PassedSingularity"]

@@ -1,0 +1,268 @@
+"""Driven joints (inputs): validation of their values, and the straight path from their present values to the goal.
+
+The path parameter s goes from 0 to `DrivenJoints.path_length`, the length of the path of all inputs in scaled units
+(rad, or lengths divided by `LoopSystem.size`). An input that is a single value of q changes linearly in s. A spherical
+joint rotates at a constant rate about one axis. So does a joint that closes a loop; it has no value in q, so its value
+is read from its residual relative to the goal. If it rotates about one axis, full rotations are counted along the path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.closure.loop_system import LoopSystem
+from mechanik.errors import InvalidArgument, ShapeError
+from mechanik.model import Joint, Mechanism
+from mechanik.model.kinematics import joint_and_dofs
+from mechanik.objectives.joint_goals import as_values_by_name, joint_targets_by_name, nearest_equivalent_value
+from mechanik.objectives.objective import length_row_mask
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.spatial import make_pose, quaternion, rotation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import read_only
+
+InputValues = Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike]
+"""Values by joint name or by joint, m or rad."""
+
+
+def as_inputs(mechanism: Mechanism, inputs: InputValues | None) -> dict[str, Array]:
+    """Validate input values and return them by joint name, (n,) each."""
+    if inputs is None:
+        return {}
+    return as_values_by_name(by_joint_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "drive")
+
+
+def by_joint_name(mechanism: Mechanism, given: InputValues) -> dict[str, ArrayLike]:
+    """Return values that are given by joint or by name, by joint name.
+
+    Raises:
+        ShapeError: if a value is None, or a joint is given twice.
+    """
+    found: dict[str, ArrayLike] = {}
+    for key, value in given.items():
+        name = mechanism.name_of(key) if isinstance(key, Joint) else str(key)
+        if value is None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise ShapeError(f"drive at {name!r}: None is given where a number is missing; leave it out, or say which")
+        if name in found:
+            raise ShapeError(f"drive at {name!r} is given twice: by its name, and as the joint itself")
+        found[name] = value
+    return found
+
+
+def as_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
+    if weights is not None and not isinstance(weights, Mapping):
+        raise InvalidArgument(f"weights are given by name, as in {{'elbow': 2}}, not as {weights!r}")
+    return weights or {}
+
+
+class DrivenJoints:
+    """The driven joints of a mechanism, and their residual along the path to their goal values.
+
+    Attributes:
+        loops: the loop equations.
+        values: goal values by name as the caller gave them, m or rad.
+        names: joint name of each of `relations`.
+        relations: relations whose residual is zero if the inputs have their goal values, clamped to the limits.
+        requested: the same relations with the goal values as the caller gave them.
+        clamped: names of the inputs whose goal values are outside their limits.
+        start: (m,) residual of `relations` at the start, in scaled units.
+        path_length: length of the path, the norm of `start`.
+    """
+
+    def __init__(
+        self,
+        loops: LoopSystem,
+        values: Mapping[str, Array],
+        q: Array,
+        ignore_limits: bool = False,
+        closing_angles: Mapping[str, float] | None = None,
+    ) -> None:
+        """Make the relations of the inputs, and start the path at `q`.
+
+        Args:
+            values: goal values by joint or dof name, (n,) each, m or rad.
+            q: (nq,) start of the path.
+            ignore_limits: whether goal values may be outside the limits.
+            closing_angles: approximate angle at `q` of each driven joint that closes a loop, by joint name, rad. Full
+                rotations are counted from there; the default is the value that the joint stores.
+        """
+        self.loops, self.values, self._is_free = loops, values, ignore_limits
+        self._turned = closing_angles or {}
+        self._closing: dict[int, tuple[Joint, float]] = {}
+        self.names: list[str] = []
+        self.relations: list[Relation] = []
+        self.requested: list[Relation] = []
+        self.clamped: list[str] = []
+        mechanism = loops.mechanism
+        joint_targets_by_name(mechanism, values)  # raises if values contradict each other
+        for name, numbers in values.items():
+            inside = self._closing_inside(name, numbers)
+            aims = joint_targets_by_name(mechanism, {name: numbers}), joint_targets_by_name(mechanism, {name: inside})
+            for asked, aim in zip(*aims, strict=True):
+                if asked.relation.kind is RelationKind.POSE and asked.relation.rows == (
+                    5,
+                ):  # the angle of a hinge is the last value of its joint
+                    joint = joint_and_dofs(name, mechanism.joints)[0]
+                    self._closing[len(self.names)] = joint, float(inside[-1])
+                self.names.append(name)
+                self.requested.append(asked.relation)
+                self.relations.append(self._inside(name, aim.relation))
+        self._only_values = self._look_for_values()
+        self.set_start(q)
+
+    def set_start(self, q: Array) -> None:
+        """Let the path start at the input values of `q` (nq,)."""
+        found = [self.loops.evaluate([one], q)[0] for one in self.relations]
+        for k, (joint, wanted) in self._closing.items():
+            dof = next(dof for dof in joint.dof if dof.is_rotation)
+            about, (lower, upper) = joint.values[joint.dof.index(dof)], joint.limits(dof)
+            name = self.loops.mechanism.name_of(joint)
+            if name in self._turned:
+                about, lower, upper = self._turned[name], -math.inf, math.inf
+            value = nearest_equivalent_value(wanted + float(found[k][0]), float(about), float(lower), float(upper))
+            found[k] = np.array([value - wanted])
+        self._parts = found
+        self.start = np.concatenate([np.zeros(0), *found])
+        self.path_length = float(np.linalg.norm(self.start))
+
+    def residual(self, q: Array, s: float) -> tuple[Array, Array, Array]:
+        """Return the residual (m,) of the inputs at s, and its derivatives by u (m, nv) and by s (m,).
+
+        The derivatives of rotations are exact where the residual is zero.
+        """
+        left = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        by_s = self.start / self.path_length if self.path_length > 0.0 else np.zeros(len(self.start))
+        if self._only_values is not None:
+            k, target, scale, J = self._only_values
+            return (q[k] - target) * scale - left * self.start, J, by_s
+        here = [self._on_the_way(one, part, left) for one, part in zip(self.relations, self._parts, strict=True)]
+        e, J = self.loops.evaluate(here, q)
+        return e, J, by_s
+
+    def set_values(self, q: Array, s: float) -> Array:
+        """Return a copy of `q` in which the inputs that are values of q have exactly their values at s."""
+        exact = q.copy()
+        names, left = self.loops.mechanism.space.q_names, 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        for relation, part in zip(self.relations, self._parts, strict=True):
+            if relation.kind is RelationKind.JOINT_VALUE:
+                on_the_way = self._on_the_way(relation, part, left)
+                exact[names.index(relation.dof_name)] = on_the_way.target[0]
+        return exact
+
+    def errors(self, q: Array, s: float) -> dict[str, float]:
+        """Return the distance of each input at (q, s) from its goal by name, rad or m, full rotations included."""
+        found: dict[str, float] = {}
+        for k, (name, relation) in enumerate(zip(self.names, self.requested, strict=True)):
+            rows = self.loops.evaluate_unscaled(relation, q)
+            if k in self._closing:
+                asked, (_, inside) = float(self.values[name][-1]), self._closing[k]
+                rows = np.array([self._turn(k, q, s) + inside - asked])
+            found[name] = max(found.get(name, 0.0), float(np.linalg.norm(rows)))
+        return found
+
+    def closing_angles(self, q: Array, s: float) -> dict[str, float]:
+        """Return the angle (rad) at (q, s) of each input that closes a loop, by joint name, full rotations included."""
+        name_of = self.loops.mechanism.name_of
+        return {name_of(joint): wanted + self._turn(k, q, s) for k, (joint, wanted) in self._closing.items()}
+
+    def _turn(self, k: int, q: Array, s: float) -> float:
+        """Return the angle (rad) of a closing joint beyond its goal.
+
+        The residual gives it up to full rotations; s gives the number of full rotations.
+        """
+        left = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        beyond = float(self.loops.evaluate_unscaled(self.relations[k], q)[0])
+        return nearest_equivalent_value(beyond, left * float(self._parts[k][0]))
+
+    def _look_for_values(self) -> tuple[npt.NDArray[np.int64], Array, Array, Array] | None:
+        """Return indices into q, targets, scales and derivatives if each input is a single value of q; else None.
+
+        With them `residual` needs no relation to be evaluated.
+        """
+        if not self.relations or any(one.kind is not RelationKind.JOINT_VALUE for one in self.relations):
+            return None
+        space = self.loops.mechanism.space
+        k = np.array([space.q_names.index(one.dof_name) for one in self.relations])
+        v = np.array([int(space.scalars_v[np.flatnonzero(space.scalars_q == one)[0]]) for one in k])
+        scale = np.where(space.rotates[v], 1.0, 1.0 / self.loops.size)
+        J = np.zeros((len(k), self.loops.n))
+        J[np.arange(len(k)), v] = self.loops.unit[v] * scale
+        return k, np.array([float(one.target[0]) for one in self.relations]), scale, J
+
+    def columns(self) -> list[int]:
+        """Return the indices into v of the inputs that are values of q."""
+        space = self.loops.mechanism.space
+        held = {one.dof_name for one in self.relations if one.kind is RelationKind.JOINT_VALUE}
+        return [int(v) for k, v in zip(space.scalars_q, space.scalars_v, strict=True) if space.q_names[k] in held]
+
+    @property
+    def period(self) -> float:
+        """Period of s at which the configuration repeats: 2 pi if only a hinge moves, else infinite."""
+        moving = [k for k, part in enumerate(self._parts) if np.any(part)]
+        if len(moving) == 1 and moving[0] in self._closing:
+            return 2 * math.pi
+        if self._only_values is None or int((self.start != 0.0).sum()) != 1:
+            return math.inf
+        k = int(self._only_values[0][int(np.flatnonzero(self.start)[0])])
+        space = self.loops.mechanism.space
+        turns = bool(space.rotates[int(space.scalars_v[int(np.flatnonzero(space.scalars_q == k)[0])])])
+        return 2 * math.pi if turns else math.inf
+
+    def _closing_inside(self, name: str, numbers: Array) -> Array:
+        """Return the values of a joint that closes a loop, clamped to its limits.
+
+        Rotations about several axes are not clamped.
+        """
+        joint, dofs = joint_and_dofs(name, self.loops.mechanism.joints)
+        if joint.closure is None or self._is_free or len(numbers) != len(dofs):
+            return numbers
+        several = sum(dof.is_rotation for dof in joint.dof) > 1
+        limits = [(-math.inf, math.inf) if several and dof.is_rotation else joint.limits(dof) for dof in dofs]
+        inside = np.clip(numbers, *np.array(limits).T)
+        if not np.array_equal(inside, numbers):
+            self.clamped.append(name)
+        return inside
+
+    def _inside(self, name: str, relation: Relation) -> Relation:
+        if relation.kind is not RelationKind.JOINT_VALUE or self._is_free:
+            return relation
+        space = self.loops.mechanism.space
+        k, wanted = space.q_names.index(relation.dof_name), float(relation.target[0])
+        inside = float(np.clip(wanted, space.lower[k], space.upper[k]))
+        if inside == wanted:
+            return relation
+        self.clamped.append(name)
+        return replace(relation, target=read_only(np.array([inside])))
+
+    def _on_the_way(self, relation: Relation, start: Array, left: float) -> Relation:
+        """Return the relation that holds where a share `left` of the path remains."""
+        if left == 0.0:
+            return relation
+        scale = np.where(length_row_mask(self.loops.mechanism, relation, len(start)), self.loops.size, 1.0)
+        rest = left * start * scale
+        if relation.kind is RelationKind.JOINT_VALUE:
+            return replace(relation, target=read_only(relation.target + rest))
+        if relation.kind is RelationKind.SPHERICAL_JOINT:
+            return replace(relation, target=read_only(quaternion.multiply(relation.target, quaternion.exp(rest))))
+        shift, turn = np.zeros(3), np.zeros(3)
+        for row, value in zip(relation.rows, rest, strict=True):
+            (shift if row < 3 else turn)[row % 3] = value
+        return replace(relation, X_a=read_only(relation.X_a @ make_pose(rotation.exp(turn), shift)))
+
+
+def shortest_closing_angles(mechanism: Mechanism, values: Mapping[str, Array]) -> dict[str, float]:
+    """Return the `closing_angles` with which closing joints take the shortest rotation to their goal values.
+
+    The keys are joint names, the values rad.
+    """
+    found: dict[str, float] = {}
+    for name, numbers in values.items():
+        joint, dofs = joint_and_dofs(name, mechanism.joints)
+        if joint.closure is not None and dofs and dofs[-1].is_rotation:
+            found[mechanism.name_of(joint)] = float(numbers[-1])
+    return found

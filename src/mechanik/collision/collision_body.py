@@ -1,0 +1,258 @@
+"""Bodies for collision checking: links and obstacles with their shapes in the form that the kernels read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, MechanikError, ShapeError, StructureError
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, HULL, SPHERE
+from mechanik.kernels.nodes import PARENT
+from mechanik.model.mechanism import Mechanism
+from mechanik.model.shapes import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Mesh,
+    Shape,
+    ShapeInstance,
+    Sphere,
+)
+from mechanik.spatial import Pose, make_pose
+from mechanik.spatial.array import Array, ArrayLike
+
+SIGNS = np.array(list(product((-1.0, 1.0), repeat=3)))
+PRISM_SIDES = 16
+"""Number of sides of the prism around a cylinder, used for its bounds; it is 2 % too wide."""
+BOUND_INFLATION = 1.0 + 1e-12
+"""Factor of bounding spheres and boxes, so that rounding hides no collision."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelShape:
+    """Shape in the form that the kernels read, with points that bound it.
+
+    Attributes:
+        kind: as in `kernels/distance/collision_layout.py`.
+        sizes: (3,), m, as there; for hulls and height fields the index of the first point is added later.
+        points: (n, 3), m, points of a hull or a height field.
+        core_points: (m, 3), m: the hull of spheres of `core_radius` about them contains the shape. Empty for a
+            half-space, which is unbounded.
+        core_radius: m.
+    """
+
+    kind: int
+    sizes: tuple[float, float, float]
+    points: Array
+    core_points: Array
+    core_radius: float
+
+    def bounding_radius(self, centre: Array) -> float:
+        """Return the radius of a sphere about `centre` (3,) that contains the shape, m."""
+        if self.kind == HALF_SPACE:
+            return math.inf
+        return float(np.linalg.norm(self.core_points - centre, axis=1).max() + self.core_radius) * BOUND_INFLATION
+
+    def bounding_box(self, X: Array) -> tuple[Array, Array]:
+        """Return the smallest and the largest x, y, z (3,) of the shape at X (4, 4), m."""
+        if self.kind == HALF_SPACE:
+            return np.full(3, -math.inf), np.full(3, math.inf)
+        points = self.core_points @ X[:3, :3].T + X[:3, 3]
+        wide = self.core_radius * BOUND_INFLATION + (BOUND_INFLATION - 1.0) * float(np.abs(points).max())
+        return points.min(axis=0) - wide, points.max(axis=0) + wide
+
+
+def as_kernel_shape(shape: Shape) -> KernelShape:
+    """Convert a shape to the form of the kernels.
+
+    Raises:
+        ShapeError: the shape is a mesh, which must be converted to convex shapes first.
+    """
+    match shape:
+        case Sphere(radius):
+            return KernelShape(SPHERE, (radius, 0.0, 0.0), NO_POINTS, np.zeros((1, 3)), radius)
+        case Capsule(radius, length):
+            ends = np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
+            return KernelShape(CAPSULE, (radius, length / 2, 0.0), NO_POINTS, ends, radius)
+        case Box((x, y, z)):
+            return KernelShape(BOX, (x / 2, y / 2, z / 2), NO_POINTS, SIGNS * (x / 2, y / 2, z / 2), 0.0)
+        case Cylinder(radius, length):
+            return KernelShape(CYLINDER, (radius, length / 2, 0.0), NO_POINTS, _prism(radius, length), 0.0)
+        case HalfSpace():
+            return KernelShape(HALF_SPACE, (0.0, 0.0, 0.0), NO_POINTS, NO_POINTS, 0.0)
+        case ConvexMesh(points=points):
+            return KernelShape(HULL, (0.0, float(len(points)), 0.0), points, points, 0.0)
+        case HeightField():
+            return _field(shape)
+        case _:
+            raise ShapeError(f"{shape!r} has to be made into simpler shapes before it can bump")
+
+
+def check_has_volume(shape: Shape, owner: str) -> None:
+    """Raise `ShapeError` if a shape has no volume: nothing can be inside it, and sampling misses thin walls.
+
+    Args:
+        owner: link or obstacle, for messages: "link 'arm'".
+    """
+    match shape:
+        case Sphere(0.0) | Capsule(0.0, _):
+            raise ShapeError(f"{owner}: {shape!r} has no volume; give it a radius above zero")
+        case Cylinder(radius, length) if radius == 0 or length == 0:
+            raise ShapeError(f"{owner}: {shape!r} has no volume; give it a radius and a length above zero")
+        case Box(size) if 0 in size:
+            raise ShapeError(f"{owner}: {shape!r} has no volume; give every edge a length above zero")
+        case HeightField() if float(shape.heights.max()) <= shape.bottom:
+            raise ShapeError(f"{owner}: {shape!r} has no volume; give it a bottom below its heights")
+        case _:
+            pass
+
+
+def _prism(radius: float, length: float) -> Array:
+    """Return the corners of the prism around a cylinder."""
+    turn = np.arange(PRISM_SIDES) * (2 * math.pi / PRISM_SIDES)
+    ring = np.column_stack([np.cos(turn), np.sin(turn)]) * (radius / math.cos(math.pi / PRISM_SIDES))
+    return np.vstack([np.column_stack([ring, np.full(PRISM_SIDES, z)]) for z in (-length / 2, length / 2)])
+
+
+def _field(field: HeightField) -> KernelShape:
+    rows, columns = field.heights.shape
+    x = np.linspace(-field.size[0] / 2, field.size[0] / 2, columns)
+    y = np.linspace(-field.size[1] / 2, field.size[1] / 2, rows)
+    corners = np.stack([*np.meshgrid(x, y), field.heights], axis=-1).reshape(-1, 3)
+    points = np.vstack([corners, [[field.bottom, 0.0, 0.0]]])
+    low, high = np.array([x[0], y[0], field.bottom]), np.array([x[-1], y[-1], field.heights.max()])
+    frame = (low + high) / 2 + SIGNS * ((high - low) / 2)
+    return KernelShape(HEIGHT_FIELD, (0.0, columns - 1.0, rows - 1.0), points, frame, 0.0)
+
+
+NO_POINTS = np.zeros((0, 3))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Obstacle:
+    """Shape with a pose in the world; `Collider.move` moves it.
+
+    Args:
+        shape: a shape with a volume.
+        position, wxyz: pose of its frame in the world, (3,), m, and (4,).
+        name: name for messages, `allow` and `forbid`; a collider numbers obstacles without one.
+
+    Raises:
+        InvalidArgument: an argument has the wrong type.
+        ShapeError: the shape has no volume.
+
+    Example:
+        >>> mk.Obstacle(mk.Box((0.1, 0.1, 0.2)), (0.5, 0.0, 0.1), name="cup").pose.position.tolist()
+        [0.5, 0.0, 0.1]
+    """
+
+    shape: Shape
+    pose: Pose
+    name: str
+
+    def __init__(
+        self, shape: Shape, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0), *, name: str = ""
+    ) -> None:
+        if not isinstance(name, str):
+            raise InvalidArgument(f"the name of an obstacle is a text, not {name!r}")
+        what = f"obstacle {name!r}" if name else "an obstacle"
+        if not isinstance(shape, Shape):
+            raise InvalidArgument(f"{what} is made of a shape such as Box((1, 1, 1)), not of {shape!r}")
+        check_has_volume(shape, what)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "pose", _pose(what, position, wxyz))
+        object.__setattr__(self, "name", name)
+
+    def moved_to(self, pose: Pose) -> Obstacle:
+        """Return the same obstacle at another pose in the world."""
+        return Obstacle(self.shape, pose.position, pose.wxyz, name=self.name)
+
+
+def _pose(what: str, position: ArrayLike, wxyz: ArrayLike) -> Pose:
+    if isinstance(position, str):
+        raise InvalidArgument(f"{what}: the position is three numbers; a name is given by name={position!r}")
+    if isinstance(position, Pose) or getattr(position, "shape", ()) == (4, 4):
+        raise InvalidArgument(f"{what}: the position is three numbers; a pose is given by pose.position, pose.wxyz")
+    try:
+        return Pose(position, wxyz)
+    except MechanikError as error:
+        raise type(error)(f"{what}: {error}") from None
+
+
+MeshMode = Literal["auto", "exact", "fitted"]
+"""Shapes that replace meshes: "exact": convex hulls; "fitted": capsules; "auto": hulls if possible, else capsules."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollisionBody:
+    """Link or obstacle with its shapes.
+
+    Attributes:
+        name: of the link or obstacle.
+        node: node that carries it; -1 if it does not move.
+        frame: X_node_body, (4, 4).
+        kernel_shapes: each with X_body_shape (4, 4).
+    """
+
+    name: str
+    node: int
+    frame: Array
+    kernel_shapes: tuple[tuple[KernelShape, Array], ...]
+
+
+def link_bodies(mechanism: Mechanism, meshes: MeshMode) -> list[CollisionBody]:
+    """Return the bodies of all links with collision shapes.
+
+    Raises:
+        StructureError: no link has a shape.
+        ShapeError: a link that moves has a half-space.
+    """
+    kinematics, found = mechanism.kinematics, list[CollisionBody]()
+    for (name, link), end in zip(mechanism.links.items(), kinematics.link_nodes, strict=True):
+        if link.collisions:
+            node = int(end[PARENT])
+            solids = _solids(link.collisions, f"link {name!r}", meshes)
+            if node >= 0 and any(solid.kind == HALF_SPACE for solid, _ in solids):
+                raise ShapeError(f"link {name!r} moves and has a half-space, which only what stands still can be")
+            found.append(CollisionBody(name, node, make_pose(end[:9].reshape(3, 3), end[9:12]), solids))
+    if not found:
+        raise StructureError(
+            f"no link of {mechanism.name or 'the mechanism'!r} has a shape to bump with; give links collisions, "
+            "such as Link(collisions=[ShapeInstance(Capsule(0.05, 0.3))])"
+        )
+    return found
+
+
+def obstacle_bodies(obstacles: Iterable[Obstacle], meshes: MeshMode) -> list[CollisionBody]:
+    """Return the bodies of obstacles, all of which have names."""
+    return [
+        CollisionBody(
+            one.name, -1, one.pose.matrix, _solids([ShapeInstance(one.shape)], f"obstacle {one.name!r}", meshes)
+        )
+        for one in obstacles
+    ]
+
+
+def _solids(shapes: Iterable[ShapeInstance], owner: str, meshes: MeshMode) -> tuple[tuple[KernelShape, Array], ...]:
+    found: list[tuple[KernelShape, Array]] = []
+    for placed in shapes:
+        for simple in _without_meshes(placed, owner, meshes):
+            check_has_volume(simple.shape, owner)
+            found.append((as_kernel_shape(simple.shape), simple.pose.matrix))
+    return tuple(found)
+
+
+def _without_meshes(placed: ShapeInstance, owner: str, meshes: MeshMode) -> list[ShapeInstance]:
+    if not isinstance(placed.shape, Mesh):
+        return [placed]
+    from mechanik.collision.collision_meshes import convex_shapes  # late: it needs optional packages
+
+    return convex_shapes(placed, owner, meshes)

@@ -1,0 +1,197 @@
+"""Collision queries by the library `coal` on the exact shapes, to verify the results of a `Collider`.
+
+J. Pan, L. Montaut and others, `coal`; it comes with the extra `collision`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.collision.collider import Contact
+from mechanik.collision.collision_body import Obstacle
+from mechanik.collision.collision_meshes import MeshShapeMode, convex_shapes
+from mechanik.errors import MissingExtra
+from mechanik.model.mechanism import Mechanism
+from mechanik.model.shapes import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Shape,
+    ShapeInstance,
+    Sphere,
+)
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number
+
+COAL_TOLERANCE = 1e-9
+"""m; tolerance of distances of shapes without a closed form."""
+
+
+class ColliderView(Protocol):
+    """Part of a `Collider` that an `ExactCollider` reads."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def obstacles(self) -> Iterable[Obstacle]: ...
+
+
+class _Part(NamedTuple):
+    """Convex geometry of `coal`, its pose X_body_part (4, 4), and a bounding sphere relative to the body."""
+
+    geometry: Any
+    X: Array
+    centre: Array
+    radius: float
+
+
+class ExactCollider:
+    """Collision checker by `coal` with the bodies and pairs of a `Collider`, for verification.
+
+    It is some hundred times slower than the `Collider`.
+
+    Args:
+        collider: its obstacles are taken at their present poses.
+        meshes: shapes that replace meshes: their convex hulls, or fitted capsules.
+
+    Raises:
+        MissingExtra: the package `coal` is not installed.
+    """
+
+    def __init__(self, collider: ColliderView, *, meshes: MeshShapeMode = "exact") -> None:
+        self._coal = _coal()
+        self.mechanism, self.pairs = collider.mechanism, tuple(collider.pairs)
+        self._numbers = {name: k for k, name in enumerate(self.mechanism.links)}
+        named = {name for pair in self.pairs for name in pair}
+        self._parts: dict[str, list[_Part]] = {}
+        self._fixed: dict[str, Array] = {}
+        for name, link in self.mechanism.links.items():
+            if name in named:
+                self._parts[name] = self._made(link.collisions, f"link {name!r}", meshes)
+        for obstacle in collider.obstacles:
+            owner = f"obstacle {obstacle.name!r}"
+            self._parts[obstacle.name] = self._made([ShapeInstance(obstacle.shape)], owner, meshes)
+            self._fixed[obstacle.name] = obstacle.pose.matrix
+        request = self._coal.DistanceRequest(True, True)
+        request.gjk_tolerance = request.epa_tolerance = COAL_TOLERANCE
+        request.gjk_max_iterations = request.epa_max_iterations = 1000
+        self._request = request
+
+    def distance(self, q: ArrayLike) -> float | Array:
+        """Return the smallest signed distance over all pairs, m; (N,) for q (N, nq)."""
+        many = np.asarray(q, dtype=np.float64)
+        if many.ndim == 2:
+            return np.array([self.distance(one) for one in many])
+        smallest = math.inf
+        for clash in self._looks(many, None):
+            smallest = min(smallest, clash.distance)
+        return smallest
+
+    def is_free(self, q: ArrayLike, clearance: float = 0.0) -> bool | npt.NDArray[np.bool_]:
+        """Tell whether every pair keeps `clearance` (m); (N,) for q (N, nq)."""
+        many, wide = np.asarray(q, dtype=np.float64), as_number(clearance, "clearance")
+        if many.ndim == 2:
+            return np.array([self.is_free(one, wide) for one in many], dtype=np.bool_)
+        return not any(clash.distance < wide for clash in self._looks(many, wide))
+
+    def contacts(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Contact, ...]:
+        """Return every pair of bodies closer than `clearance` (m) at q (nq,), the deepest first."""
+        wide = as_number(clearance, "clearance")
+        found = (one for one in self._looks(np.asarray(q, dtype=np.float64), wide) if one.distance < wide)
+        return tuple(sorted(found, key=lambda one: one.distance))
+
+    def _looks(self, q: Array, within: float | None) -> Iterable[Contact]:
+        """Yield the nearest parts of each pair; pairs surely farther than `within` (m) may be skipped."""
+        X_world = self.mechanism.poses(q)
+        at = {name: X_world[number] for name, number in self._numbers.items() if name in self._parts} | self._fixed
+        placed = {name: [_at(part, at[name]) for part in parts] for name, parts in self._parts.items()}
+        nearest = math.inf
+        for a, b in self.pairs:
+            best: Contact | None = None
+            limit = within if within is not None else nearest  # without `within` only the smallest distance matters
+            for one in placed[a]:
+                for other in placed[b]:
+                    apart = float(np.linalg.norm(one.centre - other.centre)) - one.radius - other.radius
+                    if apart <= limit and (best is None or apart < best.distance):
+                        clash = self._gap(a, one, b, other)
+                        if best is None or clash.distance < best.distance:
+                            best = clash
+            if best is not None:
+                nearest = min(nearest, best.distance)
+                yield best
+
+    def _gap(self, a: str, one: _Part, b: str, other: _Part) -> Contact:
+        coal, result = self._coal, self._coal.DistanceResult()
+        poses = [coal.Transform3s(part.X[:3, :3], part.X[:3, 3]) for part in (one, other)]
+        coal.distance(one.geometry, poses[0], other.geometry, poses[1], self._request, result)
+        point_a, point_b = np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2())
+        return Contact(a, b, float(result.min_distance), point_a, point_b, np.array(result.normal))
+
+    def _made(self, shapes: Iterable[ShapeInstance], owner: str, meshes: MeshShapeMode) -> list[_Part]:
+        simple = [one for placed in shapes for one in convex_shapes(placed, owner, meshes)]
+        return [self._part(made, placed) for placed in simple for made in _pieces(placed.shape)]
+
+    def _part(self, shape: Shape, placed: ShapeInstance) -> _Part:
+        geometry = _geometry(self._coal, shape)
+        geometry.computeLocalAABB()
+        X = placed.pose.matrix
+        centre = X[:3, :3] @ np.array(geometry.aabb_center).reshape(3) + X[:3, 3]
+        radius = math.inf if isinstance(shape, HalfSpace) else float(geometry.aabb_radius)
+        return _Part(geometry, X, np.zeros(3) if math.isinf(radius) else centre, radius)
+
+
+def _coal() -> Any:
+    try:
+        import coal
+    except ImportError:
+        raise MissingExtra("looking at exact shapes", "collision") from None
+    return coal
+
+
+def _at(part: _Part, X: Array) -> _Part:
+    return _Part(part.geometry, X @ part.X, X[:3, :3] @ part.centre + X[:3, 3], part.radius)
+
+
+def _geometry(coal: Any, shape: Shape) -> Any:
+    match shape:
+        case Box():
+            return coal.Box(*shape.size)
+        case Sphere():
+            return coal.Sphere(shape.radius)
+        case Cylinder():
+            return coal.Cylinder(shape.radius, shape.length)
+        case Capsule():
+            return coal.Capsule(shape.radius, shape.length)
+        case HalfSpace():
+            return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+        case ConvexMesh():
+            points = coal.StdVec_Vec3s()
+            points.extend(list(shape.points))
+            return coal.Convex.convexHull(points, True, None)
+        case _:
+            raise TypeError(f"{shape!r} is not convex")
+
+
+def _pieces(shape: Shape) -> Iterable[Shape]:
+    """Split a shape into convex shapes: a height field into a prism below each triangle."""
+    if not isinstance(shape, HeightField):
+        return [shape]
+    rows, columns = shape.heights.shape
+    x = np.linspace(-0.5, 0.5, columns) * shape.size[0]
+    y = np.linspace(-0.5, 0.5, rows) * shape.size[1]
+    top = np.stack([*np.meshgrid(x, y), shape.heights], axis=-1)
+    a, b, c, d = top[:-1, :-1], top[:-1, 1:], top[1:, 1:], top[1:, :-1]
+    cells = np.concatenate([np.stack(three, axis=-2).reshape(-1, 3, 3) for three in ((a, b, c), (a, c, d))])
+    feet = cells.copy()
+    feet[..., 2] = shape.bottom
+    return [ConvexMesh(points) for points in np.concatenate([cells, feet], axis=1)]

@@ -1,0 +1,273 @@
+"""Records of a comparison, their CSV file, and the description of the machine that they were measured on.
+
+Tables, plots and reports are made from these records alone. While a comparison runs, the records are in `NAME.part`
+beside the file; the file itself appears when the comparison is complete. A name that ends in .gz is compressed with
+gzip.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from mechanik.errors import CannotSave, FileMissing, FormatError
+from mechanik.version import __version__
+
+ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "call"
+REFERENCE, REFUSED = "reference", "refused"
+"""Kinds of records.
+
+In order: a target from a start; a point of a path; a further solution of a target from another start; the convergence
+curve over several targets; the time of a call whose target is already met; the least distance that a long search found;
+the reason why a solver cannot run the case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A record of a comparison: the measurements of a solver on a target of a task.
+
+    Attributes:
+        kind: "attempt", "track", "branch", "curve", "call", "reference" or "refused". Fields that a kind does not use
+            keep their default.
+        robot, task, solver: names of the robot, the task and the solver.
+        target, start: indices of the target and the start in the case.
+        claimed: whether the solver reported success after one attempt.
+        verified: whether it reported success and the independent check confirms it.
+        in_budget: whether a verified solution was found within the time budget, with as many attempts as fit.
+        seconds, iterations, status: processor time (s), iterations and status of one attempt.
+        budget_seconds, attempts: processor time (s) and number of all attempts, until the first reported success or
+            the end of the budget.
+        position, rotation: largest errors of any tip link after one attempt; m and rad.
+        distance, budget_distance: root of the sum of squared position errors of the tip links, m; after one attempt,
+            and the least within the budget. Infinite if limits or loop closures are violated.
+        gap: largest closure error; m or rad.
+        violation: largest violation of a joint limit; m or rad.
+        step: largest joint step since the previous solution on the path; rad or reaches.
+        jumped: whether that step is far larger than the path requires.
+        branch: index of the solution branch of the target; -1: none.
+        curve_at, curve: iteration numbers, and the median error after them, in the units of `Solution.history`.
+        note: reason of a refusal or error.
+
+    Example:
+        >>> trial = mk.comparison.Trial(kind="attempt", robot="7r", task="pose", solver="lm", verified=True)
+        >>> trial.case_key
+        ('7r', 'pose', 'lm')
+    """
+
+    kind: str
+    robot: str
+    task: str
+    solver: str
+    target: int = -1
+    start: int = -1
+    claimed: bool = False
+    verified: bool = False
+    in_budget: bool = False
+    seconds: float = math.nan
+    iterations: int = 0
+    status: str = ""
+    budget_seconds: float = math.nan
+    attempts: int = 0
+    position: float = math.nan
+    rotation: float = math.nan
+    distance: float = math.nan
+    budget_distance: float = math.nan
+    gap: float = math.nan
+    violation: float = math.nan
+    step: float = math.nan
+    jumped: bool = False
+    branch: int = -1
+    curve_at: tuple[float, ...] = ()
+    curve: tuple[float, ...] = ()
+    note: str = ""
+
+    @property
+    def case_key(self) -> tuple[str, str, str]:
+        """Robot, task and solver: the key of the table row that the record belongs to."""
+        return self.robot, self.task, self.solver
+
+
+def describe_machine() -> dict[str, str]:
+    """Return processor, cores, system, versions and the date as texts; timings are meaningless without them."""
+    return {
+        "processor": processor_name(),
+        "cores": str(os.cpu_count() or 1),
+        "system": f"{platform.system()} {platform.release()}".strip(),
+        "python": platform.python_version(),
+        "mechanik": __version__,
+        "numpy": _version("numpy"),
+        "numba": _version("numba"),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def processor_name() -> str:
+    """Return the model name of the processor if the system provides it, else its architecture."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.lower().startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine() or "unknown"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+RECORD_COLUMNS = tuple(field.name for field in fields(Trial))
+HEADER_KIND = "about"
+"""Kind of the first record in a file; its note is JSON with the settings and the machine."""
+DIGITS = 4
+
+
+class RecordWriter:
+    """Writer of records to a partial file beside `path`; `finish` renames it to `path`.
+
+    Attributes:
+        path: the final file.
+        part: the partial file.
+    """
+
+    def __init__(self, path: str | Path, about: dict[str, Any]) -> None:
+        self.path, self._about = Path(path), about
+        self.part = partial_path(self.path)
+        self._file: TextIO | None = None
+
+    def write(self, trials: Iterable[Trial]) -> None:
+        """Append records and flush the file."""
+        try:
+            if self._file is None:
+                self._file = _open(self.part, "w")
+                head = csv.writer(self._file)
+                head.writerow(RECORD_COLUMNS)
+                head.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
+            rows = csv.writer(self._file)
+            rows.writerows([_text(getattr(one, name)) for name in RECORD_COLUMNS] for one in trials)
+            self._file.flush()
+        except OSError as error:
+            raise CannotSave(f"{self.part} cannot be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Close the partial file and leave it there, so that the comparison can resume."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def finish(self) -> None:
+        """Rename the partial file to the final file."""
+        self.write(())
+        self.close()
+        try:
+            os.replace(self.part, self.path)
+        except OSError as error:
+            raise CannotSave(f"{self.path} cannot be written: {error.strerror}") from None
+
+
+def partial_path(path: Path) -> Path:
+    """Return the path of the partial file of an incomplete comparison."""
+    return path.with_name(f"{path.name}.part")
+
+
+def write_records(path: str | Path, trials: Iterable[Trial], about: dict[str, Any]) -> None:
+    """Write all records to a file atomically: an existing file stays unchanged if writing fails."""
+    recorder = RecordWriter(path, about)
+    recorder.write(trials)
+    recorder.finish()
+
+
+def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Trial], dict[str, Any]]:
+    """Read the records of a file, and the settings and machine in its header.
+
+    Args:
+        is_part: whether the file may be truncated; records from the first damaged line on are then dropped.
+
+    Raises:
+        FileMissing: the file cannot be read.
+        FormatError: the file does not hold records, or is damaged.
+    """
+    try:
+        with _open(Path(path), "r") as file:
+            rows = _whole_rows(file, is_part)
+    except gzip.BadGzipFile:
+        raise FormatError(f"{path} is not packed by gzip, as its name says") from None
+    except OSError as error:
+        raise FileMissing(f"{path} cannot be read: {error.strerror}") from None
+    if not rows or rows[0].get("kind") != HEADER_KIND or list(rows[0]) != list(RECORD_COLUMNS):
+        raise FormatError(f"{path} holds no records of a comparison, or those of another version of Mechanik")
+    trials: list[Trial] = []
+    try:
+        about: dict[str, Any] = json.loads(rows[0]["note"])
+        for row in rows[1:]:
+            try:
+                trials.append(_trial(row))
+            except (AttributeError, TypeError, ValueError):
+                if not is_part:
+                    raise
+                break
+    except (AttributeError, TypeError, ValueError) as error:
+        raise FormatError(f"{path} is damaged after {len(trials)} records: {error}") from None
+    return trials, about
+
+
+def _open(path: Path, mode: Literal["r", "w"]) -> TextIO:
+    if path.name.removesuffix(".part").endswith(".gz"):
+        return gzip.open(path, f"{mode}t", encoding="utf-8", newline="")  # type: ignore[return-value]
+    return path.open(mode, encoding="utf-8", newline="")
+
+
+def _whole_rows(file: TextIO, is_part: bool) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = []
+    try:
+        for row in csv.DictReader(file):
+            rows.append(row)
+    except EOFError:  # a truncated gzip file
+        if not is_part:
+            raise FormatError("the records are cut off; the comparison was interrupted") from None
+    return rows
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool():
+            return "1" if value else "0"
+        case float():
+            return "" if math.isnan(value) else f"{value:.{DIGITS}g}"
+        case tuple():
+            return " ".join(f"{x:.3g}" for x in value)  # type: ignore[reportUnknownVariableType]
+        case _:
+            return str(value)
+
+
+def _trial(row: Mapping[str, str | None]) -> Trial:
+    values: dict[str, Any] = {}
+    for field in fields(Trial):
+        text = row[field.name]
+        if text is None:
+            raise ValueError("a line is cut off")
+        match field.type:
+            case "bool":
+                values[field.name] = text == "1"
+            case "int":
+                values[field.name] = int(text)
+            case "float":
+                values[field.name] = float(text) if text else math.nan
+            case "str":
+                values[field.name] = text
+            case _:
+                values[field.name] = tuple(float(x) for x in text.split())
+    return Trial(**values)

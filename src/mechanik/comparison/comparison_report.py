@@ -1,0 +1,473 @@
+"""HTML report of a comparison: tables, a heat map and SVG plots in a single file that needs no network.
+
+The plots show the error against iterations and against time, and the share of solved targets against time. Style and
+script of the page are constants of this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+
+from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, TRACK, Trial
+from mechanik.comparison.comparison_result import (
+    OUT_OF_REACH,
+    TABLE_COLUMNS,
+    Comparison,
+    ComparisonRow,
+    format_percent,
+    row_cells,
+    rows_by_task,
+    success_matrix,
+)
+
+WIDTH, HEIGHT = 440, 300
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 42
+PALETTE = ("#3b82f6", "#f07a13", "#22a35a", "#e5484d", "#8b5cf6", "#b07d10", "#e0489b", "#0f9bab", "#86a113", "#7b8794")
+"""Line colours that are distinguishable on white and on black."""
+DASHES = ("", "6 3", "2 3")
+"""Dash patterns for further lines when all colours are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlotLine:
+    """A line of a plot.
+
+    Attributes:
+        name: name in the tooltip.
+        number: index that selects colour and dash, the same for a solver in every plot.
+        points: pairs (x, y).
+    """
+
+    name: str
+    number: int
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlotAxis:
+    """An axis of a plot.
+
+    Attributes:
+        label: label with unit.
+        low, high: bounds; positive if the axis is logarithmic.
+        is_log: whether the axis is logarithmic.
+    """
+
+    label: str
+    low: float
+    high: float
+    is_log: bool = False
+
+    def fraction(self, value: float) -> float:
+        """Return the position of a value along the axis, 0 to 1; values outside are clamped."""
+        value = min(max(value, self.low), self.high)
+        if self.is_log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return tick values with their labels: decades, or about five round numbers."""
+        if self.is_log:
+            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            stride = max(1, math.ceil((last - first) / 6))
+            return [(10.0**k, _power(k)) for k in range(first, last + 1, stride)]
+        raw = (self.high - self.low) / 5
+        size = 10.0 ** math.floor(math.log10(raw))
+        step = next(size * k for k in (1, 2, 5, 10) if size * k >= raw * 0.999)
+        first = math.ceil(self.low / step - 1e-9)
+        return [(k * step, f"{k * step:g}") for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def plot(title: str, lines: Sequence[PlotLine], x: PlotAxis, y: PlotAxis) -> str:
+    """Return a plot as an `svg` element; each line carries its number as `data-s`, which the legend uses."""
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" class="plot">',
+        *_axes(x, y),
+    ]
+    for line in lines:
+        places = (f"{_x(x.fraction(a)):.1f},{_y(y.fraction(b)):.1f}" for a, b in line.points)
+        text = " ".join(place for place, _ in groupby(places))
+        dash = DASHES[(line.number // len(PALETTE)) % len(DASHES)]
+        parts.append(
+            f'<polyline data-s="{line.number}" points="{text}" stroke="{colour(line.number)}"'
+            + (f' stroke-dasharray="{dash}"' if dash else "")
+            + f"><title>{escape(line.name)}</title></polyline>"
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def legend_key(number: int) -> str:
+    """Return the legend symbol of a line as an `svg` element."""
+    dash = DASHES[(number // len(PALETTE)) % len(DASHES)]
+    style = f' stroke-dasharray="{dash}"' if dash else ""
+    return (
+        f'<svg viewBox="0 0 26 8" class="key"><line x1="1" y1="4" x2="25" y2="4" stroke="{colour(number)}"'
+        f'{style}/></svg>'
+    )  # fmt: skip
+
+
+def colour(number: int) -> str:
+    return PALETTE[number % len(PALETTE)]
+
+
+def decade_bounds(values: Sequence[float], lowest: float, highest: float) -> tuple[float, float]:
+    """Return powers of ten that enclose the values, clamped to the given bounds and at least a decade apart."""
+    usable = [value for value in values if 0 < value < math.inf]
+    if not usable:
+        return lowest, highest
+    low = max(lowest, 10.0 ** math.floor(math.log10(min(usable)) + 1e-9))
+    high = min(highest, 10.0 ** math.ceil(math.log10(max(usable)) - 1e-9))
+    return (low, high) if high > low else (low, 10 * low)
+
+
+def _axes(x: PlotAxis, y: PlotAxis) -> list[str]:
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    parts: list[str] = []
+    for value, text in x.ticks():
+        at = _x(x.fraction(value))
+        parts.append(f'<line class="grid" x1="{at:.1f}" y1="{TOP}" x2="{at:.1f}" y2="{bottom}"/>')
+        parts.append(f'<text x="{at:.1f}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
+    for value, text in y.ticks():
+        at = _y(y.fraction(value))
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{at + 3.5:.1f}" text-anchor="end">{text}</text>')
+    middle, centre = (TOP + bottom) / 2, (LEFT + right) / 2
+    parts.append(f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{right - LEFT}" height="{bottom - TOP}"/>')
+    parts.append(f'<text class="name" x="{centre:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x.label)}</text>')
+    parts.append(
+        f'<text class="name" x="14" y="{middle:.0f}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {middle:.0f})">{escape(y.label)}</text>'
+    )
+    return parts
+
+
+def _power(exponent: int) -> str:
+    if -3 < exponent < 4:
+        return f"{10.0**exponent:g}"
+    return f'10<tspan dy="-4" font-size="8">{exponent}</tspan>'
+
+
+def _x(share: float) -> float:
+    return LEFT + share * (WIDTH - RIGHT - LEFT)
+
+
+def _y(share: float) -> float:
+    return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
+
+
+SMALLEST_ERROR, LARGEST_ERROR = 1e-9, 1e3
+SHORTEST, LONGEST = 1e-6, 1e2
+
+
+def case_plots(comparison: Comparison, robot: str, task: str, numbers: dict[str, int]) -> list[tuple[str, str]]:
+    """Return headings and SVG plots of a task of a robot.
+
+    Args:
+        numbers: index of each solver, which selects colour and dash.
+    """
+    mine = [one for one in comparison.trials if (one.robot, one.task) == (robot, task)]
+    found = _convergence(comparison, mine, numbers)
+    if task != OUT_OF_REACH:
+        found.append(("success against time", _success(comparison, mine, numbers)))
+    return found
+
+
+def _convergence(comparison: Comparison, trials: Sequence[Trial], numbers: dict[str, int]) -> list[tuple[str, str]]:
+    by_iteration: list[PlotLine] = []
+    by_time: list[PlotLine] = []
+    for one in trials:
+        if one.kind != CURVE:
+            continue
+        points = list(zip(one.curve_at, [max(x, SMALLEST_ERROR) for x in one.curve], strict=True))
+        by_iteration.append(PlotLine(one.solver, numbers[one.solver], points))
+        row = comparison.row(*(one.solver, one.robot, one.task))
+        if row.iteration_seconds is not None:
+            begun, each = row.call_seconds or 0.0, row.iteration_seconds
+            by_time.append(
+                PlotLine(one.solver, numbers[one.solver], [(begun + at * each, error) for at, error in points])
+            )
+    errors = [y for line in by_iteration for _, y in line.points]
+    y = PlotAxis("median error (sizes, rad)", *decade_bounds(errors, SMALLEST_ERROR, LARGEST_ERROR), is_log=True)
+    longest = max((x for line in by_iteration for x, _ in line.points), default=10.0)
+    times = [x for line in by_time for x, _ in line.points]
+    return [
+        (
+            "error against iterations",
+            plot("convergence", by_iteration, PlotAxis("iteration", 1, max(longest, 2), True), y),
+        ),
+        (
+            "error against time",
+            plot("convergence", by_time, PlotAxis("seconds", *decade_bounds(times, SHORTEST, LONGEST), is_log=True), y),
+        ),
+    ]
+
+
+def _success(comparison: Comparison, trials: Sequence[Trial], numbers: dict[str, int]) -> str:
+    budget = float(comparison.about.get("settings", {}).get("budget", math.nan))
+    lines: list[PlotLine] = []
+    times: list[float] = []
+    for solver in dict.fromkeys(one.solver for one in trials):
+        tried = [one for one in trials if one.solver == solver and one.kind in (ATTEMPT, TRACK)]
+        if not tried:
+            continue
+        when = sorted(one.budget_seconds for one in tried if one.in_budget)
+        points: list[tuple[float, float]] = []
+        for k, seconds in enumerate(when):  # two points per step of the staircase
+            points += [(seconds, 100 * k / len(tried)), (seconds, 100 * (k + 1) / len(tried))]
+        points.append((budget, 100 * len(when) / len(tried)))
+        lines.append(PlotLine(solver, numbers[solver], points if when else [(SHORTEST, 0.0), (budget, 0.0)]))
+        times += when
+    low, high = decade_bounds([*times, budget], SHORTEST, LONGEST)
+    return plot("success against time", lines, PlotAxis("seconds", low, max(budget, low * 10) if times else high, True),
+                PlotAxis("targets reached (%)", 0.0, 100.0))  # fmt: skip
+
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--line:#d9dee5;--back:#fff;--panel:#f6f8fa;--good:15,140,120}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e9ef;--soft:#9aa6b4;--line:#333c47;--back:#12161b;--panel:#1a2027;
+--good:32,160,140}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
+main{max-width:1480px;margin:0 auto;padding:28px 24px 80px}
+h1{font-size:26px;margin:0 0 14px}h2{font-size:19px;margin:40px 0 8px}
+p{max-width:80ch;color:var(--soft);margin:6px 0 12px}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:8px 0}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+.about{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px 16px}
+.scroll{overflow:auto;border:1px solid var(--line);border-radius:8px}.tall{max-height:75vh}
+table{border-collapse:separate;border-spacing:0;font-size:13px;font-variant-numeric:tabular-nums}
+.heat{width:100%;table-layout:fixed}.heat tr>:first-child{width:150px}
+.heat th,.heat td{padding:5px 9px;text-align:center;border-bottom:1px solid var(--line)}
+.heat thead th{font-weight:500;vertical-align:bottom;color:var(--soft)}
+.heat tbody th{text-align:left;font-weight:500;white-space:nowrap;position:sticky;left:0;background:var(--back)}
+.heat td{background:rgba(var(--good),calc(var(--p)*.75))}
+.none{background:repeating-linear-gradient(45deg,transparent 0 5px,var(--line) 5px 6px)!important}
+select,input,button{font:inherit;color:inherit;background:var(--panel);border:1px solid var(--line);border-radius:6px;
+padding:3px 8px}
+label{color:var(--soft);display:inline-block;margin:4px 12px 8px 0}
+.legend{display:flex;flex-wrap:wrap;gap:6px;margin:4px 0 10px}
+.legend button{display:inline-flex;align-items:center;gap:6px;font-size:13px;cursor:pointer}
+.legend button[aria-pressed=false]{opacity:.35}
+.key{width:26px;height:8px}.key line{stroke-width:3}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(380px,1fr));gap:14px}
+.plots[hidden],.scroll[hidden]{display:none}
+figure{margin:0;background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:8px}
+figcaption{font-size:13px;color:var(--soft);text-align:center}
+.plot{width:100%;height:auto;display:block}
+.plot text{font-size:10.5px;fill:var(--soft)}.plot .name{font-size:11.5px;fill:var(--ink)}
+.plot .grid{stroke:var(--line);stroke-width:.7}.plot .frame{fill:none;stroke:var(--soft);stroke-width:.8}
+.plot polyline{fill:none;stroke-width:1.8;stroke-linejoin:round;vector-effect:non-scaling-stroke}
+.plot polyline:hover{stroke-width:4}.plot .off{display:none}
+.rows th{position:sticky;top:0;background:var(--panel);border-bottom:1px solid var(--line);padding:2px;z-index:1}
+.rows th button{border:0;padding:2px 4px;font-size:12.5px;background:none;cursor:pointer;font-weight:600;
+white-space:nowrap}
+.rows td{padding:3px 7px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+.rows td:nth-child(-n+3){text-align:left}.rows .why{text-align:left;color:var(--soft);white-space:normal;min-width:40ch}
+.rows tr:hover td{background:var(--panel)}
+details{margin:4px 0 12px}summary{cursor:pointer;color:var(--soft)}
+#count{color:var(--soft);font-size:13px}
+@media print{.tall{max-height:none}.controls,.filter{display:none}}
+"""
+
+SCRIPT = """
+const all=(s)=>[...document.querySelectorAll(s)],one=(s)=>document.querySelector(s);
+const heat=one('#heat');heat&&(heat.onchange=()=>all('[data-heat]').forEach(d=>d.hidden=d.dataset.heat!==heat.value));
+const robot=one('#robot'),task=one('#task');
+const pick=()=>all('.plots').forEach(d=>d.hidden=d.dataset.robot!==robot.value||d.dataset.task!==task.value);
+robot&&(robot.onchange=task.onchange=pick);
+all('[data-key]').forEach(b=>b.onclick=()=>{const on=b.getAttribute('aria-pressed')!=='true';
+b.setAttribute('aria-pressed',on);all('polyline[data-s="'+b.dataset.key+'"]').forEach(p=>p.classList.toggle('off',!on))});
+const body=one('#rows tbody'),rows=[...body.rows],filter=one('#filter');
+const look=()=>{const w=filter.value.toLowerCase().split(/\\s+/).filter(Boolean);let n=0;
+rows.forEach(r=>{const t=[0,1,2].map(k=>r.cells[k].textContent).join(' ').toLowerCase();
+r.hidden=!w.every(x=>[...t.matchAll(/[a-z0-9]+/g)].some(m=>t.startsWith(x,m.index)));n+=!r.hidden});
+one('#count').textContent=n+' of '+rows.length+' rows'};
+filter.oninput=look;look();
+let sorted=-1,up=1;
+all('[data-column]').forEach(b=>b.onclick=()=>{const k=+b.dataset.column;up=k===sorted?-up:1;sorted=k;
+const v=r=>{const c=r.cells[k];if(!c||c.colSpan>1)return null;const x=c.dataset.v;
+return x===undefined?(c.textContent||null):x==='inf'?Infinity:+x};
+rows.map(r=>[v(r),r]).sort(([a],[b])=>a===null?1:b===null?-1:(a<b?-up:a>b?up:0)).forEach(([,r])=>body.append(r))});
+"""
+
+
+ALL_TASKS = "all tasks"
+HEAT_NOTE = (
+    "<p>Percent of targets with a verified answer. What a solver refuses counts as a miss in the mean over all tasks; "
+    "a hatched field is refused altogether. Point at a field for its confidence interval.</p>"
+)
+PLOT_NOTE = (
+    "<p>Errors are the least so far in one attempt, weighted as solvers see them: the median over attempts that "
+    "succeed, or over all where none does. Time is that of an idle call and of as many iterations, unwatched.</p>"
+)
+
+
+def report_html(comparison: Comparison) -> str:
+    """Return the report of a comparison as an HTML document."""
+    rows = comparison.rows
+    solvers = list(dict.fromkeys(row.solver for row in rows))
+    numbers = {solver: k for k, solver in enumerate(solvers)}
+    title = "Mechanik: solvers compared"
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title><style>{STYLE}</style></head><body><main>",
+            f"<h1>{title}</h1>",
+            _about(comparison),
+            "<h2>Success in the time budget</h2>",
+            HEAT_NOTE,
+            _heat_maps(comparison),
+            "<h2>Convergence, and success against time</h2>",
+            _plots(comparison, numbers),
+            "<h2>The table</h2>",
+            _meanings(),
+            _table(comparison),
+            f"</main><script>{SCRIPT}</script></body></html>",
+        ]
+    )
+
+
+def _about(comparison: Comparison) -> str:
+    about, settings, machine = (comparison.about, *(comparison.about.get(k, {}) for k in ("settings", "machine")))
+
+    def number(name: str) -> str:
+        return f"{settings.get(name, math.nan):g}"
+
+    slow = f"a solver that needs more than {number('patience')} s for a task gets fewer, and the column n says how many"
+    facts = [
+        ("machine", f"{machine.get('processor', '?')}, {machine.get('cores', '?')} cores, {machine.get('system', '')}"),
+        ("versions", ", ".join(f"{k} {machine.get(k, '?')}" for k in ("mechanik", "python", "numpy", "numba"))),
+        ("date", machine.get("date", "?")),
+        ("seed", number("seed")),
+        ("success means", f"{number('tolerance')} m and {number('angle_tolerance')} rad, limits kept, loops shut"),
+        ("time budget", f"{number('budget')} s a target, with restarts"),
+        ("targets", f"up to {number('targets')} of each task; {slow}"),
+    ]
+    if about.get("command"):
+        facts.append(("command", about["command"]))
+    if not comparison.is_complete:
+        facts.append(("interrupted", "this is what was done by then"))
+    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in facts)
+    return f'<dl class="about">{lines}</dl>'
+
+
+def _heat_maps(comparison: Comparison) -> str:
+    tasks = list(dict.fromkeys(row.task for row in comparison.rows))
+    parts = [_choice("heat", [ALL_TASKS, *tasks])]
+    for k, task in enumerate([ALL_TASKS, *tasks]):
+        some = [row for row in comparison.rows if task in (ALL_TASKS, row.task)]
+        hidden = " hidden" if k else ""
+        parts.append(f'<div class="scroll" data-heat="{escape(task)}"{hidden}>{_heat_map(comparison, some)}</div>')
+    return "".join(parts)
+
+
+def _heat_map(comparison: Comparison, rows: Sequence[ComparisonRow]) -> str:
+    solvers, robots, means = success_matrix(rows, comparison.titles)
+    head = "".join(f"<th>{escape(comparison.titles.get(robot, robot))}</th>" for robot in robots)
+    lines: list[str] = []
+    for solver in solvers:
+        fields: list[str] = []
+        for robot in robots:
+            mean = means[solver, robot]
+            tip = "; ".join(_tip(row) for row in rows if (row.solver, row.robot) == (solver, robot))
+            if mean is None:
+                fields.append(f'<td class="none" title="{escape(tip)}"></td>')
+            else:
+                fields.append(f'<td style="--p:{mean:.3f}" title="{escape(tip)}">{format_percent(mean)}</td>')
+        lines.append(f"<tr><th>{escape(solver)}</th>{''.join(fields)}</tr>")
+    return f'<table class="heat"><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+
+
+def _tip(row: ComparisonRow) -> str:
+    if row.refused:
+        return f"{_words(row.task)}: {row.refused}"
+    low, high = row.within_budget_interval
+    return f"{_words(row.task)}: {row.within_budget} of {row.trials} ({100 * low:.0f}-{100 * high:.0f} %)"
+
+
+def _plots(comparison: Comparison, numbers: dict[str, int]) -> str:
+    legend = "".join(
+        f'<button type="button" data-key="{number}" aria-pressed="true">{legend_key(number)}{escape(solver)}</button>'
+        for solver, number in numbers.items()
+    )
+    robots = list(dict.fromkeys(row.robot for row in comparison.rows))
+    tasks = list(dict.fromkeys(row.task for row in comparison.rows))
+    titles = [comparison.titles.get(robot, robot) for robot in robots]
+    first = (robots[0], "pose" if "pose" in tasks else tasks[0]) if robots else None
+    parts = [
+        '<div class="controls">',
+        _choice("robot", robots, titles),
+        _choice("task", tasks, chosen=first[1] if first else None),
+        f'</div><div class="legend" title="click to hide or show">{legend}</div>',
+    ]
+    for robot, task in rows_by_task(comparison.rows):
+        hidden = "" if (robot, task) == first else " hidden"
+        figures = "".join(
+            f"<figure><figcaption>{escape(heading)}</figcaption>{svg}</figure>"
+            for heading, svg in case_plots(comparison, robot, task, numbers)
+        )
+        parts.append(
+            f'<div class="plots" data-robot="{escape(robot)}" data-task="{escape(task)}"{hidden}>{figures}</div>'
+        )
+    parts.append(PLOT_NOTE)
+    return "".join(parts)
+
+
+def _meanings() -> str:
+    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(what)}</dd>" for name, what in TABLE_COLUMNS.items() if what)
+    return f"<details><summary>What the columns mean</summary><dl>{lines}</dl></details>"
+
+
+def _table(comparison: Comparison) -> str:
+    names = ["robot", "task", *TABLE_COLUMNS]
+    head = "".join(
+        f'<th><button type="button" data-column="{k}">{escape(n)}</button></th>' for k, n in enumerate(names)
+    )
+    lines: list[str] = []
+    for row in comparison.rows:
+        title = comparison.titles.get(row.robot, row.robot)
+        where = f"<td>{escape(title)}</td><td>{escape(_words(row.task))}</td>"
+        if row.refused:
+            columns = len(TABLE_COLUMNS) - 1
+            rest = f'<td>{escape(row.solver)}</td><td colspan="{columns}" class="why">{escape(row.refused)}</td>'
+        else:
+            rest = "".join(
+                f"<td>{escape(text)}</td>" if number is None else f'<td data-v="{number:.6g}">{escape(text)}</td>'
+                for text, number in zip(row_cells(row), _numbers(row), strict=True)
+            )
+        lines.append(f"<tr>{where}{rest}</tr>")
+    return (
+        '<label class="filter">filter <input type="search" id="filter" placeholder="panda pose lm"></label>'
+        ' <span id="count"></span>'
+        f'<div class="scroll tall"><table class="rows" id="rows"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _numbers(row: ComparisonRow) -> list[float | None]:
+    """Return the sort keys of the columns of a row; None: sort by text."""
+    found = None if not row.branches_known else (row.branches or 0) / row.branches_known
+    jumps = None if row.jumps is None else float(row.jumps)
+    return [
+        None, row.trials, row.first_attempt_share, row.within_budget_share, row.iterations, row.iteration_seconds,
+        row.call_seconds,
+        row.median_seconds, row.p99_seconds, row.position, row.rotation, row.violations, row.false_claims, jumps,
+        row.optimality, found,
+    ]  # fmt: skip
+
+
+def _choice(name: str, values: Sequence[str], texts: Sequence[str] | None = None, chosen: str | None = None) -> str:
+    options = "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(_words(text))}</option>'
+        for value, text in zip(values, texts or values, strict=True)
+    )
+    return f'<label>{"task" if name == "heat" else name} <select id="{name}">{options}</select></label> '
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,520 @@
+"""Result of a comparison: summary rows from records, confidence intervals, and tables in text and Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mechanik.comparison.benchmark_records import (
+    ATTEMPT,
+    BRANCH,
+    CALL,
+    REFERENCE,
+    REFUSED,
+    TRACK,
+    Trial,
+    read_records,
+    write_records,
+)
+from mechanik.errors import CannotSave, UnknownName
+
+Z_95 = 1.959963984540054
+"""Standard deviations of the two-sided 95 % interval of the normal distribution."""
+
+
+def wilson_interval(successes: int, trials: int, deviations: float = Z_95) -> tuple[float, float]:
+    """Return the Wilson confidence interval of a success rate, between 0 and 1.
+
+    E. B. Wilson, Probable inference, the law of succession, and statistical inference, J. Am. Stat. Assoc. 22 (1927).
+    Its width is positive even if all or no trials succeed. Without trials it is (0, 1).
+
+    Args:
+        deviations: standard deviations of the normal distribution; the default is 95 % confidence.
+    """
+    if trials == 0:
+        return 0.0, 1.0
+    share, z2 = successes / trials, deviations**2
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = deviations / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    # if all or none succeed the bounds are exactly 1 or 0; rounding must not exclude the rate itself
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    return low, 1.0 if successes == trials else min(1.0, middle + half)
+
+
+OPTIMALITY_MARGIN = 1e-3
+"""Out of reach, a solution counts as closest if its distance exceeds the least known distance by at most this share."""
+LIMIT_ROUNDING = 1e-9
+"""m or rad; smaller limit violations are rounding errors."""
+OUT_OF_REACH = "out_of_reach"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """Summary of a solver on a task of a robot: a row of the table. None means not measured.
+
+    Attributes:
+        robot, task, solver: names of the robot, the task and the solver.
+        trials: number of targets, or points of paths, that were tried.
+        first_attempt, within_budget: number of verified successes after one attempt, and with as many attempts as fit
+            into the budget. Out of reach: number of solutions as close as the closest known one.
+        first_attempt_interval, within_budget_interval: Wilson 95 % confidence intervals of their shares.
+        iterations: median over successful attempts.
+        call_seconds: processor time of a call whose target is already met.
+        iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median.
+        median_seconds, p99_seconds: processor time to a verified solution; infinite for failures. Out of reach: time
+            of one attempt.
+        position, rotation: medians of the true errors after one attempt; m and rad.
+        false_claims: number of attempts with a reported success that the verification does not confirm.
+        violations, worst_violation: number of solutions outside the limits, and the largest violation; m or rad.
+        worst_gap: largest closure error of attempts with a reported success; m or rad.
+        jumps: number of steps along paths that are far larger than the path requires.
+        optimality: out of reach: median of the distance over the least known distance; 1 is best.
+        branches, branches_known: number of solution branches found from many starts by this solver, and by all solvers
+            together; sum over the targets.
+        refused: reason why the solver did not run; empty if it did.
+
+    Example:
+        >>> row = mk.comparison.ComparisonRow(robot="7r", task="pose", solver="lm", trials=8, first_attempt=6)
+        >>> row.first_attempt_share
+        0.75
+    """
+
+    robot: str
+    task: str
+    solver: str
+    trials: int = 0
+    first_attempt: int = 0
+    first_attempt_interval: tuple[float, float] = (0.0, 1.0)
+    within_budget: int = 0
+    within_budget_interval: tuple[float, float] = (0.0, 1.0)
+    iterations: float | None = None
+    call_seconds: float | None = None
+    iteration_seconds: float | None = None
+    median_seconds: float | None = None
+    p99_seconds: float | None = None
+    position: float | None = None
+    rotation: float | None = None
+    false_claims: int = 0
+    violations: int = 0
+    worst_violation: float = 0.0
+    worst_gap: float | None = None
+    jumps: int | None = None
+    optimality: float | None = None
+    branches: int | None = None
+    branches_known: int | None = None
+    refused: str = ""
+
+    @property
+    def first_attempt_share(self) -> float:
+        """Success rate after one attempt, 0 to 1."""
+        return self.first_attempt / self.trials if self.trials else 0.0
+
+    @property
+    def within_budget_share(self) -> float:
+        """Success rate within the time budget, 0 to 1."""
+        return self.within_budget / self.trials if self.trials else 0.0
+
+
+def summarise(trials: Iterable[Trial]) -> tuple[ComparisonRow, ...]:
+    """Summarise records to rows, in the order in which robot, task and solver first appear."""
+    cells: dict[tuple[str, str, str], list[Trial]] = {}
+    least: dict[tuple[str, str, int], float] = {}
+    known: dict[tuple[str, str, int], set[int]] = {}
+    for one in trials:
+        if one.kind != REFERENCE:
+            cells.setdefault(one.case_key, []).append(one)
+        if one.task == OUT_OF_REACH and one.target >= 0:
+            at = (one.robot, one.task, one.target)
+            near = [x for x in (one.distance, one.budget_distance) if not math.isnan(x)]
+            least[at] = min([least.get(at, math.inf), *near])
+        if one.kind == BRANCH and one.branch >= 0:
+            known.setdefault((one.robot, one.task, one.target), set()).add(one.branch)
+    return tuple(_row(cell, some, least, known) for cell, some in cells.items())
+
+
+def nearest_rank(values: Sequence[float], share: float) -> float | None:
+    """Return the percentile of values by the nearest-rank method; None without values.
+
+    It is the smallest value that at least `share` (0 to 1) of the values do not exceed.
+    """
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def _row(
+    cell: tuple[str, str, str],
+    trials: Sequence[Trial],
+    least: dict[tuple[str, str, int], float],
+    known: dict[tuple[str, str, int], set[int]],
+) -> ComparisonRow:
+    robot, task, solver = cell
+    refused = next((one.note for one in trials if one.kind == REFUSED), "")
+    tried = [one for one in trials if one.kind in (ATTEMPT, TRACK)]
+    if refused or not tried:
+        return ComparisonRow(robot=robot, task=task, solver=solver, refused=refused or "nothing was tried")
+    optimality = None
+    idle = next((one.seconds for one in trials if one.kind == CALL and not math.isnan(one.seconds)), 0.0)
+    each = [max(0.0, one.seconds - idle) / one.iterations for one in tried if one.iterations]
+    if task == OUT_OF_REACH:
+        ratios = [one.distance / least[robot, task, one.target] for one in tried]
+        in_budget = [one.budget_distance / least[robot, task, one.target] for one in tried]
+        reached, later = ([ratio <= 1 + OPTIMALITY_MARGIN for ratio in some] for some in (ratios, in_budget))
+        optimality, seconds = float(np.median(ratios)), [one.seconds for one in tried]
+    else:
+        reached, later = [one.verified for one in tried], [one.in_budget for one in tried]
+        seconds = [one.budget_seconds if one.in_budget else math.inf for one in tried]
+    n, first, all_in_all = len(tried), sum(reached), sum(later)
+    looked = [one for one in trials if one.kind == BRANCH]
+    targets = {one.target for one in looked}
+    found = {(one.target, one.branch) for one in looked if one.branch >= 0}
+    gaps = [one.gap for one in tried if one.claimed]
+    return ComparisonRow(
+        robot=robot,
+        task=task,
+        solver=solver,
+        trials=n,
+        first_attempt=first,
+        first_attempt_interval=wilson_interval(first, n),
+        within_budget=all_in_all,
+        within_budget_interval=wilson_interval(all_in_all, n),
+        iterations=_median([one.iterations for one, yes in zip(tried, reached, strict=True) if yes]),
+        call_seconds=idle or None,
+        iteration_seconds=_median(each),
+        median_seconds=nearest_rank(seconds, 0.5),
+        p99_seconds=nearest_rank(seconds, 0.99),
+        position=_median([one.position for one in tried]),
+        rotation=_median([one.rotation for one in tried if not math.isnan(one.rotation)]),
+        false_claims=sum(one.claimed and not one.verified for one in tried),
+        violations=sum(one.violation > LIMIT_ROUNDING for one in tried),
+        worst_violation=max(one.violation for one in tried),
+        worst_gap=max(gaps, default=None),
+        jumps=sum(one.jumped for one in tried) if tried[0].kind == TRACK else None,
+        optimality=optimality,
+        branches=len(found) if looked else None,
+        branches_known=sum(len(known.get((robot, task, target), ())) for target in targets) if looked else None,
+    )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if values else None
+
+
+TABLE_COLUMNS: dict[str, str] = {
+    "solver": "",
+    "n": "targets, or points of paths, that were tried",
+    "one attempt": "verified successes after one attempt, with a 95 % confidence interval (Wilson)",
+    "in budget": "the same with restarts until the time budget is used up",
+    "iterations": "median over successful attempts",
+    "us/iteration": "what attempts took beyond an idle call, over their iterations; median",
+    "us/call": "of a call that finds nothing to do: what Python takes around the iterations",
+    "median": "processor time to a verified answer; more than half missed: never. Out of reach: of one attempt",
+    "p99": "the same for 99 of 100; of fewer than 100 targets it is the slowest",
+    "error (m)": "true position error after one attempt, median over all targets",
+    "error (rad)": "true rotation error, likewise",
+    "off limits": "answers outside the joint limits",
+    "false": "answers that the solver called a success and the check did not",
+    "jumps": "steps along paths more than 5 times as long as any of the path's own",
+    "optimality": "out of reach: distance over the least one known, median; inf where limits or loops are not held",
+    "branches": "different answers found from many starts, of those that all solvers together found",
+}
+"""Columns of the table with their explanation."""
+
+
+def row_cells(row: ComparisonRow) -> list[str]:
+    """Format a row as texts in the order of `TABLE_COLUMNS`; values that were not measured are empty."""
+    if row.refused:
+        return [row.solver, *[""] * (len(TABLE_COLUMNS) - 1)]
+    return [
+        row.solver,
+        str(row.trials),
+        format_share(row.first_attempt_share, row.first_attempt_interval),
+        format_share(row.within_budget_share, row.within_budget_interval),
+        _number(row.iterations, "{:.0f}"),
+        _number(row.iteration_seconds, "{:.1f}", 1e6),
+        _number(row.call_seconds, "{:.0f}", 1e6),
+        format_seconds(row.median_seconds),
+        format_seconds(row.p99_seconds),
+        _number(row.position, "{:.1e}"),
+        _number(row.rotation, "{:.1e}"),
+        _count(row.violations),
+        _count(row.false_claims),
+        _count(row.jumps, blank_zero=False),
+        _number(row.optimality, "{:.4f}"),
+        "" if not row.branches_known else f"{row.branches} of {row.branches_known}",
+    ]
+
+
+def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
+    """Format rows as a text table for a terminal, with a block for each task of each robot."""
+    lines: list[str] = []
+    for (robot, task), block in rows_by_task(rows).items():
+        filled = [row_cells(row) for row in block]
+        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(one[k] for one in filled)]
+        names = list(TABLE_COLUMNS)
+        width = [max(len(names[k]), *(len(one[k]) for one in filled)) for k in used]
+        lines += ["", f"{titles.get(robot, robot)}, {task.replace('_', ' ')}"]
+        lines.append("  ".join(_aligned(names[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
+        for row, one in zip(block, filled, strict=True):
+            if row.refused:
+                lines.append(f"{row.solver:<{width[0]}}  {row.refused}")
+            else:
+                lines.append("  ".join(_aligned(one[k], w, k) for k, w in zip(used, width, strict=True)).rstrip())
+    return "\n".join(lines[1:])
+
+
+def success_matrix(
+    rows: Sequence[ComparisonRow],
+    titles: Mapping[str, str],
+    value: Callable[[ComparisonRow], float] = lambda row: row.within_budget_share,
+) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
+    """Return solvers, robots, and for each pair the mean of `value` over the tasks; None if all are refused."""
+    solvers = list(dict.fromkeys(row.solver for row in rows))
+    robots = list(dict.fromkeys(row.robot for row in rows))
+    means: dict[tuple[str, str], float | None] = {}
+    for solver in solvers:
+        for robot in robots:
+            some = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
+            tried = [value(row) for row in some if not row.refused]
+            # a refused task counts as zero, so that a solver gains nothing by refusing
+            means[solver, robot] = sum(tried) / len(some) if tried else None
+    return solvers, robots, means
+
+
+def overview_text(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
+    """Format the success rates within the budget, in percent, as a text table of solvers and robots."""
+    solvers, robots, means = success_matrix(rows, titles)
+    if not solvers:
+        return ""
+    wide, first = [max(5, len(robot)) for robot in robots], max(map(len, solvers))
+    lines = [" " * first + "  " + "  ".join(f"{robot:>{w}}" for robot, w in zip(robots, wide, strict=True))]
+    for solver in solvers:
+        marks = [format_percent(means[solver, robot]) for robot in robots]
+        lines.append(f"{solver:<{first}}  " + "  ".join(f"{m:>{w}}" for m, w in zip(marks, wide, strict=True)))
+    return "\n".join(lines)
+
+
+def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], heading: str = "###") -> str:
+    """Format rows in Markdown: a heading and a table for each task of each robot, with refusals below it."""
+    parts: list[str] = []
+    for (robot, task), block in rows_by_task(rows).items():
+        filled = [row_cells(row) for row in block if not row.refused]
+        used = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(one[k] for one in filled)]
+        names = list(TABLE_COLUMNS)
+        parts.append(f"{heading} {titles.get(robot, robot)}: {task.replace('_', ' ')}\n")
+        if filled:
+            parts.append(markdown_lines([names[k] for k in used], [[one[k] for k in used] for one in filled]))
+        refused: dict[str, list[str]] = {}
+        for row in block:
+            if row.refused:
+                refused.setdefault(row.refused, []).append(f"`{row.solver}`")
+        parts += [f"{', '.join(names)} {why}.\n" for why, names in refused.items()]
+    return "\n".join(parts)
+
+
+def markdown_overview(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
+    """Format the success rates within the budget, in percent, as a Markdown table of solvers and robots."""
+    solvers, robots, means = success_matrix(rows, titles)
+    return markdown_lines(
+        ["solver", *(titles.get(robot, robot) for robot in robots)],
+        [[f"`{solver}`", *(format_percent(means[solver, robot]) for robot in robots)] for solver in solvers],
+    )
+
+
+def markdown_by_task(rows: Sequence[ComparisonRow]) -> str:
+    """Format the success rates at the first attempt and within the budget, in percent, by solver and task."""
+    tasks = list(dict.fromkeys(row.task for row in rows))
+    lines: list[list[str]] = []
+    for solver in dict.fromkeys(row.solver for row in rows):
+        lines.append([f"`{solver}`"])
+        for task in tasks:
+            first, last = (
+                mean_over_robots(rows, solver, task, share) for share in (first_attempt_share, within_budget_share)
+            )
+            lines[-1].append("refuses" if first is None else f"{format_percent(first)} / {format_percent(last)}")
+    return markdown_lines(["solver", *(task.replace("_", " ") for task in tasks)], lines)
+
+
+def mean_over_robots(
+    rows: Iterable[ComparisonRow], solver: str, task: str, value: Callable[[ComparisonRow], float]
+) -> float | None:
+    """Return the mean of `value` over the robots that a solver does not refuse; None if it refuses all.
+
+    Every robot has the same weight. A mean over targets would favour slow solvers, which get fewer targets where they
+    are slow.
+    """
+    tried = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
+    return sum(tried) / len(tried) if tried else None
+
+
+def first_attempt_share(row: ComparisonRow) -> float:
+    return row.first_attempt_share
+
+
+def within_budget_share(row: ComparisonRow) -> float:
+    return row.within_budget_share
+
+
+def markdown_lines(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a Markdown table; the first column is left-aligned, the others are right-aligned."""
+    lines = [f"| {' | '.join(names)} |", f"|---|{'---:|' * (len(names) - 1)}"]
+    lines += [f"| {' | '.join(one.replace('|', '/') for one in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def rows_by_task(rows: Iterable[ComparisonRow]) -> dict[tuple[str, str], list[ComparisonRow]]:
+    """Group rows by robot and task, in their order."""
+    found: dict[tuple[str, str], list[ComparisonRow]] = {}
+    for row in rows:
+        found.setdefault((row.robot, row.task), []).append(row)
+    return found
+
+
+def format_share(value: float, interval: tuple[float, float]) -> str:
+    """Format a share with its interval, such as `87 % (81-92)`."""
+    return f"{100 * value:.0f} % ({100 * interval[0]:.0f}-{100 * interval[1]:.0f})"
+
+
+def format_percent(value: float | None) -> str:
+    return "refuses" if value is None else f"{100 * value:.0f}"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Format a time, such as `14 us` or `3.2 ms`; `never` if it is infinite, empty for None."""
+    if seconds is None:
+        return ""
+    if not math.isfinite(seconds):
+        return "never"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _number(value: float | None, form: str, factor: float = 1.0) -> str:
+    return "" if value is None or math.isnan(value) else form.format(value * factor)
+
+
+def _count(value: int | None, blank_zero: bool = True) -> str:
+    return "" if value is None or (value == 0 and blank_zero) else str(value)
+
+
+def _aligned(text: str, width: int, column: int) -> str:
+    return f"{text:<{width}}" if column == 0 else f"{text:>{width}}"
+
+
+class Comparison:
+    """Result of `compare`: records, summary rows, tables and reports.
+
+    Attributes:
+        trials: all records.
+        about: settings, machine, command, and titles of the robots.
+        is_complete: False if the comparison was interrupted.
+
+    Example:
+        >>> records = [mk.comparison.Trial(kind="attempt", robot="7r", task="pose", solver="lm", violation=0.0)]
+        >>> result = mk.comparison.Comparison(records, about={})
+        >>> result
+        <comparison of 1 solver, 1 robot, 1 task; 1 records>
+        >>> result.rows[0].trials
+        1
+    """
+
+    def __init__(self, trials: Sequence[Trial], about: dict[str, Any], is_complete: bool = True) -> None:
+        self.trials, self.about, self.is_complete = tuple(trials), about, is_complete
+
+    @classmethod
+    def from_csv(cls, path: str | Path) -> Comparison:
+        """Read a comparison that `to_csv` or `compare(csv=...)` wrote.
+
+        Raises:
+            FileMissing: the file cannot be read.
+            FormatError: the file does not hold records, or is damaged.
+        """
+        return cls(*read_records(path))
+
+    def __repr__(self) -> str:
+        def count(what: str) -> str:
+            many = len({getattr(row, what) for row in self.rows})
+            return f"{many} {what}{'' if many == 1 else 's'}"
+
+        what = f"{count('solver')}, {count('robot')}, {count('task')}; {len(self.trials)} records"
+        return f"<comparison of {what}{'' if self.is_complete else '; interrupted'}>"
+
+    @cached_property
+    def rows(self) -> tuple[ComparisonRow, ...]:
+        """Summary rows: a row for each solver on each task of each robot."""
+        return summarise(self.trials)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Titles of the robots by name."""
+        return self.about.get("titles", {})
+
+    def row(self, solver: str, robot: str, task: str) -> ComparisonRow:
+        """Return the row of a solver on a task of a robot; raises `UnknownName` if there is none."""
+        for row in self.rows:
+            if (row.solver, row.robot, row.task) == (solver, robot, task):
+                return row
+        raise UnknownName("row", f"{solver}/{robot}/{task}", [f"{r.solver}/{r.robot}/{r.task}" for r in self.rows])
+
+    def select(
+        self,
+        solvers: Iterable[str] | None = None,
+        robots: Iterable[str] | None = None,
+        tasks: Iterable[str] | None = None,
+    ) -> tuple[ComparisonRow, ...]:
+        """Return the rows of the given solvers, robots and tasks; None: all."""
+        wanted = [None if some is None else {some} if isinstance(some, str) else set(some)
+                  for some in (solvers, robots, tasks)]  # fmt: skip
+        return tuple(
+            row
+            for row in self.rows
+            if all(
+                some is None or name in some
+                for some, name in zip(wanted, (row.solver, row.robot, row.task), strict=True)
+            )
+        )
+
+    def table(
+        self,
+        solvers: Iterable[str] | None = None,
+        robots: Iterable[str] | None = None,
+        tasks: Iterable[str] | None = None,
+    ) -> str:
+        """Return the table as text, with a block for each task of each robot; the arguments are those of `select`."""
+        return text_table(self.select(solvers, robots, tasks), self.titles)
+
+    def overview(self) -> str:
+        """Return a text table of the success rates within the budget by solver and robot, in percent.
+
+        They are means over the tasks.
+        """
+        return overview_text(self.rows, self.titles)
+
+    def markdown(self) -> str:
+        """Return the overview and the whole table in Markdown."""
+        return f"{markdown_overview(self.rows, self.titles)}\n{markdown_table(self.rows, self.titles)}"
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write all records to a CSV file that `from_csv` reads; raises `CannotSave` if it cannot be written."""
+        write_records(path, self.trials, self.about)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report to a single HTML file: tables, a heat map, convergence, success against time.
+
+        The report needs no network. Raises `CannotSave` if the file cannot be written.
+        """
+        from mechanik.comparison.comparison_report import report_html
+
+        target = Path(path)
+        beside = target.with_name(f"{target.name}.part")
+        try:
+            beside.write_text(report_html(self), encoding="utf-8")
+            beside.replace(target)
+        except OSError as error:
+            raise CannotSave(f"{path} cannot be written: {error.strerror}") from None

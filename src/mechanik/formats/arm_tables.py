@@ -1,0 +1,432 @@
+"""Serial arms from Denavit-Hartenberg (DH) tables and from lists of link lengths and joint axes.
+
+Two conventions are called DH and give different arms. Printed tables also differ in the order of their columns and in
+the unit of angles. So `from_dh` has no default for any of these.
+
+- "classic" (Denavit and Hartenberg 1955; Paul; Spong): Rz(theta) Tz(d) Tx(a) Rx(alpha).
+- "modified" (Craig; Khalil and Kleinfinger): Rx(alpha) Tx(a) Rz(theta) Tz(d).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mechanik.errors import ArmError, DHError, MechanikError
+from mechanik.model.dof import DoF
+from mechanik.model.frame import Link
+from mechanik.model.joint import Joint
+from mechanik.model.mechanism import Mechanism
+from mechanik.spatial import Pose, make_pose, rotation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_point_or_pose
+
+Convention = Literal["classic", "modified"]
+"""The two DH conventions; see the top of this module."""
+RowLimits = Sequence[Sequence[float] | None]
+"""(lower, upper) for each row of a DH table, or None for a row without limits."""
+
+COLUMNS = ("d", "a", "alpha", "theta")
+IS_REVOLUTE = {"R": True, "REVOLUTE": True, "P": False, "PRISMATIC": False}
+"""Whether a joint kind is revolute, by its name in capitals; the others are prismatic."""
+
+
+@dataclass(frozen=True, slots=True)
+class DhRow:
+    """A row of a DH table, with angles in radians.
+
+    Attributes:
+        d: offset along z, m.
+        a: link length along x, m.
+        alpha: link twist about x, rad.
+        theta: joint angle about z, rad.
+        is_revolute: whether theta is the joint variable; otherwise d is.
+    """
+
+    d: float
+    a: float
+    alpha: float
+    theta: float
+    is_revolute: bool
+
+    @property
+    def along_x(self) -> Array:
+        """The constant part Tx(a) Rx(alpha), (4, 4); the two factors commute."""
+        return make_pose(rotation.about_x(self.alpha), (self.a, 0.0, 0.0))
+
+    @property
+    def along_z(self) -> Array:
+        """The part Rz(theta) Tz(d), (4, 4), to which the joint value is added; the two factors commute."""
+        return make_pose(rotation.about_z(self.theta), (0.0, 0.0, self.d))
+
+
+def from_dh(
+    rows: Iterable[Sequence[float]] | Array,
+    *,
+    convention: Convention,
+    columns: str | Sequence[str],
+    degrees: bool,
+    name: str = "",
+    kinds: str | Sequence[str] = "revolute",
+    theta: Literal["offset", "start"] = "offset",
+    limits: RowLimits | None = None,
+    values: Sequence[float] | None = None,
+    base: ArrayLike | Pose | None = None,
+    tool: ArrayLike | Pose | None = None,
+    joints: Sequence[str] | None = None,
+    links: Sequence[str] | None = None,
+) -> Mechanism:
+    """Build a serial arm from a Denavit-Hartenberg table. The frame of link i is frame i of the table.
+
+    Args:
+        rows: one row for each joint, base first; four numbers each, lengths in m.
+        convention: "classic" or "modified". Classic is Rz(theta) Tz(d) Tx(a) Rx(alpha), modified is Rx(alpha) Tx(a)
+            Rz(theta) Tz(d).
+        columns: the order of the numbers, such as "d a alpha theta".
+        degrees: whether the angles in the table, the limits and the values are in degrees; otherwise in radians.
+        name: name of the mechanism.
+        kinds: "revolute" or "prismatic" for all rows, or one kind for each row, such as "RRPRRR".
+        theta: meaning of the joint variable in the table, which is theta of a revolute row and d of a prismatic row.
+            "offset": it is added to the joint value, so that the arm has the pose of the table at q = 0. "start": it is
+            the initial joint value, so that q is the theta of the textbook.
+        limits: (lower, upper) for each row, or None for a row without limits; angles as `degrees` says, lengths in m.
+        values: initial joint values, one for each row; by default zero, moved into the limits, or the table's values
+            with theta="start".
+        base: fixed pose (4, 4) or point (3,) of the first frame in the world; m.
+        tool: fixed pose (4, 4) or point (3,) of the tool in the last frame; m.
+        joints: joint names, one for each row; joint1, joint2, ... by default.
+        links: names of the base, of the link of each row and of the tool; link0, link1, ..., tool by default.
+
+    Returns:
+        The arm, with a fixed link "tool" at its end.
+
+    Raises:
+        DHError: an argument is invalid; the message names the row and the column.
+
+    Example:
+        >>> rows = [[0, 1.0, 0, 0], [0, 0.8, 0, 90]]
+        >>> arm = mk.from_dh(rows, convention="classic", columns="d a alpha theta", degrees=True)
+        >>> arm.pose("tool")[:3, 3].round(3).tolist()
+        [1.0, 0.8, 0.0]
+    """
+    if convention not in ("classic", "modified"):
+        raise DHError(f"convention={convention!r}: say 'classic' or 'modified'; the two give different arms")
+    if theta not in ("offset", "start"):
+        raise DHError(f"theta={theta!r}: say 'offset' or 'start'")
+    if not isinstance(degrees, bool):
+        raise DHError(f"degrees={degrees!r}: say True or False")
+    table = _read_table(rows, _read_columns(columns), kinds, degrees)
+    joint_names = _names(joints, [f"joint{i + 1}" for i in range(len(table))], "joints")
+    link_names = _names(links, [*(f"link{i}" for i in range(len(table) + 1)), "tool"], "links")
+    bounds = _read_limits(limits, table, degrees)
+    starts = _read_values(values, table, degrees, theta, bounds)
+
+    root = below = Link(link_names[0])
+    root.matrix = _place(base, "base")
+    for i, row in enumerate(table):
+        joint = Joint(joint_names[i], dof=DoF.EZ if row.is_revolute else DoF.Z)
+        link = Link(link_names[i + 1])
+        below.add_child(joint)
+        joint.add_child(link)
+        still = _without_start(row) if theta == "start" else row
+        if convention == "classic":
+            joint.matrix, link.matrix = still.along_z, still.along_x
+        else:
+            joint.matrix = still.along_x @ still.along_z
+        joint.set_limits(*bounds[i])
+        joint.set_values(starts[i])
+        below = link
+    end = Joint(f"{link_names[-1]}_joint")
+    end.matrix = _place(tool, "tool")
+    below.add_child(end)
+    end.add_child(Link(link_names[-1]))
+    return Mechanism(root, name=name)
+
+
+def _without_start(row: DhRow) -> DhRow:
+    return DhRow(
+        0.0 if not row.is_revolute else row.d, row.a, row.alpha, 0.0 if row.is_revolute else row.theta, row.is_revolute
+    )
+
+
+def _read_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+    names = tuple(columns.replace(",", " ").split()) if isinstance(columns, str) else tuple(columns)
+    for name in names:
+        if name not in COLUMNS:
+            near = difflib.get_close_matches(str(name).lower(), COLUMNS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "there are d, a, alpha and theta"
+            raise DHError(f"columns={columns!r}: {name!r} is no column of a DH table; {hint}")
+        if names.count(name) > 1:
+            raise DHError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
+    if missing := [name for name in COLUMNS if name not in names]:
+        raise DHError(f"columns={columns!r}: {', '.join(missing)} is missing; name all of d, a, alpha, theta in order")
+    return names
+
+
+def _read_table(
+    rows: Iterable[Sequence[float]] | Array, columns: tuple[str, ...], kinds: str | Sequence[str], degrees: bool
+) -> list[DhRow]:
+    try:
+        listed = [list(row) for row in rows]
+    except TypeError:
+        raise DHError(f"a DH table is a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
+    if not listed:
+        raise DHError("the DH table has no rows; an arm has at least one joint")
+    turning = _read_kinds(kinds, len(listed))
+    table: list[DhRow] = []
+    for i, row in enumerate(listed):
+        if len(row) != len(columns):
+            raise DHError(f"row {i + 1} has {len(row)} numbers, not one for each of {', '.join(columns)}")
+        cells = {name: _number(cell, f"row {i + 1}, {name}") for name, cell in zip(columns, row, strict=True)}
+        unit = math.pi / 180 if degrees else 1.0
+        table.append(DhRow(cells["d"], cells["a"], cells["alpha"] * unit, cells["theta"] * unit, turning[i]))
+    return table
+
+
+def _read_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
+    whole = isinstance(kinds, str) and kinds.upper() in IS_REVOLUTE and (len(kinds) > 1 or count == 1)
+    words = [kinds] * count if whole else list(kinds)
+    for i, word in enumerate(words):
+        if not isinstance(word, str) or word.upper() not in IS_REVOLUTE:
+            raise DHError(f"row {i + 1}: {word!r} is no kind of joint; R turns and P slides (kinds={kinds!r})")
+    if len(words) != count:
+        raise DHError(f"kinds={kinds!r} names {len(words)} joints, but the table has {count} rows")
+    return [IS_REVOLUTE[str(word).upper()] for word in words]
+
+
+def _read_limits(limits: RowLimits | None, table: Sequence[DhRow], degrees: bool) -> list[tuple[float, float]]:
+    if limits is None:
+        return [(-math.inf, math.inf)] * len(table)
+    _check_count(limits, table, "limits")
+    bounds: list[tuple[float, float]] = []
+    for i, (pair, row) in enumerate(zip(limits, table, strict=True)):
+        if pair is None:
+            bounds.append((-math.inf, math.inf))
+            continue
+        if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+            raise DHError(f"row {i + 1}: limits are (lower, upper) or None, not {pair!r}")
+        unit = math.pi / 180 if degrees and row.is_revolute else 1.0
+        lower, upper = (_number(side, f"row {i + 1}, limits", infinite=True) * unit for side in pair)
+        if lower > upper:
+            raise DHError(f"row {i + 1}: the lower limit, {pair[0]}, is above the upper, {pair[1]}")
+        bounds.append((lower, upper))
+    return bounds
+
+
+def _read_values(
+    values: Sequence[float] | None,
+    table: Sequence[DhRow],
+    degrees: bool,
+    theta: str,
+    bounds: Sequence[tuple[float, float]],
+) -> list[float]:
+    """Return the initial value of each joint. Given values must lie within the limits; a default zero is clamped."""
+    if values is not None:
+        _check_count(values, table, "values")
+        units = [math.pi / 180 if degrees and row.is_revolute else 1.0 for row in table]
+        starts = [
+            _number(v, f"row {i + 1}, values") * unit for i, (v, unit) in enumerate(zip(values, units, strict=True))
+        ]
+    elif theta == "start":
+        starts = [row.theta if row.is_revolute else row.d for row in table]
+    else:
+        return [min(max(0.0, lower), upper) for lower, upper in bounds]
+    for i, (start, (lower, upper)) in enumerate(zip(starts, bounds, strict=True)):
+        if not lower <= start <= upper:
+            raise DHError(f"row {i + 1} starts at {start:g}, outside its limits {lower:g} to {upper:g}")
+    return starts
+
+
+def _names(given: Sequence[str] | None, default: list[str], what: str) -> list[str]:
+    if given is None:
+        return default
+    names = [given] if isinstance(given, str) else list(given)
+    if len(names) != len(default):
+        raise DHError(f"{what}: {len(names)} names were given, but {len(default)} are needed")
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise DHError(f"{what}: {name!r} is no name")
+        if names.count(name) > 1:
+            raise DHError(f"{what}: {name!r} is given {names.count(name)} times; names must be unique")
+    return names
+
+
+def _check_count(given: object, table: Sequence[DhRow], what: str) -> None:
+    try:
+        count = len(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise DHError(f"{what} has one entry for each row, and is not {given!r}") from None
+    if count != len(table):
+        raise DHError(f"{what} has {count} entries, but the table has {len(table)} rows")
+
+
+def _place(at: ArrayLike | Pose | None, what: str) -> Array:
+    try:
+        return as_point_or_pose(at, what)
+    except MechanikError as error:
+        raise DHError(str(error)) from error
+
+
+def _number(cell: object, where: str, infinite: bool = False) -> float:
+    try:
+        if isinstance(cell, str | bytes):
+            raise TypeError
+        number = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise DHError(f"{where}: {cell!r} is not a number") from None
+    if math.isnan(number) or (math.isinf(number) and not infinite):
+        raise DHError(f"{where} is {number}; it must be finite")
+    return number
+
+
+ArmLimits = Sequence[float] | Sequence[Sequence[float] | None]
+"""One pair (lower, upper) for all joints, or a pair or None for each; rad."""
+ROTATION_DOFS = {"x": DoF.EX, "y": DoF.EY, "z": DoF.EZ}
+
+
+def arm_2d(lengths: Sequence[float] | Array, *, name: str = "arm_2d", limits: ArmLimits | None = None) -> Mechanism:
+    """Build a planar arm in the plane z = 0 from its link lengths.
+
+    Each joint rotates about z, and its link extends along the rotated x axis. The tool pose is the product of [[cos,
+    -sin, r cos], [sin, cos, r sin], [0, 0, 1]] over the links.
+
+    Args:
+        lengths: link lengths, base first; m.
+        name: name of the mechanism.
+        limits: one pair (lower, upper) for all joints, or a pair or None for each; rad.
+
+    Returns:
+        The arm, with links link0, link1, ..., tool and joints joint1, joint2, ...
+
+    Raises:
+        ArmError: a length or a limit is invalid.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 0.8])
+        >>> arm.pose("tool")[:3, 3].round(3).tolist()
+        [1.8, 0.0, 0.0]
+    """
+    reach = _read_lengths(lengths)
+    places = [(0.0, 0.0, 0.0), *((r, 0.0, 0.0) for r in reach)]
+    return _chain(name, [DoF.EZ] * len(reach), places, limits)
+
+
+def arm_3d(
+    lengths: Sequence[float] | Array,
+    axes: str | Sequence[str],
+    *,
+    name: str = "arm_3d",
+    limits: ArmLimits | None = None,
+) -> Mechanism:
+    """Build a spatial arm from its link lengths and the letters of its joint axes.
+
+    Each length extends along z, and the joint at its end rotates about its axis. The tool pose is the product of
+    Tz(length) R_axis(angle) over the joints. So the first length belongs to the base, and the tool is at the last
+    joint.
+
+    Args:
+        lengths: link lengths, base first; m.
+        axes: an axis letter x, y or z for each joint, such as "zyyz".
+        name: name of the mechanism.
+        limits: one pair (lower, upper) for all joints, or a pair or None for each; rad.
+
+    Returns:
+        The arm, with links link0, link1, ..., tool and joints joint1, joint2, ...
+
+    Raises:
+        ArmError: a length, an axis or a limit is invalid, or their counts differ.
+
+    Example:
+        >>> arm = mk.arm_3d([0.3, 0.4, 0.4], "zyy")
+        >>> arm.pose("tool")[:3, 3].round(3).tolist()
+        [0.0, 0.0, 1.1]
+    """
+    reach = _read_lengths(lengths)
+    turns = _read_axes(axes)
+    if len(turns) != len(reach):
+        raise ArmError(f"{len(reach)} lengths and {len(turns)} axes were given; there is one of each for every joint")
+    return _chain(name, turns, [*((0.0, 0.0, r) for r in reach), (0.0, 0.0, 0.0)], limits)
+
+
+def _chain(
+    name: str, turns: Sequence[DoF], places: Sequence[tuple[float, float, float]], limits: ArmLimits | None
+) -> Mechanism:
+    """Build a chain of joints at `places`, each in the frame of the link before; the last place is that of the tool."""
+    bounds = _read_arm_limits(limits, len(turns))
+    links = [Link(f"link{i}") for i in range(len(turns) + 1)] + [Link("tool")]
+    joints = [Joint(f"joint{i + 1}", dof=turn, position=places[i]) for i, turn in enumerate(turns)]
+    joints.append(Joint("tool_joint", position=places[-1]))
+    for joint, pair in zip(joints, bounds, strict=False):
+        if pair is not None:
+            joint.set_limits(*pair)
+    # from the tip to the base: adding a parent above a root is cheap, so that long arms are built quickly
+    for i in reversed(range(len(joints))):
+        joints[i].add_child(links[i + 1])
+        links[i].add_child(joints[i])
+    return Mechanism(links[0], name=name)
+
+
+def _read_lengths(lengths: Sequence[float] | Array) -> list[float]:
+    numbers = _numbers(lengths, "lengths")
+    if not numbers:
+        raise ArmError("lengths is empty; an arm has at least one link")
+    for i, length in enumerate(numbers):
+        if not math.isfinite(length):
+            raise ArmError(f"length {i + 1} is {length}; it must be finite")
+        if length < 0:
+            raise ArmError(f"length {i + 1} is {length:g}; it cannot be negative")
+    return numbers
+
+
+def _read_axes(axes: str | Sequence[str]) -> list[DoF]:
+    try:
+        letters = list(axes)
+    except TypeError:
+        raise ArmError(f"axes are letters x, y or z, one for each joint, such as 'zyyz', not {axes!r}") from None
+    for i, letter in enumerate(letters):
+        if letter not in ("x", "y", "z"):
+            raise ArmError(f"axis {i + 1} is {letter!r}; a joint turns about x, y or z")
+    return [ROTATION_DOFS[letter] for letter in letters]
+
+
+def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, float] | None]:
+    if limits is None:
+        return [None] * count
+    try:
+        given = list(limits)
+    except TypeError:
+        raise ArmError(f"limits are (lower, upper) for all joints, or one pair for each, not {limits!r}") from None
+    if len(given) == 2 and all(isinstance(side, int | float | np.number) for side in given):
+        given = [limits] * count
+    if len(given) != count:
+        raise ArmError(f"limits has {len(given)} entries, but the arm has {count} joints")
+    bounds: list[tuple[float, float] | None] = []
+    for i, pair in enumerate(given):
+        if pair is None:
+            bounds.append(None)
+            continue
+        numbers = _numbers(pair, f"limits of joint {i + 1}")
+        if len(numbers) != 2:
+            raise ArmError(f"limits of joint {i + 1} are (lower, upper) or None, not {pair!r}")
+        lower, upper = numbers
+        if math.isnan(lower) or math.isnan(upper):
+            raise ArmError(f"limits of joint {i + 1} are {lower} and {upper}; NaN is no limit")
+        if lower > upper:
+            raise ArmError(f"limits of joint {i + 1}: the lower, {lower:g}, is above the upper, {upper:g}")
+        bounds.append((lower, upper))
+    return bounds
+
+
+def _numbers(given: Any, what: str) -> list[float]:
+    try:
+        listed = list(given)
+        if any(isinstance(item, str | bytes) for item in listed):
+            raise TypeError
+        return [float(item) for item in listed]
+    except (TypeError, ValueError):
+        raise ArmError(f"{what} must be a list of numbers, not {given!r}") from None

@@ -1,0 +1,61 @@
+"""Ellipsoids as convex meshes: the hull contains the ellipsoid and is only slightly larger.
+
+There is no ellipsoid shape. An icosahedron with subdivided edges encloses the unit sphere; scaling it by the radii
+encloses the ellipsoid.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from mechanik.model.shapes import ConvexMesh, Sphere
+from mechanik.spatial.array import Array
+
+EDGE_DIVISIONS = 5
+"""Parts of each icosahedron edge; 5 gives 252 points. More parts give a tighter hull and slower distance queries."""
+MAX_EXCESS = 0.012
+"""Upper bound of how far the hull extends beyond the ellipsoid, as a ratio of each radius."""
+
+
+def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
+    """Return a sphere for equal radii, otherwise a hull that contains the ellipsoid and is at most `MAX_EXCESS` larger.
+
+    Args:
+        radii: along x, y and z; m.
+
+    Raises:
+        ShapeError: the hull has no volume, because a radius is too small compared to the others.
+    """
+    if radii[0] == radii[1] == radii[2]:
+        return Sphere(radii[0])
+    return ConvexMesh(_about_a_ball() * np.array(radii))  # scaling keeps the unit sphere inside the hull
+
+
+@cache
+def _about_a_ball() -> Array:
+    """Return the points (n, 3) of a convex body that encloses and touches the unit sphere."""
+    golden = (1 + math.sqrt(5)) / 2
+    pairs = [(one, other) for one in (-1.0, 1.0) for other in (-golden, golden)]
+    corners = np.array([np.roll((0.0, *pair), turn) for turn in range(3) for pair in pairs])
+    edge = [{j for j in range(12) if 0 < np.linalg.norm(corners[i] - corners[j]) < 2.1} for i in range(12)]
+    faces = [(i, j, k) for i, j, k in combinations(range(12), 3) if j in edge[i] and k in edge[i] & edge[j]]
+    small = np.concatenate([_cut(corners[list(face)]) for face in faces])
+    across = np.cross(small[:, 1] - small[:, 0], small[:, 2] - small[:, 0])
+    away = np.abs(np.einsum("ti,ti->t", across, small[:, 0])) / np.linalg.norm(across, axis=1)
+    points = small.reshape(-1, 3)
+    _, first = np.unique(points.round(9) + 0.0, axis=0, return_index=True)
+    return points[first] / away.min()
+
+
+def _cut(face: Array) -> Array:
+    """Split a triangle (3, 3) into (EDGE_DIVISIONS**2, 3, 3) triangles with corners on the unit sphere."""
+    steps = range(EDGE_DIVISIONS)
+    lower = [((i, j), (i + 1, j), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS]
+    upper = [((i + 1, j), (i + 1, j + 1), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS - 1]
+    shares = np.array([[(i, j, EDGE_DIVISIONS - i - j) for i, j in one] for one in (*lower, *upper)]) / EDGE_DIVISIONS
+    points = shares @ face
+    return points / np.linalg.norm(points, axis=-1, keepdims=True)

@@ -1,0 +1,537 @@
+"""Reader of the JSON format: a complete mechanism, or a DH table or arm list in a JSON wrapper.
+
+The wrappers are {"mechanik": 1, "dh": {...}} and {"mechanik": 1, "arm": {...}}. Joint values, targets and rest poses
+are set to the last bit, or refused if they contradict the limits or couplings.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from mechanik.errors import JsonError, UnknownName
+from mechanik.formats.json.values import (
+    JsonRecord,
+    JsonValue,
+    parse_json,
+    read_pose,
+    read_position_wxyz,
+    read_quaternion,
+    set_frame_pose,
+)
+from mechanik.formats.json.writer import FORMAT_VERSION
+from mechanik.formats.source import DiskFileResolver, FileResolver, Source, file_resolver, open_source
+from mechanik.model import DoF, Frame, Goal, Inertial, Joint, JointConstraint, Link, Material, Mechanism, ShapeInstance
+from mechanik.model.dof import ALL_DOFS, as_dofs
+from mechanik.model.joint_constraint import JointDof
+from mechanik.model.shapes import (
+    Box,
+    Capsule,
+    ConvexMesh,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Mesh,
+    Shape,
+    Sphere,
+    Vector3,
+)
+from mechanik.spatial import Pose, euler, quaternion
+
+SHAPE_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "box": (("size",), ()),
+    "sphere": (("radius",), ()),
+    "cylinder": (("radius", "length"), ()),
+    "capsule": (("radius", "length"), ()),
+    "mesh": (("uri",), ("scale", "path")),
+    "convex_mesh": (("points",), ()),
+    "half_space": ((), ()),
+    "height_field": (("heights", "size", "bottom"), ()),
+}
+"""Required and optional keys of each shape type."""
+
+
+def read_link(record: JsonRecord) -> Link:
+    return Link(
+        record["name"].name(),
+        visuals=[_placed_shape(value) for value in record.list("visuals")],
+        collisions=[_placed_shape(value) for value in record.list("collisions")],
+        inertial=record.get_optional("inertial", _inertial),
+    )
+
+
+def resolve_meshes(mechanism: Mechanism, files: FileResolver) -> None:
+    """Set the file path of each mesh; add a warning for each mesh that is not found."""
+    missing: dict[str, None] = {}
+
+    def found(placed: ShapeInstance) -> ShapeInstance:
+        mesh = placed.shape
+        if not isinstance(mesh, Mesh):
+            return placed
+        is_there, path = files.locate(mesh.uri, mesh.path)
+        if not is_there:
+            missing[mesh.uri] = None
+        return placed if path == mesh.path else replace(placed, shape=replace(mesh, path=path))
+
+    for link in mechanism.links.values():
+        link.visuals = tuple(found(shape) for shape in link.visuals)
+        link.collisions = tuple(found(shape) for shape in link.collisions)
+    mechanism.warnings += [f"the mesh {uri!r} was not found{files.search_hint(uri)}" for uri in missing]
+
+
+def _inertial(value: JsonValue) -> Inertial:
+    record = value.object(("mass",), ("inertia", "position", "wxyz"))
+    inertia = record.get("inertia", lambda one: one.numbers(6), [0.0] * 6)
+    with value.error_context():
+        return Inertial(
+            record["mass"].number(),
+            Pose(*read_position_wxyz(record)),
+            cast("tuple[float, float, float, float, float, float]", tuple(inertia)),
+        )
+
+
+def _placed_shape(value: JsonValue) -> ShapeInstance:
+    fields = value.fields()
+    kind = fields["type"].choice(tuple(SHAPE_KEYS)) if "type" in fields else ""
+    needed, optional = SHAPE_KEYS.get(kind, ((), ()))
+    record = value.object(("type", *needed), (*optional, "position", "wxyz", "name", "material"))
+    with value.error_context():
+        return ShapeInstance(
+            _shape(kind, record),
+            Pose(*read_position_wxyz(record)),
+            record.get_optional("material", _material),
+            record.get("name", JsonValue.text, ""),
+        )
+
+
+def _shape(kind: str, record: JsonRecord) -> Shape:
+    match kind:
+        case "box":
+            return Box(_vector(record["size"]))
+        case "sphere":
+            return Sphere(record["radius"].number())
+        case "cylinder":
+            return Cylinder(record["radius"].number(), record["length"].number())
+        case "capsule":
+            return Capsule(record["radius"].number(), record["length"].number())
+        case "convex_mesh":
+            return ConvexMesh([row.numbers(3) for row in record["points"].items(of="points")])
+        case "half_space":
+            return HalfSpace()
+        case "height_field":
+            x, y = record["size"].numbers(2)
+            return HeightField(_rows(record["heights"]), (x, y), record["bottom"].number())
+        case _:
+            scale = record.get("scale", _vector, (1.0, 1.0, 1.0))
+            return Mesh(record["uri"].text(), scale, record.get_optional("path", JsonValue.text))
+
+
+def _material(value: JsonValue) -> Material:
+    record = value.object((), ("name", "rgba", "texture"))
+    rgba = record.get_optional("rgba", lambda one: one.numbers(4))
+    return Material(
+        record.get("name", JsonValue.text, ""),
+        None if rgba is None else cast("tuple[float, float, float, float]", tuple(rgba)),
+        record.get_optional("texture", JsonValue.text),
+    )
+
+
+def _rows(value: JsonValue) -> list[list[float]]:
+    rows = [row.numbers() for row in value.items(of="rows of numbers")]
+    if any(len(row) != len(rows[0]) for row in rows):
+        value.fail("rows of one length")
+    return rows
+
+
+def _vector(value: JsonValue) -> Vector3:
+    x, y, z = value.numbers(3)
+    return x, y, z
+
+
+AGREEMENT_TOLERANCE = 1e-6
+"""m or rad; how far a mimic joint may deviate from its leader, or a quaternion from its angles, in a file."""
+
+
+def set_values(joint: Joint, record: JsonRecord) -> None:
+    """Set the values of the independent dofs; refuse values that contradict the limits or the quaternion.
+
+    The values bypass the setters, which would recompute the quaternion and could change its last bit.
+    """
+    turn = record.get_optional("turn_wxyz", read_quaternion)
+    if turn is not None and not joint.has_quaternion:
+        raise JsonError(f"{record['turn_wxyz'].path}: only a joint with three unlimited rotations has one")
+    if record.has("values"):
+        given = dict(zip(joint.dof, record["values"].items(len(joint.dof), "numbers"), strict=True))
+        leading = {dof: value for dof, value in given.items() if dof not in joint._couplings}
+        for dof, value in leading.items():
+            _check_limits(joint, dof, value, "value")
+        joint._assign({dof: value.number() for dof, value in leading.items()})
+        for dof, value in leading.items():
+            joint._values[dof] = value.number()
+        for coupling in joint._followers:
+            coupling.update_mimic()
+    if turn is not None:
+        angles = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
+        if not record.has("values"):
+            joint.rotation_wxyz = turn
+        elif quaternion.angle_between(turn, angles) > AGREEMENT_TOLERANCE:
+            raise JsonError(f"{record['turn_wxyz'].path}: the turn and the values are not the same rotation")
+        joint._turn = turn
+    joint._invalidate()
+
+
+def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
+    """Set the values of the mimic dofs after all leaders are set; refuse values that contradict the leader."""
+    if not record.has("values"):
+        return
+    for dof, value in zip(joint.dof, record["values"].items(), strict=True):
+        if dof not in joint._couplings:
+            continue
+        number, led = value.number(), joint.value(dof)
+        if abs(number - led) > AGREEMENT_TOLERANCE * (1 + abs(number)):
+            leader = joint._couplings[dof].leader.name
+            raise JsonError(f"{value.path}: it follows {leader!r}, which puts it at {led:g}, not at {number:g}")
+        joint._values[dof] = number
+    joint._invalidate()
+
+
+def set_targets(joint: Joint, record: JsonRecord) -> None:
+    """Set targets, rest pose, and whether revolutions are counted (`track_turns`)."""
+    joint.track_turns = record.get("track_turns", JsonValue.flag, False)
+    for key, aims in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
+        if not record.has(key):
+            continue
+        for dof, value in zip(joint.dof, record[key].items(len(joint.dof), "numbers or nulls"), strict=True):
+            if value.data is None:
+                continue
+            aim = value.number()
+            if dof not in joint._couplings:
+                _check_limits(joint, dof, value, "target" if key == "targets" else "rest value")
+            elif key == "targets":
+                leader = joint._couplings[dof].leader.name
+                raise JsonError(f"{value.path}: it follows {leader!r}; give that one a target")
+            aims[dof] = aim
+
+
+def _check_limits(joint: Joint, dof: DoF, value: JsonValue, what: str) -> None:
+    lower, upper = joint.limits(dof)
+    number = value.number()
+    if not lower <= number <= upper:
+        raise JsonError(f"{value.path}: the {what} {number:g} lies outside the limits {lower:g} to {upper:g}")
+
+
+def read_dh(value: JsonValue) -> Mechanism:
+    """Call `from_dh` with the arguments of a record; poses are 4x4 lists, or objects with `position` and `wxyz`."""
+    from mechanik.formats.arm_tables import from_dh
+
+    return _called(from_dh, value)
+
+
+def read_arm(value: JsonValue) -> Mechanism:
+    """Call `arm_3d` with the arguments of a record if it has `axes`, otherwise `arm_2d`."""
+    from mechanik.formats.arm_tables import arm_2d, arm_3d
+
+    return _called(arm_3d if "axes" in value.fields() else arm_2d, value)
+
+
+def _called(maker: Callable[..., Mechanism], value: JsonValue) -> Mechanism:
+    parameters = inspect.signature(maker).parameters.values()
+    needed = [one.name for one in parameters if one.default is one.empty]
+    record = value.object(needed, [one.name for one in parameters if one.default is not one.empty])
+    arguments = {
+        key: read_pose(one) if isinstance(one.data, Mapping) else one.plain() for key, one in record.fields.items()
+    }
+    with value.error_context():
+        return maker(**arguments)
+
+
+F = TypeVar("F", bound=Frame)
+
+SECTIONS = (
+    "frames",
+    "links",
+    "joints",
+    "closures",
+    "goals",
+    "couplings",
+    "laws",
+    "configurations",
+    "unchecked",
+    "extras",
+)
+"""Keys of a mechanism besides "mechanik" and "name"."""
+POSE_KEYS = ("in_frame", "position", "wxyz")
+LINK_KEYS = (*POSE_KEYS, "visuals", "collisions", "inertial")
+STATE_KEYS = ("lower", "upper", "values", "turn_wxyz", "targets", "rest_pose", "track_turns", "cone")
+JOINT_KEYS = (*POSE_KEYS, "parent", "child", "dof", "axes_wxyz", *STATE_KEYS)
+GOAL_KEYS = (*POSE_KEYS, "on", "dof", "axes", "link", "at")
+
+
+def read_json(
+    source: str | os.PathLike[str] | Source | Mapping[str, Any], *, packages: Mapping[str, str | Path] | None = None
+) -> Mechanism:
+    """Read a mechanism from JSON text, from a JSON file, or from the data that `json.load` or `describe` returns.
+
+    Args:
+        source: a path, the text itself, or the parsed data.
+        packages: folder of each package, by package name, for `package://` addresses of meshes.
+
+    Returns:
+        The mechanism. Its `warnings` name the meshes that were not found.
+
+    Raises:
+        JsonError: the content is invalid; the message has the location, such as `joints[3].lower`, and what is
+            expected.
+
+    Example:
+        >>> data = {"mechanik": 1, "arm": {"lengths": [1.0, 0.8]}}
+        >>> mk.formats.read_json(data).nq
+        2
+    """
+    if isinstance(source, Mapping):
+        mechanism, files = _read(JsonValue(source)), DiskFileResolver(None, packages)
+    else:
+        opened = source if isinstance(source, Source) else open_source(source)
+        files = file_resolver(opened, packages)
+        try:
+            data = parse_json(opened.text())
+            if opened.resolver is not None:
+                opened.resolver.count(_parts(data), opened.where)
+            mechanism = _read(JsonValue(data))
+        except JsonError as error:
+            raise JsonError(f"{opened.where}{error}") from error.__cause__
+    resolve_meshes(mechanism, files)
+    return mechanism
+
+
+def _parts(data: object) -> int:
+    """Return an upper bound of the number of links and joints: all list entries at the two top levels."""
+    if not isinstance(data, Mapping):
+        return 0
+    inner = [one for key, one in cast("Mapping[object, object]", data).items() if key != "unchecked"]
+    inner += [
+        one for table in inner if isinstance(table, Mapping) for one in cast("Mapping[object, object]", table).values()
+    ]
+    return sum(len(cast("list[object]", one)) for one in inner if isinstance(one, list))
+
+
+def _read(top: JsonValue) -> Mechanism:
+    fields = top.fields()
+    if "mechanik" not in fields:
+        raise JsonError(f'the key "mechanik" is missing; a mechanism begins with {{"mechanik": {FORMAT_VERSION}, ...')
+    version = fields["mechanik"].number()
+    if version != int(version) or version < 1:
+        fields["mechanik"].fail(f"a version, 1 to {FORMAT_VERSION}")
+    if version > FORMAT_VERSION:
+        raise JsonError(
+            f"this is version {version:g} of the format and this Mechanik reads up to "
+            f"{FORMAT_VERSION}; install a newer one"
+        )
+    if "dh" in fields:
+        return read_dh(top.object(("mechanik", "dh"))["dh"])
+    if "arm" in fields:
+        return read_arm(top.object(("mechanik", "arm"))["arm"])
+    return _MechanismReader().mechanism(top.object(("mechanik",), ("name", *SECTIONS)))
+
+
+class _MechanismReader:
+    """Builds the frames of a mechanism and keeps them by name."""
+
+    def __init__(self) -> None:
+        self.frames: dict[str, Frame] = {}
+        self.links: dict[str, Link] = {}
+        self.joints: dict[str, Joint] = {}
+        self.goals: dict[str, Goal] = {}
+
+    def mechanism(self, top: JsonRecord) -> Mechanism:
+        frames = [(value, value.object(("name",), POSE_KEYS)) for value in top.list("frames")]
+        links = [(value, value.object(("name",), LINK_KEYS)) for value in top.list("links")]
+        joints = [(value, value.object(("name",), JOINT_KEYS)) for value in top.list("joints")]
+        goals = [(value, value.object(("name",), GOAL_KEYS)) for value in top.list("goals")]
+        for _, record in frames:
+            self.frames[self.new_name(record, self.frames)] = _placed(Frame(record["name"].name()), record)
+        for _, record in links:
+            self.links[self.new_name(record, self.links)] = _placed(read_link(record), record)
+        for _, record in joints:
+            self.joints[self.new_name(record, self.joints)] = _placed(_joint(record), record)
+        for _, record in goals:
+            self.goals[self.new_name(record, self.joints, self.goals)] = _placed(_goal(record), record)
+        for (_, record), frame in zip(
+            [*frames, *links, *joints, *goals],
+            [*self.frames.values(), *self.links.values(), *self.joints.values(), *self.goals.values()],
+            strict=True,
+        ):
+            self.hang(record, frame)
+        for value in top.list("closures"):
+            self.close(value)
+        for _, record in goals:
+            self.want(record)
+        for value in top.list("couplings"):
+            self.couple(value)
+        for value in top.list("laws"):
+            self.bind(value)
+        self.set_states([record for _, record in joints])
+        everything = [*self.links.values(), *self.frames.values(), *self.joints.values(), *self.goals.values()]
+        if not everything and not top.has("links"):
+            raise JsonError("the mechanism has no links")
+        mechanism = Mechanism([f for f in everything if f.parent is None], name=top.get("name", JsonValue.text, ""))
+        if not everything:
+            mechanism.warnings.append("the mechanism has no links, so there is nothing in it")
+        for name, value in (top["configurations"].fields() if top.has("configurations") else {}).items():
+            q = value.numbers(mechanism.nq)
+            with value.error_context():
+                mechanism.configurations[name] = np.array(mechanism.space.check_q(q))
+        if top.has("unchecked") and top["unchecked"].data is not None:
+            self.leave_out(top["unchecked"], mechanism)
+        if top.has("extras"):
+            top["extras"].fields()
+            mechanism.extras.update(top["extras"].plain())
+        return mechanism
+
+    def leave_out(self, value: JsonValue, mechanism: Mechanism) -> None:
+        pairs: dict[tuple[str, str], str] = {}
+        for one in value.items(of="pairs"):
+            record = one.object(("links",), ("reason",))
+            a, b = (self.link(name) for name in record["links"].items(2, "names of links"))
+            pairs[mechanism.name_of(a), mechanism.name_of(b)] = record.get("reason", JsonValue.text, "")
+        with value.error_context():
+            mechanism.allowed_collisions = pairs
+
+    def new_name(self, record: JsonRecord, *taken: Mapping[str, Frame]) -> str:
+        name = record["name"].name()
+        for group in taken:
+            if name in group:
+                raise JsonError(f"{record['name'].path}: {name!r} is the name of another {group[name].kind} already")
+        return name
+
+    def hang(self, record: JsonRecord, frame: Frame) -> None:
+        above = record.get_optional("in_frame", self.frame)
+        key = "on" if isinstance(frame, Goal) else "parent"
+        if record.has(key) and record[key].data is not None:
+            if above is not None:
+                raise JsonError(f"{record['in_frame'].path}: it has the {key} {record[key].data!r} already")
+            above = self.link(record[key])
+        if above is not None:
+            with record["in_frame" if above.kind == "frame" else key].error_context():
+                above.add_child(frame)
+        child = record.get_optional("child", self.link)
+        if child is not None:
+            with record["child"].error_context():
+                frame.add_child(child)
+
+    def close(self, value: JsonValue) -> None:
+        record = value.object(("joint", "link"), ("at",))
+        joint, link = self.joint(record["joint"]), self.link(record["link"])
+        _close(joint, link, record, value)
+
+    def want(self, record: JsonRecord) -> None:
+        goal = self.goals[record["name"].name()]
+        link = record.get_optional("link", self.link)
+        if link is not None:
+            _close(goal, link, record, record["link"])
+        else:
+            record.get("at", read_pose, None)
+
+    def couple(self, value: JsonValue) -> None:
+        record = value.object(("follower", "leader"), ("dof", "leader_dof", "ratio", "offset"))
+        follower, leader = self.joint(record["follower"]), self.joint(record["leader"])
+        with value.error_context():
+            follower.mimic(
+                leader,
+                record.get("ratio", JsonValue.number, 1.0),
+                record.get("offset", JsonValue.number, 0.0),
+                dof=record.get("dof", JsonValue.text, None),
+                leader_dof=record.get("leader_dof", JsonValue.text, None),
+            )
+
+    def bind(self, value: JsonValue) -> None:
+        record = value.object(("terms",), ("name", "constant"))
+        terms: dict[JointDof, list[float]] = {}
+        for one in record["terms"].items(of="terms"):
+            term = one.object(("joint", "factors"), ("dof",))
+            joint = self.joint(term["joint"])
+            with one.error_context():
+                which = term.get("dof", JsonValue.text, None)
+                dof = joint._only_dof("dof") if which is None else joint._check_dof(which)
+            if (joint, dof) in terms:
+                raise JsonError(f"{one.path}: {dof.name} of {joint.name!r} stands in another term already")
+            terms[joint, dof] = term["factors"].numbers()
+        with value.error_context():
+            JointConstraint(
+                terms, record.get("constant", JsonValue.number, 0.0), name=record.get("name", JsonValue.text, "")
+            )
+
+    def set_states(self, records: list[JsonRecord]) -> None:
+        """Set the joint states after all limits and couplings exist, so that none of these moves a value."""
+        joints = list(zip(self.joints.values(), records, strict=True))
+        for joint, record in joints:
+            set_values(joint, record)
+        for joint, record in joints:
+            set_mimic_values(joint, record)
+            set_targets(joint, record)
+
+    def frame(self, value: JsonValue) -> Frame:
+        return _named("frame", value, self.frames)
+
+    def link(self, value: JsonValue) -> Link:
+        return _named("link", value, self.links)
+
+    def joint(self, value: JsonValue) -> Joint:
+        return _named("joint", value, self.joints)
+
+
+def _placed(frame: F, record: JsonRecord) -> F:
+    set_frame_pose(frame, *read_position_wxyz(record))
+    return frame
+
+
+def _joint(record: JsonRecord) -> Joint:
+    dof = record.get("dof", _dofs, ())
+    joint = Joint(record["name"].name(), dof=dof)
+    if record.has("axes_wxyz"):
+        joint._axes = read_quaternion(record["axes_wxyz"])
+    sides = [[side * math.inf] * len(dof) for side in (-1, 1)]
+    for key, side in zip(("lower", "upper"), sides, strict=True):
+        if record.has(key):
+            given = record[key].numbers_or_null(len(dof))
+            side[:] = [free if number is None else number for number, free in zip(given, side, strict=True)]
+    if record.has("lower") or record.has("upper"):
+        with record["lower" if record.has("lower") else "upper"].error_context():
+            joint.set_limits(*sides)
+    if record.has("cone") and record["cone"].data is not None:
+        cone = record["cone"].object(("angle",), ("axes",))
+        with record["cone"].error_context():
+            joint.set_cone(cone["angle"].number(), cone.get("axes", JsonValue.text, "z"))
+    return joint
+
+
+def _goal(record: JsonRecord) -> Goal:
+    axes: Any = record.get("axes", lambda value: value.choice(("goal", "world")), "goal")
+    return Goal(record["name"].name(), dof=record.get("dof", _dofs, ALL_DOFS), axes=axes)
+
+
+def _close(joint: Joint | Goal, link: Link, record: JsonRecord, place: JsonValue) -> None:
+    at = record.get("at", read_pose, Pose.identity())
+    with place.error_context():
+        joint.make_closure(link, at)
+
+
+def _dofs(value: JsonValue) -> tuple[DoF, ...]:
+    names = [item.choice(DoF._member_names_) for item in value.items(of="freedoms")]
+    with value.error_context():
+        return as_dofs(names)
+
+
+def _named(kind: str, value: JsonValue, known: Mapping[str, F]) -> F:
+    name = value.text()
+    if name not in known:
+        with value.error_context():
+            raise UnknownName(kind, name, known)
+    return known[name]

@@ -1,0 +1,263 @@
+"""JSON values that know their path, so that every error names the location; poses are read to the last bit."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from mechanik.errors import JsonError, MechanikError
+from mechanik.model import Frame
+from mechanik.spatial import Pose
+from mechanik.spatial.array import Array
+
+T = TypeVar("T")
+
+
+class InvalidNumber:
+    """A number that Python's JSON parser accepts and a mechanism cannot hold: NaN, Infinity, 1e400."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token if len(token) <= 24 else f"{token[:20]}..."
+
+
+class DuplicateKeyObject(dict[str, Any]):
+    """A JSON object in which `key` occurs twice."""
+
+    key = ""
+
+
+def parse_json(text: str) -> object:
+    """Parse JSON text to plain data.
+
+    Invalid numbers and duplicate keys are kept as markers, so that a later error can name their path.
+    """
+    try:
+        return json.loads(
+            text,
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=InvalidNumber,
+            object_pairs_hook=_pairs,
+        )
+    except json.JSONDecodeError as error:
+        reason = "the text ends too early" if error.pos >= len(text.rstrip()) else error.msg
+        raise JsonError(f"line {error.lineno}, column {error.colno}: {reason}") from None
+    except RecursionError:
+        raise JsonError("lists and objects are nested too deeply") from None
+
+
+def _number(token: str) -> float | InvalidNumber:
+    number = float(token)
+    return number if math.isfinite(number) else InvalidNumber(token)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    if len(plain) == len(pairs):
+        return plain
+    doubled = DuplicateKeyObject(plain)
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            doubled.key = key
+        seen.add(key)
+    return doubled
+
+
+@dataclass(frozen=True, slots=True)
+class JsonValue:
+    """A JSON value and its path in the document.
+
+    Attributes:
+        data: the plain value.
+        path: the location, such as "joints[3].lower"; empty for the top level.
+    """
+
+    data: object
+    path: str = ""
+
+    def fail(self, expected: str) -> NoReturn:
+        raise JsonError(f"{self.path or 'the top level'}: expected {expected}, found {_shown(self.data)}")
+
+    @contextmanager
+    def error_context(self) -> Generator[None]:
+        """Add this path to every error that is raised inside the context."""
+        try:
+            yield
+        except JsonError:
+            raise
+        except MechanikError as error:
+            raise JsonError(f"{self.path or 'the top level'}: {error}") from error
+
+    def object(self, required: Sequence[str], optional: Sequence[str] = ()) -> JsonRecord:
+        """Return the fields of an object that has all `required` keys and otherwise only `optional` ones."""
+        fields = self.fields()
+        for key, value in fields.items():
+            if key not in required and key not in optional:
+                near = difflib.get_close_matches(key, [*required, *optional], n=1, cutoff=0.6)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*required, *optional])}"
+                raise JsonError(f"{value.path}: there is no key {key!r} here; {hint}")
+        for key in required:
+            if key not in fields:
+                raise JsonError(f"{self.path or 'the top level'}: the key {key!r} is missing")
+        return JsonRecord(fields)
+
+    def fields(self) -> dict[str, JsonValue]:
+        if not isinstance(self.data, Mapping):
+            self.fail("an object")
+        table = cast("Mapping[object, object]", self.data)  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(table, DuplicateKeyObject):
+            raise JsonError(f"{self.path or 'the top level'}: the key {table.key!r} stands here twice")
+        dot = f"{self.path}." if self.path else ""
+        fields: dict[str, JsonValue] = {}
+        for key, data in table.items():
+            if not isinstance(key, str):
+                raise JsonError(f"{self.path or 'the top level'}: the key {key!r} is no string")
+            JsonValue(key, f"{self.path or 'the top level'}: a key").text()
+            fields[key] = JsonValue(data, f"{dot}{key}")
+        return fields
+
+    def items(self, size: int | None = None, of: str = "values") -> list[JsonValue]:
+        wanted = f"a list of {of}" if size is None else f"a list of {size} {of}"
+        if not isinstance(self.data, list | tuple):
+            self.fail(wanted)
+        items = cast("Sequence[object]", self.data)  # pyright: ignore[reportUnknownMemberType]
+        if size is not None and len(items) != size:
+            self.fail(wanted)
+        return [JsonValue(item, f"{self.path}[{k}]") for k, item in enumerate(items)]
+
+    def number(self) -> float:
+        if isinstance(self.data, bool) or not isinstance(self.data, int | float):
+            self.fail("a number")
+        try:
+            number = float(self.data)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.fail("a finite number")
+        return number
+
+    def numbers(self, size: int | None = None) -> list[float]:
+        return [item.number() for item in self.items(size, "numbers")]
+
+    def numbers_or_null(self, size: int) -> list[float | None]:
+        return [None if item.data is None else item.number() for item in self.items(size, "numbers or nulls")]
+
+    def text(self) -> str:
+        if not isinstance(self.data, str):
+            self.fail("a string")
+        if any("\ud800" <= letter <= "\udfff" for letter in self.data):
+            raise JsonError(f"{self.path}: {self.data!r} holds half of a surrogate pair")
+        return self.data
+
+    def name(self) -> str:
+        if not self.text():
+            self.fail("a name")
+        return self.text()
+
+    def flag(self) -> bool:
+        if not isinstance(self.data, bool):
+            self.fail("true or false")
+        return self.data
+
+    def plain(self, max_depth: int = 8) -> Any:
+        """Return the value after a check: objects, lists, strings, booleans, nulls and finite numbers are allowed."""
+        if self.data is None or isinstance(self.data, bool):
+            return self.data
+        if isinstance(self.data, str):
+            return self.text()
+        if isinstance(self.data, list | tuple | Mapping):
+            if max_depth == 0:
+                self.fail("something that is not nested so deeply")
+            if isinstance(self.data, Mapping):  # pyright: ignore[reportUnknownMemberType]
+                return {key: value.plain(max_depth - 1) for key, value in self.fields().items()}
+            return [value.plain(max_depth - 1) for value in self.items()]
+        return self.number()
+
+    def choice(self, choices: Sequence[str]) -> str:
+        if self.data not in choices:
+            self.fail("one of " + ", ".join(json.dumps(one) for one in choices))
+        return str(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRecord:
+    """The fields of an object whose keys have been checked."""
+
+    fields: Mapping[str, JsonValue]
+
+    def __getitem__(self, key: str) -> JsonValue:
+        return self.fields[key]
+
+    def has(self, key: str) -> bool:
+        return key in self.fields
+
+    def get(self, key: str, read: Callable[[JsonValue], T], default: T) -> T:
+        return read(self.fields[key]) if key in self.fields else default
+
+    def get_optional(self, key: str, read: Callable[[JsonValue], T]) -> T | None:
+        """Read a field; None if the key is missing or null."""
+        value = self.fields.get(key)
+        return None if value is None or value.data is None else read(value)
+
+    def list(self, key: str) -> list[JsonValue]:
+        return self.fields[key].items() if key in self.fields else []
+
+
+def _shown(data: object) -> str:
+    if isinstance(data, InvalidNumber):
+        return data.token
+    if isinstance(data, Mapping):
+        return "an object"
+    if isinstance(data, list | tuple):
+        return f"a list of {len(cast('Sequence[object]', data))}"
+    if data is None or isinstance(data, bool | str):
+        text = json.dumps(data)
+    elif isinstance(data, float) or (isinstance(data, int) and abs(data) < 10**15):
+        text = f"{data:g}"
+    else:
+        text = f"a {type(data).__name__}"
+    return text if len(text) <= 60 else f"{text[:56]}..."
+
+
+_ROUNDING = 1e-14
+"""Deviation from unit length up to which a quaternion is kept as it is; scaling it would change its last bit."""
+
+
+def read_quaternion(value: JsonValue) -> Array:
+    """Read a quaternion wxyz, (4,), as a read-only array, and normalize it."""
+    turn = np.array(value.numbers(4))
+    longest = np.abs(turn).max()
+    if longest < 1e-12:
+        value.fail("a quaternion w, x, y, z that is not zero")
+    norm = float(np.linalg.norm(turn / longest)) * longest
+    if abs(norm - 1.0) > _ROUNDING:
+        turn = turn / longest  # avoids overflow of the squares
+        turn = turn / np.linalg.norm(turn)
+    turn.flags.writeable = False
+    return turn
+
+
+def read_position_wxyz(record: JsonRecord) -> tuple[Array, Array]:
+    """Read `position` (3,), m, and `wxyz` (4,) of a record; missing ones are zero and identity."""
+    position = np.array(record.get("position", lambda value: value.numbers(3), [0.0, 0.0, 0.0]))
+    wxyz = read_quaternion(record["wxyz"]) if record.has("wxyz") else np.array([1.0, 0.0, 0.0, 0.0])
+    return position, wxyz
+
+
+def read_pose(value: JsonValue) -> Pose:
+    """Read a pose from an object with `position` and `wxyz`."""
+    return Pose(*read_position_wxyz(value.object((), ("position", "wxyz"))))
+
+
+def set_frame_pose(frame: Frame, position: Array, wxyz: Array) -> None:
+    """Set the pose of a new frame without the setters, which would normalize the quaternion and change its last bit."""
+    frame._place(position, wxyz)
+    frame._invalidate()

@@ -1,0 +1,305 @@
+"""Writer of the JSON format: a mechanism as plain data, and as JSON text that people can read and edit."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, cast
+
+from mechanik.errors import JsonError
+from mechanik.formats.json.values import JsonValue
+from mechanik.model import Closure, Frame, Goal, Inertial, Joint, JointConstraint, Link, Mechanism, ShapeInstance
+from mechanik.model.shapes import Box, Capsule, ConvexMesh, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
+from mechanik.spatial import Pose
+
+FORMAT_VERSION = 1
+"""Version of the format; a reader accepts this version and all older ones."""
+
+_WIDTH = 118
+_NO_SHIFT, _NO_TURN = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+_DEFAULTS: dict[str, Any] = {
+    "position": _NO_SHIFT,
+    "wxyz": _NO_TURN,
+    "axes_wxyz": _NO_TURN,
+    "scale": [1.0, 1.0, 1.0],
+    "inertia": [0.0] * 6,
+    "track_turns": False,
+    "axes": "goal",
+    "ratio": 1.0,
+    "offset": 0.0,
+    "constant": 0.0,
+}
+
+JsonObject = dict[str, Any]
+
+
+def describe(mechanism: Mechanism) -> JsonObject:
+    """Convert a mechanism to plain data: dictionaries, lists, strings, numbers, and None for a missing limit.
+
+    Two mechanisms are equal if their descriptions are equal. Lists are in the order of creation, which is the order of
+    q. The `warnings` of the reader are not part of the description.
+
+    Args:
+        mechanism: the mechanism to describe.
+
+    Returns:
+        The data; lengths in m, angles in rad. `read_json` takes it.
+
+    Raises:
+        JsonError: the mechanism has content that JSON cannot hold.
+
+    Example:
+        >>> data = mk.formats.describe(mk.gallery.four_bar())
+        >>> [joint["name"] for joint in data["joints"]]
+        ['crank_joint', 'coupler_joint', 'rocker_joint', 'closing_joint']
+    """
+    frames = [f for root in mechanism.roots for f in root.traverse() if f.kind == "frame"]
+    frames.sort(key=lambda frame: frame._serial)
+    joints = mechanism.joints.values()
+    return {
+        "mechanik": FORMAT_VERSION,
+        "name": mechanism.name,
+        "frames": [_placed(mechanism, frame) for frame in frames],
+        "links": [_link(mechanism, link) for link in mechanism.links.values()],
+        "joints": [_joint(mechanism, joint) for joint in joints],
+        "closures": [_closure(mechanism, closure) for closure in mechanism.closures.values()],
+        "goals": [_goal(mechanism, goal) for goal in mechanism.goals.values()],
+        "couplings": [_coupling(mechanism, joint, k) for joint in joints for k in range(len(joint.couplings))],
+        "laws": [_law(mechanism, name, law) for name, law in mechanism.joint_constraints.items()],
+        "configurations": _configurations(mechanism),
+        "unchecked": _unchecked(mechanism),
+        "extras": JsonValue(mechanism.extras, "extras").plain(),
+    }
+
+
+def write_json(mechanism: Mechanism) -> str:
+    """Write a mechanism as JSON text; defaults are left out, and every number reads back to the last bit.
+
+    Args:
+        mechanism: the mechanism to write.
+
+    Returns:
+        The text, which `read_json` and `load` take.
+
+    Raises:
+        JsonError: the mechanism has content that JSON cannot hold.
+
+    Example:
+        >>> text = mk.formats.write_json(mk.gallery.planar_2r())
+        >>> mk.formats.read_json(text).nq
+        2
+    """
+    plain = describe(mechanism)
+    lean: JsonObject = {"mechanik": plain["mechanik"], "name": plain["name"]}
+    closing = {record["joint"] for record in plain["closures"]}
+    is_empty = not (plain["frames"] or plain["joints"] or plain["goals"])
+    for part in ("frames", "links", "joints", "closures", "goals", "couplings", "laws"):
+        if plain[part] or (part == "links" and is_empty):
+            lean[part] = [_lean(record, is_closing=record.get("name") in closing) for record in plain[part]]
+    for part in ("configurations", "extras"):
+        if plain[part]:
+            lean[part] = plain[part]
+    if plain["unchecked"] is not None:
+        lean["unchecked"] = plain["unchecked"]
+    try:
+        text = format_json(lean, 0) + "\n"
+        text.encode()
+    except UnicodeEncodeError as error:
+        near = error.object[max(error.start - 8, 0) : error.end]
+        raise JsonError(f"a name holds half of a surrogate pair: {near!r}") from None
+    except ValueError as error:
+        raise JsonError(f"{mechanism!r} holds a number that is not finite: {error}") from None
+    except (TypeError, RecursionError) as error:
+        raise JsonError(f"{mechanism!r} holds what JSON cannot: {error}") from None
+    return text
+
+
+# ---- parts of the description ---------------------------------------------------------------
+
+
+def _placed(mechanism: Mechanism, frame: Frame) -> JsonObject:
+    """Return name and pose; `in_frame` names a parent that is a plain frame, because a link may have the same name."""
+    record: JsonObject = {"name": mechanism.name_of(frame)}
+    if frame.parent is not None and frame.parent.kind == "frame":
+        record["in_frame"] = mechanism.name_of(frame.parent)
+    return {**record, "position": frame.position.tolist(), "wxyz": frame.wxyz.tolist()}
+
+
+def _link(mechanism: Mechanism, link: Link) -> JsonObject:
+    return {
+        **_placed(mechanism, link),
+        "visuals": [_shape(shape) for shape in link.visuals],
+        "collisions": [_shape(shape) for shape in link.collisions],
+        "inertial": _inertial(link.inertial) if link.inertial is not None else None,
+    }
+
+
+def _joint(mechanism: Mechanism, joint: Joint) -> JsonObject:
+    held = joint.children
+    return {
+        **_placed(mechanism, joint),
+        "parent": _name_of_link(mechanism, joint),
+        "child": mechanism.name_of(held[0]) if held else None,
+        "dof": [dof.name for dof in joint.dof],
+        "axes_wxyz": joint.axes_wxyz.tolist(),
+        "lower": [None if x == -math.inf else x for x in joint.lower.tolist()],
+        "upper": [None if x == math.inf else x for x in joint.upper.tolist()],
+        "values": joint.values.tolist(),
+        "turn_wxyz": joint.rotation_wxyz.tolist() if joint.has_quaternion else None,
+        "targets": list(joint.targets),
+        "rest_pose": list(joint.rest_pose),
+        "track_turns": bool(joint.track_turns),
+        "cone": None if joint.cone is None else {"angle": joint.cone.angle, "axes": joint.cone.axes},
+    }
+
+
+def _closure(mechanism: Mechanism, closure: Closure) -> JsonObject:
+    return {
+        "joint": mechanism.name_of(closure.joint),
+        "link": mechanism.name_of(closure.link),
+        "at": _pose(closure.at),
+    }
+
+
+def _goal(mechanism: Mechanism, goal: Goal) -> JsonObject:
+    closure = goal.closure
+    return {
+        **_placed(mechanism, goal),
+        "on": _name_of_link(mechanism, goal),
+        "dof": [dof.name for dof in goal.goal_dof],
+        "axes": goal.axes,
+        "link": mechanism.name_of(closure.link) if closure is not None else None,
+        "at": _pose(closure.at if closure is not None else Pose.identity()),
+    }
+
+
+def _coupling(mechanism: Mechanism, joint: Joint, k: int) -> JsonObject:
+    coupling = joint.couplings[k]
+    return {
+        "follower": mechanism.name_of(joint),
+        "dof": coupling.dof.name,
+        "leader": mechanism.name_of(coupling.leader),
+        "leader_dof": coupling.leader_dof.name,
+        "ratio": float(coupling.ratio),
+        "offset": float(coupling.offset),
+    }
+
+
+def _law(mechanism: Mechanism, name: str, law: JointConstraint) -> JsonObject:
+    terms = [
+        {"joint": mechanism.name_of(term.joint), "dof": term.dof.name, "factors": list(term.coefficients)}
+        for term in law.terms
+    ]
+    return {"name": name, "terms": terms, "constant": law.constant}
+
+
+def _configurations(mechanism: Mechanism) -> JsonObject:
+    plain: JsonObject = {}
+    for name, q in mechanism.configurations.items():
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise JsonError(f"the name of a configuration is a string, not {name!r}")
+        plain[name] = [float(x) for x in q]
+    return plain
+
+
+def _unchecked(mechanism: Mechanism) -> list[JsonObject] | None:
+    pairs = mechanism.allowed_collisions
+    return None if pairs is None else [{"links": [a, b], "reason": why} for (a, b), why in pairs.items()]
+
+
+def _name_of_link(mechanism: Mechanism, frame: Frame) -> str | None:
+    parent = frame.parent
+    return mechanism.name_of(parent) if parent is not None and parent.kind == "link" else None
+
+
+def _pose(pose: Pose) -> JsonObject:
+    return {"position": pose.position.tolist(), "wxyz": pose.wxyz.tolist()}
+
+
+def _inertial(inertial: Inertial) -> JsonObject:
+    return {"mass": float(inertial.mass), "inertia": [float(x) for x in inertial.inertia], **_pose(inertial.pose)}
+
+
+def _shape(placed: ShapeInstance) -> JsonObject:
+    shape = placed.shape
+    record: JsonObject
+    match shape:
+        case Box():
+            record = {"type": "box", "size": [float(x) for x in shape.size]}
+        case Sphere():
+            record = {"type": "sphere", "radius": float(shape.radius)}
+        case Cylinder():
+            record = {"type": "cylinder", "radius": float(shape.radius), "length": float(shape.length)}
+        case Capsule():
+            record = {"type": "capsule", "radius": float(shape.radius), "length": float(shape.length)}
+        case Mesh():
+            record = {"type": "mesh", "uri": shape.uri, "scale": [float(x) for x in shape.scale], "path": shape.path}
+        case ConvexMesh():
+            record = {"type": "convex_mesh", "points": shape.points.tolist()}
+        case HalfSpace():
+            record = {"type": "half_space"}
+        case HeightField():
+            record = {"type": "height_field", "size": list(shape.size), "bottom": shape.bottom}
+            record["heights"] = shape.heights.tolist()
+    return {
+        **record,
+        **_pose(placed.pose),
+        "name": placed.name,
+        "material": _material(placed.material) if placed.material is not None else None,
+    }
+
+
+def _material(material: Material) -> JsonObject:
+    rgba = None if material.rgba is None else [float(x) for x in material.rgba]
+    return {"name": material.name, "rgba": rgba, "texture": material.texture}
+
+
+# ---- text -----------------------------------------------------------------------------------
+
+
+def _lean(record: JsonObject, is_closing: bool = False) -> JsonObject:
+    """Return a record without the entries that the reader would add itself.
+
+    Values are compared by repr, because -0.0 must not become 0.0.
+
+    Args:
+        record: the complete record.
+        is_closing: whether the record is a joint that closes a loop. The reader computes its missing values from the
+            links, so zeros must be written.
+    """
+    rests = not is_closing and record.get("turn_wxyz") in (None, _NO_TURN)
+    lean: JsonObject = {}
+    for key, value in record.items():
+        if value is None or (key == "name" and value == "") or (value == [] and "on" not in record):
+            continue
+        if key in ("lower", "upper", "targets", "rest_pose") and all(one is None for one in value):
+            continue
+        if key in ("values", "turn_wxyz") and rests and all(repr(x) == "0.0" for x in record["values"]):
+            continue
+        if key in _DEFAULTS and repr(value) == repr(_DEFAULTS[key]):
+            continue
+        if key in ("at", "inertial", "material"):
+            lean[key] = _lean(record[key])
+        elif key in ("visuals", "collisions"):
+            lean[key] = [_lean(one) for one in record[key]]
+        else:
+            lean[key] = value
+    if lean.get("at") == {}:
+        del lean["at"]
+    return lean
+
+
+def format_json(value: Any, indent: int = 0) -> str:
+    """Format data as JSON with one item per line, but keep on one line what fits there, and all lists of numbers."""
+    line = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(line) + indent <= _WIDTH or not value:
+        return line
+    inner, outer = " " * (indent + 2), " " * indent
+    if isinstance(value, dict):
+        record = cast("JsonObject", value)
+        items = [f"{json.dumps(k, ensure_ascii=False)}: {format_json(v, indent + 2)}" for k, v in record.items()]
+        return "{\n" + ",\n".join(inner + item for item in items) + f"\n{outer}}}"
+    many = cast("list[Any]", value)
+    if all(isinstance(item, int | float) for item in many):
+        return line
+    return "[\n" + ",\n".join(inner + format_json(item, indent + 2) for item in many) + f"\n{outer}]"

@@ -1,0 +1,1 @@
+"""MJCF reader, based on MuJoCo's own compiler."""

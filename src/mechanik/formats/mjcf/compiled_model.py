@@ -1,0 +1,472 @@
+"""MJCF compiled by MuJoCo, which resolves includes, defaults, frames and angles; also for untrusted and broken files.
+
+MuJoCo refuses a model whose meshes or textures are missing, although they do not affect its motion. So placeholders
+replace them. MuJoCo infers the mass of a body from its meshes; to detect this, the model is compiled with placeholders
+of two sizes, and masses that differ are dropped.
+
+For a model in memory MuJoCo would also search the disk, run plugins, and allocate textures, grids and bodies of any
+size. So it gets a sanitized text: includes are inserted, only elements that define the motion and the look remain, and
+every mesh is a placeholder. The origin of each line is kept for messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath, PurePosixPath
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from mechanik.errors import FormatError, MissingExtra, MjcfError
+from mechanik.formats.source import FileResolver, Source
+from mechanik.formats.urdf.reader import list_names
+from mechanik.formats.xml_node import XmlNode, parse_xml
+from mechanik.spatial import from_position_wxyz
+from mechanik.spatial.array import Array
+from mechanik.validation import format_count
+
+MAX_MISSING_FILES = 1000
+"""Files; each missing one costs an attempt to compile."""
+
+CompileFunction = Callable[[dict[str, bytes]], Any]
+"""Compiles the model with the given file contents, by file name, and returns the `mujoco.MjModel`."""
+_MISSING = re.compile(r"Error opening file '([^']+)'")
+
+
+def compile_with_placeholders(
+    compile_model: CompileFunction, known: Sequence[str] = ()
+) -> tuple[Any, list[str], list[int]]:
+    """Compile a model with a placeholder for each mesh and texture that cannot be opened.
+
+    Args:
+        compile_model: called with the placeholders, by file name.
+        known: names of files that need a placeholder in any case.
+
+    Returns:
+        The model, the names of the missing files, and the indices of the bodies whose mass is unknown.
+
+    Raises:
+        ValueError: any other error of MuJoCo.
+    """
+    missing = list(known)
+    while True:
+        try:
+            model = compile_model(_stand_ins(missing, 0.01))
+            break
+        except ValueError as error:
+            found = _MISSING.search(str(error))
+            is_new = found is not None and found[1] not in missing and "'include'" not in str(error)
+            if found is None or not is_new or len(missing) >= MAX_MISSING_FILES or not _stand_ins([found[1]], 1.0):
+                if missing:  # the placeholder may be the reason, for example if a texture needs a certain size
+                    raise ValueError(f"{error} ({missing[-1]!r} could not be opened)") from None
+                raise
+            missing.append(found[1])
+    if not missing:
+        return model, [], []
+    other = compile_model(_stand_ins(missing, 0.02))
+    same = np.isclose(model.body_mass, other.body_mass, rtol=1e-9) & np.isclose(
+        model.body_inertia, other.body_inertia, rtol=1e-9, atol=0.0
+    ).all(axis=1)
+    return model, missing, np.flatnonzero(~same).tolist()
+
+
+def _stand_ins(names: list[str], size: float) -> dict[str, bytes]:
+    """Return a tetrahedron of `size` (m) for each mesh and four grey pixels for each PNG; other files are skipped."""
+    made: dict[str, bytes] = {}
+    for name in names:
+        suffix = PurePath(name).suffix.lower()
+        if suffix == ".stl":
+            made[name] = _stl(size)
+        elif suffix == ".obj":
+            made[name] = _obj(size)
+        elif suffix == ".png":
+            made[name] = _png()
+    return made
+
+
+TETRAHEDRON_VERTICES = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float64)
+TETRAHEDRON_FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+
+
+def _stl(size: float) -> bytes:
+    sides = [
+        struct.pack("<12fH", 0, 0, 0, *(size * TETRAHEDRON_VERTICES[list(side)]).ravel(), 0)
+        for side in TETRAHEDRON_FACES
+    ]
+    return bytes(80) + struct.pack("<I", len(sides)) + b"".join(sides)
+
+
+def _obj(size: float) -> bytes:
+    lines = [f"v {x} {y} {z}" for x, y, z in (size * TETRAHEDRON_VERTICES).tolist()]
+    lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in TETRAHEDRON_FACES]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _png() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">2I5B", 2, 2, 8, 2, 0, 0, 0)  # the smallest size that a height field accepts
+    pixels = zlib.compress(2 * (b"\0" + 6 * b"\x80"))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+MAX_MJCF_ELEMENTS = 10_000
+"""Elements after replication; the largest models have some thousand."""
+MAX_REPLICATES = 1_000
+"""Largest count of a <replicate>."""
+
+_BODIES = ("worldbody", "body", "frame", "replicate", "joint", "freejoint", "geom", "site", "inertial")
+_BONDS = ("equality", "connect", "weld", "tendon", "fixed", "spatial", "pulley")
+_MOTORS = ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion")
+_REST = ("mujoco", "compiler", "option", "default", "asset", "material", "mesh", "actuator", "keyframe", "key")
+ALLOWED_ELEMENTS = frozenset((*_BODIES, *_BONDS, *_MOTORS, *_REST))
+"""Elements that are passed on to MuJoCo."""
+REFUSED_ELEMENTS = {
+    "composite": "makes bodies by itself",
+    "flexcomp": "makes a flexible body by itself",
+    "attach": "takes bodies out of another model",
+    "plugin": "runs code that is no part of the model",
+}
+"""Elements that cannot be left out without changing the model, with the reason why they are refused."""
+_SCENE = ("visual", "statistic", "light", "camera", "texture", "layer")
+_RUNNING = ("size", "flag", "contact", "exclude", "pair", "sensor", "custom", "extension")
+IRRELEVANT_ELEMENTS = frozenset((*_SCENE, *_RUNNING))
+"""Elements that are left out without a warning, because they do not affect a mechanism."""
+FOLDER_ATTRIBUTES = ("meshdir", "texturedir", "assetdir")
+"""Attributes of <compiler> that name folders."""
+MAX_BUILTIN_DIVISIONS = 64
+"""Largest parameter of a built-in mesh, which is its number of divisions in a direction."""
+
+
+@dataclass(slots=True)
+class SanitizedMjcf:
+    """The sanitized text for MuJoCo.
+
+    Attributes:
+        lines: origin of each line for messages, such as "arm.xml, line 12".
+        text: the lines.
+        meshes: the uri that each placeholder name represents.
+        missing: uris of files that did not come along.
+        omitted: tags of the elements that were left out with a warning, as keys.
+    """
+
+    lines: list[str] = field(default_factory=list[str])
+    text: list[str] = field(default_factory=list[str])
+    meshes: dict[str, str] = field(default_factory=dict[str, str])
+    missing: list[str] = field(default_factory=list[str])
+    omitted: dict[str, None] = field(default_factory=dict[str, None])
+
+
+def sanitize_mjcf(opened: Source, resolver: FileResolver) -> SanitizedMjcf:
+    """Return the sanitized text of a model in memory.
+
+    Raises:
+        XmlError: the text is not XML.
+        MjcfError: the model needs an element that is refused, or is too large.
+    """
+    root = parse_xml(opened, MjcfError)
+    _include(root, resolver, {opened.member})
+    _check_size(root)
+    return _SanitizingWriter(root, resolver).write()
+
+
+def _include(root: XmlNode, around: FileResolver, seen: set[str]) -> None:
+    """Insert the content of included files; each file may be included once, as in MuJoCo."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        children, ahead = list[XmlNode](), node.children[::-1]
+        while ahead:
+            child = ahead.pop()
+            child.parent = node
+            if child.tag == "include":
+                ahead += _included(child, around, seen).children[::-1]
+            else:
+                children.append(child)
+        node.children = children
+        waiting += children
+
+
+def _included(node: XmlNode, around: FileResolver, seen: set[str]) -> XmlNode:
+    uri = node.require("file")
+    source = around.open(uri)
+    if source is None:
+        raise node.make_error(f"names {uri!r}, and there is no such file{around.search_hint(uri)}")
+    if source.member in seen:
+        raise node.make_error(f"includes {uri!r} a second time")
+    seen.add(source.member)
+    root = parse_xml(source, MjcfError)
+    if root.tag not in ("mujoco", "mujocoinclude"):
+        raise node.make_error(f"names {uri!r}, whose root element is <{root.tag}>")
+    return root
+
+
+def _check_size(root: XmlNode) -> None:
+    """Count the elements after replication, from the leaves up, and raise an error above the limit."""
+    sizes: dict[int, int] = {}
+    for node in reversed(list(root.walk())):
+        size = 1 + sum(sizes[id(child)] for child in node.children)
+        if node.tag == "replicate":
+            count = node.number("count")
+            if count is None or not 0 < count <= MAX_REPLICATES:
+                raise node.make_error(f"has count={node.attributes.get('count')!r}; it is from 1 to {MAX_REPLICATES}")
+            size *= int(count)
+        if size > MAX_MJCF_ELEMENTS:
+            raise node.make_error(f"stands for more than {MAX_MJCF_ELEMENTS} elements")
+        sizes[id(node)] = size
+
+
+class _SanitizingWriter:
+    def __init__(self, root: XmlNode, around: FileResolver) -> None:
+        self.root, self.around = root, around
+        self.result = SanitizedMjcf()
+        compilers = [node for node in root.walk() if node.tag == "compiler"]
+        said = {key: value for node in compilers for key, value in node.attributes.items()}
+        self.folder = said.get("meshdir", said.get("assetdir", "")).strip()
+        self.strips = said.get("strippath", "false").strip() == "true"
+
+    def write(self) -> SanitizedMjcf:
+        waiting: list[XmlNode | str] = [self.root]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, str):
+                self.result.text.append(node)
+                self.result.lines.append("")
+                continue
+            kept = [child for child in node.children if self._is_kept(child)]
+            attributes = "".join(f" {key}={_quoted(value)}" for key, value in self._attributes(node).items())
+            self.result.text.append(f"<{node.tag}{attributes}{'>' if kept else '/>'}")
+            self.result.lines.append(node.where)
+            if kept:
+                waiting += [f"</{node.tag}>", *reversed(kept)]
+        return self.result
+
+    def _is_kept(self, node: XmlNode) -> bool:
+        if node.tag in REFUSED_ELEMENTS:
+            raise node.make_error(f"{REFUSED_ELEMENTS[node.tag]}, which is not done for a file from somewhere else")
+        if node.tag in ALLOWED_ELEMENTS:
+            return not (node.tag == "geom" and self._is_grid(node))
+        if node.tag not in IRRELEVANT_ELEMENTS:
+            self.result.omitted.setdefault(node.tag)
+        return False
+
+    def _is_grid(self, node: XmlNode) -> bool:
+        if "hfield" in node.attributes or node.attributes.get("type", "").strip() == "hfield":
+            self.result.omitted.setdefault("hfield")
+            return True
+        return False
+
+    def _attributes(self, node: XmlNode) -> dict[str, str]:
+        kept = {key: value for key, value in node.attributes.items() if ":" not in key and not key.startswith("file")}
+        if node.tag == "compiler":
+            kept = {key: value for key, value in kept.items() if key not in FOLDER_ATTRIBUTES}
+        elif node.tag == "material":
+            kept = {key: value for key, value in kept.items() if key != "texture"}
+        elif node.tag == "mesh" and "file" in node.attributes:
+            kept = self._mesh(node, kept)
+        elif node.tag == "mesh" and "builtin" in node.attributes:
+            _check_built_in(node)
+        return kept
+
+    def _mesh(self, node: XmlNode, kept: dict[str, str]) -> dict[str, str]:
+        """Return the attributes of a mesh with a placeholder file; an unnamed mesh has the name of its file."""
+        file = node.require("file").strip().replace("\\", "/")
+        uri = PurePosixPath(file).name if self.strips else file
+        if self.folder and not uri.startswith("/"):
+            uri = f"{self.folder.rstrip('/')}/{uri}"
+        name = f"stand-in-{len(self.result.meshes)}.stl"
+        self.result.meshes[name] = uri
+        if not self.around.locate(uri)[0]:
+            self.result.missing.append(uri)
+        kept = {key: value for key, value in kept.items() if key != "content_type"}
+        return {"name": PurePosixPath(file).stem, **kept, "file": name}
+
+
+def _check_built_in(node: XmlNode) -> None:
+    words = node.attributes.get("params", "").split()
+    numbers = node.numbers("params", len(words)) or ()
+    if any(abs(number) > MAX_BUILTIN_DIVISIONS for number in numbers):
+        raise node.make_error(f"has params={node.attributes['params']!r}; up to {MAX_BUILTIN_DIVISIONS} is made")
+
+
+def _quoted(value: str) -> str:
+    return quoteattr(value, {"\n": " ", "\r": " ", "\t": " "})
+
+
+def omitted_text(tags: Iterable[str]) -> str:
+    return (
+        f"elements that are not read from a file of somewhere else are left out: {list_names([f'<{t}>' for t in tags])}"
+    )
+
+
+FREE, BALL, SLIDE, HINGE = range(4)
+"""MuJoCo's joint types (`mjtJoint`)."""
+JOINT_KINDS = ("free", "ball", "slide", "hinge")
+"""Names of the joint types."""
+
+ERROR_HINTS = {
+    "mass and inertia of moving bodies": "; give that body a <geom> or an <inertial>, which MuJoCo needs to move it",
+    "'mujocoinclude'": "; it is a part for others to include, so load the file that includes it",
+    "Error opening file": "; MuJoCo looks for it beside the model, and in the folder that <compiler> names",
+}
+"""Advice for some of MuJoCo's error messages, by a part of the message."""
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class MjcfModel:
+    """MuJoCo's compiled model, with a name for every body and joint, and the warnings so far.
+
+    Attributes:
+        mujoco: the module.
+        raw: the `mujoco.MjModel`.
+        where: prefix of messages: the file name and a colon, or nothing.
+        warnings: the warnings so far.
+        bodies, joints: names by index; unnamed bodies are named by their index, unnamed joints after their body.
+        bodies_without_mass: indices of the bodies whose mass is unknown, because their meshes are missing.
+        sanitized: the text that MuJoCo got for a model in memory; otherwise None.
+        joint_names: all joint names in use, with those of joints added by the reader.
+    """
+
+    def __init__(self, mujoco: Any, raw: Any, where: str) -> None:
+        self.mujoco, self.raw, self.where = mujoco, raw, where
+        self.warnings: list[str] = []
+        self.bodies_without_mass: frozenset[int] = frozenset()
+        self.sanitized: SanitizedMjcf | None = None
+        own = [self.name_of("body", b) for b in range(raw.nbody)]
+        taken = set(own)
+        self.bodies = [name or unused_name(f"body{b}", taken) for b, name in enumerate(own)]
+        own = [self.name_of("joint", j) for j in range(raw.njnt)]
+        self.joint_names = set(own)
+        self.joints = [
+            name or unused_name(f"{self.bodies[body]}_{JOINT_KINDS[kind]}", self.joint_names)
+            for name, body, kind in zip(own, raw.jnt_bodyid.tolist(), raw.jnt_type.tolist(), strict=True)
+        ]
+
+    @property
+    def name(self) -> str:
+        """Name of the model in the file; empty if it is MuJoCo's default."""
+        name = bytes(self.raw.names).split(b"\0")[0].decode(errors="replace")
+        return "" if name == "MuJoCo Model" else name
+
+    def name_of(self, kind: str, number: int) -> str:
+        """Return the name of a body, joint, site, ... in the file; empty if it has none."""
+        return self.mujoco.mj_id2name(self.raw, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), number) or ""
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(f"{self.where}{message}")
+
+    def pose_of(self, kind: str, number: int) -> Array:
+        """Return the pose (4, 4) of a "body" in its parent, or of a "geom" or "site" in its body."""
+        position, wxyz = getattr(self.raw, f"{kind}_pos")[number], getattr(self.raw, f"{kind}_quat")[number]
+        return from_position_wxyz(position, wxyz)
+
+    def file_of(self, kind: str, number: int) -> str:
+        """Return the path of a "mesh" or "tex" as MuJoCo opened it; empty if it does not come from a file."""
+        address = int(getattr(self.raw, f"{kind}_pathadr")[number])
+        if address < 0:
+            return ""
+        return bytes(self.raw.paths)[address:].split(b"\0")[0].decode(errors="replace")
+
+
+def compile_mjcf(opened: Source) -> MjcfModel:
+    """Compile an MJCF file or text with MuJoCo.
+
+    Raises:
+        MissingExtra: MuJoCo is not installed.
+        XmlError: the text is not XML.
+        MjcfError: MuJoCo refuses the model; the message is MuJoCo's, with the location.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtra("reading MJCF", "mjcf") from None
+    module: Any = mujoco
+
+    enclosed = None if opened.resolver is None else sanitize_mjcf(opened, opened.resolver)
+
+    def compile_model(files: dict[str, bytes]) -> Any:
+        if enclosed is not None:
+            return module.MjModel.from_xml_string("\n".join(enclosed.text), files)
+        if opened.path is not None:
+            return module.MjModel.from_xml_path(str(opened.path), files)
+        return module.MjModel.from_xml_string(opened.text().lstrip("\ufeff"), files)
+
+    try:
+        with _listening(module) as said:
+            raw, missing, weightless = compile_with_placeholders(
+                compile_model, list(enclosed.meshes) if enclosed else ()
+            )
+    except (ValueError, TypeError, OSError, RuntimeError, module.FatalError, module.UnexpectedError) as error:
+        if isinstance(error, FormatError):
+            raise
+        parse_xml(opened)  # raises a better error if the text is not XML
+        if enclosed is not None:
+            raise MjcfError(_explained(str(error), enclosed.lines)) from None
+        raise MjcfError(f"{opened.where}{_explained(str(error))}") from None
+    if raw.nbody < 2:
+        raise MjcfError(f"{opened.where}the MJCF has no <body> in its <worldbody>, so there is nothing in it")
+    model = MjcfModel(module, raw, opened.where)
+    for text in dict.fromkeys(said):
+        model.warn(f"MuJoCo says: {' '.join(text.split())}")
+    if enclosed is not None:
+        model.sanitized, missing = enclosed, enclosed.missing
+        if enclosed.omitted:
+            model.warn(omitted_text(enclosed.omitted))
+    if missing:
+        model.warn(
+            f"{format_count(len(missing), 'file')} could not be opened, and nothing is drawn for "
+            f"them: {list_names(missing)}"
+        )
+    if weightless:
+        names = [model.bodies[body] for body in weightless]
+        why = "without their meshes" if enclosed is None else "without the meshes, which MuJoCo is not shown"
+        model.warn(f"{why}, the mass of these bodies is not known: {list_names(names)}")
+    model.bodies_without_mass = frozenset(weightless)
+    return model
+
+
+@contextlib.contextmanager
+def _listening(mujoco: Any) -> Generator[list[str]]:
+    """Collect MuJoCo's warnings, which it would otherwise write to a log file in the working directory."""
+    said: list[str] = []
+    with _ONE_AT_A_TIME:
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(said.append)
+        try:
+            yield said
+        finally:
+            mujoco.set_mju_user_warning(before)
+
+
+def unused_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not in `taken`, if necessary with a number, and add it to `taken`."""
+    new, number = name, 1
+    while new in taken:
+        number += 1
+        new = f"{name}{number}"
+    taken.add(new)
+    return new
+
+
+def _explained(said: str, lines: Sequence[str] = ()) -> str:
+    """Return MuJoCo's message on one line, with the file line first; `lines` maps sanitized lines to their origin."""
+    text = " ".join(said.split())
+    line = re.search(r"(?:, line |Line number=)(\d+)", text)
+    text = re.sub(r"^(XML Error: |Error: |XML parse error \d+: )+", "", text)
+    text = re.sub(r" Element name '', id \d+(, line \d+)?", "", text)
+    text = re.sub(r" Element (?:name )?('[^']*')(?:, id \d+)?(?:, line \d+)?", r" (element \1)", text)
+    hint = next((hint for mark, hint in ERROR_HINTS.items() if mark in said), "")
+    place = f"line {line[1]}: " if line and line[1] != "0" else ""
+    if place and lines:
+        number = int(line[1]) if line else 0
+        place = f"{lines[number - 1]}: " if number <= len(lines) and lines[number - 1] else ""
+    return f"{place}MuJoCo cannot read it: {text}{hint}"

@@ -1,0 +1,140 @@
+"""Shapes and inertia of the bodies of an MJCF model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from mechanik.errors import ShapeError
+from mechanik.formats.ellipsoid_hull import ellipsoid_shape
+from mechanik.formats.mjcf.compiled_model import MjcfModel
+from mechanik.model.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Inertial,
+    Material,
+    Mesh,
+    Shape,
+    ShapeInstance,
+    Sphere,
+)
+from mechanik.spatial import Pose, from_position_wxyz, inverse
+
+FIRST_HIDDEN_GROUP = 3
+"""Geom group; MuJoCo's viewer draws groups 0 to 2, and higher groups are by convention for collisions only."""
+
+
+class GeomReader:
+    """Converts the geoms of a model to shapes; geoms without a matching shape are reported at the end."""
+
+    def __init__(self, model: MjcfModel, folder: Path | None) -> None:
+        self.model, self.folder = model, folder
+        self._left_out: dict[str, int] = {}
+
+    def shapes(self, body: int) -> tuple[list[ShapeInstance], list[ShapeInstance]]:
+        """Return the visuals (drawn geoms) and the collisions (geoms with contacts) of a body; a geom can be both."""
+        raw = self.model.raw
+        visuals: list[ShapeInstance] = []
+        collisions: list[ShapeInstance] = []
+        start = int(raw.body_geomadr[body])
+        for geom in range(start, start + int(raw.body_geomnum[body])):
+            placed = self._placed(geom)
+            if placed is None:
+                continue
+            if int(raw.geom_group[geom]) < FIRST_HIDDEN_GROUP:
+                visuals.append(placed)
+            if raw.geom_contype[geom] or raw.geom_conaffinity[geom]:
+                collisions.append(placed)
+        return visuals, collisions
+
+    def report(self) -> None:
+        """Warn once for the whole model of geoms without a matching shape."""
+        if self._left_out:
+            listed = ", ".join(f"{count} of type {kind}" for kind, count in self._left_out.items())
+            self.model.warn(f"geoms without a shape here are left out, which changes no motion: {listed}")
+
+    def _placed(self, geom: int) -> ShapeInstance | None:
+        shape, X_body_shape = self._shape(geom), self.model.pose_of("geom", geom)
+        if shape is None:
+            return None
+        if isinstance(shape, Mesh):  # MuJoCo moves a mesh to its centre of mass; `Mesh` uses the frame of the file
+            mesh, raw = int(self.model.raw.geom_dataid[geom]), self.model.raw
+            X_body_shape = X_body_shape @ inverse(from_position_wxyz(raw.mesh_pos[mesh], raw.mesh_quat[mesh]))
+        name = self.model.name_of("geom", geom)
+        return ShapeInstance(shape, Pose.from_matrix(X_body_shape), self._material(geom), name)
+
+    def _shape(self, geom: int) -> Shape | None:
+        raw, kinds = self.model.raw, self.model.mujoco.mjtGeom
+        kind = int(raw.geom_type[geom])
+        a, b, c = (float(size) for size in raw.geom_size[geom])
+        if kind == kinds.mjGEOM_BOX:
+            return Box((2 * a, 2 * b, 2 * c))
+        if kind == kinds.mjGEOM_SPHERE:
+            return Sphere(a)
+        if kind == kinds.mjGEOM_CYLINDER:
+            return Cylinder(a, 2 * b)
+        if kind == kinds.mjGEOM_CAPSULE:
+            return Capsule(a, 2 * b)
+        if kind == kinds.mjGEOM_ELLIPSOID:
+            return self._ellipsoid((a, b, c))
+        if kind == kinds.mjGEOM_MESH:
+            return self._mesh(int(raw.geom_dataid[geom]))
+        if kind == kinds.mjGEOM_PLANE:  # infinite for contacts; its size is only drawn
+            return HalfSpace()
+        if kind == kinds.mjGEOM_HFIELD:
+            return self._field(int(raw.geom_dataid[geom]))
+        self._count(kinds(kind).name.removeprefix("mjGEOM_").lower())
+        return None
+
+    def _field(self, field: int) -> HeightField:
+        """Return a height field. MuJoCo stores heights from 0 to 1, rows along y, and half sizes along x and y."""
+        raw = self.model.raw
+        x, y, top, down = (float(size) for size in raw.hfield_size[field])
+        rows, columns, first = (int(one[field]) for one in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr))
+        heights = np.array(raw.hfield_data[first : first + rows * columns], dtype=np.float64).reshape(rows, columns)
+        return HeightField(top * heights, (2 * x, 2 * y), -down)
+
+    def _ellipsoid(self, radii: tuple[float, float, float]) -> Shape | None:
+        try:
+            return ellipsoid_shape(radii)
+        except ShapeError:
+            self._count("ellipsoid without a volume")
+            return None
+
+    def _mesh(self, mesh: int) -> Mesh | None:
+        file = self.model.file_of("mesh", mesh)
+        if not file:
+            self._count("mesh without a file")
+            return None
+        sx, sy, sz = (float(scale) for scale in self.model.raw.mesh_scale[mesh])
+        if self.model.sanitized is not None:
+            return Mesh(self.model.sanitized.meshes.get(file, file), (sx, sy, sz))
+        folder = self.folder or Path()
+        # MuJoCo stores the path that it opened, or, in some versions, the path in the file
+        path = next((one for one in (Path(file), folder / file) if one.is_file()), None)
+        uri = Path(file).relative_to(folder).as_posix() if Path(file).is_relative_to(folder) else file
+        return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
+
+    def _material(self, geom: int) -> Material:
+        raw = self.model.raw
+        number = int(raw.geom_matid[geom])
+        r, g, b, a = (float(part) for part in (raw.geom_rgba[geom] if number < 0 else raw.mat_rgba[number]))
+        return Material("" if number < 0 else self.model.name_of("material", number), (r, g, b, a))
+
+    def _count(self, kind: str) -> None:
+        self._left_out[kind] = self._left_out.get(kind, 0) + 1
+
+
+def read_body_inertial(model: MjcfModel, body: int) -> Inertial | None:
+    """Return mass and principal inertia as MuJoCo has them, given or inferred from geoms; None if unknown or zero."""
+    raw = model.raw
+    mass = float(raw.body_mass[body])
+    if mass <= 0.0 or body in model.bodies_without_mass:
+        return None
+    xx, yy, zz = (float(moment) for moment in raw.body_inertia[body])
+    pose = Pose(raw.body_ipos[body].copy(), raw.body_iquat[body].copy())
+    return Inertial(mass, pose, (xx, 0.0, 0.0, yy, 0.0, zz))

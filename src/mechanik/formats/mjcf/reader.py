@@ -1,0 +1,511 @@
+"""MJCF reader: builds a mechanism with MuJoCo's compiler. Joints have MuJoCo's order, and their values are its qpos.
+
+The world is a link. Bodies are links of the same name; a body with several joints has an intermediate link between each
+two. Sites are links fixed to their body. <equality> elements become:
+
+- connect: a closure with a spherical joint. weld: a rigid closure, or a spherical one if its torquescale is 0. With a
+  mocap body, which a user moves: a goal.
+- joint: a coupling if it is linear, otherwise a joint constraint; fixed limits if it has no second joint.
+- tendon: a joint constraint on the joints in the tendons.
+
+qpos and q hold the same numbers in the same order, except that mimic joints are not in q. A hinge or slide has one
+number (which includes MuJoCo's `ref`), a ball joint wxyz, a free joint xyz and wxyz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from mechanik.errors import CouplingError, NotARotation, ShapeError, UnknownName
+from mechanik.formats.mjcf.compiled_model import BALL, FREE, SLIDE, MjcfModel, compile_mjcf, unused_name
+from mechanik.formats.mjcf.mjcf_geometry import GeomReader, read_body_inertial
+from mechanik.formats.source import Source, open_source
+from mechanik.formats.urdf.reader import has_conflicting_limits, list_names, set_axis
+from mechanik.model.dof import ALL_DOFS, ROTATIONS, TRANSLATIONS, DoF
+from mechanik.model.frame import Goal, Link
+from mechanik.model.joint import Joint
+from mechanik.model.joint_constraint import JointConstraint
+from mechanik.model.kinematics import JointIndices
+from mechanik.model.mechanism import Mechanism
+from mechanik.spatial import from_position_wxyz, make_pose, rotation, translation
+from mechanik.spatial.array import Array, ArrayLike
+
+
+def from_qpos(mechanism: Mechanism, qpos: ArrayLike) -> Array:
+    """Convert MuJoCo's qpos to the configuration q of a mechanism that was read from MJCF.
+
+    Joints that were added to the mechanism later have their value in `neutral`. The entries of mimic joints in qpos are
+    ignored.
+
+    Args:
+        mechanism: a mechanism that `read_mjcf` or `load` has read.
+        qpos: (..., nq of MuJoCo); m, rad and quaternions wxyz, which are normalized.
+
+    Returns:
+        q, (..., nq).
+
+    Raises:
+        ShapeError: qpos has a wrong size.
+        NotARotation: a quaternion is zero.
+        UnknownName: the mechanism was not read from MJCF.
+
+    Example:
+        >>> body = '<body name="arm"><joint name="hinge"/><geom size="1"/></body>'
+        >>> arm = mk.load(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        >>> mk.formats.from_qpos(arm, [0.5]).tolist()
+        [0.5]
+    """
+    size, table = _table(mechanism)
+    given = np.asarray(qpos, dtype=np.float64)
+    if given.ndim < 1 or given.shape[-1] != size:
+        raise ShapeError(f"qpos must have {size} numbers along its last axis, but its shape is {given.shape}")
+    q = np.broadcast_to(mechanism.neutral(), (*given.shape[:-1], mechanism.nq)).copy()
+    for joint, slot in mechanism.kinematics.joint_indices.items():
+        address = table.get(mechanism.name_of(joint))
+        if address is not None:
+            for k, place in enumerate(_places(joint, slot)):
+                if place is not None:
+                    q[..., place] = given[..., address + k]
+    for k in mechanism.space.quaternions_q:
+        length = np.linalg.norm(q[..., k : k + 4], axis=-1, keepdims=True)
+        if not (length > 1e-9).all():
+            raise NotARotation(f"qpos holds a zero quaternion for {mechanism.space.q_names[k]!r}")
+        q[..., k : k + 4] /= length
+    return q
+
+
+def to_qpos(mechanism: Mechanism, q: ArrayLike | None = None) -> Array:
+    """Convert a configuration q to MuJoCo's qpos, including the mimic joints.
+
+    Args:
+        mechanism: a mechanism that `read_mjcf` or `load` has read.
+        q: (..., nq); by default the present configuration.
+
+    Returns:
+        qpos, (..., nq of MuJoCo); m, rad and quaternions wxyz.
+
+    Raises:
+        ShapeError: q has a wrong size, or a joint has other dofs than in MuJoCo.
+        UnknownName: the mechanism was not read from MJCF.
+
+    Example:
+        >>> body = '<body name="arm"><joint name="hinge"/><geom size="1"/></body>'
+        >>> arm = mk.load(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        >>> mk.formats.to_qpos(arm, [0.5]).tolist()
+        [0.5]
+    """
+    size, table = _table(mechanism)
+    values = mechanism.space.check_q(mechanism.q if q is None else q)
+    qpos = np.zeros((*values.shape[:-1], size))
+    slots = mechanism.kinematics.joint_indices
+    for joint, slot in slots.items():
+        address = table.get(mechanism.name_of(joint))
+        if address is None:
+            continue
+        for k, place in enumerate(_places(joint, slot)):
+            if place is not None:
+                qpos[..., address + k] = values[..., place]
+            else:
+                leader, dof, ratio, offset = joint.couplings[0].resolve()
+                qpos[..., address + k] = ratio * values[..., slots[leader].q[dof]] + offset
+    return qpos
+
+
+def _places(joint: Joint, slot: JointIndices) -> list[int | None]:
+    """Return the indices in q of the numbers that MuJoCo has for a joint; None for a mimic joint."""
+    turn = [] if slot.quaternion_q is None else [slot.quaternion_q + k for k in range(4)]
+    if slot.quaternion_q is None and len(joint.dof) > 1:
+        raise ShapeError(f"{joint} was given other freedoms than it has in MuJoCo, so qpos has no meaning for it")
+    shifts = [dof for dof in joint.dof if slot.quaternion_q is None or dof in (DoF.X, DoF.Y, DoF.Z)]
+    return [*(slot.q.get(dof) for dof in shifts), *turn]
+
+
+def _table(mechanism: Mechanism) -> tuple[int, Mapping[str, int]]:
+    kept: Any = mechanism.extras.get("qpos")
+    if not isinstance(kept, Mapping):
+        raise UnknownName("extra", "qpos", mechanism.extras)
+    table = cast("Mapping[str, Any]", kept)
+    addresses = cast("Mapping[str, Any]", table["at"])
+    return int(table["size"]), {name: int(address) for name, address in addresses.items()}
+
+
+PolynomialTerms = dict[int, Polynomial]
+"""Polynomial in the value of each joint, by joint index; the sum of all is zero."""
+
+
+class EqualityReader:
+    """Converts the equalities of a model to closures, goals, couplings and joint constraints.
+
+    Args:
+        model: the compiled model.
+        links: links by body index.
+        joints: joints by joint index.
+    """
+
+    def __init__(self, model: MjcfModel, links: Sequence[Link], joints: Sequence[Joint]) -> None:
+        self.model, self.links, self.joints = model, links, joints
+        self.laws: set[str] = set()
+        self.start: Any = model.mujoco.MjData(model.raw)
+        """`mujoco.MjData` at the initial configuration of MuJoCo."""
+        model.mujoco.mj_kinematics(model.raw, self.start)
+
+    def read(self) -> None:
+        raw, kinds = self.model.raw, self.model.mujoco.mjtEq
+        for number in range(raw.neq):
+            kind = int(raw.eq_type[number])
+            word = kinds(kind).name.removeprefix("mjEQ_").lower()
+            label = self.model.name_of("equality", number) or f"{word} {number}"
+            if not raw.eq_active0[number]:
+                self.model.warn(f"equality {label!r} is not active, so it is left out")
+            elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
+                self._join(number, label, word)
+            elif kind == kinds.mjEQ_JOINT:
+                self._joint(number, label)
+            elif kind == kinds.mjEQ_TENDON:
+                self._tendon(number, label)
+            else:
+                self.model.warn(f"equality {label!r} is of the kind {word}, which is not read; it is left out")
+
+    # ---- bodies -----------------------------------------------------------------------------
+
+    def _join(self, number: int, label: str, word: str) -> None:
+        raw = self.model.raw
+        b1, b2, X_1, X_2 = self._ends(number, word)
+        mocap_1, mocap_2 = (self._moves_with_mocap(b) for b in (b1, b2))
+        stand = [0 if is_mocap else int(raw.body_weldid[b]) for b, is_mocap in ((b1, mocap_1), (b2, mocap_2))]
+        if stand[0] == stand[1]:
+            self.model.warn(
+                f"equality {label!r} joins {self.model.bodies[b1]!r} and {self.model.bodies[b2]!r}, "
+                "which no joint moves against each other; it is left out"
+            )
+            return
+        name = self.model.name_of("equality", number) or f"{word}_{self.model.bodies[b1]}_{self.model.bodies[b2]}"
+        name = unused_name(name, self.model.joint_names)
+        is_ball = word == "connect" or raw.eq_data[number, 10] == 0.0
+        if mocap_1 or mocap_2:
+            if mocap_2:
+                b1, b2, X_1, X_2 = b2, b1, X_2, X_1
+            goal = Goal(name, dof=TRANSLATIONS if is_ball else ALL_DOFS)
+            goal.matrix = X_1
+            self.links[b1].add_child(goal)
+            goal.make_closure(self.links[b2], X_2)
+            return
+        if is_ball:  # its rotation is the identity at the initial configuration
+            R_1, R_2 = (self.start.xmat[b].reshape(3, 3) @ X[:3, :3] for b, X in ((b1, X_1), (b2, X_2)))
+            X_2 = X_2 @ make_pose(R_2.T @ R_1, np.zeros(3))
+        joint = Joint(name, dof=ROTATIONS if is_ball else ())
+        joint.matrix = X_1
+        self.links[b1].add_child(joint)
+        joint.make_closure(self.links[b2], X_2)
+
+    def _moves_with_mocap(self, body: int) -> bool:
+        """Tell whether a body is a mocap body, or fixed to one."""
+        raw = self.model.raw
+        while body and raw.body_mocapid[body] < 0 and not raw.body_jntnum[body]:
+            body = int(raw.body_parentid[body])
+        return bool(raw.body_mocapid[body] >= 0)
+
+    def _ends(self, number: int, word: str) -> tuple[int, int, Array, Array]:
+        """Return the two bodies and the poses (4, 4) on them that coincide; for connect only the points."""
+        raw = self.model.raw
+        one, two = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        if int(raw.eq_objtype[number]) == int(self.model.mujoco.mjtObj.mjOBJ_SITE):
+            X_1, X_2 = self.model.pose_of("site", one), self.model.pose_of("site", two)
+            return int(raw.site_bodyid[one]), int(raw.site_bodyid[two]), X_1, X_2
+        data = raw.eq_data[number]
+        if word == "connect":
+            return one, two, translation(data[:3]), translation(data[3:6])
+        return one, two, from_position_wxyz(data[3:6], data[6:10]), translation(data[:3])
+
+    # ---- joints and tendons -----------------------------------------------------------------
+
+    def _joint(self, number: int, label: str) -> None:
+        """Read a joint equality: value - ref is a polynomial of the other joint's value - ref."""
+        raw = self.model.raw
+        one, two = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        law = _trimmed(raw.eq_data[number, :5])
+        start = self._ref(one)
+        if two < 0 or law.degree() == 0:
+            self._hold(one, start + float(law.coef[0]), label)
+            return
+        led = start + law(Polynomial([-self._ref(two), 1.0]))
+        if led.degree() == 1:
+            try:
+                coupling = self.joints[one].mimic(self.joints[two], float(led.coef[1]), float(led.coef[0]))
+            except CouplingError:  # it already mimics another joint, or the coupling would be cyclic
+                pass
+            else:
+                if has_conflicting_limits(coupling):
+                    self.model.warn(
+                        f"equality {label!r}: joint {self.joints[one].name!r} follows {self.joints[two].name!r}, "
+                        "and their limits contradict each other; those of the follower are not looked at"
+                    )
+                return
+        self._law({one: Polynomial([0.0, 1.0]), two: -led}, label)
+
+    def _tendon(self, number: int, label: str) -> None:
+        """Read a tendon equality of fixed tendons: length - length0 is a polynomial of the other's length - length0."""
+        raw = self.model.raw
+        one, two = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
+        law = _trimmed(raw.eq_data[number, :5])
+        coefficients = [fixed_tendon(self.model, tendon) for tendon in (one, two) if tendon >= 0]
+        if any(not found for found in coefficients):
+            self.model.warn(f"equality {label!r} is about a spatial tendon, which is not read; it is left out")
+            return
+        terms: PolynomialTerms = {joint: Polynomial([0.0, c]) for joint, c in coefficients[0].items()}
+        rest = -float(raw.tendon_length0[one])
+        if two < 0 or law.degree() == 0:
+            rest -= float(law.coef[0])
+        elif law.degree() == 1 or len(coefficients[1]) == 1:
+            second, start = coefficients[1], -float(raw.tendon_length0[two])
+            if law.degree() == 1:
+                rest -= float(law(start))
+                led: PolynomialTerms = {joint: Polynomial([0.0, float(law.coef[1]) * c]) for joint, c in second.items()}
+            else:
+                led = {joint: law(Polynomial([start, c])) for joint, c in second.items()}
+            for joint, polynomial in led.items():
+                terms[joint] = terms.get(joint, Polynomial([0.0])) - polynomial
+        else:
+            self.model.warn(
+                f"equality {label!r} is a polynomial of a tendon over several joints, which mixes their "
+                "values; only a linear one is read, so it is left out"
+            )
+            return
+        self._law(terms, label, rest)
+
+    def _law(self, terms: PolynomialTerms, label: str, rest: float = 0.0) -> None:
+        """Add the joint constraint: sum of the polynomials + rest = 0."""
+        constant = -rest - sum(float(polynomial.coef[0]) for polynomial in terms.values())
+        said: dict[Any, list[float]] = {}
+        for joint, polynomial in terms.items():
+            coefficients = [float(c) for c in polynomial.trim().coef[1:]]
+            if any(coefficients):
+                said[self.joints[joint]] = coefficients
+        if said:
+            JointConstraint(said, constant=constant, name=unused_name(label, self.laws))
+
+    def _hold(self, number: int, value: float, label: str) -> None:
+        joint = self.joints[number]
+        lower, upper = joint.limits(joint.dof[0])
+        if not lower <= value <= upper:
+            self.model.warn(
+                f"equality {label!r} holds joint {joint.name!r} at {value:g}, "
+                f"outside its range from {lower:g} to {upper:g}; it is held there all the same"
+            )
+        joint.set_limits(value, value)
+
+    def _ref(self, joint: int) -> float:
+        return float(self.model.raw.qpos0[int(self.model.raw.jnt_qposadr[joint])])
+
+
+def fixed_tendon(model: MjcfModel, tendon: int) -> Mapping[int, float]:
+    """Return the coefficient of each joint, by joint index; the tendon length is the sum of coefficient * value.
+
+    The result is empty for a spatial tendon.
+    """
+    raw = model.raw
+    start = int(raw.tendon_adr[tendon])
+    found: dict[int, float] = {}
+    for k in range(start, start + int(raw.tendon_num[tendon])):
+        if int(raw.wrap_type[k]) != int(model.mujoco.mjtWrap.mjWRAP_JOINT):
+            return {}
+        joint = int(raw.wrap_objid[k])
+        found[joint] = found.get(joint, 0.0) + float(raw.wrap_prm[k])
+    return found
+
+
+def _trimmed(coefficients: Array) -> Polynomial:
+    return Polynomial([float(c) for c in coefficients]).trim()
+
+
+def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
+    """Read a mechanism from an MJCF model.
+
+    The initial configuration is that of MuJoCo, clamped to the limits. If its loops are not closed there, it is the key
+    frame with the smallest closure error.
+
+    Args:
+        source: a path, or the text itself, which begins with `<`.
+        sites: whether named sites become links.
+
+    Returns:
+        The mechanism. Key frames are its `configurations`. Its `extras` hold "qpos", the index of each joint in
+        MuJoCo's qpos (for `from_qpos` and `to_qpos`); "actuators", the target of each actuator; "driven", the joints
+        that actuators drive directly or through a tendon; "tendons", the joint coefficients of the fixed tendons; and
+        "mocap", the mocap bodies.
+
+    Raises:
+        MissingExtra: the package `mujoco` is not installed.
+        XmlError, MjcfError: the model cannot be read; the message says where and why.
+
+    Example:
+        >>> text = '<mujoco><worldbody><body name="a"><joint name="j"/><geom size="1"/></body></worldbody></mujoco>'
+        >>> list(mk.formats.read_mjcf(text).joints)
+        ['j']
+    """
+    opened = source if isinstance(source, Source) else open_source(source)
+    model = compile_mjcf(opened)
+    folder = None if opened.path is None else opened.path.parent
+    tree = _BodyTree(model, GeomReader(model, folder))
+    tree.grow()
+    if sites:
+        tree.add_sites()
+    EqualityReader(model, tree.links, tree.joints).read()
+    _warn_of_the_rest(model)
+    name = model.name or opened.stem
+    mechanism = Mechanism(tree.links[0], name=name, warnings=model.warnings)
+    mechanism.extras.update(_extras(model))
+    for key in range(model.raw.nkey):
+        label = model.name_of("key", key) or f"key{key}"
+        mechanism.configurations[label] = from_qpos(mechanism, model.raw.key_qpos[key])
+    _stand(mechanism, from_qpos(mechanism, model.raw.qpos0))
+    return mechanism
+
+
+def _stand(mechanism: Mechanism, start: Array) -> None:
+    """Set the initial configuration of MuJoCo, or the key frame with the smallest closure error."""
+
+    def openness(q: Array) -> float:
+        mechanism.set_q(q)
+        gaps = [closure.gap() for closure in mechanism.closures.values()]
+        errors = [abs(law.error()) for law in mechanism.joint_constraints.values()]
+        return round(max([0.0, *errors, *(max(gap.distance, gap.angle) for gap in gaps)]), 6)
+
+    mechanism.set_q(min([start, *mechanism.configurations.values()], key=openness))
+
+
+class _BodyTree:
+    """Builds the links by body index and the joints by joint index."""
+
+    def __init__(self, model: MjcfModel, geoms: GeomReader) -> None:
+        self.model, self.geoms = model, geoms
+        self.links: list[Link] = []
+        self.joints: list[Joint] = []
+        self.link_names = set(model.bodies)
+
+    def grow(self) -> None:
+        raw = self.model.raw
+        for body, name in enumerate(self.model.bodies):
+            link = self._link(body, name)
+            if body:
+                numbers = range(int(raw.body_jntadr[body]), int(raw.body_jntadr[body]) + int(raw.body_jntnum[body]))
+                self._hang(link, body, list(numbers))
+            self.links.append(link)
+        self.geoms.report()
+
+    def add_sites(self) -> None:
+        raw = self.model.raw
+        for site in range(raw.nsite):
+            name = self.model.name_of("site", site)
+            if name:
+                if name in self.link_names:
+                    name = f"{name}_site"
+                link = Link(unused_name(name, self.link_names))
+                self._fix(link, self.links[int(raw.site_bodyid[site])], self.model.pose_of("site", site))
+
+    def _link(self, body: int, name: str) -> Link:
+        visuals, collisions = self.geoms.shapes(body)
+        return Link(name, visuals=visuals, collisions=collisions, inertial=read_body_inertial(self.model, body))
+
+    def _hang(self, link: Link, body: int, numbers: list[int]) -> None:
+        """Add the joints of a body in series, each about its own anchor point on the body."""
+        above, X = self.links[int(self.model.raw.body_parentid[body])], self.model.pose_of("body", body)
+        if not numbers:
+            self._fix(link, above, X)
+        for number in numbers:
+            is_last = number == numbers[-1]
+            name = f"{link.name}/{self.model.joints[number]}"
+            held = link if is_last else Link(unused_name(name, self.link_names))
+            joint = self._joint(number)
+            anchor = np.zeros(3)
+            if int(self.model.raw.jnt_type[number]) != FREE:
+                anchor = self.model.raw.jnt_pos[number]
+                joint.matrix = X @ translation(anchor) @ joint.matrix
+            held.position = -anchor
+            above.add_child(joint)
+            joint.add_child(held)
+            self.joints.append(joint)
+            above, X = held, np.eye(4)
+
+    def _joint(self, number: int) -> Joint:
+        """Return the joint, with a pose that makes its motion the identity at its reference value."""
+        raw, kind = self.model.raw, int(self.model.raw.jnt_type[number])
+        joint = Joint(self.model.joints[number])
+        limits = [float(limit) for limit in raw.jnt_range[number]] if raw.jnt_limited[number] else None
+        if kind == FREE:
+            joint.set_dof(ALL_DOFS)
+            return joint
+        if kind == BALL:
+            joint.set_dof(ROTATIONS)
+            if limits is not None:
+                self._limit_ball(joint, limits[1])
+            return joint
+        axis, ref = raw.jnt_axis[number], float(raw.qpos0[int(raw.jnt_qposadr[number])])
+        if kind == SLIDE:
+            joint.matrix = translation(-ref * axis)
+        elif ref:
+            joint.matrix = make_pose(rotation.exp(-ref * axis), np.zeros(3))
+        set_axis(joint, axis.copy(), is_prismatic=kind == SLIDE)
+        if limits is not None:
+            joint.set_limits(limits[0], limits[1])
+        return joint
+
+    def _limit_ball(self, joint: Joint, angle: float) -> None:
+        """Limit a spherical joint by a cone of `angle` for each axis.
+
+        MuJoCo bounds the total angle, which a joint limit cannot express; the cones are the closest.
+        """
+        if not 0.0 < angle < np.pi:
+            return
+        joint.set_cone(angle, "xyz")
+        self.model.warn(
+            f"ball {joint.name!r} may turn by {angle:g} rad in all; here each of its axes may tilt by that, "
+            "which together lets it go a little further"
+        )
+
+    def _fix(self, link: Link, above: Link, X_above_link: Array) -> None:
+        joint = Joint(unused_name(f"{link.name}_fixed", self.model.joint_names))
+        joint.matrix = X_above_link
+        above.add_child(joint)
+        joint.add_child(link)
+
+
+def _extras(model: MjcfModel) -> dict[str, Any]:
+    """Return plain data that the graph does not hold; see `read_mjcf`."""
+    raw = model.raw
+    at = {name: int(address) for name, address in zip(model.joints, raw.jnt_qposadr, strict=True)}
+    extras: dict[str, Any] = {"qpos": {"size": int(raw.nq), "at": at}}
+    tendons: dict[int, dict[str, float]] = {}
+    for tendon in range(raw.ntendon):
+        tendons[tendon] = {model.joints[joint]: c for joint, c in fixed_tendon(model, tendon).items()}
+    actuators: dict[str, dict[str, str]] = {}
+    driven: dict[str, None] = {}
+    for actuator in range(raw.nu):
+        kind = model.mujoco.mjtTrn(int(raw.actuator_trntype[actuator])).name.removeprefix("mjTRN_").lower()
+        target = int(raw.actuator_trnid[actuator, 0])
+        kind = "joint" if kind == "jointinparent" else "site" if kind == "slidercrank" else kind
+        names = {"joint": model.joints, "body": model.bodies}.get(kind)
+        label = names[target] if names is not None else model.name_of(kind, target)
+        actuators[model.name_of("actuator", actuator) or f"actuator{actuator}"] = {kind: label}
+        if kind == "joint":
+            driven[label] = None
+        elif kind == "tendon":
+            driven |= dict.fromkeys(tendons[target])
+    fixed = {model.name_of("tendon", t) or f"tendon{t}": said for t, said in tendons.items() if said}
+    mocap = [name for body, name in enumerate(model.bodies) if int(raw.body_mocapid[body]) >= 0]
+    kept = {"actuators": actuators, "driven": list(driven), "tendons": fixed, "mocap": mocap}
+    return extras | {subject: said for subject, said in kept.items() if said}
+
+
+def _warn_of_the_rest(model: MjcfModel) -> None:
+    raw = model.raw
+    spatial = [model.name_of("tendon", t) or f"tendon{t}" for t in range(raw.ntendon) if not fixed_tendon(model, t)]
+    if spatial:
+        model.warn(f"spatial tendons are left out: {list_names(spatial)}")
+    if raw.nflex or raw.nskin:
+        model.warn("flexible bodies and skins are left out")

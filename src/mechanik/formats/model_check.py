@@ -1,0 +1,514 @@
+"""Checks of a mechanism or model file for errors, probable mistakes and oddities, as `check` reports them.
+
+A rule is a generator that takes a mechanism and yields findings; `RULES` lists all rules. For a URDF that cannot be
+read, `check_urdf` lists all faults, while the reader stops at the first.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from mechanik.errors import (
+    CyclicStructure,
+    DoFError,
+    DuplicateName,
+    FileMissing,
+    LimitsError,
+    MechanikError,
+    NotARotation,
+    SecondParent,
+    UnknownFormat,
+)
+from mechanik.formats.load import load
+from mechanik.formats.source import file_resolver, open_source
+from mechanik.formats.urdf.reader import JOINT_TYPES, check_is_urdf, did_you_mean
+from mechanik.formats.urdf.urdf_geometry import UrdfShapeReader, read_inertial, read_origin
+from mechanik.formats.xml_node import XmlNode, parse_xml
+from mechanik.model import DoF, Frame, Inertial, Joint, Link, Mechanism, Mesh
+from mechanik.model.dof import TRANSLATIONS
+from mechanik.model.shapes import Box, Capsule, Cylinder, Shape, Sphere
+
+Severity = Literal["error", "warning", "note"]
+"""How bad a finding is, the worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A single result of `check`.
+
+    Attributes:
+        severity: "error" (the model does not work), "warning" (probably a mistake) or "note" (worth knowing).
+        code: short name of the kind of finding, such as "mesh-missing".
+        where: the part of the model, such as "joint 'elbow'"; empty for the whole model.
+        message: the problem, as continuation of the sentence that begins with `where`.
+
+    Example:
+        >>> finding = mk.formats.Finding("warning", "no-limits", "joint 'elbow'", "has no limits")
+        >>> f"{finding.where} {finding.message}"
+        "joint 'elbow' has no limits"
+    """
+
+    severity: Severity
+    code: str
+    where: str
+    message: str
+
+
+MAX_MESH_SCALE, MIN_MESH_SCALE = 100.0, 1e-5
+"""Ratios. Meshes are in m, mm (scale 0.001) or inches; a scale beyond these bounds suggests a wrong unit."""
+MAX_JOINT_OFFSET = 100.0
+"""m between two joints; a larger offset suggests mm instead of m."""
+
+
+def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
+    told: set[tuple[str, str]] = set()
+    mirrored: list[str] = []
+    for name, link in mechanism.links.items():
+        for shape in _shapes(link):
+            if not isinstance(shape, Mesh) or (name, shape.uri) in told:
+                continue
+            told.add((name, shape.uri))
+            if shape.path is None:
+                yield Finding("warning", "mesh-missing", f"link {name!r}", f"the mesh {shape.uri!r} was not found")
+            elif not Path(shape.path).is_file():
+                text = f"the mesh {shape.uri!r} is no longer at {shape.path}"
+                yield Finding("warning", "mesh-missing", f"link {name!r}", text)
+            size = np.abs(shape.scale)
+            shown = " ".join(f"{x:g}" for x in shape.scale)
+            if not np.isfinite(size).all():
+                yield Finding("error", "mesh-scale", f"link {name!r}", f"the mesh {shape.uri!r} is scaled by {shown}")
+            elif size.any() and (size.max() >= MAX_MESH_SCALE or size.max() <= MIN_MESH_SCALE):
+                text = f"the mesh {shape.uri!r} is scaled by {shown}; a unit may have been mistaken"
+                yield Finding("warning", "mesh-scale", f"link {name!r}", text)
+            if np.prod(np.sign(shape.scale)) < 0:
+                mirrored.append(name)
+    if mirrored:  # a single finding, because a robot with a mirrored side has many such meshes
+        links = list(dict.fromkeys(mirrored))
+        named = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
+        many = "a mesh that is" if len(mirrored) == 1 else f"{len(mirrored)} meshes that are"
+        yield Finding("note", "mesh-mirrored", "mechanism", f"has {many} mirrored by a negative scale (links: {named})")
+
+
+def check_shapes(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, link in mechanism.links.items():
+        for shape in dict.fromkeys(_shapes(link)):
+            if min(_extents(shape)) == 0:
+                text = f"has a shape without extent: {type(shape).__name__.lower()} of size 0"
+                yield Finding("warning", "flat-shape", f"link {name!r}", text)
+
+
+def check_masses(mechanism: Mechanism) -> Iterator[Finding]:
+    weighed = any(link.inertial is not None and link.inertial.mass > 0 for link in mechanism.links.values())
+    for name, link in mechanism.links.items():
+        where = f"link {name!r}"
+        if link.inertial is None:
+            if weighed and _is_moved(link):
+                yield Finding("note", "no-mass", where, "moves and has no mass, although others have")
+            continue
+        if link.inertial.mass < 0:
+            yield Finding("error", "negative-mass", where, f"has a mass of {link.inertial.mass:g} kg")
+        elif link.inertial.mass == 0 and _is_moved(link):
+            yield Finding("warning", "zero-mass", where, "moves and has a mass of 0 kg")
+        elif not _is_possible(link.inertial):
+            text = (
+                "has an inertia that no body has: no principal moment may be negative, or above the other two together"
+            )
+            yield Finding("warning", "inertia", where, text)
+
+
+def check_scale(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, joint in mechanism.joints.items():
+        away = float(np.linalg.norm(joint.position))
+        if joint.parent is not None and away > MAX_JOINT_OFFSET:
+            text = f"sits {away:g} m from the frame of its parent; were these millimetres?"
+            yield Finding("warning", "far", f"joint {name!r}", text)
+
+
+def _shapes(link: Link) -> list[Shape]:
+    return [placed.shape for placed in (*link.visuals, *link.collisions)]
+
+
+def _extents(shape: Shape) -> tuple[float, ...]:
+    match shape:
+        case Box():
+            return shape.size
+        case Sphere():
+            return (shape.radius,)
+        case Cylinder():
+            return shape.radius, shape.length
+        case Capsule():
+            return (shape.radius,)
+        case Mesh():
+            return tuple(abs(x) for x in shape.scale)
+        case _:
+            return (1.0,)  # the constructors of the other shapes refuse zero extents
+
+
+def _is_moved(link: Link) -> bool:
+    """Tell whether the joint above the link moves; the mass of a fixed link can be part of its parent's mass."""
+    return link.parent is not None and bool(getattr(link.parent, "dof", ()))
+
+
+def _is_possible(inertial: Inertial) -> bool:
+    ixx, ixy, ixz, iyy, iyz, izz = inertial.inertia
+    if not any(inertial.inertia):
+        return True  # a point mass
+    a, b, c = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return bool(a >= -1e-9 * c and a + b >= c * (1 - 1e-6))
+
+
+CLOSURE_TOLERANCE = 1e-6
+"""m and rad; a larger gap means that the loop is not closed."""
+LIKELY_DEGREES = 45.0
+"""rad; limits above seven revolutions are rare, and most limits in degrees are larger than this."""
+UNLIMITED_FROM = 1e4
+"""m or rad; files write limits above this value for joints without limits."""
+
+
+def check_joint_links(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, joint in mechanism.joints.items():
+        if joint.child is None:
+            yield Finding("warning", "no-child", f"joint {name!r}", "holds no link and closes no loop")
+        if joint.parent is None and joint.dof and not _floats(joint):
+            yield Finding("note", "no-parent", f"joint {name!r}", "hangs on no link and moves against the world")
+    if not any(joint.dof for joint in mechanism.joints.values()):
+        yield Finding("note", "still", "mechanism", "has no joint that moves")
+
+
+def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, joint in mechanism.joints.items():
+        if joint.is_closure:
+            continue
+        where = f"joint {name!r}"
+        unlimited: list[DoF] = []
+        for dof in joint.dof:
+            lower, upper = joint.limits(dof)
+            value, label = joint.value(dof), dof.name if len(joint.dof) > 1 else "it"
+            if not lower - CLOSURE_TOLERANCE <= value <= upper + CLOSURE_TOLERANCE:
+                text = f"stands at {value:g}, outside its limits {lower:g} to {upper:g}"
+                yield Finding("warning", "value-outside", where, _about(label, text))
+            if lower == upper:
+                yield Finding("note", "locked", where, _about(label, f"cannot move: both limits are {lower:g}"))
+            elif not lower <= 0 <= upper and dof not in joint._couplings:
+                text = f"cannot be at zero, as its limits are {lower:g} to {upper:g}"
+                yield Finding("note", "zero-excluded", where, _about(label, text))
+            if dof.is_rotation and any(LIKELY_DEGREES <= abs(side) < UNLIMITED_FROM for side in (lower, upper)):
+                text = f"has limits of {lower:g} to {upper:g} rad, which look like degrees"
+                yield Finding("warning", "degrees", where, _about(label, text))
+            if lower <= -UNLIMITED_FROM and upper >= UNLIMITED_FROM and dof not in joint._couplings:
+                unlimited.append(dof)
+        if unlimited and not _floats(joint) and not joint.has_quaternion:
+            slides = any(dof in TRANSLATIONS for dof in unlimited)
+            named = " ".join(dof.name for dof in unlimited)
+            text = f"has no limits in {named}" if len(joint.dof) > 1 else "has no limits"
+            yield Finding("warning" if slides else "note", "no-limits", where, text)
+
+
+def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, joint in mechanism.joints.items():
+        for coupling in joint.couplings:
+            where = f"joint {name!r}"
+            leader = coupling.leader.name
+            if coupling.ratio == 0:
+                yield Finding("warning", "ratio-zero", where, f"follows {leader!r} with ratio 0, so it never moves")
+                continue
+            lower, upper = coupling.leader.limits(coupling.leader_dof)
+            low, high = (side + 0.0 for side in coupling.limits_for_leader())  # adding zero turns -0.0 into 0.0
+            if max(lower, low) > min(upper, high):
+                text = (
+                    f"follows {leader!r}, but its limits would need that at {low:g} to {high:g}, "
+                    f"and it moves within {lower:g} to {upper:g}"
+                )
+                yield Finding("error", "coupling-limits", where, text)
+            elif low > lower + CLOSURE_TOLERANCE or high < upper - CLOSURE_TOLERANCE:
+                text = (
+                    f"follows {leader!r} and holds it back to {max(lower, low):g} to {min(upper, high):g}, "
+                    f"although that may move within {lower:g} to {upper:g}"
+                )
+                yield Finding("note", "coupling-narrows", where, text)
+
+
+def check_loops(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, closure in mechanism.closures.items():
+        gap = closure.gap()
+        if not gap.is_closed(CLOSURE_TOLERANCE):
+            text = (
+                f"is open by {format_amount(gap.distance)} m and {format_amount(gap.angle)} rad where "
+                f"the joints are now"
+            )
+            yield Finding("error", "open-loop", f"closure {name!r}", text)
+
+
+def check_joint_constraints(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, law in mechanism.joint_constraints.items():
+        off, where = law.error(), f"law {name!r}"
+        if abs(off) > CLOSURE_TOLERANCE * law.scale:
+            yield Finding("error", "broken-law", where, f"is off by {format_amount(off)} where the joints are now")
+        elif not law.resolve_couplings()[0]:
+            yield Finding("note", "idle-law", where, "says no more than the couplings of its joints do")
+
+
+def check_cones(mechanism: Mechanism) -> Iterator[Finding]:
+    from mechanik.objectives.constraint_relations import swing_angles
+
+    for name, tilt in swing_angles(mechanism, mechanism.q).items():
+        cone = mechanism.joint(name).cone
+        if cone is not None and tilt > cone.angle + CLOSURE_TOLERANCE:
+            text = (
+                f"tilts by {format_amount(tilt)} rad where it is now, and its cone leaves it "
+                f"{format_amount(cone.angle)} rad"
+            )
+            yield Finding("error", "outside-cone", f"joint {name!r}", text)
+
+
+def check_goals(mechanism: Mechanism) -> Iterator[Finding]:
+    for name, goal in mechanism.goals.items():
+        if goal.closure is None:
+            yield Finding("note", "idle-goal", f"goal {name!r}", "wants no link")
+        elif not goal.goal_dof:
+            yield Finding("note", "idle-goal", f"goal {name!r}", "counts no direction, so anything is right")
+
+
+def format_amount(x: float) -> str:
+    """Format a measured value in m or rad for a message; rounding errors below 1e-12 become 0."""
+    return f"{x:.3g}" if abs(x) > 1e-12 else "0"
+
+
+def _floats(joint: Joint) -> bool:
+    return len(joint.dof) == 6
+
+
+def _about(label: str, text: str) -> str:
+    return text if label == "it" else f"{label} {text}"
+
+
+def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
+    """List all faults of a URDF that cannot be read; the list is empty if the source is not a URDF or not XML."""
+    try:
+        opened = open_source(source)
+        robot = parse_xml(opened)
+        check_is_urdf(robot)
+    except MechanikError:
+        return []
+    links = robot.all("link")
+    shapes = UrdfShapeReader(robot, file_resolver(opened))
+    found = [*_urdf_names(links), *_urdf_names(robot.all("joint"))]
+    for link in links:
+        found += _urdf_link(link, shapes)
+    for joint in robot.all("joint"):
+        found += _urdf_joint(joint, [link.attributes.get("name", "") for link in links])
+    found += _urdf_tree(robot)
+    shapes.report()
+    warnings = (text.partition(": ") for text in robot.document.warnings)
+    return [*found, *(Finding("warning", "reader", place, text) for place, _, text in warnings)]
+
+
+def _error(code: str, node: XmlNode, message: str) -> Finding:
+    return Finding("error", code, f"{node.where}: {node.subject}", message)
+
+
+def _urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
+    lines: dict[str, int] = {}
+    for node in nodes:
+        name = node.attributes.get("name", "").strip()
+        if not name:
+            yield _error("unnamed", node, "has no name")
+        elif name in lines:
+            yield _error("duplicate-name", node, f"has the name of the {node.tag} in line {lines[name]}")
+        lines.setdefault(name, node.line)
+
+
+def _urdf_link(link: XmlNode, shapes: UrdfShapeReader) -> Iterator[Finding]:
+    for part, read in (
+        ("visual", lambda: shapes.read_shapes(link, "visual")),
+        ("collision", lambda: shapes.read_shapes(link, "collision")),
+        ("inertial", lambda: read_inertial(link)),
+    ):
+        try:
+            read()
+        except MechanikError as error:
+            yield Finding("error", part, f"{link.where}: {link.subject}", _after_place(error))
+
+
+def _urdf_joint(joint: XmlNode, links: list[str]) -> Iterator[Finding]:
+    kind = joint.attributes.get("type", "").strip()
+    if kind not in JOINT_TYPES:
+        yield _error("joint-type", joint, f"is of type {kind!r}{did_you_mean(kind, JOINT_TYPES)}")
+    for tag in ("parent", "child"):
+        end = joint.first(tag)
+        name = "" if end is None else end.attributes.get("link", "")
+        if name not in links:
+            yield _error("unknown-link", joint, f"has a {tag} {name!r}, which is no link{did_you_mean(name, links)}")
+    try:
+        read_origin(joint)
+        yield from _urdf_motion(joint, kind)
+    except MechanikError as error:
+        yield Finding("error", "number", f"{joint.where}: {joint.subject}", _after_place(error))
+
+
+def _urdf_motion(joint: XmlNode, kind: str) -> Iterator[Finding]:
+    axis = joint.first("axis")
+    if kind in ("revolute", "continuous", "prismatic", "planar") and axis is not None:
+        xyz = axis.numbers("xyz", 3)
+        if xyz is not None and math.hypot(*xyz) < 1e-12:
+            yield _error("zero-axis", joint, "has a zero axis; it must point somewhere")
+    if kind in ("revolute", "prismatic"):
+        limit = joint.first("limit")
+        lower, upper = (None, None) if limit is None else (limit.number("lower"), limit.number("upper"))
+        if lower is None and upper is None:
+            yield Finding("warning", "no-limits", f"{joint.where}: {joint.subject}", "has no limits")
+        elif (lower or 0.0) > (upper or 0.0):
+            text = f"has its lower limit, {lower or 0.0:g}, above its upper, {upper or 0.0:g}"
+            yield _error("inverted-limits", joint, text)
+
+
+def _urdf_tree(robot: XmlNode) -> Iterator[Finding]:
+    """Find links with a second parent, cycles of parents, and links that the root does not reach."""
+    links = {link.attributes.get("name", ""): link for link in robot.all("link")}
+    above: dict[str, str] = {}
+    for joint in robot.all("joint"):
+        ends = [end.attributes.get("link", "") for tag in ("parent", "child") if (end := joint.first(tag)) is not None]
+        if len(ends) == 2 and all(end in links for end in ends):
+            parent, child = ends
+            if child in above:
+                yield _error("second-parent", joint, f"holds the link {child!r}, which {above[child]!r} holds already")
+            above.setdefault(child, parent)
+    roots = [name for name in links if name not in above]
+    for name in roots[1:]:
+        yield _error("unreachable", links[name], f"hangs on no joint, and the root is {roots[0]!r}")
+    for name in links:
+        way = [name]
+        while way[-1] in above and above[way[-1]] not in way:
+            way.append(above[way[-1]])
+        if above.get(way[-1]) == name:
+            yield _error("cycle", links[name], f"hangs on itself, through {' -> '.join(repr(one) for one in way[1:])}")
+
+
+def _after_place(error: MechanikError) -> str:
+    """Return a reader's message without its location, which the finding states itself."""
+    _, _, message = str(error).partition(": ")
+    return message or str(error)
+
+
+SEVERITY_ORDER = ("error", "warning", "note")
+"""Severities, the worst first."""
+
+ERROR_CODES: tuple[tuple[type[MechanikError], str], ...] = (
+    (FileMissing, "file-missing"),
+    (UnknownFormat, "unknown-format"),
+    (DuplicateName, "duplicate-name"),
+    (LimitsError, "inverted-limits"),
+    (NotARotation, "zero-axis"),
+    (DoFError, "freedoms"),
+    (SecondParent, "second-parent"),
+    (CyclicStructure, "cycle"),
+)
+"""Finding codes of the errors that prevent a mechanism from being built; all others are "unreadable"."""
+
+
+def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
+    """List what is wrong (error), probably wrong (warning) or worth knowing (note) in a model, the worst first.
+
+    Args:
+        model: a mechanism, or a source that `load` takes. For a URDF that cannot be read, all known faults are listed.
+
+    Returns:
+        The findings; empty if there is nothing to report.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 0.8], limits=(-180, 180))
+        >>> [(finding.severity, finding.code) for finding in mk.check(arm)]
+        [('warning', 'degrees'), ('warning', 'degrees')]
+    """
+    try:
+        mechanism = model if isinstance(model, Mechanism) else load(model)
+        found = [finding for rule in RULES for finding in rule(mechanism)]
+    except MechanikError as error:
+        code = next((code for kind, code in ERROR_CODES if isinstance(error, kind)), "unreadable")
+        first = Finding("error", code, "" if isinstance(model, Mechanism) else _named(model), str(error))
+        faults = [] if isinstance(model, Mechanism) else check_urdf(model)
+        if not any(fault.severity == "error" for fault in faults):
+            return [first]
+        return sorted(faults, key=lambda one: SEVERITY_ORDER.index(one.severity))
+    found = [*_from_reader(mechanism), *(one for one in found if not _told(one, mechanism.warnings))]
+    return sorted(found, key=lambda one: SEVERITY_ORDER.index(one.severity))
+
+
+def _from_reader(mechanism: Mechanism) -> Iterator[Finding]:
+    for text in mechanism.warnings:
+        place, separator, rest = text.partition(": ")
+        yield Finding("warning", "reader", place if separator else "", rest if separator else text)
+
+
+def _told(finding: Finding, warnings: list[str]) -> bool:
+    """Tell whether the reader has reported the same fault, with its line in the file."""
+    if finding.code == "mesh-mirrored":
+        return any("negative scale" in text for text in warnings)
+    subject = {"mesh-missing": "file", "no-limits": "limit"}.get(finding.code)
+    return subject is not None and any(subject in text and finding.where in text for text in warnings)
+
+
+def _named(thing: object) -> str:
+    text = str(thing)
+    return "the text" if text.lstrip()[:1] in ("<", "{") or "\n" in text else text
+
+
+def _check_names(mechanism: Mechanism) -> Iterator[Finding]:
+    if not mechanism.name:
+        yield Finding("note", "unnamed", "mechanism", "has no name")
+    for frame in [*mechanism.links.values(), *mechanism.joints.values(), *mechanism.goals.values()]:
+        if not frame.name:
+            name = mechanism.name_of(frame)
+            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", "has no name of its own, only a number")
+
+
+def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
+    """Find trees that no joint and no closure connects to the first tree."""
+    roots = [root for root in mechanism.roots if any(isinstance(frame, Link) for frame in root.traverse())]
+    if not roots:
+        yield Finding("error", "no-links", "mechanism", "has no links")
+        return
+    together: set[Frame] = set()
+    waiting = [roots[0]]
+    while waiting:
+        root = waiting.pop()
+        if root in together:
+            continue
+        together.add(root)
+        waiting += [
+            end.root
+            for closure in mechanism.closures.values()
+            for end, other in ((closure.joint, closure.link), (closure.link, closure.joint))
+            if other.root is root
+        ]
+    for root in roots:
+        if root not in together:
+            links = [mechanism.name_of(frame) for frame in root.traverse() if isinstance(frame, Link)]
+            names = ", ".join(links[:4]) + (", ..." if len(links) > 4 else "")
+            text = f"cannot be reached from the first root through any joint or closure (links: {names})"
+            yield Finding("warning", "unreachable", f"{root.kind} {mechanism.name_of(root)!r}", text)
+
+
+RULES: tuple[Callable[[Mechanism], Iterator[Finding]], ...] = (
+    _check_names,
+    _check_reachable,
+    check_joint_links,
+    check_limits,
+    check_couplings,
+    check_loops,
+    check_joint_constraints,
+    check_cones,
+    check_goals,
+    check_meshes,
+    check_shapes,
+    check_masses,
+    check_scale,
+)
+"""All rules, in the order of their findings."""

@@ -1,0 +1,605 @@
+"""URDF reader: builds a mechanism from a URDF. Links and joints keep the order of the file; oddities become warnings.
+
+Numbers that only simulators and controllers use are kept in `extras`, and the writer writes them back. Besides the
+elements of the format, a file may hold a block that other tools ignore:
+
+    <mechanik>
+      <base free="floating_base"/>
+      <closure name="loop" kind="pin" link="coupler" onto_link="rocker" axis="0 0 1"> <at xyz="1 0 0"/> </closure>
+      <values joint="crank" values="0.6"/>
+      <values joint="base" values="0 0 1 0.1 0.2 0.3" wxyz="0.98 0.03 0.11 0.14"/>
+    </mechanik>
+
+with gears, racks and joint constraints as in `sidecar.py`. <values> holds the value of each dof, m or rad, and the
+quaternion of a joint with free rotation if the angles alone would lose bits. A joint without <values> is at zero, or at
+the limit nearest to zero; a joint that closes a loop gets its values from the poses of its links.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from mechanik.errors import UrdfError, XacroError
+from mechanik.formats.json.reader import AGREEMENT_TOLERANCE
+from mechanik.formats.source import Source, file_resolver, open_source
+from mechanik.formats.urdf.sidecar import (
+    SidecarEntry,
+    add_couplings,
+    close_loops,
+    read_closures,
+    read_couplings,
+    read_sidecar,
+)
+from mechanik.formats.urdf.urdf_geometry import (
+    UrdfShapeReader,
+    format_number,
+    format_numbers,
+    read_inertial,
+    read_origin,
+)
+from mechanik.formats.xml_node import XmlNode, parse_xml
+from mechanik.model.builder import trim as cut_off
+from mechanik.model.dof import ALL_DOFS, DoF, joint_values_from_pose
+from mechanik.model.frame import Frame, Link
+from mechanik.model.joint import Joint
+from mechanik.model.joint_constraint import Coupling
+from mechanik.model.mechanism import Mechanism
+from mechanik.spatial import euler, quaternion
+from mechanik.spatial.array import Array
+from mechanik.validation import as_axes_wxyz, read_only
+
+EXTRA_ELEMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "limits": ("limit", ("effort", "velocity")),
+    "safety": ("safety_controller", ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")),
+    "dynamics": ("dynamics", ("damping", "friction")),
+    "calibration": ("calibration", ("rising", "falling")),
+}
+"""For each subject in `extras`: the element in a <joint>, and its numeric attributes."""
+
+
+def read_joint_extras(extras: dict[str, dict[str, Any]], name: str, joint: XmlNode) -> None:
+    """Add the simulator and controller data of a <joint> to `extras`."""
+    for subject, (tag, attributes) in EXTRA_ELEMENTS.items():
+        node = joint.first(tag)
+        if node is None:
+            continue
+        found = {one: value for one in attributes if (value := node.number(one)) is not None}
+        if found:
+            extras.setdefault(subject, {})[name] = found
+
+
+def extra_attributes(extras: Mapping[str, Any], subject: str, joint: str) -> dict[str, str]:
+    """Return the stored numbers of a joint as attribute texts; entries that the subject does not have are ignored."""
+    kept = _table(_table(extras.get(subject)).get(joint))
+    return {
+        key: format_number(value)
+        for key, value in kept.items()
+        if key in EXTRA_ELEMENTS[subject][1] and _is_number(value)
+    }
+
+
+def unwritten_extras(extras: Mapping[str, Any], joints: Collection[str]) -> Iterator[str]:
+    """Yield the subjects, with joint names, that `extra_attributes` does not return completely for `joints`."""
+    for subject, kept in extras.items():
+        if subject not in EXTRA_ELEMENTS or not isinstance(kept, Mapping):
+            yield str(subject)
+            continue
+        for name, said in cast("Mapping[str, Any]", kept).items():
+            if name not in joints or len(extra_attributes(extras, subject, name)) < max(len(_table(said)), 1):
+                yield f"{subject} of {name}"
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+"""Joint types of URDF."""
+IGNORED_ELEMENTS = ("gazebo", "transmission", "sensor", "mechanik")
+"""Elements whose content is not checked for xacro."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfJoint:
+    """A <joint> whose type and link names have been checked."""
+
+    node: XmlNode
+    name: str
+    type: str
+    parent: str
+    child: str
+
+
+def check_is_urdf(robot: XmlNode) -> None:
+    """Raise an error if the XML is xacro or another format."""
+    for node in robot.walk(leave_out=IGNORED_ELEMENTS):
+        prefix, colon, _ = node.tag.partition(":")
+        is_xacro = colon and (prefix == "xacro" or "xacro" in robot.attributes.get(f"xmlns:{prefix}", ""))
+        marks = [value for value in node.attributes.values() if "${" in value or "$(" in value]
+        if is_xacro or marks:
+            seen = f"<{node.tag}>" if is_xacro else repr(marks[0])
+            raise XacroError(
+                f"{node.where}: {seen} is xacro, which has to be expanded first: xacro in.xacro > out.urdf "
+                "(pip install xacro, or a ROS installation, brings that command)"
+            )
+    if robot.tag != "robot":
+        kinds = {"mujoco": "an MJCF model", "sdf": "an SDF model", "COLLADA": "a mesh in COLLADA"}
+        known = f"; this is {kinds[robot.tag]}" if robot.tag in kinds else ""
+        raise UrdfError(f"{robot.where}: the outermost element of a URDF is <robot>, not <{robot.tag}>{known}")
+    if not robot.attributes.get("name", "").strip():
+        robot.warn("has no name")
+
+
+def nodes_by_name(robot: XmlNode, tag: str) -> dict[str, XmlNode]:
+    """Return the elements with a tag by name, in the order of the file; names must be unique."""
+    nodes: dict[str, XmlNode] = {}
+    for node in robot.all(tag):
+        name = node.require("name")
+        if name in nodes:
+            raise UrdfError(f"{node.where}: two {tag}s are called {name!r}; the other is in line {nodes[name].line}")
+        nodes[name] = node
+    return nodes
+
+
+def read_joints(robot: XmlNode, links: Mapping[str, XmlNode]) -> list[UrdfJoint]:
+    """Return all joints in the order of the file; each connects two existing links, and no link has two parents."""
+    specs: list[UrdfJoint] = []
+    holders: dict[str, str] = {}
+    for name, node in nodes_by_name(robot, "joint").items():
+        kind = node.require("type").strip()
+        if kind not in JOINT_TYPES:
+            raise node.make_error(f"is of type {kind!r}, which URDF does not have{did_you_mean(kind, JOINT_TYPES)}")
+        ends: list[str] = []
+        for tag in ("parent", "child"):
+            end = node.first(tag)
+            if end is None:
+                raise node.make_error(f"has no <{tag}>")
+            link = end.require("link")
+            if link not in links:
+                raise end.make_error(f"names the link {link!r}, which does not exist{did_you_mean(link, links)}")
+            ends.append(link)
+        parent, child = ends
+        if parent == child:
+            raise node.make_error(f"joins the link {child!r} to itself")
+        if child in holders:
+            raise node.make_error(
+                f"holds the link {child!r}, which joint {holders[child]!r} holds already; "
+                "a loop is closed with a closure, not with a second parent: leave this joint out and write it as a "
+                '"closure" into NAME.closures.json beside the file, or as <closure> into a block <mechanik> in it'
+            )
+        holders[child] = name
+        specs.append(UrdfJoint(node, name, kind, parent, child))
+    return specs
+
+
+def find_root(links: Mapping[str, XmlNode], specs: Sequence[UrdfJoint]) -> str:
+    """Return the only link without a parent joint, from which all others can be reached."""
+    above = {spec.child: spec.parent for spec in specs}
+    roots = [name for name in links if name not in above]
+    if len(roots) > 1:
+        listed = ", ".join(repr(name) for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
+        raise UrdfError(
+            f"{links[roots[1]].where}: {len(roots)} links hang on no joint, where one, the root, is allowed: {listed}"
+        )
+    below: dict[str, list[str]] = {}
+    for child, parent in above.items():
+        below.setdefault(parent, []).append(child)
+    reached: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting.extend(below.get(name, ()))
+    lost = [name for name in links if name not in reached]
+    if lost:
+        way = [lost[0]]
+        while above[way[-1]] not in way:
+            way.append(above[way[-1]])
+        ring = way[way.index(above[way[-1]]) :]
+        loop = " -> ".join(repr(name) for name in [ring[0], *reversed(ring)][:8])
+        raise UrdfError(f"{links[ring[0]].where}: links hang on each other in a loop, with no root above: {loop}")
+    return roots[0]
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first three names and the number of further ones, for the end of a message."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the most similar known name as a question, for the end of a message; empty if none is similar."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None:
+    """Couple the mimic joints to their leaders, wherever these are in the file."""
+    wanted: dict[str, tuple[XmlNode, str]] = {}
+    still: list[tuple[XmlNode, str, str]] = []
+    for spec in specs:
+        node = spec.node.first("mimic")
+        if node is None:
+            continue
+        leader = node.require("joint")
+        if leader not in joints:  # such files exist, because other readers ignore <mimic>
+            node.warn(f"is left out, since joint {leader!r} does not exist{did_you_mean(leader, joints)}")
+            continue
+        wrong = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
+        if wrong:
+            still.append((node, spec.name, wrong[0]))
+        else:
+            wanted[spec.name] = node, leader
+    _report(still)
+    _refuse_circles(wanted)
+    made: list[tuple[XmlNode, Coupling]] = []
+    for name, (node, leader) in wanted.items():
+        ratio, offset = node.number("multiplier"), node.number("offset")
+        made.append((node, joints[name].mimic(joints[leader], 1.0 if ratio is None else ratio, offset or 0.0)))
+    for node, coupling in made:
+        if has_conflicting_limits(coupling):
+            follower, leader = coupling.mimic.name, coupling.leader.name
+            node.document.warnings.append(
+                f"{node.where}: joint {follower!r} follows {leader!r} by ratio {coupling.ratio:g}, and its limits "
+                f"contradict those of {leader!r}; they are not looked at"
+            )
+
+
+def has_conflicting_limits(coupling: Coupling) -> bool:
+    """Tell whether the limits of a mimic joint leave its movable leader no range."""
+    lower, upper = coupling.leader.limits(coupling.leader_dof)
+    low, high = coupling.limits_for_leader()
+    return lower < upper and max(lower, low) >= min(upper, high)
+
+
+def _report(still: Sequence[tuple[XmlNode, str, str]]) -> None:
+    """Warn once for all joints, because some robots have a dozen of them."""
+    if len(still) == 1:
+        node, _, name = still[0]
+        node.warn(f"is left out, since joint {name!r} does not have one freedom")
+    elif still:
+        first = still[0][0]
+        first.document.warnings.append(
+            f"{first.where}: the <mimic> of {len(still)} joints is left out, since they or the joints that they "
+            f"follow do not have one freedom: {list_names([name for _, name, _ in still])}"
+        )
+
+
+def _refuse_circles(wanted: Mapping[str, tuple[XmlNode, str]]) -> None:
+    for name, (node, leader) in wanted.items():
+        way = [name]
+        while leader in wanted and leader not in way:
+            way.append(leader)
+            leader = wanted[leader][1]
+        if leader == name:
+            raise node.make_error(f"lets it follow itself: {' -> '.join([*way, name])}")
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str]) -> Iterator[Element]:
+    """Yield the <values> elements of a joint; none if the reader would choose the same values anyway.
+
+    Args:
+        name: name of the joint.
+        joint: the joint.
+        dof_joints: for a joint that is split, the name of the single-dof joint of each dof; otherwise empty.
+    """
+    if dof_joints:
+        values = _exact_values(joint)
+        for dof, part in dof_joints.items():
+            if dof not in joint._couplings and not _stands_by_itself(joint, dof, float(values[dof])):
+                yield Element("values", joint=part, values=format_number(values[dof]))
+    elif joint.closure is not None:
+        if not _rests(joint):
+            # the reader computes them from the links; the text only selects between equivalent angles
+            yield Element(
+                "values", joint=name, values=format_numbers(np.clip(joint.values.round(6), joint.lower, joint.upper))
+            )
+    elif joint.dof and not joint._couplings and not _rests(joint):
+        element = Element("values", joint=name, values=format_numbers(joint.values))
+        if joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, _turn_of(joint._values)):
+            element.set("wxyz", format_numbers(joint.rotation_wxyz))
+        yield element
+
+
+def _stands_by_itself(joint: Joint, dof: DoF, value: float) -> bool:
+    # if mimic joints contradict each other, the nearest value depends on the reading order
+    followers = [one for one in joint._followers if one.leader_dof is dof]
+    return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(one) for one in followers)
+
+
+def _rests(joint: Joint) -> bool:
+    if joint.closure is None:
+        turned = joint.has_quaternion and not np.array_equal(joint.rotation_wxyz, quaternion.identity())
+        return not turned and all(_stands_by_itself(joint, dof, joint.value(dof)) for dof in joint.dof)
+    lower, upper = joint._lower, joint._upper
+    start = np.clip(np.zeros(6), lower, upper)
+    there = joint_values_from_pose(joint.closure._relative(), joint.dof, start, lower, upper)[list(joint.dof)]
+    return bool((np.abs(there - joint.values) <= 1e-9 * (1.0 + np.abs(there))).all())
+
+
+def _exact_values(joint: Joint) -> Array:
+    """Return all six values; the angles of a spherical joint are recomputed if its quaternion is more precise."""
+    values = np.array(joint._values)
+    if joint.has_quaternion and quaternion.angle_between(_turn_of(values), joint.rotation_wxyz) > 1e-15:
+        near = values[[5, 4, 3]]
+        values[[5, 4, 3]] = euler.euler_from_quaternion(joint.rotation_wxyz, order="zyx", axes="moving", near=near)
+    return values
+
+
+def _turn_of(values: Array) -> Array:
+    return euler.quaternion_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+def joint_value_nodes(robot: XmlNode) -> dict[str, XmlNode]:
+    """Return the <values> elements by joint name."""
+    nodes: dict[str, XmlNode] = {}
+    for node in (one for block in robot.all("mechanik") for one in block.all("values")):
+        name = node.require("joint")
+        if name in nodes:
+            raise node.make_error(f"of joint {name!r} is a second one; the first is in line {nodes[name].line}")
+        nodes[name] = node
+    return nodes
+
+
+def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> None:
+    """Set the values of the joints that `nodes` name, and remove these entries from `nodes`."""
+    named = [(nodes.pop(name), name, joint) for name, joint in joints.items() if name in nodes]
+    for node, name, joint in named:
+        if not joint._couplings:
+            _put(joint, name, node)
+    for node, name, joint in named:  # after all leaders have their values
+        if joint._couplings:
+            value, led = _numbers(joint, name, node)[0], float(joint.values[0])
+            if abs(value - led) > AGREEMENT_TOLERANCE * (1.0 + abs(led)):
+                leader = joint.couplings[0].leader.name
+                raise node.make_error(
+                    f"puts joint {name!r} at {value:g}; it follows {leader!r}, which puts it at {led:g}"
+                )
+
+
+def _put(joint: Joint, name: str, node: XmlNode) -> None:
+    """Set the values without the setters, which may change the last bit."""
+    numbers = dict(zip(joint.dof, _numbers(joint, name, node), strict=True))
+    for dof, value in numbers.items():
+        lower, upper = joint.limits(dof)
+        if not lower <= value <= upper:
+            raise node.make_error(f"puts joint {name!r} at {value:g}, outside its limits {lower:g} to {upper:g}")
+    joint._assign(numbers)
+    for dof, value in numbers.items():
+        joint._values[dof] = value
+    wxyz = node.numbers("wxyz", 4)
+    if wxyz is not None:
+        _turn(joint, name, node, wxyz)
+    for coupling in joint._followers:
+        coupling.update_mimic()
+    joint._invalidate()
+
+
+def _numbers(joint: Joint, name: str, node: XmlNode) -> tuple[float, ...]:
+    count, size = len(node.require("values").split()), len(joint.dof)
+    if count != size:
+        free = f"its freedoms {' '.join(dof.name for dof in joint.dof)} need {size}" if size else "it has no freedom"
+        raise node.make_error(f"of joint {name!r} has {count} numbers; {free}")
+    return node.numbers("values", size) or ()
+
+
+def _turn(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...]) -> None:
+    if not joint.has_quaternion:
+        raise node.make_error(f"of joint {name!r} has a wxyz, which only a joint has that turns freely about all axes")
+    if not 1e-9 < math.hypot(*wxyz) < 1e9:
+        raise node.make_error(f"has wxyz={node.attributes['wxyz']!r}, where a quaternion of length 1 is needed")
+    turn = joint._unit_quaternion(wxyz)
+    if quaternion.angle_between(turn, _turn_of(joint._values)) > AGREEMENT_TOLERANCE:
+        node.warn(f"of joint {name!r} has values and a wxyz that disagree; the values are taken")
+    else:
+        joint._turn = read_only(turn)
+
+
+BLOCK_TAGS = ("closure", "values", "gear", "rack", "law")
+"""Elements of the block <mechanik> besides <base>."""
+UNLIMITED = 1e30
+"""m or rad; a limit of this size means no limit, because the format requires a number."""
+
+
+def read_urdf(
+    source: str | Path | Source,
+    *,
+    base: Literal["fixed", "free"] | None = None,
+    mimic: bool = True,
+    trim: bool = False,
+    packages: Mapping[str, str | Path] | None = None,
+    closures: str | Path | Mapping[str, Any] | Sequence[Any] | None = None,
+) -> Mechanism:
+    """Read a mechanism from a URDF.
+
+    Args:
+        source: a path, or the text itself, which begins with `<`.
+        base: "fixed" attaches the root link to the world; "free" adds a floating joint `floating_base`, which comes
+            first in q. By default the block <mechanik> of the file decides; without a block the base is fixed.
+        mimic: whether mimic joints follow their leaders; otherwise they are independent.
+        trim: whether branches without a moving joint are removed.
+        packages: folder of each package, by package name, for `package://` and `model://`.
+        closures: loop closures, gears, racks and joint constraints: a JSON or YAML file, or its content. By default the
+            file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if it exists.
+
+    Returns:
+        The mechanism. Its `warnings` list oddities, and its `extras` hold the data that only simulators and controllers
+        use, by subject ("limits", "safety", "dynamics", "calibration") and joint name.
+
+    Raises:
+        FileMissing: the file does not exist.
+        XmlError: the text is not XML.
+        UrdfError: the content is not a valid URDF; the message says where and why.
+        XacroError: the file is xacro and must be expanded first.
+        ClosureError: a closure, gear, rack or joint constraint is invalid.
+
+    Example:
+        >>> text = '<robot name="door"><link name="frame"/><link name="leaf"/>'
+        >>> text += '<joint name="hinge" type="continuous"><parent link="frame"/><child link="leaf"/>'
+        >>> text += '<axis xyz="0 0 1"/></joint></robot>'
+        >>> door = mk.formats.read_urdf(text)
+        >>> list(door.joints), door.nq
+        (['hinge'], 1)
+    """
+    if base not in (None, "fixed", "free"):
+        raise UrdfError(f"base can be 'fixed' or 'free', not {base!r}")
+    opened = source if isinstance(source, Source) else open_source(source)
+    robot = parse_xml(opened)
+    check_is_urdf(robot)
+
+    shapes = UrdfShapeReader(robot, file_resolver(opened, packages))
+    link_nodes = nodes_by_name(robot, "link")
+    specs = read_joints(robot, link_nodes)
+    if not link_nodes:  # a failed xacro expansion leaves such files, also in published packages
+        robot.warn("has no link, so there is nothing in it")
+        return Mechanism([], name=robot.attributes.get("name", ""), warnings=robot.document.warnings)
+    root_name = find_root(link_nodes, specs)
+
+    free_base = _free_base(robot, base, specs)
+    floating = {} if free_base is None else {free_base: Joint(free_base, dof=ALL_DOFS)}
+    links = {name: _link(node, shapes) for name, node in link_nodes.items()}
+    shapes.report()
+    extras: dict[str, dict[str, Any]] = {}
+    joints = {spec.name: _joint(spec, extras) for spec in specs}
+    for spec in specs:
+        links[spec.parent].add_child(joints[spec.name])
+        joints[spec.name].add_child(links[spec.child])
+    root: Frame = links[root_name]
+    for joint in floating.values():
+        joint.add_child(root)
+        root = joint
+    if mimic:
+        apply_mimic(specs, joints)
+    joints |= floating
+    said = read_sidecar(opened, robot, closures)
+    bonds = read_couplings(said, robot)
+    add_couplings(bonds, joints, ("gear", "rack"))
+    _stand_and_close(robot, joints, links, read_closures(said, robot, links))
+    add_couplings(bonds, joints, ("law",))
+
+    name = robot.attributes.get("name", "").strip() or opened.stem
+    mechanism = Mechanism(root, name=name, warnings=robot.document.warnings)
+    mechanism.extras.update(extras)
+    if trim:
+        cut_off(mechanism)
+    return mechanism
+
+
+def _stand_and_close(
+    robot: XmlNode, joints: Mapping[str, Joint], links: Mapping[str, Link], specs: Sequence[SidecarEntry]
+) -> None:
+    """Set the joint values, close the loops there, and then set the values of the closing joints."""
+    said = joint_value_nodes(robot)
+    set_joint_values(said, joints)
+    closing = {closure.name: closure.joint for closure in close_loops(specs, links, set(joints))}
+    set_joint_values(said, {name: joint for name, joint in closing.items() if isinstance(joint, Joint)})
+    unused = {base.attributes.get("free") for block in robot.all("mechanik") for base in block.all("base")}
+    for name, node in said.items():
+        if name not in unused:  # the base floats in the file, but the caller wants it fixed
+            known = did_you_mean(name, [*joints, *closing])
+            raise node.make_error(f"is about joint {name!r}, which does not exist{known}")
+
+
+def _free_base(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]) -> str | None:
+    """Return the name of the floating base joint, or None for a fixed base."""
+    name = "floating_base"
+    for block in robot.all("mechanik"):
+        for child in block.children:
+            if child.tag == "base":
+                base, name = base or "free", child.require("free")
+            elif child.tag not in BLOCK_TAGS:
+                known = ", ".join(f"<{tag}>" for tag in ("base", *BLOCK_TAGS))
+                raise child.make_error(f"is unknown in the block <mechanik>; it holds {known}")
+    if base != "free":
+        return None
+    taken = {spec.name for spec in specs}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _link(node: XmlNode, shapes: UrdfShapeReader) -> Link:
+    return Link(
+        node.attributes["name"],
+        visuals=shapes.read_shapes(node, "visual"),
+        collisions=shapes.read_shapes(node, "collision"),
+        inertial=read_inertial(node),
+    )
+
+
+def _joint(spec: UrdfJoint, extras: dict[str, dict[str, Any]]) -> Joint:
+    node = spec.node
+    position, wxyz = read_origin(node)
+    joint = Joint(spec.name, position=position, wxyz=wxyz)
+    if spec.type == "floating":
+        joint.set_dof(ALL_DOFS)
+    elif spec.type == "planar":
+        joint.set_dof((DoF.X, DoF.Y, DoF.EZ))
+        joint.axes_wxyz = as_axes_wxyz(_axis(node), spec.name)
+    elif spec.type != "fixed":
+        set_axis(joint, _axis(node), is_prismatic=spec.type == "prismatic")
+    if spec.type in ("revolute", "prismatic"):
+        _limit(joint, node)
+    read_joint_extras(extras, spec.name, node)
+    return joint
+
+
+def set_axis(joint: Joint, axis: Array, is_prismatic: bool) -> None:
+    """Give a joint one dof along or about a unit vector (3,): x, y or z directly, others as a rotated z axis."""
+    for direction in range(3):
+        # an axis that is off only by rounding would cost an extra rotation in every pose
+        if np.abs(axis - np.eye(3)[direction]).max() < 1e-15:
+            joint.set_dof(DoF(direction if is_prismatic else 3 + direction))
+            return
+    joint.set_dof(DoF.Z if is_prismatic else DoF.EZ)
+    joint.axis = axis
+
+
+def _axis(node: XmlNode) -> Array:
+    """Return the unit axis (3,) of a joint."""
+    found = node.first("axis")
+    xyz = None if found is None else found.numbers("xyz", 3)
+    if found is None or xyz is None:
+        node.warn("has no axis; the format then means 1 0 0")
+        return np.array([1.0, 0.0, 0.0])
+    if not 1e-12 < math.hypot(*xyz) < UNLIMITED:
+        raise found.make_error(f"is {found.attributes['xyz']!r}; it must point somewhere")
+    return unit_axis(np.array(xyz))
+
+
+def unit_axis(axis: Array) -> Array:
+    """Normalize an axis exactly as the reader does; the writer relies on its last bit."""
+    return axis / math.hypot(*axis)
+
+
+def _limit(joint: Joint, node: XmlNode) -> None:
+    limit = next(iter(node.all("limit")), None)  # `read_joint_extras` warns of a second one
+    lower = None if limit is None else limit.number("lower")
+    upper = None if limit is None else limit.number("upper")
+    if lower is None and upper is None:
+        node.warn(f"is {node.attributes['type'].strip()} and has no lower and upper limit; it moves without limits")
+        return
+    low, high = lower or 0.0, upper or 0.0  # the format defines a missing limit as 0
+    if low > high:
+        raise (limit or node).make_error(f"has its lower, {low:g}, above its upper, {high:g}")
+    if low >= UNLIMITED or high <= -UNLIMITED:
+        raise (limit or node).make_error(f"leaves only values beyond {UNLIMITED:g}")
+    joint.set_limits(-np.inf if low <= -UNLIMITED else low, np.inf if high >= UNLIMITED else high)

@@ -1,0 +1,237 @@
+"""XML nodes that know their file and line, so that every message can name the location.
+
+Nothing here recurses, and entities are refused. Prefixes (`sensor:camera`) need no declaration, as in the XML readers
+for which most robot files were written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+from xml.sax import SAXParseException
+from xml.sax.handler import ContentHandler
+
+from mechanik.errors import FormatError, UrdfError, XmlError
+from mechanik.formats.source import Source
+
+MAX_DEPTH = 200
+"""Nesting levels; robots need about ten, and a deeper file is not a robot."""
+MAX_XML_ELEMENTS = 1_000_000
+"""Elements; the largest robots have about ten thousand."""
+PART_TAGS = frozenset(("link", "joint", "freejoint", "body", "frame", "site", "model"))
+"""Elements of all formats that become links and joints."""
+MAX_TEXT_LENGTH = 65_536
+"""Characters of an element's text that are stored; names and numbers need about a hundred."""
+
+
+class XmlDocument:
+    """Data that all nodes of a document share: the file name for messages, the error class, and the warnings so far."""
+
+    def __init__(self, file: str = "", error: type[FormatError] = UrdfError) -> None:
+        self.file, self.error = file, error
+        self.warnings: list[str] = []
+
+
+class XmlNode:
+    """An XML element: tag, attributes, children, text, and the line where it begins."""
+
+    __slots__ = ("attributes", "children", "document", "line", "parent", "tag", "text")
+
+    def __init__(
+        self, document: XmlDocument, tag: str, attributes: dict[str, str], line: int, parent: XmlNode | None
+    ) -> None:
+        self.document, self.tag, self.attributes = document, tag, attributes
+        self.line, self.parent = line, parent
+        self.children: list[XmlNode] = []
+        self.text = ""
+
+    # ---- location, for messages -------------------------------------------------------------
+
+    @property
+    def location(self) -> str:
+        """File, line and element for messages, such as `arm.urdf, line 12: <axis> of joint 'elbow'`."""
+        return f"{self.where}: {self.subject}"
+
+    @property
+    def where(self) -> str:
+        file = f"{self.document.file}, " if self.document.file else ""
+        return f"{file}line {self.line}"
+
+    @property
+    def subject(self) -> str:
+        if self.tag in ("link", "joint", "material", "model", "frame") and self.attributes.get("name"):
+            return f"{self.tag} {self.attributes['name']!r}"
+        above = self.parent
+        while above is not None and above.tag not in ("link", "joint", "material", "closure"):
+            above = above.parent
+        if above is None or not above.attributes.get("name"):
+            return f"<{self.tag}>"
+        return f"<{self.tag}> of {above.tag} {above.attributes['name']!r}"
+
+    def make_error(self, message: str) -> FormatError:
+        """Return the document's error with the location of this node and `message`."""
+        return self.document.error(f"{self.location} {message}")
+
+    def warn(self, message: str) -> None:
+        self.document.warnings.append(f"{self.location} {message}")
+
+    # ---- children and attributes ------------------------------------------------------------
+
+    def all(self, tag: str) -> list[XmlNode]:
+        return [child for child in self.children if child.tag == tag]
+
+    def first(self, tag: str) -> XmlNode | None:
+        """Return the first child with this tag, or None; warn if there are several."""
+        found = self.all(tag)
+        if len(found) > 1:
+            found[1].warn(f"is a second one; only the first, in line {found[0].line}, counts")
+        return found[0] if found else None
+
+    def walk(self, leave_out: Iterable[str] = ()) -> Iterator[XmlNode]:
+        """Iterate over this node and all nodes below it, without the children of the tags in `leave_out`."""
+        waiting: list[XmlNode] = [self]
+        skipped = set(leave_out)
+        while waiting:
+            node = waiting.pop()
+            yield node
+            if node.tag not in skipped:
+                waiting.extend(reversed(node.children))
+
+    def require(self, attribute: str) -> str:
+        """Return an attribute that must exist and must not be blank."""
+        value = self.attributes.get(attribute)
+        if value is None:
+            raise self.make_error(f"has no {attribute!r}")
+        if not value.strip():
+            raise self.make_error(f"has an empty {attribute!r}")
+        return value
+
+    def numbers(self, attribute: str, count: int) -> tuple[float, ...] | None:
+        """Return `count` finite numbers, or None if the attribute is missing."""
+        text = self.attributes.get(attribute)
+        if text is None:
+            return None
+        words = text.split()
+        if len(words) != count:
+            hint = " (they are separated by blanks)" if "," in text or ";" in text else ""
+            raise self.make_error(f"has {attribute}={text!r}: {len(words)} numbers where {count} are needed{hint}")
+        return tuple(self._finite(attribute, word) for word in words)
+
+    def number(self, attribute: str) -> float | None:
+        found = self.numbers(attribute, 1)
+        return None if found is None else found[0]
+
+    def _finite(self, attribute: str, word: str) -> float:
+        try:
+            number = math.nan if "_" in word else float(word)
+        except ValueError:
+            raise self.make_error(f"has {attribute}={self.attributes[attribute]!r}: {word!r} is not a number") from None
+        if not math.isfinite(number):
+            raise self.make_error(f"has {attribute}={self.attributes[attribute]!r}: {word!r} is not a finite number")
+        return number
+
+
+def parse_xml(source: Source, error: type[FormatError] = UrdfError) -> XmlNode:
+    """Parse XML and return its root node.
+
+    Args:
+        source: the bytes to parse.
+        error: error class that the nodes raise for invalid content.
+
+    Raises:
+        XmlError: the XML is not well-formed, or defines entities; the message names the line.
+    """
+    # a late import keeps `import mechanik` fast
+    from defusedxml import sax
+    from defusedxml.common import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
+
+    data, skipped = _prepared(source)
+    handler = _Collector(XmlDocument(source.name, error), skipped)
+    try:
+        sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
+    except EntitiesForbidden as found:
+        name: Any = found.name
+        raise XmlError(
+            f"{handler.where()} defines the entity {name!r}; entities can blow up memory or read "
+            "other files, so they are refused. Write the text itself in their place"
+        ) from None
+    except (ExternalReferenceForbidden, DTDForbidden):
+        raise XmlError(
+            f"{handler.where()} refers to another document, which is refused; put it into this one"
+        ) from None
+    except SAXParseException as found:
+        raise XmlError(handler.explain(found)) from None
+    except (LookupError, ValueError) as found:
+        if isinstance(found, FormatError):
+            raise
+        raise XmlError(f"{handler.where()} cannot be decoded: {found}; save it as UTF-8") from None
+    assert handler.root is not None  # the parser refuses a document without an element
+    if source.resolver is not None:
+        source.resolver.count(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.where)
+    return handler.root
+
+
+def _prepared(source: Source) -> tuple[bytes, int]:
+    """Return the bytes to parse and the number of lines that were cut off at the beginning."""
+    data = source.data.removeprefix(b"\xef\xbb\xbf")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data, 0
+    text = data.lstrip()  # blanks before <?xml are invalid, but every other reader accepts them
+    if not source.name and text.startswith(b"<?xml") and b"?>" in text:
+        # a Python string is encoded as UTF-8 here, whatever its declaration says
+        text = text[text.index(b"?>") + 2 :].lstrip()
+    return text, data[: len(data) - len(text)].count(b"\n")
+
+
+class _Collector(ContentHandler):
+    """SAX handler that builds the nodes."""
+
+    def __init__(self, document: XmlDocument, skipped: int) -> None:
+        super().__init__()
+        self.skipped = skipped
+        self.document = document
+        self.root: XmlNode | None = None
+        self.open: list[XmlNode] = []
+        self.count = 0
+
+    def startElement(self, name: str, attrs: Any) -> None:
+        parent = self.open[-1] if self.open else None
+        node = XmlNode(self.document, name, dict(attrs.items()), self.line(), parent)
+        self.count += 1
+        if len(self.open) >= MAX_DEPTH:
+            raise XmlError(f"{self.where()} nests elements more than {MAX_DEPTH} deep; a robot does not")
+        if self.count > MAX_XML_ELEMENTS:
+            raise XmlError(f"{self.where()} is past {MAX_XML_ELEMENTS} elements; a robot does not have as many")
+        if parent is None:
+            self.root = node
+        else:
+            parent.children.append(node)
+        self.open.append(node)
+
+    def characters(self, content: str) -> None:
+        if self.open and len(self.open[-1].text) < MAX_TEXT_LENGTH:
+            self.open[-1].text += content
+
+    def endElement(self, name: str) -> None:
+        self.open.pop()
+
+    def line(self) -> int:
+        locator: Any = getattr(self, "_locator", None)
+        return self.skipped + (int(locator.getLineNumber() or 1) if locator is not None else 1)
+
+    def where(self) -> str:
+        return f"{self.document.file or 'the text'}, line {self.line()},"
+
+    def explain(self, error: SAXParseException) -> str:
+        line, column = self.skipped + (error.getLineNumber() or 1), error.getColumnNumber()
+        at = f"{self.document.file or 'the text'}, line {line}, column {column}"
+        inside = f" inside {self.open[-1].subject} (line {self.open[-1].line})" if self.open else ""
+        what = error.getMessage()
+        if "no element found" in what or "unclosed" in what:
+            return (
+                f"{at}: the XML ends{inside} before everything is closed; it seems cut off"
+                if inside
+                else (f"{at}: there is no XML element in it")
+            )
+        return f"{at}: not well-formed XML{inside}: {what}"

@@ -1,0 +1,235 @@
+"""Building blocks of the gallery: validation of dimensions, simple shapes, rods and hydraulic cylinders."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from mechanik.errors import StructureError
+from mechanik.model import Box, Builder, Capsule, Cylinder, Joint, Link, Material, Mechanism, ShapeInstance, Sphere
+from mechanik.spatial import Pose, apply, inverse, make_pose, rotation
+from mechanik.spatial.array import Array, ArrayLike
+
+
+def check_lengths(what: str, **lengths: float) -> None:
+    """Raise `StructureError`, with the names of mechanism and dimension, unless each length is positive and finite."""
+    for name, length in lengths.items():
+        if not isinstance(length, int | float):
+            raise StructureError(f"{what}: {name} is {length!r}; a length is a number")
+        if not (math.isfinite(length) and length > 0):
+            raise StructureError(f"{what}: {name} is {length}; a length must be positive and finite")
+
+
+def check_point(what: str, name: str, point: tuple[float, float]) -> None:
+    """Raise `StructureError` unless the point consists of two finite numbers, m."""
+    try:
+        x, y = point
+        finite = math.isfinite(x) and math.isfinite(y)
+    except (TypeError, ValueError):
+        finite = False
+    if not finite:
+        raise StructureError(f"{what}: {name}={point!r}; it is (x, y), two finite numbers")
+
+
+def check_angles(what: str, **angles: float) -> None:
+    """Raise `StructureError` unless each angle is a finite number, rad."""
+    for name, angle in angles.items():
+        if not isinstance(angle, int | float):
+            raise StructureError(f"{what}: {name} is {angle!r}; an angle is a number")
+        if not math.isfinite(angle):
+            raise StructureError(f"{what}: {name} is {angle}; an angle must be finite")
+
+
+def set_home(mechanism: Mechanism, q: ArrayLike | None = None) -> Mechanism:
+    """Move to q (nq,), or stay, and store this as the configuration "home"; return the mechanism."""
+    if q is not None:
+        mechanism.q = q
+    mechanism.configurations["home"] = mechanism.q
+    return mechanism
+
+
+WHITE = Material("white", (0.93, 0.94, 0.95, 1.0))
+GREY = Material("grey", (0.62, 0.65, 0.69, 1.0))
+DARK = Material("dark", (0.22, 0.24, 0.28, 1.0))
+BLUE = Material("blue", (0.25, 0.52, 0.78, 1.0))
+ORANGE = Material("orange", (0.95, 0.49, 0.12, 1.0))
+RED = Material("red", (0.80, 0.23, 0.20, 1.0))
+GREEN = Material("green", (0.33, 0.62, 0.37, 1.0))
+
+MIN_LENGTH = 1e-9
+"""m; a shorter capsule is a point without direction."""
+
+
+def capsule(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> ShapeInstance:
+    """Return a capsule with its ends centred at two points of the link; m."""
+    pose, length = _between(start, end)
+    return ShapeInstance(Capsule(radius, length), pose, material)
+
+
+def rod(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> ShapeInstance:
+    """Return a cylinder with flat ends at two points of the link; m."""
+    pose, length = _between(start, end)
+    return ShapeInstance(Cylinder(radius, length), pose, material)
+
+
+def hub(at: ArrayLike, axis: ArrayLike, radius: float, length: float, material: Material) -> ShapeInstance:
+    """Return a cylinder about an axis, centred at a point of the link, as housing of a joint; m."""
+    return ShapeInstance(Cylinder(radius, length), _pose_along(axis, np.asarray(at, dtype=np.float64)), material)
+
+
+def sphere(at: ArrayLike, radius: float, material: Material) -> ShapeInstance:
+    return ShapeInstance(Sphere(radius), Pose(at), material)
+
+
+def block(at: ArrayLike, size: tuple[float, float, float], material: Material) -> ShapeInstance:
+    """Return a box centred at a point of the link; m."""
+    return ShapeInstance(Box(size), Pose(at), material)
+
+
+def add_shapes(link: Link, *shapes: ShapeInstance) -> None:
+    """Add shapes to the visuals of a link, and use all its visuals as collision shapes."""
+    link.visuals = link.collisions = (*link.visuals, *shapes)
+
+
+def add_default_shapes(
+    mechanism: Mechanism, radius: float, tip_radius: float, material: Material, accent: Material
+) -> Mechanism:
+    """Give the root and each link that a joint moves a hub at its joint and capsules to its child joints.
+
+    A capsule first goes perpendicular to the axis of the link's joint, then along it, as robot arms are built. Links
+    that have shapes, and links with a fixed joint, stay as they are.
+
+    Args:
+        mechanism: the mechanism to change.
+        radius, tip_radius: radii of the capsules at the root and at the last link, interpolated between; m.
+        material: of the capsules.
+        accent: material of the hubs.
+
+    Returns:
+        The same mechanism.
+    """
+    links = [link for link in mechanism.links.values() if _is_body(link) and not link.visuals]
+    for k, link in enumerate(links):
+        thickness = radius + (tip_radius - radius) * k / max(1, len(links) - 1)
+        add_shapes(link, *_body(link, thickness, material, accent))
+    return mechanism
+
+
+def _is_body(link: Link) -> bool:
+    joint = link.parent
+    return not isinstance(joint, Joint) or bool(joint.dof)
+
+
+def _body(link: Link, radius: float, material: Material, accent: Material) -> list[ShapeInstance]:
+    above, segment = link.parent, capsule
+    if isinstance(above, Joint):
+        X_link_joint = inverse(link.matrix)
+        start, axis = X_link_joint[:3, 3], X_link_joint[:3, :3] @ above.axis
+        shapes = [hub(start, axis, 1.15 * radius, 2.6 * radius, accent)]
+    else:
+        # flat ends, so that nothing extends below the ground
+        start, axis, segment = np.zeros(3), np.array([0.0, 0.0, 1.0]), rod
+        shapes = [hub((0.0, 0.0, 0.25 * radius), axis, 1.6 * radius, 0.5 * radius, accent)]
+    for joint in link.children:
+        reach = joint.position - start
+        along = (reach @ axis) * axis
+        stops = [start, start + (reach - along), start + reach]
+        shapes += [segment(a, b, radius, material) for a, b in pairwise(stops) if np.linalg.norm(b - a) > MIN_LENGTH]
+    return shapes
+
+
+def _between(start: ArrayLike, end: ArrayLike) -> tuple[Pose, float]:
+    a, b = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
+    length = float(np.linalg.norm(b - a))
+    return (_pose_along(b - a, (a + b) / 2) if length > MIN_LENGTH else Pose(a)), length
+
+
+def _pose_along(axis: ArrayLike, at: Array) -> Pose:
+    return Pose.from_matrix(make_pose(rotation.between((0.0, 0.0, 1.0), axis), at))
+
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def add_rod(
+    robot: Builder, name: str, a: str, p_a: ArrayLike, b: str, p_b: ArrayLike, radius: float, material: Material
+) -> float:
+    """Add a rod from a universal joint at point `p_a` of link `a` to a spherical closure at point `p_b` of link `b`.
+
+    The rod cannot spin; its z axis points along it. Its joint `<name>_universal` is zero at the present poses of the
+    links.
+
+    Args:
+        robot: the builder; its link poses determine the length.
+        name: name of the rod.
+        a, b: link names.
+        p_a, p_b: points (3,) in the frames of these links; m.
+        radius: m.
+        material: of the rod.
+
+    Returns:
+        The length, m.
+    """
+    start, reach, length = _way(robot, a, p_a, b, p_b)
+    robot.universal(f"{name}_universal", a, name, at=make_pose(rotation.between(Z, reach), start), limits=(-1.4, 1.4))
+    robot.close(f"{name}_ball", name, b, "ball", at=length * Z, onto=p_b)
+    ends = [sphere((0.0, 0.0, z), 1.8 * radius, DARK) for z in (0.0, length)]
+    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), length * Z, radius, material), *ends])
+    return length
+
+
+def add_hydraulic_cylinder(
+    robot: Builder,
+    name: str,
+    a: str,
+    p_a: ArrayLike,
+    b: str,
+    p_b: ArrayLike,
+    stroke: tuple[float, float],
+    radius: float,
+    material: Material,
+) -> float:
+    """Add a hydraulic cylinder, pinned to link `a`, with its piston pinned to link `b`, both about the links' y axes.
+
+    The value of the joint `<name>_slide` is the distance between the pins. The cylinder's z axis points along it, and
+    its joint `<name>_pin` is zero at the present poses of the links.
+
+    Args:
+        robot: the builder; its link poses determine the length.
+        name: name of the cylinder; the piston is `<name>_piston`.
+        a, b: link names.
+        p_a, p_b: points (3,) in the frames of these links; m.
+        stroke: smallest and largest distance between the pins; m.
+        radius: m.
+        material: of the cylinder.
+
+    Returns:
+        The distance between the pins at the present poses of the links, m.
+
+    Raises:
+        StructureError: this distance is outside the stroke.
+    """
+    start, reach, length = _way(robot, a, p_a, b, p_b)
+    if not stroke[0] <= length <= stroke[1]:
+        raise StructureError(
+            f"{robot.name} cannot be assembled: {name} is {length:g} long, outside {stroke[0]:g} to {stroke[1]:g}"
+        )
+    along = rotation.about_y(float(np.arctan2(reach[0], reach[2])))
+    piston, sleeve = f"{name}_piston", 0.85 * stroke[0]
+    robot.revolute(f"{name}_pin", a, name, at=make_pose(along, start), axis="y", limits=(-1.6, 1.6))
+    robot.prismatic(f"{name}_slide", name, piston, limits=stroke, value=length)
+    robot.close(f"{name}_end", piston, b, "pin", onto=p_b, axis="y")
+    pin = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 1.3 * radius, 3.0 * radius, DARK)
+    robot.link(name, visuals=[rod((0.0, 0.0, 0.0), sleeve * Z, radius, material), pin])
+    robot.link(piston, visuals=[rod(-0.95 * sleeve * Z, (0.0, 0.0, 0.0), 0.55 * radius, GREY), pin])
+    return length
+
+
+def _way(robot: Builder, a: str, p_a: ArrayLike, b: str, p_b: ArrayLike) -> tuple[Array, Array, float]:
+    """Return the start point, the vector to a point of link `b`, and its length, in the frame of link `a`; m."""
+    start = np.asarray(p_a, dtype=np.float64)
+    X_a_b = inverse(robot.link(a).world_matrix) @ robot.link(b).world_matrix
+    reach = apply(X_a_b, np.asarray(p_b, dtype=np.float64)) - start
+    return start, reach, float(np.linalg.norm(reach))

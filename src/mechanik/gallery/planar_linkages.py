@@ -1,0 +1,630 @@
+"""Planar linkages: four-bar, five-bar and six-bar linkages, slider-crank, pantograph, straight-line and leg mechanisms.
+
+All are assembled in closed form by circle intersections, so their loops are closed when they are made. The legs move in
+the plane x forward, z up; the others in the plane z = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+from mechanik.errors import StructureError, UnknownName
+from mechanik.gallery.construction import (
+    BLUE,
+    DARK,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    block,
+    capsule,
+    check_angles,
+    check_lengths,
+    check_point,
+    hub,
+    set_home,
+)
+from mechanik.gallery.pinned_linkage import (
+    Bars,
+    PlanarPoint,
+    build_pinned_linkage,
+    direction_angle,
+    intersect_circles,
+    polar_point,
+    wrap_angle,
+)
+from mechanik.model import Builder, Material, Mechanism, ShapeInstance
+
+FourBarKind = Literal["crank-rocker", "double-crank", "rocker-crank", "double-rocker", "change-point", "triple-rocker"]
+"""Types of four-bar linkages by Grashof's rule."""
+
+CHANGE_POINT_TOLERANCE = 1e-12
+"""Ratio to the longest bar; sums of lengths that differ by less are equal, so the linkage is a change-point mechanism.
+"""
+
+
+def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) -> FourBarKind:
+    """Classify a four-bar linkage by Grashof's rule (F. Grashof 1883).
+
+    The shortest bar makes full revolutions relative to the others if shortest + longest < sum of the other two.
+
+    Args:
+        ground, crank, coupler, rocker: lengths of the bars; m.
+
+    Returns:
+        "crank-rocker": the crank makes full revolutions, the rocker oscillates.
+        "double-crank": crank and rocker both make full revolutions (the ground is the shortest bar).
+        "rocker-crank": the rocker makes full revolutions, the crank oscillates.
+        "double-rocker": both oscillate; only the coupler can make full revolutions.
+        "change-point": the two sums are equal, so the linkage can lie flat, and two branches start there.
+        "triple-rocker": no bar makes full revolutions.
+
+    Raises:
+        StructureError: a length is invalid, or a bar is as long as the other three together.
+
+    Example:
+        >>> mk.gallery.four_bar_kind(2.0, 0.5, 1.8, 1.2)
+        'crank-rocker'
+    """
+    check_lengths("four_bar_kind", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    lengths = {"ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker}
+    shortest, middle, long, longest = sorted(lengths.values())
+    if longest >= shortest + middle + long:
+        raise StructureError(
+            f"four_bar_kind: a bar of {longest:g} is as long as the other three together; it cannot move"
+        )
+    spare = (middle + long) - (shortest + longest)
+    if abs(spare) <= CHANGE_POINT_TOLERANCE * longest:
+        return "change-point"
+    if spare < 0:
+        return "triple-rocker"
+    kinds: dict[str, FourBarKind] = {
+        "ground": "double-crank",
+        "crank": "crank-rocker",
+        "coupler": "double-rocker",
+        "rocker": "rocker-crank",
+    }
+    return kinds[min(lengths, key=lambda bar: lengths[bar])]
+
+
+def four_bar(
+    ground: float = 2.0,
+    crank: float = 0.5,
+    coupler: float = 1.8,
+    rocker: float = 1.2,
+    angle: float = 0.6,
+    elbow: Literal["up", "down"] = "up",
+) -> Mechanism:
+    """Make a four-bar linkage: crank, coupler and rocker on the ground; all joints rotate about z.
+
+    The crank's pivot is at the origin, the rocker's at x = ground. `four_bar_kind` tells which bars make full
+    revolutions. With ground = coupler and crank = rocker it is a parallelogram, whose coupler does not rotate.
+    Assembled with elbow "down" and the crank above the ground, it is an antiparallelogram, whose cranks rotate in
+    opposite directions.
+
+    Args:
+        ground, crank, coupler, rocker: lengths of the bars; m.
+        angle: crank angle for the assembly; rad.
+        elbow: side of the line from the crank's tip to the rocker's pivot on which coupler and rocker meet: "up" is its
+            left, "down" its right.
+
+    Returns:
+        The linkage, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the linkage cannot be assembled at this angle.
+
+    Example:
+        >>> linkage = mk.gallery.four_bar()
+        >>> linkage.nq, mk.mobility(linkage).dof
+        (3, 1)
+    """
+    check_lengths("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    check_angles("four_bar", angle=angle)
+    if elbow not in ("up", "down"):
+        raise StructureError(f"four_bar: elbow={elbow!r}; it can be 'up' or 'down'")
+    knee, far = polar_point((0.0, 0.0), crank, angle), (ground, 0.0)
+    up = elbow == "up"
+    tip = (
+        intersect_circles("four_bar", knee, coupler, far, rocker)
+        if up
+        else intersect_circles("four_bar", far, rocker, knee, coupler)
+    )
+    coupler_turn, rocker_angle = wrap_angle(direction_angle(knee, tip) - angle), direction_angle(far, tip)
+
+    r = 0.02 * ground
+    loop = Builder("four_bar")
+    loop.revolute("crank_joint", "ground", "crank", value=angle)
+    loop.revolute("coupler_joint", "crank", "coupler", at=(crank, 0.0, 0.0), value=coupler_turn)
+    loop.revolute("rocker_joint", "ground", "rocker", at=(ground, 0.0, 0.0), value=rocker_angle)
+    loop.close("closing_joint", "coupler", "rocker", "pin", at=(coupler, 0.0, 0.0), onto=(rocker, 0.0, 0.0))
+    loop.link("ground", visuals=[capsule((0.0, 0.0, -2 * r), (ground, 0.0, -2 * r), r, GREY)])
+    loop.link("crank", visuals=_bar(crank, r, RED))
+    loop.link("coupler", visuals=_bar(coupler, r, ORANGE))
+    loop.link("rocker", visuals=_bar(rocker, r, BLUE))
+    return set_home(loop.build())
+
+
+def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angle: float = 0.6) -> Mechanism:
+    """Make a slider-crank: a crank about z drives a slider along x through a rod, as in an engine.
+
+    Args:
+        crank, rod: lengths; m.
+        offset: y of the slider's line; the crank's pivot is at the origin; m.
+        angle: crank angle for the assembly; rad.
+
+    Returns:
+        The linkage, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the rod does not reach the slider's line.
+
+    Example:
+        >>> linkage = mk.gallery.slider_crank(crank=0.3, rod=1.0, angle=0.0)
+        >>> linkage.pose("slider")[:3, 3].round(3).tolist()
+        [1.3, 0.0, 0.0]
+    """
+    check_lengths("slider_crank", crank=crank, rod=rod)
+    check_angles("slider_crank", angle=angle)
+    knee = (crank * math.cos(angle), crank * math.sin(angle))
+    rise = offset - knee[1]
+    if not abs(rise) <= rod:
+        raise StructureError(f"slider_crank cannot be assembled: a rod of {rod:g} does not reach the slider's line")
+    stroke = knee[0] + math.sqrt(rod * rod - rise * rise)
+
+    r, reach = 0.02 * (crank + rod), crank + rod
+    loop = Builder("slider_crank")
+    loop.revolute("crank_joint", "ground", "crank", value=angle)
+    loop.revolute("rod_joint", "crank", "rod", at=(crank, 0.0, 0.0), value=math.atan2(rise, stroke - knee[0]) - angle)
+    loop.prismatic(
+        "slider_joint", "ground", "slider", at=(0.0, offset, 0.0), axis="x", limits=(-reach, reach), value=stroke
+    )
+    loop.close("closing_joint", "rod", "slider", "pin", at=(rod, 0.0, 0.0), onto=(0.0, 0.0, 0.0))
+    rail = capsule((0.0, offset, -4 * r), (reach, offset, -4 * r), r, GREY)
+    loop.link("ground", visuals=[rail, hub((0.0, 0.0, -2 * r), (0.0, 0.0, 1.0), 2 * r, 3 * r, GREY)])
+    loop.link("crank", visuals=_bar(crank, r, RED))
+    loop.link("rod", visuals=_bar(rod, r, ORANGE))
+    loop.link("slider", visuals=[block((0.0, 0.0, -1.5 * r), (8 * r, 5 * r, 3 * r), BLUE)])
+    return set_home(loop.build())
+
+
+def five_bar(
+    ground: float = 0.6, crank: float = 0.5, rod: float = 0.8, left: float = 2.0, right: float = math.pi - 2.0
+) -> Mechanism:
+    """Make a five-bar linkage: two cranks about z move the link "tool" in the plane through two rods.
+
+    Args:
+        ground: distance of the crank pivots, which are at x = -ground/2 and ground/2; m.
+        crank, rod: lengths of both cranks and both rods; m.
+        left, right: crank angles for the assembly; rad.
+
+    Returns:
+        The linkage, with 2 dofs.
+
+    Raises:
+        StructureError: a dimension is invalid, or the rods do not meet.
+
+    Example:
+        >>> mk.mobility(mk.gallery.five_bar()).dof
+        2
+    """
+    check_lengths("five_bar", ground=ground, crank=crank, rod=rod)
+    check_angles("five_bar", left=left, right=right)
+    knees = [
+        (x + crank * math.cos(angle), crank * math.sin(angle))
+        for x, angle in ((-ground / 2, left), (ground / 2, right))
+    ]
+    tip = intersect_circles("five_bar", knees[0], rod, knees[1], rod)
+
+    r = 0.02 * (crank + rod)
+    loop = Builder("five_bar")
+    for side, x, angle, knee in (("left", -ground / 2, left, knees[0]), ("right", ground / 2, right, knees[1])):
+        bend = math.atan2(tip[1] - knee[1], tip[0] - knee[0]) - angle
+        loop.revolute(f"{side}_crank_joint", "ground", f"{side}_crank", at=(x, 0.0, 0.0), value=angle)
+        loop.revolute(f"{side}_rod_joint", f"{side}_crank", f"{side}_rod", at=(crank, 0.0, 0.0), value=wrap_angle(bend))
+        loop.link(f"{side}_crank", visuals=_bar(crank, r, RED if side == "left" else BLUE))
+        loop.link(f"{side}_rod", visuals=_bar(rod, r, ORANGE if side == "left" else GREEN))
+    loop.fixed("tool_joint", "left_rod", "tool", at=(rod, 0.0, 0.0))
+    loop.close("closing_joint", "left_rod", "right_rod", "pin", at=(rod, 0.0, 0.0), onto=(rod, 0.0, 0.0))
+    loop.link("ground", visuals=[capsule((-ground / 2, 0.0, -2 * r), (ground / 2, 0.0, -2 * r), r, GREY)])
+    return set_home(loop.build())
+
+
+def _bar(length: float, radius: float, material: Material) -> list[ShapeInstance]:
+    """Return the shapes of a bar along x, with a pin through its start."""
+    pin = hub((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.7 * radius, 5 * radius, DARK)
+    return [capsule((0.0, 0.0, 0.0), (length, 0.0, 0.0), radius, material), pin]
+
+
+WattBar = Literal["base", "crank", "coupler", "bell", "rod", "lever"]
+"""Names of the bars of `watt_six_bar`."""
+StephensonBar = Literal["base", "crank", "coupler", "rocker", "rod", "lever"]
+"""Names of the bars of `stephenson_six_bar`."""
+
+
+def watt_six_bar(
+    base: float = 2.0,
+    crank: float = 0.5,
+    coupler: float = 1.8,
+    rocker: float = 1.2,
+    bend: float = -1.2,
+    arm: float = 1.0,
+    rod: float = 1.6,
+    lever: float = 1.1,
+    reach: float = 1.8,
+    angle: float = 0.6,
+    fixed_bar: WattBar = "base",
+) -> Mechanism:
+    """Make Watt's six-bar linkage (J. Watt 1784): two four-bars in series, connected by a bell crank.
+
+    Crank and coupler move the bell crank, which moves a lever through a rod. The two bars with three pins, base and
+    bell, share a pin. Fixing either gives Watt's second inversion; fixing another bar gives the first.
+
+    Args:
+        base, crank, coupler, rocker: the first four-bar; the rocker is the first arm of the bell crank; m.
+        bend: angle from the first to the second arm of the bell crank; rad.
+        arm, rod, lever: the second four-bar: second arm of the bell crank, rod, and lever; m.
+        reach: distance along the base from the bell crank's pivot to the lever's pivot; m.
+        angle: angle of the crank to the base for the assembly; rad.
+        fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on x.
+
+    Returns:
+        The linkage, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the linkage cannot be assembled.
+        UnknownName: the linkage has no such bar.
+
+    Example:
+        >>> mk.mobility(mk.gallery.watt_six_bar(fixed_bar="coupler")).dof
+        1
+    """
+    what = "watt_six_bar"
+    check_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
+    check_lengths(what, reach=reach)
+    check_angles(what, angle=angle, bend=bend)
+    start, middle, end = (0.0, 0.0), (base, 0.0), (base + reach, 0.0)
+    knee = polar_point(start, crank, angle)
+    elbow = intersect_circles(what, knee, coupler, middle, rocker)
+    tip = polar_point(middle, arm, direction_angle(middle, elbow) + bend)
+    points = {
+        "start": start,
+        "middle": middle,
+        "end": end,
+        "knee": knee,
+        "elbow": elbow,
+        "tip": tip,
+        "wrist": intersect_circles(what, tip, rod, end, lever),
+    }
+    bars = {
+        "base": ("start", "middle", "end"),
+        "crank": ("start", "knee"),
+        "bell": ("middle", "elbow", "tip"),
+        "coupler": ("knee", "elbow"),
+        "lever": ("end", "wrist"),
+        "rod": ("tip", "wrist"),
+    }
+    return _hold(what, points, bars, fixed_bar)
+
+
+def stephenson_six_bar(
+    base: float = 2.0,
+    crank: float = 0.5,
+    coupler: float = 1.8,
+    rocker: float = 1.2,
+    bend: float = 0.6,
+    arm: float = 1.4,
+    rod: float = 1.6,
+    lever: float = 1.2,
+    pivot: PlanarPoint = (2.6, 1.2),
+    angle: float = 0.6,
+    fixed_bar: StephensonBar = "base",
+) -> Mechanism:
+    """Make Stephenson's six-bar linkage (R. Stephenson's valve gear, 1842): a four-bar whose coupler drives a lever.
+
+    The two bars with three pins, base and coupler, share no pin. Fixing either gives Stephenson's third inversion;
+    fixing crank or rocker, which connect them, gives the first; fixing rod or lever gives the second.
+
+    Args:
+        base, crank, coupler, rocker: the four-bar; m.
+        bend: angle at the crank pin from the coupler's line to the pin of the rod; rad.
+        arm: distance from the crank pin to the pin of the rod on the coupler; m.
+        rod, lever: lengths; m.
+        pivot: the lever's pivot (x, y) on the base; m.
+        angle: angle of the crank to the base for the assembly; rad.
+        fixed_bar: the bar that is fixed to the world; its first pin is at the origin and its second on x.
+
+    Returns:
+        The linkage, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the linkage cannot be assembled.
+        UnknownName: the linkage has no such bar.
+
+    Example:
+        >>> mk.mobility(mk.gallery.stephenson_six_bar()).dof
+        1
+    """
+    what = "stephenson_six_bar"
+    check_lengths(what, base=base, crank=crank, coupler=coupler, rocker=rocker, arm=arm, rod=rod, lever=lever)
+    check_angles(what, angle=angle, bend=bend)
+    check_point(what, "pivot", pivot)
+    start, middle = (0.0, 0.0), (base, 0.0)
+    knee = polar_point(start, crank, angle)
+    elbow = intersect_circles(what, knee, coupler, middle, rocker)
+    tip = polar_point(knee, arm, direction_angle(knee, elbow) + bend)
+    points = {
+        "start": start,
+        "middle": middle,
+        "end": pivot,
+        "knee": knee,
+        "elbow": elbow,
+        "tip": tip,
+        "wrist": intersect_circles(what, tip, rod, pivot, lever),
+    }
+    bars = {
+        "base": ("start", "middle", "end"),
+        "crank": ("start", "knee"),
+        "rocker": ("middle", "elbow"),
+        "coupler": ("knee", "elbow", "tip"),
+        "lever": ("end", "wrist"),
+        "rod": ("tip", "wrist"),
+    }
+    return _hold(what, points, bars, fixed_bar)
+
+
+def _hold(what: str, points: Mapping[str, PlanarPoint], bars: Bars, held: str) -> Mechanism:
+    """Build the linkage with the first pin of the fixed bar at the origin and its second on x."""
+    if held not in bars:
+        raise UnknownName(f"bar of {what}", held, bars)
+    first, second = (points[point] for point in bars[held][:2])
+    c, s = math.cos(direction_angle(first, second)), math.sin(direction_angle(first, second))
+    moved = {
+        name: (c * (x - first[0]) + s * (y - first[1]), c * (y - first[1]) - s * (x - first[0]))
+        for name, (x, y) in points.items()
+    }
+    return build_pinned_linkage(what, moved, bars, held)
+
+
+def pantograph(
+    scale: float = 2.0, arm: float = 0.4, forearm: float = 0.4, shoulder: float = 2.2, elbow: float = 0.7
+) -> Mechanism:
+    """Make a pantograph (C. Scheiner 1603), a parallelogram that enlarges a drawing: pen = scale * tracer.
+
+    The pivot is at the origin. The links "tracer" and "pen" are the traced and the drawing point. If the two arms are
+    collinear, the parallelogram can fold to its other branch, in which it does not scale.
+
+    Args:
+        scale: above 1; for a smaller copy, trace with the pen.
+        arm: from the pivot to the parallelogram; m.
+        forearm: from there to the tracer; m.
+        shoulder, elbow: directions of arm and forearm from x for the assembly; rad.
+
+    Returns:
+        The linkage, with 2 dofs.
+
+    Raises:
+        StructureError: a dimension is invalid, or the scale is not above 1.
+
+    Example:
+        >>> linkage = mk.gallery.pantograph(scale=2.0)
+        >>> ratio = linkage.pose("pen")[:2, 3] / linkage.pose("tracer")[:2, 3]
+        >>> ratio.round(6).tolist()
+        [2.0, 2.0]
+    """
+    check_lengths("pantograph", scale=scale, arm=arm, forearm=forearm)
+    check_angles("pantograph", shoulder=shoulder, elbow=elbow)
+    if scale <= 1:
+        raise StructureError(
+            f"pantograph: scale is {scale:g}; it is above 1 (for a smaller copy, trace with the pen and draw with the "
+            "tracer)"
+        )
+    origin = (0.0, 0.0)
+    points = {
+        "pivot": origin,
+        "fork": polar_point(origin, arm, shoulder),
+        "tip": polar_point(origin, scale * arm, shoulder),
+    }
+    points["tracer"] = polar_point(points["fork"], forearm, elbow)
+    points["joint"] = polar_point(points["tip"], forearm, elbow)
+    points["pen"] = polar_point(points["tip"], scale * forearm, elbow)
+    bars = {
+        "ground": ("pivot",),
+        "upper_arm": ("pivot", "fork", "tip"),
+        "forearm": ("tip", "joint", "pen"),
+        "side": ("fork", "tracer"),
+        "bridge": ("joint", "tracer"),
+    }
+    tools = {"tracer": ("side", "tracer", 0.0), "pen": ("forearm", "pen", 0.0)}
+    return build_pinned_linkage("pantograph", points, bars, tools=tools)
+
+
+def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle: float = 0.3) -> Mechanism:
+    """Make the Peaucellier-Lipkin linkage, which converts a crank's circle to an exact straight line (1864, 1871).
+
+    Two equal arms from the origin carry a rhombus, whose near corner is on the crank. The near corner, the far corner
+    "pen" and the origin are collinear, and the product of the two distances from the origin is arm² - side². The
+    crank's pivot is at x = crank, so its circle passes through the origin, and the pen moves on x = (arm² - side²) / (2
+    crank). The linkage is singular where the near corner is arm - side from the origin (flat rhombus) and where both
+    corners coincide (folded rhombus); other branches start there.
+
+    Args:
+        arm: length of the two arms; m.
+        side: side of the rhombus, shorter than the arms; m.
+        crank: length; m.
+        angle: crank angle from x for the assembly; rad.
+
+    Returns:
+        The linkage, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the linkage cannot be assembled.
+
+    Example:
+        >>> linkage = mk.gallery.peaucellier(arm=1.0, side=0.45, crank=0.4)
+        >>> round(float(linkage.pose("pen")[0, 3]), 6)
+        0.996875
+    """
+    check_lengths("peaucellier", arm=arm, side=side, crank=crank)
+    check_angles("peaucellier", angle=angle)
+    if side >= arm:
+        raise StructureError(f"peaucellier: side is {side:g} and arm is {arm:g}; the arms are longer than the sides")
+    origin, pivot = (0.0, 0.0), (crank, 0.0)
+    near = polar_point(pivot, crank, angle)
+    out = (arm**2 - side**2) / math.hypot(*near) ** 2
+    points = {
+        "origin": origin,
+        "pivot": pivot,
+        "near": near,
+        "upper": intersect_circles("peaucellier", origin, arm, near, side),
+        "lower": intersect_circles("peaucellier", near, side, origin, arm),
+        "far": (out * near[0], out * near[1]),
+    }
+    bars = {
+        "ground": ("origin", "pivot"),
+        "crank": ("pivot", "near"),
+        "upper_arm": ("origin", "upper"),
+        "lower_arm": ("origin", "lower"),
+        "upper_near": ("upper", "near"),
+        "lower_near": ("lower", "near"),
+        "upper_far": ("upper", "far"),
+        "lower_far": ("lower", "far"),
+    }
+    return build_pinned_linkage("peaucellier", points, bars, tools={"pen": ("upper_far", "far", 0.0)})
+
+
+JANSEN_LENGTHS: Mapping[str, float] = {
+    "a": 38.0, "b": 41.5, "c": 39.3, "d": 40.1, "e": 55.8, "f": 39.4, "g": 36.7,
+    "h": 65.7, "i": 49.0, "j": 50.0, "k": 61.9, "l": 7.8, "m": 15.0,
+}  # fmt: skip
+"""Jansen's lengths by his letters, without unit: m is the crank, a and l are the x and z distances of the fixed pivot.
+"""
+
+KLANN_LENGTHS: Mapping[str, float] = {
+    "lower_x": 0.590, "lower_y": 0.176, "upper_x": 0.233, "upper_y": 0.616,
+    "crank": 0.268, "lower_rocker": 0.3206, "upper_rocker": 0.5176,
+    "pin_elbow": 0.590, "elbow_knee": 0.5221, "pin_knee": 1.1051,
+    "knee_hip": 0.8966, "knee_foot": 0.8966, "hip_foot": 1.7321,
+}  # fmt: skip
+"""Klann's lengths from the coordinates in his patent, without unit; the rocker pivots are behind the crankshaft."""
+
+
+def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mechanism:
+    """Make the leg of the strandbeests (T. Jansen 1990): eight bars, a single crank, and a foot with a flat path.
+
+    The crankshaft is at the origin, the fixed pivot behind and below it. The link "foot" moves along the ground for
+    half a revolution of the crank and returns above it. A crank that rotates from z to x walks along x. In Jansen's
+    numbers the step is 68 long and 22 high, and flat within 2 over that half.
+
+    Args:
+        scale: m per unit of Jansen's numbers.
+        angle: crank angle from x towards z for the assembly; rad.
+        numbers: lengths that replace Jansen's, by his letters a to m.
+
+    Returns:
+        The leg, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the linkage cannot be assembled.
+        UnknownName: there is no such letter.
+
+    Example:
+        >>> mk.mobility(mk.gallery.jansen_leg()).dof
+        1
+    """
+    n = _numbers("jansen_leg", JANSEN_LENGTHS, numbers, scale, angle)
+    what, shaft, pivot = "jansen_leg", (0.0, 0.0), (-n["a"], -n["l"])
+    pin = polar_point(shaft, n["m"], angle)
+    shoulder = intersect_circles(what, pivot, n["b"], pin, n["j"])
+    back = intersect_circles(what, pivot, n["d"], shoulder, n["e"])
+    knee = intersect_circles(what, pin, n["k"], pivot, n["c"])
+    ankle = intersect_circles(what, knee, n["g"], back, n["f"])
+    foot = intersect_circles(what, knee, n["i"], ankle, n["h"])
+    points = {
+        "shaft": shaft,
+        "pivot": pivot,
+        "pin": pin,
+        "shoulder": shoulder,
+        "back": back,
+        "knee": knee,
+        "ankle": ankle,
+        "foot": foot,
+    }
+    bars = {
+        "ground": ("shaft", "pivot"),
+        "crank": ("shaft", "pin"),
+        "hip": ("pivot", "shoulder", "back"),
+        "upper_rod": ("pin", "shoulder"),
+        "thigh": ("pivot", "knee"),
+        "lower_rod": ("pin", "knee"),
+        "tie": ("back", "ankle"),
+        "shin": ("knee", "ankle", "foot"),
+    }
+    return build_pinned_linkage(what, points, bars, tools={"foot": ("shin", "foot", 0.0)}, upright=True)
+
+
+def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mechanism:
+    """Make the leg of J. Klann (US patent 6260862, 1998): six bars, Stephenson's third inversion, and a high step.
+
+    The crankshaft is at the origin. The link "foot" moves along the ground while the crank goes from 0 to pi, and steps
+    over it in the other half. A crank that rotates from x to z walks along x. In the patent's numbers the step is 1.0
+    long and 0.5 high.
+
+    Args:
+        scale: m per unit of the patent's numbers.
+        angle: crank angle from x towards z for the assembly; rad.
+        numbers: lengths that replace the patent's, by the names in `KLANN_LENGTHS`.
+
+    Returns:
+        The leg, with 1 dof.
+
+    Raises:
+        StructureError: a dimension is invalid, or the linkage cannot be assembled.
+        UnknownName: there is no such length.
+
+    Example:
+        >>> mk.mobility(mk.gallery.klann_leg()).dof
+        1
+    """
+    n = _numbers("klann_leg", KLANN_LENGTHS, numbers, scale, angle)
+    what, shaft = "klann_leg", (0.0, 0.0)
+    lower, upper = (-n["lower_x"], -n["lower_y"]), (-n["upper_x"], n["upper_y"])
+    pin = polar_point(shaft, n["crank"], angle)
+    elbow = intersect_circles(what, lower, n["lower_rocker"], pin, n["pin_elbow"])
+    knee = intersect_circles(what, elbow, n["elbow_knee"], pin, n["pin_knee"])
+    hip = intersect_circles(what, knee, n["knee_hip"], upper, n["upper_rocker"])
+    foot = intersect_circles(what, hip, n["hip_foot"], knee, n["knee_foot"])
+    points = {
+        "shaft": shaft,
+        "lower": lower,
+        "upper": upper,
+        "pin": pin,
+        "elbow": elbow,
+        "knee": knee,
+        "hip": hip,
+        "foot": foot,
+    }
+    bars = {
+        "ground": ("shaft", "lower", "upper"),
+        "crank": ("shaft", "pin"),
+        "lower_rocker": ("lower", "elbow"),
+        "connecting_rod": ("pin", "elbow", "knee"),
+        "upper_rocker": ("upper", "hip"),
+        "leg": ("knee", "hip", "foot"),
+    }
+    return build_pinned_linkage(what, points, bars, tools={"foot": ("leg", "foot", 0.0)}, upright=True)
+
+
+def _numbers(
+    what: str, known: Mapping[str, float], given: Mapping[str, float], scale: float, angle: float
+) -> dict[str, float]:
+    """Return the known lengths, with the given ones in their place, times the scale; m."""
+    for name in given:
+        if name not in known:
+            raise UnknownName(f"number of {what}", name, known)
+    numbers = {**known, **given}
+    check_lengths(what, scale=scale, **numbers)
+    check_angles(what, angle=angle)
+    return {name: scale * number for name, number in numbers.items()}

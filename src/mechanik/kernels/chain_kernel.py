@@ -1,0 +1,47 @@
+"""The chain kernel: solve a target for a serial chain with a single pose-like goal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .chain_layout import *
+from .chain_restarts import fill_table, search_targets
+from .compiler import kernel
+
+
+@kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])")
+def build_seed_table(model, ws, q, table):
+    """Write the seed table of a chain; locked joints stay as in q, (columns,).
+
+    Args:
+        model: the chain (`chain_layout.py`).
+        ws: a workspace with a single lane.
+        table: (`table_size`,), 32-bit floats, written.
+    """
+    fill_table(model, ws, q, table)
+
+
+@kernel("i8(f8[::1], f8[:, ::1], f8[::1], i8, f8, f8[::1])")
+def solve_target(work, X, q0, mode, key, q):
+    """Solve for the target X (4, 4) from q0 (nq,) into q (nq,); the report is the last REPORT_FLOATS of `work`.
+
+    Args:
+        work: model, seed table and workspace in a single array, since every array costs a call from Python 0.05 us.
+        X: pose of the tip, lengths in m, in the world.
+        mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
+        key: key of the random numbers.
+
+    Returns:
+        attempts * 2^32 + 2 * iterations + (1 if the start was outside its limits); -1: not solved; -2: bad input.
+    """
+    nq = int(work[N_Q])
+    if X.shape[0] != 4 or X.shape[1] != 4 or len(q0) != nq or len(q) != nq:
+        return -2
+    table_at = int(work[MODEL_SIZE])
+    work_at = table_at + int(work[TABLE_SIZE])
+    model, ws, report = work[:table_at], work[work_at:], work[len(work) - REPORT_FLOATS :]
+    table = work[table_at:work_at].view(np.float32)
+    search_targets(0.0, model, table, ws, ws, X.reshape(16), q0, mode, key, q, report)
+    if report[0] != SOLVED:
+        return -1 if report[0] == NOT_SOLVED else -2
+    return (int(report[1]) << 32) + 2 * int(report[2]) + int(report[5])

@@ -1,0 +1,108 @@
+"""Replace the corners of a path by parabolic arcs, as large as they are free of collisions.
+
+Each arc is tangent to both segments of its corner.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..compiler import kernel, subroutine
+from .motion_check import QUERY, QUERY_SCENE, is_free_configuration, write_row
+from .path_shortening import SAME_PLACE_DISTANCE, segment_length
+from .search_state import CHECK_COUNT
+
+CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
+"""Shares of the shorter adjacent segment that an arc may take, tried in this order; the first free arc is used."""
+ARC_SPACING = 0.06
+"""Distance between the waypoints of an arc, in units of `unit`."""
+MIN_ARC_PIECES = 4
+"""Smallest number of pieces of an arc."""
+MIN_CORNER_ANGLE = 1e-3
+"""Rad: a smaller change of direction is not a corner."""
+
+
+@subroutine
+def point_on_arc(before, corner, after, to_before, to_after, t, q):
+    """Write the point of the parabola at t (0 to 1) into q (1, nq).
+
+    Args:
+        to_before, to_after: shares of the two adjacent segments that the arc replaces.
+    """
+    early, late = (1.0 - t) ** 2 * to_before, t * t * to_after
+    for k in range(corner.shape[0]):
+        q[0, k] = corner[k] + early * (before[k] - corner[k]) + late * (after[k] - corner[k])
+
+
+@subroutine
+def count_arc_pieces(before, corner, after, to_before, to_after, unit):
+    farthest = 0.0
+    for k in range(corner.shape[0]):
+        farthest = max(farthest, abs(to_before * (before[k] - corner[k]) - to_after * (after[k] - corner[k])) / unit[k])
+    return max(MIN_ARC_PIECES, math.ceil(farthest / ARC_SPACING))
+
+
+@subroutine
+def is_corner(before, corner, after, a, b, unit):
+    total = 0.0
+    for k in range(corner.shape[0]):
+        bend = ((before[k] - corner[k]) / a + (after[k] - corner[k]) / b) / unit[k]
+        total += bend * bend
+    return math.sqrt(total) >= MIN_CORNER_ANGLE
+
+
+@kernel(f"i8({QUERY_SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])", calls=QUERY)
+def round_corners(
+    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
+    unit, step, x, out, state,
+):  # fmt: skip
+    """Write the waypoints x (n, nq) with arcs at the corners into `out`, and return their number.
+
+    Args:
+        query .. clearance: the collision query and its arguments, see `motion_check.py`.
+        unit: (nq,) scale of each number of q.
+        step: largest distance between collision checks on an arc, in units.
+        out: (m, nq), with space for a waypoint every ARC_SPACING and for MIN_ARC_PIECES + 1 at each corner.
+        state: (SEARCH_STATE_INTS,), of which CHECK_COUNT is increased.
+    """
+    scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
+    check_count = np.zeros(1, np.int64)
+    work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
+    q = np.empty((1, unit.shape[0]))
+    finer = max(1, math.ceil(ARC_SPACING / step - 1e-9))
+    write_row(out, 0, x[0])
+    found, last = 1, x.shape[0] - 1
+    for k in range(1, last):
+        a, b = segment_length(x[k], x[k - 1], unit), segment_length(x[k], x[k + 1], unit)
+        size, pieces = 0.0, 0
+        if is_corner(x[k - 1], x[k], x[k + 1], a, b, unit):
+            for one in CORNER_SHARES:
+                reach = one * min(a, b)
+                pieces = count_arc_pieces(x[k - 1], x[k], x[k + 1], reach / a, reach / b, unit)
+                size = reach
+                # from the middle outwards: the middle deviates most from the path, so a collision is found early
+                for i in range(pieces * finer + 1):
+                    half = (i + 1) // 2
+                    t = 0.5 + (half if i % 2 else -half) / (pieces * finer)
+                    point_on_arc(x[k - 1], x[k], x[k + 1], reach / a, reach / b, min(1.0, max(0.0, t)), q)
+                    if not is_free_configuration(query, scene, q, work):
+                        size = 0.0
+                        break
+                if size > 0.0:
+                    break
+        if size == 0.0:
+            write_row(out, found, x[k])
+            found += 1
+            continue
+        for i in range(pieces + 1):
+            point_on_arc(x[k - 1], x[k], x[k + 1], size / a, size / b, i / pieces, q)
+            if segment_length(out[found - 1], q[0], unit) > SAME_PLACE_DISTANCE:
+                write_row(out, found, q[0])
+                found += 1
+    if found > 1 and segment_length(out[found - 1], x[last], unit) <= SAME_PLACE_DISTANCE:
+        found -= 1
+    write_row(out, found, x[last])
+    state[CHECK_COUNT] += check_count[0]
+    return found + 1

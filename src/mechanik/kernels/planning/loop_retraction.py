@@ -1,0 +1,187 @@
+"""Retract configurations onto the manifold of closed loops, and move along that manifold towards a goal.
+
+Newton's method with minimum-norm steps, u = -J' (J J')^-1 e. A factored Jacobian serves for several steps, as long
+as the residual falls fast. `evaluate_dense` evaluates the loops. It is passed as a function: compiled into these
+kernels, it would need its compile time again.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..compiler import kernel, subroutine
+from ..problem_layout import *
+
+EVALUATE = ("dense_evaluation:evaluate_dense",)
+"""The kernel that evaluates the residual of the loops, bound as the first argument."""
+MOVE_EVALUATE_DENSIFY, TRIAL_BUFFER = 7, 1
+"""The arguments of `evaluate_dense`: operations (move x, evaluate the residual, write dense rows) and the buffer."""
+
+CLOSED_RESIDUAL = 1e-10
+"""Loops whose largest residual (rad, or length over the size of the mechanism) is below this are closed."""
+MAX_NEWTON_STEPS = 25
+MAX_NEWTON_STEP = 0.5
+"""Largest norm of a Newton step, in units of the columns (rad, or length over the size of the mechanism)."""
+FAST_CONVERGENCE_RATIO = 0.2
+"""The Jacobian is reused while each step reduces the residual below this share of the last residual."""
+REGULARIZATION = 1e-12
+"""Added to the diagonal of J J', since closure rows may be linearly dependent."""
+LIMIT_TOLERANCE = 1e-9
+"""Rad or m by which a joint limit may be exceeded."""
+
+
+@subroutine
+def factor_gram(D, L):
+    """Factor D D' + REGULARIZATION I = L L'; return False if it is not positive definite."""
+    for i in range(D.shape[0]):
+        for j in range(i + 1):
+            total = REGULARIZATION if i == j else 0.0
+            for v in range(D.shape[1]):
+                total += D[i, v] * D[j, v]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            if i > j:
+                L[i, j] = total / L[j, j]
+            elif total > 0.0:
+                L[i, i] = math.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@subroutine
+def minimum_norm_step(D, L, e, u):
+    """Write the minimum-norm solution u of D u = e and return its norm; e is overwritten."""
+    m, squares = D.shape[0], 0.0
+    for i in range(m):
+        for k in range(i):
+            e[i] -= L[i, k] * e[k]
+        e[i] /= L[i, i]
+    for i in range(m - 1, -1, -1):
+        for k in range(i + 1, m):
+            e[i] -= L[k, i] * e[k]
+        e[i] /= L[i, i]
+    for v in range(D.shape[1]):
+        u[v] = 0.0
+        for i in range(m):
+            u[v] += D[i, v] * e[i]
+        squares += u[v] * u[v]
+    return math.sqrt(squares)
+
+
+@subroutine
+def close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
+    """Move x, the table `trial`, from q (nq,) to a configuration with closed loops; return whether it converged."""
+    x, step, last, known = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
+    for k in range(ints[N_X]):
+        floats[x + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
+    for v in range(ints[N_COLUMNS]):
+        floats[step + v] = 0.0
+    for _ in range(MAX_NEWTON_STEPS):
+        evaluate(ints, floats, MOVE_EVALUATE_DENSIFY, 1.0, TRIAL_BUFFER, 0, ints[N_BLOCKS], E, J)
+        error = 0.0
+        for i in range(rows.shape[0]):
+            e[i] = E[rows[i]]
+            if not abs(e[i]) < math.inf:
+                return False
+            error = max(error, abs(e[i]))
+        if error < CLOSED_RESIDUAL:
+            return True
+        if not known or not error < FAST_CONVERGENCE_RATIO * last:
+            for i in range(rows.shape[0]):
+                for v in range(free.shape[0]):
+                    D[i, v] = free[v] * J[rows[i], v]
+            if not factor_gram(D, L):
+                return False
+            known = True
+        last, size = error, minimum_norm_step(D, L, e, u)
+        for v in range(free.shape[0]):
+            floats[step + v] = u[v] * (-1.0 if size < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / size)
+    return False
+
+
+@subroutine
+def largest_difference(a, b, unit):
+    """Return the largest difference of two configurations in a single number of q, in units."""
+    most = 0.0
+    for k in range(a.shape[0]):
+        most = max(most, abs(b[k] - a[k]) / unit[k])
+    return most
+
+
+@subroutine
+def allocate_work(ints, rows, free):
+    """Allocate the work arrays E, J, D, L, e, u of `close_loops`."""
+    n, m = free.shape[0], rows.shape[0]
+    all_rows = ints[N_ROWS]
+    return (
+        np.empty(all_rows), np.empty((all_rows, n)), np.empty((m, n)), np.empty((m, m)), np.empty(m), np.empty(n),
+    )  # fmt: skip
+
+
+@kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=EVALUATE)
+def retract(evaluate, ints, floats, rows, free, numbers, q, done):
+    """Move each row of q (N, nq) to a nearby configuration with closed loops; rows without a solution stay.
+
+    Args:
+        evaluate: the kernel `evaluate_dense`.
+        ints, floats: a problem of loops that share dofs, laid out as `problem_layout.py` says.
+        rows: indices of the residual rows that must be zero.
+        free: (n,) 1 for columns that may move, else 0.
+        numbers: indices of the numbers of q that belong to the problem.
+        done: (N,) true for the rows to retract; set to false where no solution is found.
+    """
+    E, J, D, L, e, u = allocate_work(ints, rows, free)
+    for i in range(q.shape[0]):
+        if done[i]:
+            done[i] = close_loops(evaluate, ints, floats, rows, free, q[i], E, J, D, L, e, u)
+            if done[i]:
+                for k in numbers:
+                    q[i, k] = floats[ints[AT_TRIAL] + k]
+
+
+@kernel(
+    "i8(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8, f8, "
+    "f8[:,::1])",
+    calls=EVALUATE,
+)
+def walk_along_loops(evaluate, ints, floats, rows, free, numbers, a, b, lower, upper, unit, step, stray, creeping, out):
+    """Move from a towards b (nq,) along the closed loops; write configurations to out (N, nq), return their number.
+
+    The first is a. The walk ends at b, where the loops lead away from b, at a joint limit, or where `out` is full.
+
+    Args:
+        evaluate, ints, floats, rows, free, numbers: as in `retract`.
+        lower, upper: (nq,) joint limits.
+        unit: (nq,) scale of each number of q.
+        step: largest distance between configurations before the loops are closed, in units.
+        stray: largest length of a step after the loops are closed, as a multiple of `step`; a longer step has reached
+            another branch.
+        creeping: smallest progress towards b per step, as a share of `step`.
+    """
+    E, J, D, L, e, u = allocate_work(ints, rows, free)
+    n, q, count = a.shape[0], np.empty(a.shape[0]), 1
+    out[0] = a
+    left = largest_difference(a, b, unit)
+    while count < out.shape[0]:
+        here = out[count - 1]
+        if left <= step:
+            out[count] = b
+            return count + 1
+        for k in range(n):
+            q[k] = here[k] + (b[k] - here[k]) * (step / left)
+        if not close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
+            return count
+        for k in numbers:
+            q[k] = floats[ints[AT_TRIAL] + k]
+        for k in range(n):
+            if not (lower[k] - LIMIT_TOLERANCE <= q[k] <= upper[k] + LIMIT_TOLERANCE):
+                return count
+        now = largest_difference(q, b, unit)
+        if largest_difference(here, q, unit) > stray * step or not now < left - creeping * step:
+            return count
+        out[count], left = q, now
+        count += 1
+    return count

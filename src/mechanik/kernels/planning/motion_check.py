@@ -1,0 +1,110 @@
+"""Check whether straight joint-space motions are free of collisions, and the tables of the motion certificate.
+
+A motion is sampled from coarse to fine, so that a collision is found early. The collision query, `query` of
+`distance/collision_query.py`, is passed as a function together with its arguments before q. So these kernels are
+compiled without it, do not depend on its layout, and never contain an older version of it.
+"""
+
+from __future__ import annotations
+
+from ..compiler import inline, subroutine
+
+# a row of `balls` (b, 5): the node of a body; centre (in the node's frame) and radius of its bounding sphere, m
+SPHERE_NODE, SPHERE_CENTRE, SPHERE_RADIUS, SPHERE_FLOATS = 0, 1, 4, 5
+
+# a row of `couples` (c, 4): the distance row of the pair; the two bodies (-1: static); the lowest common ancestor node
+# (-1: the world). The distance of a row is that of its nearest pair.
+PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, PAIR_INTS = 0, 1, 2, 3, 4
+
+SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_STRIDE, CERTIFICATE_FLOATS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+)
+"""State between two calls of `certify_path`: the current segment, and the share of it that is finished; the smallest
+measured distance, m; the number of samples; 1 if the whole path so far is proven, else 0; the length of the last
+proven interval, in units."""
+
+NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_SAMPLES = -1, 0, 1, 2, 3
+"""Return values; only `spline_is_free` returns TOO_MANY_SAMPLES."""
+
+
+QUERY = ("distance.collision_query:query",)
+"""The collision query, bound as the first argument of the planning kernels."""
+QUERY_TABLES = "f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1]"
+"""Types of the first nine arguments of the query."""
+QUERY_SCENE = f"{QUERY_TABLES}, i8, f8"
+"""The same, followed by the mode QUERY_IS_FREE and the clearance (m)."""
+
+
+@inline
+def write_row(x, i, place):
+    """Copy a configuration (nq,) into row i of x, number by number: assigning a whole row takes long to compile."""
+    for k in range(place.shape[0]):
+        x[i, k] = place[k]
+
+
+@inline
+def is_free_configuration(query, scene, q, work):
+    """Return whether the configuration q (1, nq) is free of collisions, and count the check.
+
+    Args:
+        scene: the arguments of `query` that QUERY_SCENE lists.
+        work: work arrays (1, 1) and (0, 0, 0), and two counters (1,): measured pairs, and checks.
+    """
+    out, more, pairs, check_count = work
+    check_count[0] += 1
+    nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance = scene
+    query(
+        nodes,
+        shapes,
+        points,
+        bodies,
+        tree,
+        is_checked,
+        counts,
+        pair_lists,
+        partners,
+        q,
+        mode,
+        clearance,
+        out,
+        more,
+        pairs,
+    )
+    return out[0, 0] == 1.0
+
+
+@subroutine
+def is_free_motion(query, scene, a, b, unit, step, q, work):
+    """Return whether the straight motion from a to b (nq,), b included, is free at samples at most `step` apart.
+
+    Args:
+        unit: (nq,) scale of each number of q.
+        step: in units.
+        q: (1, nq) work array for a configuration.
+    """
+    write_row(q, 0, b)
+    if not is_free_configuration(query, scene, q, work):
+        return False
+    farthest = 0.0
+    for k in range(a.shape[0]):
+        farthest = max(farthest, abs(b[k] - a[k]) / unit[k])
+    count = int(farthest / step) + 1
+    stride = 1
+    while 2 * stride < count:
+        stride *= 2
+    while stride > 0:
+        # only the odd multiples, so that each sample is checked once
+        for i in range(stride, count, 2 * stride):
+            share = i / count
+            for k in range(a.shape[0]):
+                q[0, k] = a[k] + share * (b[k] - a[k])
+            if not is_free_configuration(query, scene, q, work):
+                return False
+        stride //= 2
+    return True

@@ -1,0 +1,205 @@
+"""Memory layout of an inverse kinematics problem for the general solver kernel.
+
+Everything is in two arrays, one of integers and one of floats, since each array adds 0.05 us to a call from Python.
+`INT_TABLES` and `FLOAT_TABLES` name the tables in them. A problem has
+
+- nodes (`nodes.py`), in topological order, and x, the variables that move them: q, then the variables that the problem
+  adds;
+- columns, the tangent directions of x. One unit of a column moves x by `scale`: 1 rad, or one length unit of the
+  mechanism, so that all columns have comparable size. `lower` and `upper` bound x; the three columns of a spherical
+  joint have no bounds;
+- blocks of residual rows, mostly the relation of a frame B to a frame A (the kinds are those of
+  `objectives.relation.RelationKind`). A block has a dense Jacobian over the columns that change it; each of its `terms`
+  is the contribution of one axis of one node to one of these columns;
+- stages: in stage s the blocks below `HARD_END` are hard constraints, and the solver minimises the sum of squares of
+  the blocks from `HARD_END` to `SOFT_END`.
+
+Residuals are weighted; lengths are in length units of the mechanism. A residual that may lie in a band has a slack
+variable in x, which the band bounds, and becomes value - slack. So bands need no separate code.
+"""
+
+from __future__ import annotations
+
+# kinds of blocks, with the numbers of objectives.relation.RelationKind
+(
+    POSE,
+    AXIS,
+    COSINE,
+    LOOK_AT,
+    DISTANCE,
+    CENTRE_OF_MASS,
+    JOINT_VALUE,
+    SPHERICAL_ROTATION,
+    PYTHON_FUNCTION,
+    JOINT_CONSTRAINT,
+    TERRAIN_HEIGHT,
+) = range(11)
+
+# integers of a block
+(BLOCK_KIND, ROW_MASK, ROW_COUNT, FIRST_ROW, NODE_A, NODE_B, COLUMN_COUNT, FIRST_COLUMN, FIRST_JACOBIAN, TERM_COUNT,
+ FIRST_TERM, X_INDEX, IN_WORLD, FIRST_MASS, MASS_COUNT, HAS_BANDS) = range(16)  # fmt: skip
+BLOCK_INTS = 16
+# of JOINT_VALUE and SPHERICAL_ROTATION: the first column of the joint within the block; -1 if the joint is locked
+OWN_COLUMN = FIRST_MASS
+FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `numbers`
+
+# floats of a block: frames A and B (12 each), axes C (9), squared tolerances of position and rotation, weighted
+FRAME_A, FRAME_B, AXES_C, POSITION_TOLERANCE2, ROTATION_TOLERANCE2 = 0, 12, 24, 33, 34
+BLOCK_FLOATS = 36
+
+# integers of a term: node, axis of the node, 1 for a rotation, column within the block, frames that it moves
+TERM_NODE, TERM_AXIS, TERM_IS_ROTATION, TERM_COLUMN, TERM_SIDE = range(5)
+TERM_INTS = 5
+MOVES_A, MOVES_B = 1, 2  # bits of TERM_SIDE
+
+# integers of a stage
+HARD_END, SOFT_END, IS_SOFT_OBJECTIVE, USES_DUAL_FORM, CHAIN_BLOCK = range(5)
+STAGE_INTS = 5
+
+# options of the solver
+(CLOSURE_TOLERANCE, MAX_ITERATIONS, START_DAMPING, GRADIENT_TOLERANCE, PERTURBATION_SIZE, MAX_ITERATIONS_IN_STAGE,
+ ITERATIONS_PER_CALL, FIXED_DAMPING, STEP_TOLERANCE, MAX_ERROR, MAX_ANGLE_ERROR,
+ USES_EIGENVALUES, MAX_PERTURBATIONS) = range(13)  # fmt: skip
+
+# active set, the state of a column: free, at its upper or lower bound in this step, or locked
+FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
+
+# floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: the world): the node
+# that carries it, the node that it is welded to, its index in x, its rotation in the carrier, its rotation in the
+# welded node (9 numbers each)
+PASSIVE_CARRIER_NODE, PASSIVE_WELD_NODE, PASSIVE_X, PASSIVE_CARRIER_AXES, PASSIVE_WELD_AXES = 0, 1, 2, 3, 12
+PASSIVE_FLOATS = 21
+
+MASS_FLOATS = 5  # node, fraction of the total mass, position in the node's frame
+
+# the coefficients of a joint constraint: for each of its MASS_COUNT polynomials the index of the variable in x, its
+# column within the block (-1 if locked), the degree n, and the factors of the powers 1 to n; those of a height field:
+# columns, rows, cell size, x and y of the first height, then all heights row by row
+FIRST_FACTOR = 3
+FIELD_COLUMNS, FIELD_ROWS, CELL_SIZE, FIELD_X, FIELD_Y, HEIGHTS = range(6)
+
+# the header: sizes, then the offset of each table
+SIZES = (
+    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns",
+    "widest", "q",
+    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain", "numbers", "read_off",
+)  # fmt: skip
+(N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_SPHERICAL, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS,
+ MAX_BLOCK_ROWS, N_Q, N_FUNCTIONS, TARGET_BLOCK, RUNTIME_ZERO, N_HARD_ROWS, N_DUAL_ROWS, N_SQUARE, N_MATRIX,
+ N_NULL_SPACE_ENTRIES,
+ N_CHAIN, N_COEFFICIENTS, N_PASSIVE) = range(24)  # fmt: skip
+"""Indices of the sizes in the header.
+
+`TARGET_BLOCK` is the block whose target each call rewrites. `RUNTIME_ZERO` is always 0, which the compiler does not
+know: for literal numbers it would compile functions twice. `N_HARD_ROWS` is the largest number of hard rows,
+`N_DUAL_ROWS` the largest number of rows of a stage in dual form (`linear_systems.py`). `N_SQUARE`, `N_MATRIX` and
+`N_NULL_SPACE_ENTRIES` are table lengths: of a matrix over all columns (0 if not needed), of the largest system matrix,
+of the sparse null space. `N_CHAIN` is the number of joints of the chain with exact second derivatives (`curvature.py`),
+`N_COEFFICIENTS` the number of coefficients of joint constraints and height fields, `N_PASSIVE` the number of passive
+spherical joints, which are aligned after the solve (`descent.py`).
+"""
+FIRST_TABLE_OFFSET = 24
+
+INT_TABLES = {
+    "blocks": "blocks * 16",
+    "terms": "terms * 5",
+    "block_columns": "block_columns",  # the columns of each block, block by block
+    "slack": "rows * 2",  # of each row, the index of its slack in x and in the block's columns; -1 if none
+    "column_x": "columns",  # index in x; -1 for spherical joints
+    "balls": "balls * 2",  # of each spherical joint, its index in x and its first column
+    "stages": "stages * 5",  # CHAIN_BLOCK is -1 if the stage has none
+    "private": "stages * columns",  # number of hard blocks of a stage that depend on a column
+    "order": "columns",  # elimination order: columns in few blocks come first
+    # the tables below are workspace
+    "ban": "columns",  # active set: FREE, ON_UPPER, ON_LOWER or LOCKED
+    "dependent": "columns",  # the row that a dependent column is solved from; -1 for independent columns
+    "place": "columns",  # index of an independent column among the independent columns
+    "independent": "columns",  # column of each independent index
+    "first": "columns",  # envelope: of each row of H, the first nonzero entry
+    "local": "columns",
+    "listed": "columns",
+    "released": "columns",
+    "z_count": "columns",  # of each dependent column, the number of entries of its row of the null space Z
+    "z_start": "columns",  # of each dependent column, the first entry of its row of Z
+    "z_index": "follow",  # of each entry of Z, the independent index
+    "pivot": "rows",
+    "rest_column": "rows",
+    "old_columns": "columns",  # independent columns of the previous step
+    "probed": "columns",  # whether a column's second derivatives are known: 0 no, 1 yes, 2 new sample
+    "left_row": "rows",  # of each row without a pivot in its own block, its index among these rows
+}
+FLOAT_TABLES = {
+    "nodes": "nodes * 18",
+    "data": "blocks * 36",  # floats of the blocks
+    "term_factor": "terms",  # motion of the node per unit of the column: scale times joint ratio
+    "masses": "masses * 5",
+    "numbers": "numbers",  # coefficients of joint constraints and height fields
+    "read_off": "read_off * 21",  # passive spherical joints
+    "weight": "rows",
+    "scale": "columns",
+    "lower": "columns",
+    "upper": "columns",
+    "options": "24",
+    # the tables below are workspace
+    "state": "48",
+    "out": "8 + stages * 5",
+    "best_cost": "stages",
+    "poses": "nodes * 12",
+    "moments": "nodes * 4",
+    "jacobian": "jacobian * 2",  # two buffers: accepted x and trial
+    "rows": "rows * 2",  # residuals, two buffers
+    "hold": "rows",  # residuals that hard rows are held at
+    "x": "x",  # accepted
+    "trial": "x",
+    "last_shut": "x",  # the last accepted x with all hard residuals within tolerance
+    "kicked": "x",  # x before the perturbation
+    "best": "x",  # the best x of all attempts
+    "step": "columns",
+    "offset": "columns",  # step of a dependent column for a zero step of the independent columns
+    "gradient": "columns",
+    "full": "columns",
+    "block_A": "widest * columns",
+    "e1": "rows",
+    "H": "matrix",
+    "H0": "square",
+    "dense": "hard * (columns + 1)",
+    "Z": "follow",
+    "T": "jacobian",
+    "rhs": "rows",
+    "line": "columns",
+    "S": "square",  # second derivatives that Gauss-Newton omits, as far as known
+    "reluctance": "columns",  # damping factor of each column
+    "pull": "columns",  # negative gradient, less the damping of the offsets of dependent columns
+    "old_gradient": "columns",  # of the previous step
+    "old_step": "columns",
+    "V": "matrix",
+    "B": "wide * columns",  # dual form: Jacobian rows over the independent columns
+    "far": "wide",  # dual form: residuals of these rows
+    "left": "wide",  # dual form: residuals after the step
+    "diagonal": "columns",  # dual form and chains: damping plus squares of single-column rows
+    "alone": "columns",  # dual form and chains: negative gradient of single-column rows
+    "chain": "chain * 12",  # u and v of each joint of a chain
+    "chain_w": "chain * 6",
+    "sums": "42",
+    "undo": "rows * widest",  # of each block, the row operations of the elimination
+    "force": "rows",  # Lagrange multipliers of the hard rows
+    "slope": "columns",  # gradient of half the soft cost plus multipliers times hard residuals
+    "edge": "columns",  # a direction of negative curvature of the soft cost
+    "give": "columns",  # inverse diagonal; 0 for columns that are not free
+}
+(
+ AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_SPHERICAL, AT_STAGES, AT_HARD_BLOCK_COUNT,
+ AT_ELIMINATION_ORDER,
+ AT_BOUND_STATE, AT_DEPENDENT_INDEX, AT_INDEPENDENT_INDEX, AT_INDEPENDENT_COLUMN, AT_ENVELOPE, AT_LOCAL_COLUMN,
+ AT_LISTED_COLUMN, AT_RELEASED, AT_NULL_SPACE_COUNT, AT_NULL_SPACE_START, AT_NULL_SPACE_INDEX, AT_PIVOT, AT_REST_COLUMN,
+ AT_PREVIOUS_COLUMNS, AT_HAS_CURVATURE, AT_UNPIVOTED_ROW,
+ AT_NODES, AT_BLOCK_DATA, AT_TERM_FACTOR, AT_MASSES, AT_COEFFICIENTS, AT_PASSIVE, AT_WEIGHT, AT_SCALE, AT_LOWER,
+ AT_UPPER, AT_OPTIONS, AT_STATE, AT_REPORT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_RESIDUAL,
+ AT_HELD_RESIDUAL, AT_X, AT_TRIAL,
+ AT_LAST_FEASIBLE, AT_BEFORE_PERTURBATION, AT_BEST_X, AT_STEP, AT_OFFSET, AT_GRADIENT, AT_MODEL_GRADIENT, AT_BLOCK_A,
+ AT_BLOCK_RESIDUAL, AT_H, AT_H0, AT_DENSE_ROWS, AT_NULL_SPACE, AT_TABLEAU,
+ AT_RHS, AT_REDUCED_STEP, AT_CURVATURE, AT_EXTRA_DAMPING, AT_DAMPED_GRADIENT, AT_PREVIOUS_GRADIENT, AT_PREVIOUS_STEP,
+ AT_EIGENVECTORS,
+ AT_DUAL_ROWS, AT_DUAL_ERROR, AT_DUAL_REMAINDER, AT_DIAGONAL, AT_SINGLE_COLUMN_GRADIENT, AT_CHAIN, AT_CHAIN_W, AT_SUMS,
+ AT_ROW_COMBINATION, AT_MULTIPLIER, AT_LAGRANGIAN_GRADIENT, AT_NEGATIVE_CURVATURE, AT_COMPLIANCE,
+) = range(FIRST_TABLE_OFFSET, FIRST_TABLE_OFFSET + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip

@@ -1,1 +1,0 @@
-"""Files of triangles, and what lies beside them."""

@@ -1,0 +1,477 @@
+"""`Builder`: mechanisms written in Python by naming joints and links; and `trim`, which removes fixed branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypedDict, Unpack
+
+from mechanik.errors import DoFError, DuplicateName, InvalidArgument, ShapeError, StructureError, UnknownName
+from mechanik.model.dof import ALL_DOFS, ROTATIONS, DoF, DoFLike, as_dofs
+from mechanik.model.frame import Goal, Link
+from mechanik.model.joint import Joint
+from mechanik.model.joint_constraint import Coefficients, Coupling, JointConstraint, JointDof
+from mechanik.model.kinematics import joint_and_dofs
+from mechanik.model.loop_closure import Closure
+from mechanik.model.mechanism import Mechanism
+from mechanik.model.shapes import Inertial, ShapeInstance
+from mechanik.spatial import Pose, inverse
+from mechanik.spatial.array import ArrayLike
+from mechanik.validation import AxisLike, as_axes_wxyz, as_limits, as_number, as_point_or_pose, as_vector, format_count
+
+
+class BuilderCouplings:
+    """The methods of `Builder` that relate joint values: couplings, gears, racks and joint constraints."""
+
+    def __init__(self) -> None:
+        self._joints: dict[str, Joint | Goal] = {}
+        self._laws: dict[str, JointConstraint] = {}
+
+    def couple(
+        self,
+        mimic: str,
+        leader: str,
+        ratio: float = 1.0,
+        offset: float = 0.0,
+        *,
+        dof: DoFLike | None = None,
+        leader_dof: DoFLike | None = None,
+    ) -> Coupling:
+        """Couple a mimic joint to a leader: mimic = ratio * leader + offset.
+
+        Args:
+            mimic, leader: names of joints.
+            ratio: factor of the leader's value.
+            offset: m or rad.
+            dof, leader_dof: the coupled dofs; required only for a joint of several dofs.
+
+        Returns:
+            The coupling.
+
+        Raises:
+            UnknownName: no joint has that name.
+            CouplingError, DoFError: as in `Joint.mimic`.
+        """
+        return self._moving(mimic).mimic(self._moving(leader), ratio, offset, dof=dof, leader_dof=leader_dof)
+
+    def gear(
+        self, mimic: str, leader: str, *, teeth: tuple[float, float], internal: bool = False, offset: float = 0.0
+    ) -> Coupling:
+        """Couple two revolute joints by gears: mimic = -teeth[1] / teeth[0] * leader + offset.
+
+        Args:
+            mimic, leader: names of joints with one rotation.
+            teeth: number of teeth of the mimic's gear and of the leader's gear.
+            internal: whether it is an internal gear, so that both rotate in the same direction.
+            offset: rad.
+
+        Returns:
+            The coupling.
+
+        Raises:
+            UnknownName: no joint has that name.
+            ShapeError: `teeth` are not two positive numbers.
+            DoFError: a joint is not revolute.
+        """
+        own, leading = as_vector(teeth, 2, f"teeth of {mimic!r} and {leader!r}").tolist()
+        if not min(own, leading) > 0.0:
+            raise ShapeError(f"teeth of {mimic!r} and {leader!r} are two numbers above zero, not {teeth!r}")
+        ratio = leading / own if internal else -leading / own
+        return self._single(mimic, turns=True).mimic(self._single(leader, turns=True), ratio, offset)
+
+    def rack(self, rack: str, pinion: str, *, radius: float, offset: float = 0.0) -> Coupling:
+        """Couple a rack to a pinion: rack = radius * pinion + offset.
+
+        Args:
+            rack: name of a joint with one translation.
+            pinion: name of a joint with one rotation.
+            radius: radius of the pinion's pitch circle, m; negative if the rack is on the other side.
+            offset: m.
+
+        Returns:
+            The coupling.
+
+        Raises:
+            UnknownName: no joint has that name.
+            ShapeError: the radius is zero.
+            DoFError: a joint is of the wrong type.
+        """
+        if as_number(radius, f"radius of {pinion!r}") == 0.0:
+            raise ShapeError(f"radius of {pinion!r} is zero, so {rack!r} would stand still")
+        return self._single(rack, turns=False).mimic(self._single(pinion, turns=True), radius, offset)
+
+    def joint_constraint(self, name: str, terms: Mapping[str, Coefficients], constant: float = 0.0) -> JointConstraint:
+        """Add a joint constraint: a sum of polynomials of single dofs equals a constant.
+
+        Args:
+            name: name of the constraint.
+            terms: for a joint ("left") or a dof ("base.X"), the factor of its value (m or rad); or a list of the
+                factors of its powers 1, 2, 3 and so on.
+            constant: the sum of the terms.
+
+        Returns:
+            The joint constraint.
+
+        Raises:
+            DuplicateName: the name is in use.
+            UnknownName: no joint or dof has that name.
+            ShapeError: `terms` is not a mapping to numbers.
+            CouplingError: a dof cannot be constrained, or all factors are zero.
+        """
+        if name in self._laws:
+            raise DuplicateName(f"two laws are called {name!r}; names must be unique")
+        if not isinstance(terms, Mapping):
+            raise ShapeError(f"terms of law {name!r} are given as in {{'left': 1, 'right': 1}}, not as {terms!r}")
+        joints = {joint: found for joint, found in self._joints.items() if isinstance(found, Joint)}
+        bound: dict[JointDof, Coefficients] = {}
+        for freedom, factors in terms.items():
+            joint, dofs = joint_and_dofs(freedom, joints)
+            bound[joint if freedom in joints else (joint, dofs[0])] = factors
+        self._laws[name] = law = JointConstraint(bound, constant, name=name)
+        return law
+
+    def _single(self, name: str, turns: bool) -> Joint:
+        joint = self._moving(name)
+        if len(joint.dof) != 1 or joint.dof[0].is_rotation != turns:
+            raise DoFError(f"{joint} shall {'turn' if turns else 'slide'} with one freedom; couple() takes any two")
+        return joint
+
+    def _moving(self, name: str) -> Joint:
+        joint = self._joints.get(name)
+        if not isinstance(joint, Joint):
+            raise UnknownName("joint", name, [n for n, j in self._joints.items() if isinstance(j, Joint)])
+        return joint
+
+
+ClosureKind = Literal[
+    "weld", "pin", "ball", "slider", "universal", "cylindrical", "planar", "point_on_line", "point_on_plane"
+]
+
+CLOSURE_FREE_DOF: dict[str, tuple[DoF, ...]] = {
+    "weld": (),
+    "pin": (DoF.EZ,),
+    "ball": ROTATIONS,
+    "slider": (DoF.Z,),
+    "universal": (DoF.EX, DoF.EY),
+    "cylindrical": (DoF.Z, DoF.EZ),
+    "planar": (DoF.X, DoF.Y, DoF.EZ),
+    "point_on_line": (DoF.Z, *ROTATIONS),
+    "point_on_plane": (DoF.X, DoF.Y, *ROTATIONS),
+}
+"""The free dofs of each closure type; `axis` is z: the direction of a line, the normal of a plane."""
+
+
+class JointOptions(TypedDict, total=False):
+    """The keyword options of the joint methods of a builder: see `Builder.joint`."""
+
+    at: ArrayLike | Pose | None
+    axis: AxisLike
+    limits: Sequence[ArrayLike] | None
+    value: ArrayLike | None
+
+
+class Builder(BuilderCouplings):
+    """Builder of mechanisms: collects links and joints by name; the first parent becomes the root, fixed in the world.
+
+    Each joint method takes the name of the joint, the parent link and the child link, and `at`: the joint's point (3,)
+    or pose in the parent link. A child link is created when it is first named.
+
+    Args:
+        name: name of the mechanism.
+
+    Attributes:
+        name: name of the mechanism.
+
+    Example:
+        >>> builder = mk.Builder("pendulum")
+        >>> _ = builder.revolute("hinge", "base", "rod", at=(0, 0, 1), axis="y", limits=(-2, 2))
+        >>> _ = builder.fixed("end", "rod", "tip", at=(0, 0, -0.5))
+        >>> builder.build().pose("tip")[:3, 3]
+        array([0. , 0. , 0.5])
+    """
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__()
+        self.name = name
+        self._links: dict[str, Link] = {}
+
+    def __repr__(self) -> str:
+        parts = f"{format_count(len(self._links), 'link')}, {format_count(len(self._joints), 'joint')}"
+        return f"<builder of {self.name!r}: {parts} so far>"
+
+    def link(
+        self,
+        name: str,
+        *,
+        visuals: Sequence[ShapeInstance] = (),
+        collisions: Sequence[ShapeInstance] | None = None,
+        inertial: Inertial | None = None,
+        at: ArrayLike | Pose | None = None,
+    ) -> Link:
+        """Create a link, or add shapes and mass to an existing link.
+
+        Args:
+            name: name of the link.
+            visuals: shapes for display.
+            collisions: shapes for collision checks; default: the visuals.
+            inertial: mass and inertia.
+            at: pose or point in the world, for a root link.
+
+        Returns:
+            The link.
+
+        Raises:
+            InvalidArgument: a shape is not a `ShapeInstance`.
+            ShapeError: `at` is neither a point nor a pose.
+        """
+        link = self._links.get(name)
+        if link is None:
+            link = self._links[name] = Link(name)
+        link.visuals = visuals or link.visuals
+        link.collisions = (visuals if collisions is None else collisions) or link.collisions
+        link.inertial = inertial or link.inertial
+        if at is not None:
+            link.matrix = as_point_or_pose(at, name)
+        return link
+
+    def joint(
+        self,
+        name: str,
+        parent: str,
+        child: str,
+        dof: Iterable[DoFLike] | DoFLike,
+        *,
+        at: ArrayLike | Pose | None = None,
+        axis: AxisLike = "z",
+        limits: Sequence[ArrayLike] | None = None,
+        value: ArrayLike | None = None,
+    ) -> Joint:
+        """Create a joint with any dofs, in axes of motion whose z axis points along `axis`.
+
+        Args:
+            name: name of the joint.
+            parent: name of the parent link.
+            child: name of the child link; it is created if it does not exist.
+            dof: dofs in the order X Y Z EX EY EZ.
+            at: position in the parent link: a point (3,), a pose (4, 4) or a `Pose`; m.
+            axis: "x", "y", "z", "-x", "-y", "-z", or a vector (3,), in the joint frame.
+            limits: (lower, upper), each a number or an array over the dofs; m or rad.
+            value: initial value of each dof; m or rad.
+
+        Returns:
+            The joint.
+
+        Raises:
+            DuplicateName: the name of the joint is in use.
+            UnknownName: no link has the name `parent`.
+            StructureError: the child has a parent, or a name is invalid.
+            DoFError: `dof` or `axis` is invalid.
+            LimitsError: a lower limit is above the upper limit.
+        """
+        self._check_new(name, parent)
+        if child in self._links and self._links[child].parent is not None:
+            above = self._links[child].parent
+            raise StructureError(f"link {child!r} hangs on {above} already; to join it a second time use close()")
+        if child == parent:
+            raise StructureError(f"joint {name!r} would join link {child!r} to itself")
+        joint = Joint(name, dof=dof)
+        joint.matrix = as_point_or_pose(at, name)
+        joint.axes_wxyz = as_axes_wxyz(axis, name)
+        if limits is not None:
+            joint.set_limits(*as_limits(limits, len(joint.dof), name))
+        if value is not None:
+            joint.set_values(value)
+        # attached last, so that a call that raises changes nothing
+        self._hang(joint, parent)
+        joint.add_child(self.link(child))
+        return joint
+
+    def revolute(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with a rotation about `axis`; options `at`, `axis`, `limits`, `value` as in `joint`."""
+        return self.joint(name, parent, child, DoF.EZ, **options)
+
+    def prismatic(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with a translation along `axis`; options `at`, `axis`, `limits`, `value` as in `joint`."""
+        return self.joint(name, parent, child, DoF.Z, **options)
+
+    def spherical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with all rotations; options as in `joint`. Without limits it is stored as a quaternion."""
+        return self.joint(name, parent, child, ROTATIONS, **options)
+
+    def universal(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with two rotations normal to `axis`: about y, then the moved x; options as in `joint`."""
+        return self.joint(name, parent, child, (DoF.EX, DoF.EY), **options)
+
+    def cylindrical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with a translation along `axis` and a rotation about it; options as in `joint`."""
+        return self.joint(name, parent, child, (DoF.Z, DoF.EZ), **options)
+
+    def planar(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with two translations normal to `axis` and a rotation about it; options as in `joint`."""
+        return self.joint(name, parent, child, (DoF.X, DoF.Y, DoF.EZ), **options)
+
+    def free(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
+        """Create a joint with all six dofs, for a floating body; options as in `joint`."""
+        return self.joint(name, parent, child, ALL_DOFS, **options)
+
+    def fixed(self, name: str, parent: str, child: str, *, at: ArrayLike | Pose | None = None) -> Joint:
+        """Create a joint without dofs."""
+        return self.joint(name, parent, child, (), at=at)
+
+    def close(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        kind: ClosureKind | Iterable[DoFLike],
+        *,
+        at: ArrayLike | Pose | None = None,
+        onto: ArrayLike | Pose | None = None,
+        axis: AxisLike = "z",
+    ) -> Closure:
+        """Close a loop: join two links of the tree by a second joint.
+
+        Args:
+            name: name of the closing joint.
+            a, b: names of the links.
+            kind: name of the joint type, or a list of the dofs that stay free (in axes whose z axis points along
+                `axis`).
+            at: point or pose on link `a`; m.
+            onto: point or pose on link `b`; default: where `at` is now, so the loop is closed in the present
+                configuration.
+            axis: z axis of the closing joint, in its frame; as in `joint`.
+
+        Returns:
+            The closure.
+
+        Raises:
+            UnknownName: no link or joint type has that name.
+            InvalidArgument: `kind` is neither a name nor a list.
+            DuplicateName: the name is in use.
+            StructureError: both links are the same.
+        """
+        if isinstance(kind, str):
+            if kind not in CLOSURE_FREE_DOF:
+                raise UnknownName("kind of closure", kind, CLOSURE_FREE_DOF)
+            free = CLOSURE_FREE_DOF[kind]
+        elif isinstance(kind, Iterable):
+            free = as_dofs(kind)
+        else:  # a single dof is rejected, since it is easily confused with another value
+            raise InvalidArgument(
+                f"the kind of closure {name!r} is one of {', '.join(CLOSURE_FREE_DOF)}, "
+                f'or a list of the freedoms that stay, as ["Z", "EZ"], not {kind!r}'
+            )
+        for link in (a, b):
+            if link not in self._links:
+                raise UnknownName("link", link, self._links)
+        if a == b:
+            raise StructureError(f"closure {name!r} would join link {a!r} to itself")
+        self._check_new(name, a)
+        joint = Joint(name, dof=free)
+        joint.matrix = as_point_or_pose(at, name)
+        joint.axes_wxyz = as_axes_wxyz(axis, name)
+        if onto is None:
+            X_b_end = inverse(self._links[b].world_matrix) @ self._links[a].world_matrix @ joint.matrix
+        else:
+            X_b_end = as_point_or_pose(onto, name)
+        self._hang(joint, a)
+        return joint.make_closure(self._links[b], X_b_end)
+
+    def goal(
+        self,
+        name: str,
+        link: str,
+        *,
+        at: ArrayLike | Pose | None = None,
+        dof: Iterable[DoFLike] = ALL_DOFS,
+        axes: Literal["goal", "world"] = "goal",
+        on: str | None = None,
+    ) -> Goal:
+        """Create a goal for a link.
+
+        Args:
+            name: name of the goal.
+            link: name of the link that comes to the goal.
+            at: point or pose in the world, or on the link `on`; m. Default: the present pose of `link`.
+            dof: the constrained directions; default all six.
+            axes: "goal": the directions are axes of the goal; "world": axes of the world.
+            on: name of the link that carries the goal; default: the world.
+
+        Returns:
+            The goal.
+
+        Raises:
+            UnknownName: no link has that name.
+            DuplicateName: the name is in use.
+        """
+        if link not in self._links:
+            raise UnknownName("link", link, self._links)
+        self._check_new(name, link if on is None else on)
+        goal = Goal(name, dof=dof, axes=axes)
+        place = as_point_or_pose(at, name)
+        if on is not None:
+            self._hang(goal, on)
+        self._joints[name] = goal
+        if at is None:
+            goal.world_matrix = self._links[link].world_matrix
+        else:
+            goal.matrix = place
+        goal.make_closure(self._links[link])
+        return goal
+
+    def build(self) -> Mechanism:
+        """Return the mechanism; it may have several roots.
+
+        Raises:
+            StructureError: there is no link.
+        """
+        if not self._links:
+            raise StructureError("nothing was built: name at least one link or joint")
+        return Mechanism([link.root for link in self._links.values()], name=self.name)
+
+    def _check_new(self, name: str, parent: str) -> None:
+        if name == "":
+            raise StructureError("a joint, a closure or a goal of a builder needs a name, and '' is none")
+        if name in self._joints:
+            raise DuplicateName(f"two joints are called {name!r}; names must be unique")
+        if parent not in self._links and self._links:
+            raise UnknownName("link", parent, self._links)
+
+    def _hang(self, joint: Joint | Goal, parent: str) -> None:
+        self._joints[joint.name] = joint
+        self.link(parent).add_child(joint)
+
+
+def trim(mechanism: Mechanism, keep: Iterable[str] = ()) -> list[str]:
+    """Remove the branches without moving joint, closure or goal from a mechanism, with their masses.
+
+    Root links, links on moving joints and the links in `keep` stay.
+
+    Args:
+        mechanism: the mechanism; it is changed in place.
+        keep: names of links that stay.
+
+    Returns:
+        The names of the removed links.
+
+    Raises:
+        UnknownName: no link has a name of `keep`.
+
+    Example:
+        >>> arm = mk.gallery.planar_2r()
+        >>> mk.trim(arm)
+        ['tool']
+    """
+    kept = {mechanism.link(name) for name in ([keep] if isinstance(keep, str) else keep)}
+    removed: list[str] = []
+    leaves = [link for link in mechanism.links.values() if not link.children]
+    while leaves:
+        link = leaves.pop()
+        joint = link.parent
+        if not isinstance(joint, Joint) or joint.dof or link.closures or link in kept or joint.parent is None:
+            continue
+        above = joint.parent
+        above.remove_child(joint)
+        removed.append(link.name)
+        if not above.children and above.kind == "link":
+            leaves.append(above)  # type: ignore[arg-type]
+    return removed

@@ -1,0 +1,288 @@
+"""Recognition of arms with closed-form inverse kinematics, from the geometry of their joint axes.
+
+The frames on the links do not matter. The families, of n revolute joints each (axes counted from the base):
+
+    planar 2R, planar 3R      all axes parallel
+    spherical wrist           6R; axes 4, 5, 6 intersect in a point
+    spherical shoulder        6R; axes 1, 2, 3 intersect in a point: a spherical wrist with base and tip exchanged
+    three parallel axes       6R; axes 2, 3, 4 parallel, or axes 3, 4, 5
+    S-R-S                     7R; axes 1, 2, 3 intersect in a point, and axes 5, 6, 7 in another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import NoClosedForm
+from mechanik.model import screw_axes as lines
+from mechanik.model.kinematic_graph import moving_joints
+from mechanik.model.screw_axes import ScrewAxes, screw_axes
+from mechanik.spatial import rotation
+from mechanik.spatial.array import Array
+from mechanik.spatial.vector_math import cross
+from mechanik.validation import format_count
+
+if TYPE_CHECKING:
+    from mechanik.model.mechanism import Mechanism
+
+AXIS_TOLERANCE = 3e-5
+"""Tolerance of parallel axes (rad), and of intersecting axes (share of the arm's reach).
+
+Files round pi to 3.1416, which tilts an axis by 7e-6 rad, and the next axis by as much again. Newton's method removes
+the remaining error of the closed form.
+"""
+
+
+class ClosedFormFamily(StrEnum):
+    """The families of arms with a closed form."""
+
+    PLANAR_2R = "planar 2R"
+    PLANAR_3R = "planar 3R"
+    SPHERICAL_WRIST = "spherical wrist"
+    SPHERICAL_SHOULDER = "spherical shoulder"
+    THREE_PARALLEL = "three parallel axes"
+    SRS = "S-R-S"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosedFormMatch:
+    """The closed-form family of a chain, or the reasons why it has none; true if there is a family.
+
+    Attributes:
+        family: None if no closed form is known.
+        reasons: sentences for the user.
+        axes: axes of the chain; None if it is not made of independent revolute joints.
+        mirrored: whether the family applies to the chain with base and tip exchanged, last axis first.
+        deviation: largest deviation from the exact geometry of the family, rad or share of the reach.
+    """
+
+    family: ClosedFormFamily | None
+    reasons: tuple[str, ...]
+    axes: ScrewAxes | None = None
+    mirrored: bool = False
+    deviation: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.family is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    yes: bool
+    why: str
+    deviation: float = 0.0
+
+
+class _Judge:
+    """The geometric tests of a chain, with the results as sentences."""
+
+    def __init__(self, axes: ScrewAxes) -> None:
+        self.axes, self.size = axes, axes.size
+        self.near = AXIS_TOLERANCE * self.size
+
+    def are_parallel(self, which: Sequence[int]) -> _Answer:
+        h = self.axes.directions
+        worst, i, j = max((lines.angle_between_lines(h[i], h[j]), i, j) for i in which for j in which if i < j)
+        if worst < AXIS_TOLERANCE:
+            return _Answer(True, f"{_axes(which)} are parallel (to {worst:.1g} rad)", worst)
+        return _Answer(False, f"axes {i + 1} and {j + 1} stand at {worst:.4g} rad and are not parallel")
+
+    def do_meet(self, which: Sequence[int]) -> _Answer:
+        """Test whether axes intersect in a point and can rotate a body in all directions there."""
+        p, h = self.axes.points, self.axes.directions
+        for i, j in pairwise(which):
+            if lines.angle_between_lines(h[i], h[j]) < AXIS_TOLERANCE:
+                return _Answer(False, f"axes {i + 1} and {j + 1} are parallel and do not meet in a point")
+        point, miss = lines.closest_point_to_lines(p[list(which)], h[list(which)])
+        if miss < self.near:
+            why = f"{_axes(which)} meet in the point {_place(point, self.size)} (to {miss:.1g} m)"
+            return _Answer(True, why, miss / self.size)
+        apart, i, j = max((lines.line_distance(p[i], h[i], p[j], h[j]), i, j) for i in which for j in which if i < j)
+        if apart >= self.near:
+            return _Answer(False, f"axes {i + 1} and {j + 1} miss each other by {apart:.4g} m")
+        return _Answer(False, f"{_axes(which)} meet two by two, but miss a common point by {miss:.4g} m")
+
+    def point_of(self, which: Sequence[int]) -> Array:
+        return lines.closest_point_to_lines(self.axes.points[list(which)], self.axes.directions[list(which)])[0]
+
+    def is_on_axis(self, point: Array, k: int) -> bool:
+        return (
+            float(
+                np.linalg.norm(point - lines.closest_point_on_line(point, self.axes.points[k], self.axes.directions[k]))
+            )
+            < self.near
+        )
+
+    def distance(self, i: int, j: int) -> float:
+        p, h = self.axes.points, self.axes.directions
+        return lines.line_distance(p[i], h[i], p[j], h[j])
+
+    def moves_everywhere(self) -> bool:
+        """Return whether the Jacobian has rank six at one of five random configurations."""
+        for q in np.random.default_rng(0).uniform(-3, 3, (5, self.axes.n)):
+            J = _jacobian(self.axes, q)
+            J[:3] /= self.axes.size
+            sizes = np.linalg.svd(J, compute_uv=False)
+            if sizes[5] > 10 * AXIS_TOLERANCE * sizes[0]:
+                return True
+        return False
+
+
+def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) -> ClosedFormMatch:
+    """Determine the closed-form family of the chain from `base` to `link`, or why it has none.
+
+    Args:
+        mechanism: the mechanism.
+        link: name of the tip link.
+        base: name of a link above it; default: the world.
+    """
+    try:
+        axes = screw_axes(mechanism.kinematics, link, base)
+    except NoClosedForm as reason:
+        return ClosedFormMatch(None, (str(reason),))
+    for name, closure in mechanism.closures.items():
+        looped = {mechanism.name_of(joint) for joint in moving_joints(closure)}
+        if shared := [name for name in axes.names if name.split(".")[0] in looped]:
+            return ClosedFormMatch(None, (f"joint {shared[0]!r} is part of the loop that {name!r} closes",), axes)
+    for name, law in mechanism.joint_constraints.items():
+        bound = {mechanism.name_of(joint) for joint, _ in law.resolve_couplings()[0]}
+        if shared := [name for name in axes.names if name.split(".")[0] in bound]:
+            return ClosedFormMatch(None, (f"joint {shared[0]!r} is bound by the law {name!r}",), axes)
+    for name, joint in mechanism.joints.items():
+        if joint.cone is not None and any(one.startswith(f"{name}.") for one in axes.names):
+            return ClosedFormMatch(None, (f"joint {name!r} may tilt within a cone only",), axes)
+    return match_closed_form_axes(axes)
+
+
+def match_closed_form_axes(axes: ScrewAxes) -> ClosedFormMatch:
+    """Determine the closed-form family of a chain from its axes alone."""
+    judge = _Judge(axes)
+    match axes.n:
+        case 2:
+            return _planar_2r(judge)
+        case 3:
+            return _planar_3r(judge)
+        case 6:
+            return _six(judge)
+        case 7:
+            return _seven(judge)
+        case n:
+            count = format_count(n, "free turning joint")
+            return ClosedFormMatch(None, (f"it has {count}; closed forms are known here for 2, 3, 6 and 7",), axes)
+
+
+def _planar_2r(judge: _Judge) -> ClosedFormMatch:
+    answer, axes = judge.are_parallel((0, 1)), judge.axes
+    if not answer.yes:
+        return ClosedFormMatch(None, (answer.why,), axes)
+    if judge.distance(0, 1) < judge.near:
+        return ClosedFormMatch(None, ("axes 1 and 2 lie on each other",), axes)
+    if judge.is_on_axis(axes.home[:3, 3], 1):
+        return ClosedFormMatch(None, ("the link's origin lies on axis 2, which cannot move it",), axes)
+    why = f"{answer.why}: the link's origin moves in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (why,), axes, deviation=answer.deviation)
+
+
+def _planar_3r(judge: _Judge) -> ClosedFormMatch:
+    answer, axes = judge.are_parallel((0, 1, 2)), judge.axes
+    if not answer.yes:
+        return ClosedFormMatch(None, (answer.why,), axes)
+    for i in (0, 1):
+        if judge.distance(i, i + 1) < judge.near:
+            return ClosedFormMatch(None, (f"axes {i + 1} and {i + 2} lie on each other",), axes)
+    why = f"{answer.why}: the link moves and turns in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (why,), axes, deviation=answer.deviation)
+
+
+def _six(judge: _Judge) -> ClosedFormMatch:
+    tries = (
+        (
+            ClosedFormFamily.SPHERICAL_WRIST,
+            False,
+            judge.do_meet((3, 4, 5)),
+            "axes 1, 2 and 3 carry that wrist to its place",
+        ),
+        (
+            ClosedFormFamily.SPHERICAL_SHOULDER,
+            True,
+            judge.do_meet((0, 1, 2)),
+            "seen from the hand, that shoulder is a wrist",
+        ),
+        (ClosedFormFamily.THREE_PARALLEL, False, judge.are_parallel((1, 2, 3)), "axes 1, 5 and 6 do what those cannot"),
+        (ClosedFormFamily.THREE_PARALLEL, True, judge.are_parallel((2, 3, 4)), "axes 1, 2 and 6 do what those cannot"),
+    )
+    places = {
+        ClosedFormFamily.SPHERICAL_WRIST: ": the wrist is no point",
+        ClosedFormFamily.SPHERICAL_SHOULDER: ": the shoulder is no point",
+    }
+    reasons: list[str] = []
+    for family, mirrored, answer, then in tries:
+        if not answer.yes:
+            reasons.append(answer.why + places.get(family, ""))
+        elif not judge.moves_everywhere():
+            reasons.append(f"{answer.why}, but no configuration moves the link in all six directions")
+        elif trouble := _trouble(judge, family, mirrored):
+            reasons.append(f"{answer.why}, but {trouble}")
+        else:
+            return ClosedFormMatch(family, (answer.why, then), judge.axes, mirrored, answer.deviation)
+    return ClosedFormMatch(None, tuple(dict.fromkeys(reasons)), judge.axes)
+
+
+def _trouble(judge: _Judge, family: ClosedFormFamily, mirrored: bool) -> str:
+    """Return the degeneracy that prevents a closed form despite the family's geometry; usually empty."""
+    order = (5, 4, 3, 2, 1, 0) if mirrored else (0, 1, 2, 3, 4, 5)
+    first, second, third = order[:3]
+    if family is ClosedFormFamily.THREE_PARALLEL:
+        for i, j in ((order[1], order[2]), (order[2], order[3])):
+            if judge.distance(i, j) < judge.near:
+                return f"axes {i + 1} and {j + 1} lie on each other"
+        return ""
+    wrist = judge.point_of(order[3:])
+    if judge.is_on_axis(wrist, third):
+        return f"axis {third + 1} runs through that point too"
+    if judge.are_parallel((first, second)).yes and judge.distance(first, second) < judge.near:
+        return f"axes {first + 1} and {second + 1} lie on each other"
+    return ""
+
+
+def _seven(judge: _Judge) -> ClosedFormMatch:
+    shoulder, wrist, axes = judge.do_meet((0, 1, 2)), judge.do_meet((4, 5, 6)), judge.axes
+    if not (shoulder.yes and wrist.yes):
+        places = ((shoulder, "shoulder"), (wrist, "wrist"))
+        return ClosedFormMatch(
+            None, tuple(f"{one.why}: the {what} is no point" for one, what in places if not one.yes), axes
+        )
+    for point, what in ((judge.point_of((0, 1, 2)), "shoulder"), (judge.point_of((4, 5, 6)), "wrist")):
+        if judge.is_on_axis(point, 3):
+            return ClosedFormMatch(None, (f"axis 4 runs through the {what} and cannot bend the arm",), axes)
+    if not judge.moves_everywhere():
+        return ClosedFormMatch(None, ("no configuration moves the link in all six directions",), axes)
+    why = (shoulder.why, wrist.why, "the elbow may swivel about the line between both")
+    return ClosedFormMatch(ClosedFormFamily.SRS, why, axes, deviation=max(shoulder.deviation, wrist.deviation))
+
+
+def _jacobian(axes: ScrewAxes, q: Array) -> Array:
+    """Return the twists (linear, angular) of the link's origin per angle, (6, n) at q (n,); compiles no kernel."""
+    R, p = np.eye(3), np.zeros(3)
+    directions, points = np.empty((axes.n, 3)), np.empty((axes.n, 3))
+    for k, (direction, point) in enumerate(zip(axes.directions, axes.points, strict=True)):
+        directions[k], points[k] = R @ direction, R @ point + p
+        R = R @ rotation.from_axis_angle(direction, q[k])
+        p = points[k] - R @ point
+    tip = R @ axes.home[:3, 3] + p
+    return np.concatenate([cross(directions, tip - points), directions], axis=1).T
+
+
+def _axes(which: Sequence[int]) -> str:
+    return "axes " + ", ".join(str(k + 1) for k in which[:-1]) + f" and {which[-1] + 1}"
+
+
+def _place(point: Array, size: float) -> str:
+    """Format a point as text; rounding errors become zero."""
+    return "(" + ", ".join(f"{0.0 if abs(x) < 1e-9 * size else x:.4g}" for x in point.tolist()) + ")"

@@ -1,0 +1,188 @@
+"""Configuration vectors q and velocity vectors v: layout, limits, integration, sampling and named configurations.
+
+q has an entry for each revolute or prismatic dof and four (wxyz) for a spherical joint; v has one and three. A step v
+is added to scalars, and rotates a spherical joint about its own axes: quaternion * exp(v).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from operator import index
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import InvalidArgument, NotARotation, NotFinite, ShapeError
+from mechanik.spatial import quaternion
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import read_only
+
+Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfigurationSpace:
+    """The layout of q and v.
+
+    Attributes:
+        q_names, v_names: name of each entry: "elbow", or "base.X", "base.qw" for a joint of several dofs.
+        scalars_q, scalars_v: indices of the scalar dofs in q and in v.
+        quaternions_q, quaternions_v: first index of each quaternion in q (4 entries) and in v (3 entries).
+        rotates: (nv,), whether a dof is a rotation.
+        lower, upper: (nq,), limits, m or rad; infinite where there are none, and for quaternions.
+    """
+
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    scalars_q: Indices
+    scalars_v: Indices
+    quaternions_q: Indices
+    quaternions_v: Indices
+    rotates: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    lower: Array
+    upper: Array
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return len(self.q_names)
+
+    @property
+    def nv(self) -> int:
+        """Length of v."""
+        return len(self.v_names)
+
+    def neutral(self) -> Array:
+        """Return (nq,) with every value at zero, or at the limit nearest to zero, and identity quaternions."""
+        return self.clamp(self._unturned())
+
+    def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
+        """Sample configurations (*size, nq) uniformly inside the limits.
+
+        The range of a dof without limits is +-pi or +-1 m. With a single limit it is 2 pi or 2 m from that limit.
+        """
+        if not isinstance(rng, np.random.Generator):
+            raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
+        try:
+            shape = tuple(index(one) for one in size) if isinstance(size, Sequence) else (index(size),)
+        except TypeError:
+            raise ShapeError(f"size must be a whole number or several, not {size!r}") from None
+        if any(one < 0 for one in shape):
+            raise ShapeError(f"size cannot be negative, but is {size!r}")
+        reach = np.where(self.rotates[self.scalars_v], math.pi, 1.0)
+        lower, upper = self.lower[self.scalars_q], self.upper[self.scalars_q]
+        low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * reach, -reach))
+        high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * reach, reach))
+        q = np.empty((*shape, self.nq))
+        q[..., self.scalars_q] = low + (high - low) * rng.random((*shape, len(low)))
+        for k in self.quaternions_q:
+            q[..., k : k + 4] = quaternion.normalize(rng.standard_normal((*shape, 4)))
+        return q
+
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the configuration that the step v (..., nv) reaches from q (..., nq); limits are ignored."""
+        start, step = self.check_q(q), self.check_v(v)
+        shape = np.broadcast_shapes(start.shape[:-1], step.shape[:-1])
+        end = np.empty((*shape, self.nq))
+        end[..., self.scalars_q] = start[..., self.scalars_q] + step[..., self.scalars_v]
+        for k, i in zip(self.quaternions_q, self.quaternions_v, strict=True):
+            turned = quaternion.multiply(start[..., k : k + 4], quaternion.exp(step[..., i : i + 3]))
+            end[..., k : k + 4] = quaternion.normalize(turned)
+        return end
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """Return the step v (..., nv) with integrate(q0, v) = q1.
+
+        For quaternions it is the shortest step. For scalars full turns count.
+        """
+        start, end = self.check_q(q0), self.check_q(q1)
+        shape = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
+        step = np.empty((*shape, self.nv))
+        step[..., self.scalars_v] = end[..., self.scalars_q] - start[..., self.scalars_q]
+        for k, i in zip(self.quaternions_q, self.quaternions_v, strict=True):
+            back = quaternion.conjugate(start[..., k : k + 4])
+            step[..., i : i + 3] = quaternion.log(quaternion.multiply(back, end[..., k : k + 4]))
+        return step
+
+    def clamp(self, q: ArrayLike) -> Array:
+        """Return q (..., nq) with every value inside its limits and every quaternion normalized."""
+        inside = np.clip(self.check_q(q), self.lower, self.upper)
+        for k in self.quaternions_q:
+            inside[..., k : k + 4] = quaternion.normalize(inside[..., k : k + 4])
+        return inside
+
+    def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> np.bool | npt.NDArray[np.bool]:
+        """Return (...), whether every value of q is inside its limits, within `tolerance` (m or rad)."""
+        values = self.check_q(q)
+        return ((values >= self.lower - tolerance) & (values <= self.upper + tolerance)).all(axis=-1)
+
+    def check_q(self, q: ArrayLike) -> Array:
+        """Validate configurations: (..., nq), finite, no zero quaternion."""
+        values = self._check(q, self.nq, "q", self.q_names)
+        for k in self.quaternions_q:
+            if values.size and not np.all(np.abs(values[..., k : k + 4]).max(axis=-1) > 1e-6):
+                raise NotARotation(f"q holds a zero quaternion at {self.q_names[k]!r}; no turn at all is (1, 0, 0, 0)")
+        return values
+
+    def check_v(self, v: ArrayLike) -> Array:
+        """Validate velocities: (..., nv), finite."""
+        return self._check(v, self.nv, "v", self.v_names)
+
+    def _check(self, given: ArrayLike, size: int, what: str, names: tuple[str, ...]) -> Array:
+        try:
+            if np.iscomplexobj(given):
+                raise TypeError
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ShapeError(f"{what} must be an array of real numbers, not {given!r}") from None
+        if values.ndim < 1 or values.shape[-1] != size:
+            raise ShapeError(f"{what} must have {size} numbers along its last axis, but its shape is {values.shape}")
+        if not np.isfinite(values).all():
+            bad = int(np.argwhere(~np.isfinite(values))[0][-1])
+            raise NotFinite(f"{what} is not finite at {names[bad]!r} (number {bad})")
+        return values
+
+    def _unturned(self) -> Array:
+        q = np.zeros(self.nq)
+        q[self.quaternions_q] = 1.0
+        return q
+
+
+class NamedConfigurations(MutableMapping[str, Array]):
+    """A mapping from names to configurations q (nq,), such as the key frames of a file.
+
+    A configuration is stored by the names of its entries, so it stays valid when joints are added, removed or
+    reordered; new entries have the value of `neutral`.
+    """
+
+    def __init__(self, space: Callable[[], ConfigurationSpace]) -> None:
+        self._space = space
+        self._values: dict[str, dict[str, float]] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        space, kept = self._space(), self._values[name]
+        q = space.neutral()
+        for k, label in enumerate(space.q_names):
+            q[k] = kept.get(label, q[k])
+        return read_only(q)
+
+    def __setitem__(self, name: str, q: ArrayLike) -> None:
+        space = self._space()
+        values = space.check_q(q)
+        if values.ndim != 1:
+            raise ShapeError(f"configuration {name!r} must be one q, not an array of shape {values.shape}")
+        self._values[name] = dict(zip(space.q_names, values.tolist(), strict=True))
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<configurations {', '.join(self) or 'none'}>"

@@ -1,0 +1,165 @@
+"""The six degrees of freedom (dofs) of joints and goals, and the joint values that reach a given pose.
+
+The motion of a joint is T(x, y, z) Rz Ry Rx. The inverse problem has closed forms for each subset of free angles.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from mechanik.errors import DoFError
+from mechanik.spatial import euler, rotation
+from mechanik.spatial.array import Array
+
+
+class DoF(IntEnum):
+    """A degree of freedom: three translations, then three Euler angles of the motion T(x, y, z) Rz Ry Rx.
+
+    Example:
+        >>> mk.DoF("EX") is mk.DoF.EX, mk.DoF.EX.is_rotation
+        (True, True)
+    """
+
+    X = 0
+    Y = 1
+    Z = 2
+    EX = 3
+    EY = 4
+    EZ = 5
+
+    @classmethod
+    def _missing_(cls, value: object) -> DoF | None:
+        """Accept names: `DoF("EX")` is `DoF.EX`."""
+        return cls.__members__.get(value.strip().upper()) if isinstance(value, str) else None
+
+    @property
+    def is_rotation(self) -> bool:
+        return self >= DoF.EX
+
+    @property
+    def axis_index(self) -> int:
+        """0, 1, 2 for a motion along or about x, y, z."""
+        return self % 3
+
+
+TRANSLATIONS = (DoF.X, DoF.Y, DoF.Z)
+ROTATIONS = (DoF.EX, DoF.EY, DoF.EZ)
+ALL_DOFS = TRANSLATIONS + ROTATIONS
+
+DoFLike = DoF | int | str
+
+
+def as_dof(which: DoFLike) -> DoF:
+    """Convert `DoF.EX`, 3 or "EX" to a `DoF`; raises `DoFError`."""
+    try:
+        return DoF(which)
+    except ValueError:
+        names = ", ".join(dof.name for dof in DoF)
+        raise DoFError(f"{which!r} is no degree of freedom; there are {names}") from None
+
+
+def as_dofs(which: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
+    """Convert to an ascending tuple of dofs; a wrong order or a repetition raises, since q would be read wrongly."""
+    try:
+        items = [which] if isinstance(which, str | int) else list(which)
+    except TypeError:
+        raise DoFError(f"{which!r} are no degrees of freedom; name some of X Y Z EX EY EZ") from None
+    dofs = tuple(as_dof(one) for one in items)
+    for before, after in itertools.pairwise(dofs):
+        if before == after:
+            raise DoFError(f"{after.name} is given twice")
+        if before > after:
+            raise DoFError(f"{after.name} stands after {before.name}; the order is X Y Z EX EY EZ")
+    return dofs
+
+
+GIMBAL_LOCK_COSINE = 1e-12
+"""Cosine of the middle Euler angle below which the outer two angles cannot be distinguished."""
+
+
+def joint_values_from_pose(E: Array, free: Sequence[DoF], near: Array, lower: Array, upper: Array) -> Array:
+    """Compute the six joint values, inside the limits, whose motion T Rz Ry Rx reaches the pose E (4, 4).
+
+    The result is exact if such values exist, and close to the best fit otherwise. Values of other dofs are zero.
+
+    Args:
+        E: (4, 4), pose in the axes of motion.
+        free: the dofs of the joint.
+        near: (6,), m and rad; selects between equivalent angles.
+        lower, upper: (6,), limits, m and rad.
+
+    Returns:
+        (6,), m and rad.
+    """
+    values = np.zeros(6)
+    for dof in TRANSLATIONS:
+        if dof in free:
+            values[dof] = E[dof.axis_index, 3]
+    turns = [dof for dof in ROTATIONS if dof in free]
+    ways = [_unwound(angles, near[3:], lower[3:], upper[3:]) for angles in _angles(E[:3, :3], turns, near)]
+
+    def worth(angles: Array) -> tuple[float, float]:
+        """Return the distance from E, which decides first, and the distance from `near`."""
+        R = rotation.about_z(angles[2]) @ rotation.about_y(angles[1]) @ rotation.about_x(angles[0])
+        return round(float(np.abs(R - E[:3, :3]).sum()), 9), float(np.abs(angles - near[3:]).sum())
+
+    best = min(ways, key=worth)
+    for dof in turns:
+        values[dof] = best[dof.axis_index]
+    return np.where(np.isin(np.arange(6), free), np.clip(values, lower, upper), 0.0)
+
+
+def _angles(R: Array, turns: Sequence[DoF], near: Array) -> list[Array]:
+    """Return all angle triples (ex, ey, ez) of the free dofs that reach R; accurate also near gimbal lock."""
+    match turns:
+        case []:
+            return [np.zeros(3)]
+        case [dof]:
+            return [_only(dof, _about(dof, R))]
+        case [DoF.EX, DoF.EY]:
+            y = math.atan2(-R[2, 0], R[0, 0])
+            return [np.array([_about(DoF.EX, rotation.about_y(y).T @ R), y, 0.0])]
+        case [DoF.EY, DoF.EZ]:
+            y = math.atan2(-R[2, 0], R[2, 2])
+            return [np.array([0.0, y, _about(DoF.EZ, R @ rotation.about_y(y).T)])]
+        case [DoF.EX, DoF.EZ]:
+            z = math.atan2(R[1, 0], R[0, 0])
+            return [np.array([_about(DoF.EX, rotation.about_z(z).T @ R), 0.0, z])]
+        case _:
+            # at gimbal lock `near` fixes one outer angle; elsewhere no bit of the result may depend on `near`
+            locked = math.hypot(R[0, 0], R[1, 0]) < GIMBAL_LOCK_COSINE
+            z, y, x = euler.euler_from_matrix(R, order="zyx", axes="moving", near=near[[5, 4, 3]] if locked else None)
+            return [np.array([x, y, z]), np.array([x + math.pi, math.pi - y, z + math.pi])][: 1 if locked else 2]
+
+
+def _about(dof: DoF, R: Array) -> float:
+    """Return the angle about one axis whose rotation is closest to R."""
+    i, j = (dof.axis_index + 1) % 3, (dof.axis_index + 2) % 3
+    return math.atan2(R[j, i] - R[i, j], R[i, i] + R[j, j])
+
+
+def _only(dof: DoF, angle: float) -> Array:
+    angles = np.zeros(3)
+    angles[dof.axis_index] = angle
+    return angles
+
+
+def _unwound(angles: Array, near: Array, lower: Array, upper: Array) -> Array:
+    """Add full turns: inside the limits and as near as possible to `near`; if none fits, take the closer limit."""
+    turn = 2 * math.pi
+    found = np.zeros(3)
+    for k, (angle, low, high) in enumerate(zip(angles.tolist(), lower.tolist(), upper.tolist(), strict=True)):
+        fewest = -math.inf if low == -math.inf else math.ceil((low - angle) / turn)
+        most = math.inf if high == math.inf else math.floor((high - angle) / turn)
+        if fewest <= most:
+            turns = min(max(round((near[k] - angle) / turn), fewest), most)
+            found[k] = min(max(angle + turn * turns, low), high)
+        else:
+            below, above = angle + turn * (fewest - 1), angle + turn * fewest
+            found[k] = low if low - below < above - high else high
+    return found

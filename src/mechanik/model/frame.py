@@ -1,0 +1,537 @@
+"""Frames of the kinematic graph: `Frame`, the rigid body `Link` and the pose target `Goal`.
+
+A frame has a pose in its parent and forms a tree with its children. World poses are cached and computed on demand.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from mechanik.errors import (
+    CyclicStructure,
+    DoFError,
+    InvalidArgument,
+    NotAChild,
+    NotARotation,
+    SecondParent,
+    StructureError,
+)
+from mechanik.model.dof import ALL_DOFS, DoF, DoFLike, as_dofs
+from mechanik.model.shapes import Inertial, ShapeInstance, check_shape_instances
+from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, inverse, quaternion
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_vector, read_only
+
+if TYPE_CHECKING:
+    from mechanik.model.loop_closure import Closure
+
+
+_serials = itertools.count()
+
+
+class Frame:
+    """A coordinate frame: a pose in its parent frame, with children.
+
+    World poses are computed on demand. Arrays that are read from a frame are read-only; assign a new value to move it.
+
+    Args:
+        name: name of the frame; may be empty.
+        position: (3,), in the parent frame, m.
+        wxyz: quaternion (4,), in the parent frame; any length but zero.
+
+    Raises:
+        InvalidArgument: the name is not a string.
+        ShapeError, NotFinite: an array has the wrong shape or is not finite.
+        NotARotation: `wxyz` is zero.
+
+    Example:
+        >>> link = mk.Link("base", position=(0, 0, 1))
+        >>> joint = mk.Joint("shoulder", dof="EZ", position=(0.5, 0, 0))
+        >>> link.add_child(joint)
+        >>> joint.world_position
+        array([0.5, 0. , 1. ])
+    """
+
+    kind = "frame"
+    settable_attributes: tuple[str, ...] = ()
+    """Names of plain attributes that may be assigned."""
+    edit_count = 0
+    """Number of edits of all graphs; while it is unchanged, all compiled data is up to date."""
+
+    def __init__(self, name: str = "", *, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0)) -> None:
+        self._name = self._checked_name(name)
+        self._serial = next(_serials)
+        self._parent: Frame | None = None
+        self._children: list[Frame] = []
+        self._revision = 0
+        self._X_world: Array | None = None
+        self._position = self._wxyz = self._X_parent = np.zeros(0)
+        self._place(as_vector(position, 3, f"position of {self}"), self._unit_quaternion(wxyz))
+
+    def __str__(self) -> str:
+        """Return kind and name, for messages."""
+        return f"<{self.kind} {self.name!r}>" if self.name else f"<unnamed {self.kind}>"
+
+    def __repr__(self) -> str:
+        place = np.array2string(self._position, precision=4, suppress_small=True)
+        on = f" on {self._parent.name!r}" if self._parent is not None else ""
+        return f"<{self.kind} {self.name!r}{on}, at {place}>"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Reject unknown attributes, such as `joint.value = 1`, which would only hide a method."""
+        known = getattr(type(self), name, None)
+        if not name.startswith("_") and name not in self.settable_attributes and not isinstance(known, property):
+            hint = f"; call set_{name}(...)" if hasattr(self, f"set_{name}") else ""
+            raise AttributeError(f"{self} has no attribute {name!r} that can be set{hint}")
+        super().__setattr__(name, value)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = self._checked_name(name)
+        self._touch_structure()
+
+    # ---- pose -------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> Array:
+        """Position in the parent frame, (3,), m."""
+        return self._position
+
+    @position.setter
+    def position(self, position: ArrayLike) -> None:
+        self._move(as_vector(position, 3, f"position of {self}"), self._wxyz)
+
+    @property
+    def wxyz(self) -> Array:
+        """Orientation in the parent frame, unit quaternion (4,)."""
+        return self._wxyz
+
+    @wxyz.setter
+    def wxyz(self, wxyz: ArrayLike) -> None:
+        self._move(self._position, self._unit_quaternion(wxyz))
+
+    @property
+    def matrix(self) -> Array:
+        """Pose in the parent frame, X_parent_frame, (4, 4)."""
+        return self._X_parent
+
+    @matrix.setter
+    def matrix(self, X_parent_frame: ArrayLike | Pose) -> None:
+        pose = Pose.from_matrix(as_pose_matrix(X_parent_frame, f"matrix of {self}"))
+        self._move(pose.position, pose.wxyz)
+
+    @property
+    def world_matrix(self) -> Array:
+        """Pose in the world, X_world_frame, (4, 4); for a joint without its own motion."""
+        if self._X_world is None:
+            stale: list[Frame] = [self]  # no recursion: an arm of a thousand frames is deeper than Python's stack
+            while (above := stale[-1]._parent) is not None and above._X_world is None:
+                stale.append(above)
+            for frame in reversed(stale):
+                parent = frame._parent
+                X_world = frame._X_parent if parent is None else parent._X_world_children() @ frame._X_parent
+                frame._X_world = read_only(X_world)
+        return self._X_world  # type: ignore[return-value]
+
+    @world_matrix.setter
+    def world_matrix(self, X_world_frame: ArrayLike | Pose) -> None:
+        X_world = as_pose_matrix(X_world_frame, f"world matrix of {self}")
+        self.matrix = X_world if self._parent is None else inverse(self._parent._X_world_children_fresh()) @ X_world
+
+    @property
+    def world_position(self) -> Array:
+        """Position in the world, (3,), m."""
+        return self.world_matrix[:3, 3]
+
+    @world_position.setter
+    def world_position(self, position: ArrayLike) -> None:
+        p_world = as_vector(position, 3, f"world position of {self}")
+        if self._parent is None:
+            self.position = p_world
+        else:
+            X_parent_world = inverse(self._parent._X_world_children_fresh())
+            self.position = X_parent_world[:3, :3] @ p_world + X_parent_world[:3, 3]
+
+    @property
+    def world_wxyz(self) -> Array:
+        """Orientation in the world, unit quaternion (4,)."""
+        return quaternion.from_matrix(self.world_matrix[:3, :3])
+
+    @world_wxyz.setter
+    def world_wxyz(self, wxyz: ArrayLike) -> None:
+        turn = self._unit_quaternion(wxyz)
+        if self._parent is not None:
+            above = quaternion.from_matrix(self._parent._X_world_children_fresh()[:3, :3])
+            turn = quaternion.multiply(quaternion.conjugate(above), turn)
+        self.wxyz = turn
+
+    # ---- tree -------------------------------------------------------------------------------
+
+    @property
+    def parent(self) -> Frame | None:
+        return self._parent
+
+    @property
+    def children(self) -> tuple[Frame, ...]:
+        return tuple(self._children)
+
+    @property
+    def root(self) -> Frame:
+        """The root frame of the tree, which may be this frame."""
+        frame = self
+        while frame._parent is not None:
+            frame = frame._parent
+        return frame
+
+    def add_child(self, child: Frame) -> None:
+        """Add a child; its pose in its parent stays, so its world pose changes.
+
+        Raises:
+            InvalidArgument: this frame cannot hold a frame of that kind.
+            SecondParent: the child has a parent.
+            CyclicStructure: the child is this frame or above it.
+        """
+        self._check_child(child)
+        self._children.append(child)
+        child._parent = self
+        child._invalidate()
+        child._revision += 1  # it is no longer a root, and mechanisms that hold it as a root must notice
+        child._touch_structure()
+
+    def remove_child(self, child: Frame) -> None:
+        """Remove a child; its pose in its parent stays, so its world pose changes.
+
+        Raises:
+            NotAChild: the frame is not a child of this frame.
+        """
+        if not isinstance(child, Frame) or child._parent is not self:
+            if not isinstance(child, Frame):
+                raise NotAChild(f"{child!r} is no frame, so {self} cannot hold it")
+            raise NotAChild(
+                f"{child} is not a child of {self}" + (f", but of {child._parent}" if child._parent else "")
+            )
+        child._touch_structure()
+        self._children.remove(child)
+        child._parent = None
+        child._invalidate()
+        child._touch_structure()
+
+    def attach_child(self, child: Frame) -> None:
+        """Add a child and keep its world pose; it is removed from its present parent.
+
+        Raises:
+            InvalidArgument: this frame cannot hold a frame of that kind.
+            CyclicStructure: the child is this frame or above it.
+        """
+        self._check_child(child, may_have_parent=True)
+        X_world = child.world_matrix
+        if child._parent is not None:
+            child._parent.remove_child(child)
+        self.add_child(child)
+        child.world_matrix = X_world
+
+    def detach_child(self, child: Frame) -> None:
+        """Remove a child and keep its world pose.
+
+        Raises:
+            NotAChild: the frame is not a child of this frame.
+        """
+        self._check_holds(child)
+        X_world = child.world_matrix
+        self.remove_child(child)
+        child.world_matrix = X_world
+
+    def traverse(self) -> Iterator[Frame]:
+        """Iterate over this frame and all frames below it, breadth first."""
+        waiting: deque[Frame] = deque([self])
+        while waiting:
+            frame = waiting.popleft()
+            yield frame
+            waiting.extend(frame._children)
+
+    def traverse_parents(self) -> Iterator[Frame]:
+        """Iterate over the frames above this one, from the parent to the root."""
+        frame = self._parent
+        while frame is not None:
+            yield frame
+            frame = frame._parent
+
+    def find(self, name_or_predicate: str | Callable[[Frame], bool]) -> Frame | None:
+        """Return the first frame, breadth first, with this name or that satisfies the predicate; None without match."""
+        for frame in self.traverse():
+            if frame.name == name_or_predicate if isinstance(name_or_predicate, str) else name_or_predicate(frame):
+                return frame
+        return None
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _accepts(self, child: Frame) -> str:
+        """Return why a frame of that kind may not be a child here; empty if it may."""
+        return ""
+
+    def _check_child(self, child: object, may_have_parent: bool = False) -> None:
+        if not isinstance(child, Frame):
+            raise InvalidArgument(f"{self} was given a {type(child).__name__} as a child; it takes frames")
+        if child is self:
+            raise CyclicStructure(f"{self} cannot be its own child")
+        if reason := self._accepts(child):
+            raise InvalidArgument(f"{self} cannot hold {child}: {reason}")
+        if child._parent is not None and not may_have_parent:
+            raise SecondParent(f"{child} already has the parent {child._parent}; remove it there first")
+        if any(above is child for above in self.traverse_parents()):
+            raise CyclicStructure(f"{child} stands above {self} and cannot become its child")
+
+    def _checked_name(self, name: object) -> str:
+        if not isinstance(name, str):
+            raise InvalidArgument(f"the name of a {self.kind} is a string, not {name!r}")
+        return name
+
+    def _check_holds(self, child: object) -> None:
+        if not isinstance(child, Frame):
+            raise NotAChild(f"{child!r} is no frame, so {self} cannot hold it")
+        if child._parent is not self:
+            raise NotAChild(f"{child} is not a child of {self}; its parent is {child._parent}")
+
+    def _unit_quaternion(self, wxyz: ArrayLike) -> Array:
+        turn = as_vector(wxyz, 4, f"wxyz of {self}")
+        largest = float(np.abs(turn).max())
+        norm = float(np.linalg.norm(turn / largest)) * largest if largest > 1e-12 else 0.0
+        if norm == 0.0:
+            raise NotARotation(f"wxyz of {self} is {turn.tolist()}; a quaternion cannot be zero")
+        # a unit quaternion is not normalized again, so that it is read back to the last bit
+        return turn if abs(norm - 1.0) < 4e-16 else turn / norm
+
+    def _place(self, position: Array, wxyz: Array) -> None:
+        self._position, self._wxyz = read_only(position), read_only(wxyz)
+        self._X_parent = read_only(from_position_wxyz(position, wxyz))
+
+    def _move(self, position: Array, wxyz: Array) -> None:
+        self._place(position, wxyz)
+        self._invalidate()
+        self._touch()
+
+    def _X_world_children(self) -> Array:
+        """Return the world pose in which children are defined; this frame's cached world pose must be valid."""
+        assert self._X_world is not None
+        return self._X_world
+
+    def _X_world_children_fresh(self) -> Array:
+        _ = self.world_matrix
+        return self._X_world_children()
+
+    def _invalidate(self) -> None:
+        """Drop the cached world poses of this frame and all frames below it."""
+        stale: list[Frame] = [self]
+        while stale:
+            frame = stale.pop()
+            frame._X_world = None
+            stale.extend(child for child in frame._children if child._X_world is not None)
+
+    def _touch(self) -> None:
+        """Record that the pose or the dofs of this frame changed."""
+        self._touch_structure()
+
+    def _touch_structure(self) -> None:
+        """Record that the tree changed, so that derived data is compiled again."""
+        self.root._revision += 1
+        Frame.edit_count += 1
+
+
+class Link(Frame):
+    """A rigid body; its children are joints and goals.
+
+    Args:
+        name: name of the link; may be empty.
+        position: (3,), in the parent frame, m.
+        wxyz: quaternion (4,), in the parent frame.
+        visuals: shapes for display.
+        collisions: shapes for collision checks.
+        inertial: mass and inertia; None if unknown.
+
+    Attributes:
+        inertial: mass and inertia; None if unknown.
+
+    Raises:
+        InvalidArgument: the name is not a string, or a shape is not a `ShapeInstance`.
+
+    Example:
+        >>> link = mk.Link("hand", collisions=[mk.ShapeInstance(mk.Box((0.1, 0.1, 0.2)))])
+        >>> link.collisions[0].shape.size
+        (0.1, 0.1, 0.2)
+    """
+
+    kind = "link"
+    settable_attributes = ("inertial",)
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        position: ArrayLike = (0, 0, 0),
+        wxyz: ArrayLike = (1, 0, 0, 0),
+        visuals: Sequence[ShapeInstance] = (),
+        collisions: Sequence[ShapeInstance] = (),
+        inertial: Inertial | None = None,
+    ) -> None:
+        super().__init__(name, position=position, wxyz=wxyz)
+        self.visuals = visuals
+        self.collisions = collisions
+        self.inertial = inertial
+        self._closures: list[Closure] = []
+
+    @property
+    def visuals(self) -> tuple[ShapeInstance, ...]:
+        """The shapes for display."""
+        return self._visuals
+
+    @visuals.setter
+    def visuals(self, shapes: Iterable[ShapeInstance]) -> None:
+        self._visuals = check_shape_instances(shapes, f"link {self.name!r}: visuals")
+
+    @property
+    def collisions(self) -> tuple[ShapeInstance, ...]:
+        """The shapes for collision checks."""
+        return self._collisions
+
+    @collisions.setter
+    def collisions(self, shapes: Iterable[ShapeInstance]) -> None:
+        self._collisions = check_shape_instances(shapes, f"link {self.name!r}: collisions")
+
+    @property
+    def closures(self) -> tuple[Closure, ...]:
+        """The closures of joints and goals that end on this link."""
+        return tuple(self._closures)
+
+    def _accepts(self, child: Frame) -> str:
+        if child.kind not in ("joint", "goal"):
+            return "a link holds joints and goals"
+        closure = getattr(child, "closure", None)
+        return "that is closed onto this link" if closure is not None and closure.link is self else ""
+
+
+class Goal(Frame):
+    """A target pose for a link, in all or some of six directions; it is fixed in the world or moves with a link.
+
+    Args:
+        name: name of the goal; may be empty.
+        dof: the constrained directions, in the order X Y Z EX EY EZ; default all six.
+        axes: "goal": the directions are axes of the goal; "world": axes of the world.
+        position: (3,), in the parent frame, m.
+        wxyz: quaternion (4,), in the parent frame.
+
+    Raises:
+        DoFError: `dof` or `axes` is invalid.
+
+    Example:
+        >>> goal = mk.Goal("target", dof="X Y Z".split(), position=(0.4, 0, 0.5))
+        >>> [dof.name for dof in goal.free_dof]
+        ['EX', 'EY', 'EZ']
+    """
+
+    kind = "goal"
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        dof: Iterable[DoFLike] | DoFLike = ALL_DOFS,
+        axes: Literal["goal", "world"] = "goal",
+        position: ArrayLike = (0, 0, 0),
+        wxyz: ArrayLike = (1, 0, 0, 0),
+    ) -> None:
+        super().__init__(name, position=position, wxyz=wxyz)
+        self._closure: Closure | None = None
+        self._dof = as_dofs(dof)
+        self.axes = axes
+
+    @property
+    def goal_dof(self) -> tuple[DoF, ...]:
+        """The constrained directions."""
+        return self._dof
+
+    def set_goal_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        self._dof = as_dofs(dof)
+        self._touch_structure()
+
+    @property
+    def free_dof(self) -> tuple[DoF, ...]:
+        """The unconstrained directions."""
+        return tuple(dof for dof in ALL_DOFS if dof not in self._dof)
+
+    def set_free_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        free = as_dofs(dof)
+        self.set_goal_dof([dof for dof in ALL_DOFS if dof not in free])
+
+    @property
+    def axes(self) -> Literal["goal", "world"]:
+        """The frame of the directions: "goal" or "world"."""
+        return self._axes_of
+
+    @axes.setter
+    def axes(self, axes: Literal["goal", "world"]) -> None:
+        if axes not in ("goal", "world"):
+            raise DoFError(f"axes of {self} can be 'goal' or 'world', not {axes!r}")
+        self._axes_of: Literal["goal", "world"] = axes
+        self._touch_structure()
+
+    @property
+    def axes_wxyz(self) -> Array:
+        return quaternion.identity()
+
+    @property
+    def child(self) -> Link | None:
+        """The link that this goal positions; None if there is none."""
+        return self._closure.link if self._closure is not None else None
+
+    @property
+    def closure(self) -> Closure | None:
+        return self._closure
+
+    def make_closure(self, link: Link, at: ArrayLike | Pose | None = None) -> Closure:
+        """Make this goal the target of a link.
+
+        Args:
+            link: the link to position.
+            at: X_link_end, the frame on the link that comes to the goal; default: the link's own frame.
+
+        Returns:
+            The closure; `Closure.undo` removes it.
+
+        Raises:
+            InvalidArgument: `link` is not a link.
+            StructureError: the goal has a link, or is a child of this link.
+        """
+        from mechanik.model.loop_closure import Closure
+
+        return Closure(self, link, at)
+
+    def _check_can_close(self) -> None:
+        if self._closure is not None:
+            raise StructureError(f"{self} is a goal of {self._closure.link} already; undo that first")
+
+    def _free_dofs(self) -> tuple[DoF, ...]:
+        return self.free_dof
+
+    def _values_and_limits(self) -> tuple[Array, Array, Array]:
+        return np.zeros(6), np.full(6, -np.inf), np.full(6, np.inf)
+
+    def _store_values(self, values: dict[DoF, float]) -> None:
+        """Do nothing: a goal has no joint values."""
+
+    def _is_in_world_axes(self) -> bool:
+        return self._axes_of == "world"
+
+    def _accepts(self, child: Frame) -> str:
+        return "a goal holds nothing"
+
+    def _touch(self) -> None:
+        """Do nothing: a goal that moves changes a target, not the mechanism, so nothing is compiled again."""

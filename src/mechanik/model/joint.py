@@ -1,0 +1,653 @@
+"""Joints: frames with dofs, values and limits, a cone limit, targets, a rest pose, couplings or a loop closure.
+
+A joint moves its child by A T(x, y, z) Rz Ry Rx A', where A rotates the joint frame to the axes of motion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import CouplingError, DoFError, InvalidArgument, LimitsError, NotARotation, StructureError
+from mechanik.model.dof import ROTATIONS, DoF, DoFLike, as_dof, as_dofs
+from mechanik.model.frame import Frame
+from mechanik.spatial import Pose, euler, make_pose, quaternion, rotation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, as_numbers, as_vector, read_only
+
+if TYPE_CHECKING:
+    from mechanik.model.frame import Link
+    from mechanik.model.joint_constraint import Coupling, JointConstraint
+    from mechanik.model.loop_closure import Closure
+
+
+class MovableFrame(Frame):
+    """A frame with any ascending subset of the dofs X Y Z EX EY EZ, which moves its child by A T(x, y, z) Rz Ry Rx A'.
+
+    A is the rotation from the frame to the axes of motion, the identity unless `axis` or `axes_wxyz` is set. A frame
+    with three rotations without limits is spherical: it stores a quaternion, and its Euler angles are derived from it
+    and stay continuous.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dof: Iterable[DoFLike] | DoFLike,
+        position: ArrayLike,
+        wxyz: ArrayLike,
+        axes_wxyz: ArrayLike,
+    ) -> None:
+        super().__init__(name, position=position, wxyz=wxyz)
+        self._axes = read_only(self._unit_quaternion(axes_wxyz))
+        self.set_dof(dof)
+
+    # ---- dofs -------------------------------------------------------------------------------
+
+    @property
+    def dof(self) -> tuple[DoF, ...]:
+        """The dofs, in the order X Y Z EX EY EZ."""
+        return self._dof
+
+    @property
+    def dof_flags(self) -> tuple[bool, ...]:
+        """Six flags in the order X Y Z EX EY EZ, True for each dof of the frame."""
+        return tuple(dof in self._dof for dof in DoF)
+
+    def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        """Replace the dofs; resets values and limits."""
+        self._dof = as_dofs(dof)
+        self._values = np.zeros(6)
+        self._turn = read_only(quaternion.identity())
+        self._lower, self._upper = np.full(6, -np.inf), np.full(6, np.inf)
+        self._invalidate()
+        self._touch()
+
+    def clear_dof(self) -> None:
+        """Remove all dofs: the joint becomes fixed."""
+        self.set_dof(())
+
+    @property
+    def has_quaternion(self) -> bool:
+        """Whether the frame has three rotations without limits, stored as a quaternion."""
+        return (
+            all(dof in self._dof for dof in ROTATIONS)
+            and not np.isfinite(self._lower[3:]).any()
+            and not np.isfinite(self._upper[3:]).any()
+        )
+
+    @property
+    def axes_wxyz(self) -> Array:
+        """The rotation A from the frame to its axes of motion, unit quaternion (4,)."""
+        return self._axes
+
+    @axes_wxyz.setter
+    def axes_wxyz(self, wxyz: ArrayLike) -> None:
+        self._axes = read_only(self._unit_quaternion(wxyz))
+        self._invalidate()
+        self._touch()
+
+    @property
+    def axis(self) -> Array:
+        """The axis of a single dof in the joint frame, (3,), unit; raises `DoFError` for several dofs."""
+        return quaternion.rotate(self._axes, np.eye(3)[self._only_dof("axis").axis_index])
+
+    @axis.setter
+    def axis(self, axis: ArrayLike) -> None:
+        dof = self._only_dof("axis")
+        direction = as_vector(axis, 3, f"axis of {self}")
+        if np.linalg.norm(direction) < 1e-12:
+            raise NotARotation(f"axis of {self} is zero; it must point somewhere")
+        self.axes_wxyz = quaternion.from_matrix(rotation.between(np.eye(3)[dof.axis_index], direction))
+
+    # ---- values -----------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Array:
+        """The values of all dofs, m or rad, in the order of `dof`; assigned values are clamped to the limits."""
+        self._update_from_closure()
+        return read_only(self._values[list(self._dof)])
+
+    @values.setter
+    def values(self, values: ArrayLike) -> None:
+        self.set_values(values)
+
+    def value(self, dof: DoFLike) -> float:
+        """Return the value of a dof, m or rad."""
+        self._update_from_closure()
+        return float(self._values[self._check_dof(dof)])
+
+    def set_values(self, *values: ArrayLike) -> bool:
+        """Set the values of all dofs, clamped to the limits; returns whether a value was outside."""
+        wanted = self._each(values, "values")
+        self._check_leads(self._dof)
+        return self._assign(wanted)
+
+    def set_value(self, dof: DoFLike, value: float) -> bool:
+        """Set the value of a dof, clamped to its limits; returns whether the value was outside."""
+        free = self._check_dof(dof)
+        wanted = as_number(value, f"value of {self}")
+        self._check_leads((free,))
+        return self._assign({free: wanted})
+
+    @property
+    def rotation_wxyz(self) -> Array:
+        """The rotation Rz Ry Rx of the motion, unit quaternion (4,)."""
+        self._update_from_closure()
+        if self.has_quaternion:
+            return self._turn
+        return read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
+
+    @rotation_wxyz.setter
+    def rotation_wxyz(self, wxyz: ArrayLike) -> None:
+        """Set the quaternion of a spherical joint; the Euler angles follow continuously."""
+        if not self.has_quaternion:
+            raise DoFError(f"{self} is not a ball, so its values must be set one by one")
+        self._turn = read_only(self._unit_quaternion(wxyz))
+        zyx = euler.euler_from_quaternion(self._turn, order="zyx", axes="moving", near=self._values[[5, 4, 3]])
+        self._values[[5, 4, 3]] = zyx
+        self._invalidate()
+
+    @property
+    def motion(self) -> Array:
+        """The pose, (4, 4), of the child frame in this frame, as the values define it."""
+        A = quaternion.to_matrix(self._axes)
+        return make_pose(A @ quaternion.to_matrix(self.rotation_wxyz) @ A.T, A @ self._values[:3])
+
+    @property
+    def child_world_matrix(self) -> Array:
+        """The world pose of the child frame, (4, 4): the frame's world pose times its motion."""
+        return self._X_world_children_fresh()
+
+    # ---- limits -----------------------------------------------------------------------------
+
+    @property
+    def lower(self) -> Array:
+        """Lower limits of all dofs, m or rad; -inf where there is none."""
+        return read_only(self._lower[list(self._dof)])
+
+    @property
+    def upper(self) -> Array:
+        """Upper limits of all dofs, m or rad; inf where there is none."""
+        return read_only(self._upper[list(self._dof)])
+
+    def limits(self, dof: DoFLike) -> tuple[float, float]:
+        """Return the lower and upper limit of a dof, m or rad."""
+        free = self._check_dof(dof)
+        return float(self._lower[free]), float(self._upper[free])
+
+    def set_limits(self, lower: ArrayLike, upper: ArrayLike) -> bool:
+        """Set all limits, m or rad, and clamp the values; returns whether a value changed."""
+        low, high = (self._each((side,), "limits", infinite=True) for side in (lower, upper))
+        return self._bound(low, high)
+
+    def set_lower(self, *lower: ArrayLike) -> bool:
+        """Set all lower limits, m or rad, and clamp the values; returns whether a value changed."""
+        return self._bound(self._each(lower, "lower limits", infinite=True), {})
+
+    def set_upper(self, *upper: ArrayLike) -> bool:
+        """Set all upper limits, m or rad, and clamp the values; returns whether a value changed."""
+        return self._bound({}, self._each(upper, "upper limits", infinite=True))
+
+    def set_limit(self, dof: DoFLike, lower: float | None = None, upper: float | None = None) -> bool:
+        """Set the limits of a dof; None keeps a limit. Returns whether the value changed."""
+        free = self._check_dof(dof)
+        return self._bound(
+            {} if lower is None else {free: as_number(lower, f"lower limit of {self}", allow_infinite=True)},
+            {} if upper is None else {free: as_number(upper, f"upper limit of {self}", allow_infinite=True)},
+        )
+
+    def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
+        """Return the limits of a dof that its values are clamped to; `Joint` narrows them by its mimic joints."""
+        return self.limits(dof)
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _X_world_children(self) -> Array:
+        return super()._X_world_children() @ self.motion
+
+    def _check_dof(self, dof: DoFLike) -> DoF:
+        which = as_dof(dof)
+        if which not in self._dof:
+            free = " ".join(one.name for one in self._dof) or "none"
+            raise DoFError(f"{which.name} of {self} is not free; free: {free}")
+        return which
+
+    def _only_dof(self, what: str) -> DoF:
+        if len(self._dof) != 1:
+            raise DoFError(f"{what}: {self} has {len(self._dof)} freedoms, not one; say which is meant")
+        return self._dof[0]
+
+    def _each(self, given: tuple[ArrayLike, ...], what: str, infinite: bool = False) -> dict[DoF, float]:
+        numbers = as_numbers(given, len(self._dof), f"{what} of {self}", infinite)
+        return dict(zip(self._dof, numbers, strict=True))
+
+    def _update_from_closure(self) -> None:
+        """Update values that another object determines."""
+
+    def _check_leads(self, dofs: Iterable[DoF]) -> None:
+        """Raise for dofs that another joint determines."""
+
+    def _clamp(self, dof: DoF, value: float) -> float:
+        lower, upper = self.effective_limits(dof)
+        return min(max(value, lower), upper)
+
+    def _assign(self, wanted: dict[DoF, float]) -> bool:
+        inside = {dof: self._clamp(dof, value) for dof, value in wanted.items()}
+        for dof, value in inside.items():
+            self._values[dof] = value
+        if any(dof.is_rotation for dof in inside):
+            self._turn = read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
+        self._invalidate()
+        return inside != wanted
+
+    def _bound(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
+        for dof in {*lower, *upper}:
+            low, high = lower.get(dof, float(self._lower[dof])), upper.get(dof, float(self._upper[dof]))
+            if low == np.inf or high == -np.inf:
+                raise LimitsError(f"limits of {dof.name} of {self}, {low} and {high}, leave no value")
+            if low > high:
+                raise LimitsError(f"limits of {dof.name} of {self}: the lower, {low}, is above the upper, {high}")
+        for dof, value in lower.items():
+            self._lower[dof] = value
+        for dof, value in upper.items():
+            self._upper[dof] = value
+        self._touch()
+        return self._assign({dof: float(self._values[dof]) for dof in self._dof})
+
+
+AXIS_LETTERS = "xyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Cone:
+    """A cone limit: chosen axes of motion stay within `angle` of their direction at zero.
+
+    With z alone, rotation about z is not limited. With all three axes the total rotation is limited too: to `angle`
+    about each axis, and to about 25 % more about an axis between them (for angles up to 0.9 rad).
+
+    Attributes:
+        angle: half of the opening angle, rad, above 0 and below pi.
+        axes: letters of the limited axes, among x, y and z.
+    """
+
+    angle: float
+    axes: str = "z"
+
+    def __post_init__(self) -> None:
+        angle = as_number(self.angle, "angle of a cone")
+        if not 0.0 < angle < math.pi:
+            raise LimitsError(f"angle of a cone is {angle:g} rad; it must lie between 0 and pi")
+        axes = self.axes
+        if not isinstance(axes, str) or not axes or any(one not in AXIS_LETTERS for one in axes):
+            raise InvalidArgument(f"axes of a cone are letters among x, y and z, not {axes!r}")
+        object.__setattr__(self, "angle", angle)
+        object.__setattr__(self, "axes", "".join(one for one in AXIS_LETTERS if one in axes))
+
+    @property
+    def axis_indices(self) -> tuple[int, ...]:
+        """The indices of the axes: 0, 1, 2."""
+        return tuple(AXIS_LETTERS.index(one) for one in self.axes)
+
+
+class ConeLimitedFrame(MovableFrame):
+    """A movable frame with an optional cone limit on its rotation."""
+
+    _cone: Cone | None
+
+    def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        """Replace the dofs; resets values, limits and cone."""
+        super().set_dof(dof)
+        self._cone = None
+
+    @property
+    def cone(self) -> Cone | None:
+        """The cone limit; None if there is none."""
+        return self._cone
+
+    def set_cone(self, angle: float | None, axes: str = "z") -> None:
+        """Limit the tilt of a spherical or universal joint, in the tree or in a closure; None removes the limit.
+
+        Solvers satisfy it like a loop closure. Values that are set directly may violate it, as they may violate a
+        closure.
+
+        Args:
+            angle: rad, above 0 and below pi.
+            axes: axes of motion that stay within `angle` of their direction at zero. "z": rotation about z is not
+                limited. "xyz": rotation is limited to `angle` about each axis, and to little more in total.
+
+        Raises:
+            DoFError: the joint has fewer than two rotations.
+            LimitsError: the angle is out of range.
+            InvalidArgument: `axes` is invalid.
+        """
+        if angle is None:
+            self._cone = None
+        else:
+            turns = sum(dof.is_rotation for dof in self._dof)
+            if turns < 2:
+                raise DoFError(
+                    f"{self} turns by {turns} of its freedoms, and a cone is for two or three; use set_limits"
+                )
+            self._cone = Cone(angle, axes)
+        self._touch()
+
+
+class Joint(ConeLimitedFrame):
+    """A joint between a parent link and a child link, or a joint that closes a loop onto a link.
+
+    Args:
+        name: name of the joint; may be empty.
+        dof: dofs in the order X Y Z EX EY EZ.
+        position: (3,), in the parent link, m.
+        wxyz: quaternion (4,), in the parent link.
+        axis: (3,), in the joint frame; the axis of a joint of one dof.
+        axes_wxyz: quaternion (4,), the rotation from the joint frame to the axes of motion.
+        lower, upper: limits of all dofs; m or rad.
+        values: values of all dofs, m or rad; clamped to the limits.
+
+    Attributes:
+        track_turns: whether targets and rest poses count full turns; False: they mean the nearest equivalent angle.
+
+    Raises:
+        DoFError: `dof` is invalid, or `axis` is given for several dofs.
+        LimitsError: a lower limit is above the upper limit.
+        ShapeError, NotFinite: an array has the wrong shape or is not finite.
+        NotARotation: an axis or a quaternion is zero.
+
+    Example:
+        >>> joint = mk.Joint("elbow", dof="EZ", lower=-2.0, upper=2.0)
+        >>> joint.set_values(3.0)
+        True
+        >>> joint.value("EZ")
+        2.0
+    """
+
+    kind = "joint"
+    settable_attributes = ("track_turns",)
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        dof: Iterable[DoFLike] | DoFLike = (),
+        position: ArrayLike = (0, 0, 0),
+        wxyz: ArrayLike = (1, 0, 0, 0),
+        axis: ArrayLike | None = None,
+        axes_wxyz: ArrayLike = (1, 0, 0, 0),
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        values: ArrayLike | None = None,
+    ) -> None:
+        self.track_turns = False
+        """Whether targets and rest poses count full turns; False: they mean the nearest equivalent angle."""
+        self._targets: dict[DoF, float] = {}
+        self._rest_pose: dict[DoF, float] = {}
+        self._closure: Closure | None = None
+        self._couplings: dict[DoF, Coupling] = {}
+        self._followers: list[Coupling] = []
+        self._laws: list[JointConstraint] = []
+        super().__init__(name, dof, position, wxyz, axes_wxyz)
+        if axis is not None:
+            self.axis = axis
+        if lower is not None or upper is not None:
+            free = np.full(len(self._dof), np.inf)
+            self.set_limits(-free if lower is None else lower, free if upper is None else upper)
+        if values is not None:
+            self.set_values(values)
+
+    def __repr__(self) -> str:
+        freedoms = " ".join(f"{dof.name}={self._values[dof]:.4g}" for dof in self._dof) or "fixed"
+        if self._closure is not None:
+            return f"<joint {self.name!r} {freedoms}: closes {self._closure}>"
+        held = self._children[0].name if self._children else None
+        return f"<joint {self.name!r} {freedoms}: {self._parent.name if self._parent else None!r} -> {held!r}>"
+
+    def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
+        """Replace the dofs; resets values, limits, cone, targets, rest pose, couplings and joint constraints."""
+        super().set_dof(dof)
+        # a set, since a coupling of the joint with itself is in both lists
+        for coupling in {*self._couplings.values(), *self._followers}:
+            coupling.undo()
+        for law in tuple(self._laws):
+            law.undo()
+        self._targets.clear()
+        self._rest_pose.clear()
+
+    # ---- targets and rest pose --------------------------------------------------------------
+
+    @property
+    def targets(self) -> tuple[float | None, ...]:
+        """The target values of all dofs, m or rad; None where there is no target."""
+        return tuple(self._targets.get(dof) for dof in self._dof)
+
+    def target(self, dof: DoFLike) -> float | None:
+        return self._targets.get(self._check_dof(dof))
+
+    def set_targets(self, *targets: ArrayLike) -> bool:
+        """Set the targets of all dofs, clamped to the limits; returns whether a target was outside."""
+        return self._aim(self._targets, self._each(targets, "targets"))
+
+    def set_target(self, dof: DoFLike, target: float) -> bool:
+        """Set the target of a dof, clamped to its limits; returns whether the target was outside."""
+        return self._aim(self._targets, {self._check_dof(dof): as_number(target, f"target of {self}")})
+
+    def clear_targets(self) -> None:
+        self._targets.clear()
+
+    @property
+    def rest_pose(self) -> tuple[float | None, ...]:
+        """The rest values of all dofs, m or rad, which the solver prefers; None where there is no preference."""
+        return tuple(self._rest_pose.get(dof) for dof in self._dof)
+
+    def rest_value(self, dof: DoFLike) -> float | None:
+        return self._rest_pose.get(self._check_dof(dof))
+
+    def set_rest_pose(self, *values: ArrayLike) -> bool:
+        return self._aim(self._rest_pose, self._each(values, "rest pose"))
+
+    def set_rest_value(self, dof: DoFLike, value: float) -> bool:
+        return self._aim(self._rest_pose, {self._check_dof(dof): as_number(value, f"rest value of {self}")})
+
+    def save_rest_pose(self) -> None:
+        """Make the present values the rest pose; mimic dofs are left out."""
+        self._update_from_closure()
+        self._rest_pose = {dof: float(self._values[dof]) for dof in self._dof if dof not in self._couplings}
+
+    def clear_rest_pose(self) -> None:
+        self._rest_pose.clear()
+
+    def nearest_target(self, dof: DoFLike) -> float | None:
+        """Return the target as the solver approaches it from the present value: see `track_turns`."""
+        return self._nearest(self._check_dof(dof), self._targets)
+
+    def nearest_rest_value(self, dof: DoFLike) -> float | None:
+        """Return the rest value as the solver approaches it from the present value: see `track_turns`."""
+        return self._nearest(self._check_dof(dof), self._rest_pose)
+
+    # ---- child and closure ------------------------------------------------------------------
+
+    @property
+    def child(self) -> Link | None:
+        """The child link, or the link onto which this joint closes a loop; None if there is none."""
+        if self._closure is not None:
+            return self._closure.link
+        return self._children[0] if self._children else None  # type: ignore[return-value]
+
+    @property
+    def closure(self) -> Closure | None:
+        return self._closure
+
+    @property
+    def is_closure(self) -> bool:
+        return self._closure is not None
+
+    def make_closure(self, link: Link, at: ArrayLike | Pose | None = None) -> Closure:
+        """Close a loop: constrain this joint to end on a link that is not its child.
+
+        Args:
+            link: the link.
+            at: X_link_end, the end of the joint on the link; default: the link's own frame.
+
+        Returns:
+            The closure; `Closure.undo` removes it.
+
+        Raises:
+            InvalidArgument: `link` is not a link.
+            StructureError: the joint has a child, a closure, a coupling or a joint constraint.
+        """
+        from mechanik.model.loop_closure import Closure
+
+        return Closure(self, link, at)
+
+    # ---- couplings and joint constraints ----------------------------------------------------
+
+    @property
+    def couplings(self) -> tuple[Coupling, ...]:
+        """The couplings in which this joint is the mimic joint."""
+        return tuple(self._couplings[dof] for dof in self._dof if dof in self._couplings)
+
+    @property
+    def joint_constraints(self) -> tuple[JointConstraint, ...]:
+        """The joint constraints that contain a dof of this joint."""
+        return tuple(self._laws)
+
+    def mimic(
+        self,
+        leader: Joint,
+        ratio: float = 1.0,
+        offset: float = 0.0,
+        *,
+        dof: DoFLike | None = None,
+        leader_dof: DoFLike | None = None,
+    ) -> Coupling:
+        """Couple a dof to a leader: value = ratio * leader's value + offset.
+
+        Args:
+            leader: the leading joint.
+            ratio: factor of the leader's value.
+            offset: m or rad.
+            dof, leader_dof: the coupled dofs; required only for a joint of several dofs.
+
+        Returns:
+            The coupling; `Coupling.undo` removes it.
+
+        Raises:
+            InvalidArgument: `leader` is not a joint.
+            DoFError: a dof is not free, or is missing for a joint of several dofs.
+            CouplingError: the dof has a leader, follows itself, closes a loop or is part of a spherical joint.
+
+        Example:
+            >>> left, right = mk.Joint("left", dof="Z"), mk.Joint("right", dof="Z")
+            >>> coupling = right.mimic(left, ratio=-1.0)
+            >>> _ = left.set_values(0.02)
+            >>> right.value("Z")
+            -0.02
+        """
+        from mechanik.model.joint_constraint import Coupling
+
+        if not isinstance(leader, Joint):
+            raise InvalidArgument(f"{self} can follow a joint, not {leader!r}")
+        return Coupling(
+            self,
+            self._only_dof("dof") if dof is None else self._check_dof(dof),
+            leader,
+            leader._only_dof("leader_dof") if leader_dof is None else leader._check_dof(leader_dof),
+            as_number(ratio, f"ratio of {self}"),
+            as_number(offset, f"offset of {self}"),
+        )
+
+    def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
+        """Return the limits of a dof, narrowed by the limits of its mimic joints."""
+        free = self._check_dof(dof)
+        lower, upper = self.limits(free)
+        for coupling in self._followers:
+            if coupling.leader_dof is free:
+                low, high = coupling.limits_for_leader()
+                # inconsistent files have mimic limits that leave no range for the leader; these are ignored
+                if max(lower, low) < min(upper, high):
+                    lower, upper = max(lower, low), min(upper, high)
+        return lower, upper
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _update_from_closure(self) -> None:
+        if self._closure is not None:
+            self._closure.update_joint()
+
+    def _free_dofs(self) -> tuple[DoF, ...]:
+        return self._dof
+
+    def _values_and_limits(self) -> tuple[Array, Array, Array]:
+        """Return the values that a closure measurement stays near, and their limits, each (6,)."""
+        return self._values, self._lower, self._upper
+
+    def _store_values(self, values: dict[DoF, float]) -> None:
+        self._assign(values)
+
+    def _is_in_world_axes(self) -> bool:
+        return False
+
+    def _accepts(self, child: Frame) -> str:
+        if child.kind != "link":
+            return "a joint holds a link"
+        if self._closure is not None:
+            return f"it is closed onto {self._closure.link}"
+        return f"it holds {self._children[0]} already" if self._children else ""
+
+    def _check_can_close(self) -> None:
+        if self._children:
+            raise StructureError(f"{self} holds {self._children[0]} and cannot be closed onto another link")
+        if self._closure is not None:
+            raise StructureError(f"{self} is closed onto {self._closure.link} already; undo that first")
+        if self._couplings or self._followers:
+            raise StructureError(f"{self} is coupled to another joint and cannot close a loop; undo the coupling first")
+        if self._laws:
+            raise StructureError(f"{self} is bound by {self._laws[0]} and cannot close a loop; undo the law first")
+
+    def _check_leads(self, dofs: Iterable[DoF]) -> None:
+        for dof in dofs:
+            if dof in self._couplings:
+                raise CouplingError(f"{dof.name} of {self} follows {self._couplings[dof].leader}; move that one")
+
+    def _assign(self, wanted: dict[DoF, float]) -> bool:
+        hit = super()._assign(wanted)
+        for coupling in self._followers:
+            coupling.update_mimic()
+        return hit
+
+    def _bound(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
+        moved = super()._bound(lower, upper)
+        self._clamp_targets()
+        for coupling in self.couplings:  # the leader must stay inside the limits of its mimic joints
+            head, dof, _, _ = coupling.resolve()
+            head._clamp_targets()
+            head._assign({dof: float(head._values[dof])})
+        return moved
+
+    def _clamp_targets(self) -> None:
+        for aims in (self._targets, self._rest_pose):
+            aims.update({dof: self._clamp(dof, value) for dof, value in aims.items()})
+
+    def _aim(self, aims: dict[DoF, float], wanted: dict[DoF, float]) -> bool:
+        self._check_leads(wanted)
+        inside = {dof: self._clamp(dof, value) for dof, value in wanted.items()}
+        aims.update(inside)
+        return inside != wanted
+
+    def _nearest(self, dof: DoF, aims: dict[DoF, float]) -> float | None:
+        aim = aims.get(dof)
+        if aim is None or self.track_turns or not dof.is_rotation:
+            return aim
+        self._update_from_closure()
+        lower, upper = self.effective_limits(dof)
+        turns = round((self._values[dof] - aim) / (2 * math.pi))
+        # the nearest equivalent angle may be outside the limits; then take the nearest inside, at worst `aim` itself
+        while turns > 0 and aim + 2 * math.pi * turns > upper:
+            turns -= 1
+        while turns < 0 and aim + 2 * math.pi * turns < lower:
+            turns += 1
+        return aim + 2 * math.pi * turns

@@ -1,0 +1,369 @@
+"""Kinematics as flat arrays: elementary motions in topological order, compiled from the graph for the kernels.
+
+Fixed joints are folded into the next node and couplings into ratio and offset. The module also converts configurations
+to values by joint name and back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.errors import CouplingError, DoFError, DuplicateName, NotFinite, ShapeError, UnknownName
+from mechanik.kernels.nodes import (
+    FIXED,
+    HAS_ONLY_SCALAR_JOINTS,
+    NODE_FLOATS,
+    NODE_KIND,
+    PARENT,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+    TRANSLATION,
+)
+from mechanik.model.configuration_space import ConfigurationSpace
+from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
+from mechanik.model.frame import Frame, Goal, Link
+from mechanik.model.joint import Joint
+from mechanik.spatial import euler, make_pose, quaternion
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tiers import kernel_module
+from mechanik.validation import as_numbers, read_only
+
+forward = kernel_module("forward")
+
+# rotations of z onto x, y, z: permutations, which lose no accuracy
+Z_TO_AXIS = tuple(
+    make_pose(np.array(R, dtype=np.float64), np.zeros(3))
+    for R in ([[0, 0, 1], [1, 0, 0], [0, 1, 0]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]], np.eye(3))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JointIndices:
+    """The indices of a joint's independent dofs in q and v.
+
+    Attributes:
+        q, v: index of each scalar dof.
+        quaternion_q, quaternion_v: first index of the quaternion (4 entries of q, 3 of v); None without a quaternion.
+    """
+
+    q: Mapping[DoF, int]
+    v: Mapping[DoF, int]
+    quaternion_q: int | None
+    quaternion_v: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Kinematics:
+    """A mechanism as flat arrays; `compile_kinematics` creates it and it is never changed.
+
+    Attributes:
+        space: the layout of q and v.
+        joint_indices: the indices of each joint in q and v.
+        links: names of the links, in the order of `link_nodes`.
+        nodes: (n, 18), in the layout of `kernels/nodes.py`.
+        link_nodes: (L, 18), a fixed node for each link.
+        paths: for each link the nodes from the world to the link, its fixed node included.
+    """
+
+    space: ConfigurationSpace
+    joint_indices: Mapping[Joint, JointIndices]
+    links: tuple[str, ...]
+    nodes: Array
+    link_nodes: Array
+    paths: Mapping[str, Array]
+
+    def __repr__(self) -> str:
+        return f"<kinematics of {len(self.links)} links, {len(self.nodes)} nodes, nq {self.space.nq}>"
+
+    def pose(self, link: str, q: ArrayLike, out: Array | None = None) -> Array:
+        """Compute X_world_link (..., 4, 4) at q (..., nq); see `Mechanism.pose`."""
+        path = self.path(link)
+        rows, leading = self._rows(q)
+        X = np.empty((len(rows), 4, 4))
+        if not forward.chain_poses(path, rows, X):
+            self._refuse(rows)
+        X = X.reshape(*leading, 4, 4)
+        if out is None:
+            return X
+        if not (isinstance(out, np.ndarray) and out.shape == X.shape and out.dtype == X.dtype and out.flags.writeable):
+            raise ShapeError(f"out must be an array of float64 of the shape {X.shape} that can be written into")
+        out[...] = X
+        return out
+
+    def poses(self, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
+        """Compute X_world_link (..., L, 4, 4) of all or of the named links at q (..., nq)."""
+        ends = self.link_nodes if links is None else self.link_nodes[[self._index(link) for link in links]]
+        rows, leading = self._rows(q)
+        X = np.empty((len(rows), len(ends), 4, 4))
+        if not forward.tree_poses(self.nodes, ends, rows, X):
+            self._refuse(rows)
+        return X.reshape(*leading, len(ends), 4, 4)
+
+    def jacobian(self, link: str, q: ArrayLike, p_link: Array) -> Array:
+        """Compute the world twist (linear, angular) of a point p_link of the link per entry of v, (..., 6, nv)."""
+        path = self.path(link)
+        rows, leading = self._rows(q)
+        J = np.empty((len(rows), 6, self.space.nv))
+        if not forward.chain_jacobians(path, p_link, rows, J):
+            self._refuse(rows)
+        return J.reshape(*leading, 6, self.space.nv)
+
+    def path(self, link: str) -> Array:
+        """Return the nodes from the world to a link; raises `UnknownName`."""
+        try:
+            return self.paths[link]
+        except (KeyError, TypeError):
+            raise UnknownName("link", link, self.links) from None
+
+    def _index(self, link: str) -> int:
+        self.path(link)
+        return self.links.index(link)
+
+    def _rows(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+        """Return q as (N, nq), and its batch axes."""
+        try:
+            if np.iscomplexobj(q):
+                raise TypeError
+            values = np.ascontiguousarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ShapeError(f"q must be an array of real numbers, not {q!r}") from None
+        if not values.flags.writeable:  # Numba kernels accept writeable arrays only, although they do not write to q
+            values = values.copy()
+        if np.ndim(q) < 1 or values.shape[-1] != self.space.nq:
+            raise ShapeError(f"q must have {self.space.nq} numbers along its last axis, but its shape is {np.shape(q)}")
+        leading = values.shape[:-1]
+        return values.reshape(math.prod(leading), self.space.nq), leading
+
+    def _refuse(self, values: Array) -> None:
+        """Raise for a pose that is not finite, and name the entry of q that causes it."""
+        self.space.check_q(values)
+        raise NotFinite("a pose is not finite, although q is: a length or offset of the mechanism is too large")
+
+
+def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Kinematics:
+    """Compile the trees below `roots` to flat arrays.
+
+    Closing joints have no entries in q; mimic dofs share the entry of their leader.
+    """
+    frames = [frame for root in roots for frame in root.traverse()]
+    # a joint without a child moves nothing
+    joints = sorted((f for f in frames if isinstance(f, Joint) and f.children), key=lambda f: f._serial)
+    links = sorted((f for f in frames if isinstance(f, Link)), key=lambda f: f._serial)
+    space, slots = _lay_out(joints, names)
+
+    nodes = _Nodes(slots)
+    ends: dict[Frame, tuple[int, Array]] = {}  # node and fixed pose below it, for the children of the frame
+    places: dict[Frame, tuple[int, Array]] = {}
+    for frame in frames:
+        if isinstance(frame, Goal):
+            continue
+        node, X = ends[frame.parent] if frame.parent is not None else (-1, np.eye(4))
+        places[frame] = node, X @ frame.matrix
+        ends[frame] = nodes.move(frame, *places[frame]) if isinstance(frame, Joint) else places[frame]
+
+    rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
+    end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (places[link] for link in links)]
+    link_ends = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
+    return Kinematics(
+        space=space,
+        joint_indices=slots,
+        links=tuple(names[link] for link in links),
+        nodes=rows,
+        link_nodes=link_ends,
+        paths={names[link]: _path(rows, end) for link, end in zip(links, link_ends, strict=True)},
+    )
+
+
+class _Nodes:
+    """The table of nodes during compilation."""
+
+    def __init__(self, slots: Mapping[Joint, JointIndices]) -> None:
+        self.joint_indices = slots
+        self.rows: list[list[float]] = []
+
+    def move(self, joint: Joint, node: int, X: Array) -> tuple[int, Array]:
+        """Add the motion of `joint`, which is at pose X below `node`; returns node and pose of its child."""
+        if joint not in self.joint_indices or not joint.dof:
+            return node, X
+        A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+        X = X @ A
+        slot = self.joint_indices[joint]
+        if all(dof in slot.q for dof in TRANSLATIONS):
+            node, X = self.add(node, X, TRANSLATION, slot.q[DoF.X], slot.v[DoF.X])
+        else:
+            for dof in TRANSLATIONS:
+                node, X = self.move_one(joint, dof, node, X)
+        if slot.quaternion_q is not None and slot.quaternion_v is not None:
+            node, X = self.add(node, X, SPHERICAL, slot.quaternion_q, slot.quaternion_v)
+        else:
+            for dof in reversed(ROTATIONS):
+                node, X = self.move_one(joint, dof, node, X)
+        return node, X @ A.T
+
+    def move_one(self, joint: Joint, dof: DoF, node: int, X: Array) -> tuple[int, Array]:
+        if dof not in joint.dof:
+            return node, X
+        leader, leader_dof, ratio, offset = joint, dof, 1.0, 0.0
+        if dof in joint._couplings:
+            leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
+        turn = Z_TO_AXIS[dof.axis_index]
+        slot = self.joint_indices[leader]
+        kind = REVOLUTE if dof.is_rotation else PRISMATIC
+        node, X = self.add(node, X @ turn, kind, slot.q[leader_dof], slot.v[leader_dof], ratio, offset)
+        return node, X @ turn.T
+
+    def add(
+        self, node: int, X: Array, kind: int, q: int, v: int, ratio: float = 1.0, offset: float = 0.0
+    ) -> tuple[int, Array]:
+        self.rows.append(_row(X, kind, q, v, node, ratio, offset))
+        return len(self.rows) - 1, np.eye(4)
+
+
+def _lay_out(
+    joints: Sequence[Joint], names: Mapping[Frame, str]
+) -> tuple[ConfigurationSpace, dict[Joint, JointIndices]]:
+    """Assign each independent dof its index in q and v, joint by joint, in the order X Y Z EX EY EZ."""
+    q_names: list[str] = []
+    v_names: list[str] = []
+    scalars: list[tuple[int, int]] = []
+    balls: list[tuple[int, int]] = []
+    rotates: list[bool] = []
+    limits: list[tuple[float, float]] = []
+    slots: dict[Joint, JointIndices] = {}
+    for joint in joints:
+        name, ball = names[joint], joint.has_quaternion
+        q_of: dict[DoF, int] = {}
+        v_of: dict[DoF, int] = {}
+        for dof in joint.dof:
+            if dof in joint._couplings or (ball and dof.is_rotation):
+                continue
+            q_of[dof], v_of[dof] = len(q_names), len(v_names)
+            scalars.append((q_of[dof], v_of[dof]))
+            label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
+            q_names.append(label)
+            v_names.append(label)
+            rotates.append(dof.is_rotation)
+            limits.append(joint.effective_limits(dof))
+        slots[joint] = JointIndices(q_of, v_of, len(q_names) if ball else None, len(v_names) if ball else None)
+        if ball:
+            balls.append((len(q_names), len(v_names)))
+            q_names += [f"{name}.q{part}" for part in "wxyz"]
+            v_names += [f"{name}.{dof.name}" for dof in ROTATIONS]
+            rotates += [True] * 3
+            limits += [(-np.inf, np.inf)] * 4
+    if len(set(q_names)) < len(q_names):
+        doubled = next(name for name in q_names if q_names.count(name) > 1)
+        raise DuplicateName(f"two freedoms would be called {doubled!r}; rename one of the joints")
+    bounds = np.array(limits, dtype=np.float64).reshape(-1, 2)
+    space = ConfigurationSpace(
+        q_names=tuple(q_names),
+        v_names=tuple(v_names),
+        scalars_q=np.array([q for q, _ in scalars], dtype=np.int64),
+        scalars_v=np.array([v for _, v in scalars], dtype=np.int64),
+        quaternions_q=np.array([q for q, _ in balls], dtype=np.int64),
+        quaternions_v=np.array([v for _, v in balls], dtype=np.int64),
+        rotates=np.array(rotates, dtype=np.bool_),
+        lower=read_only(np.ascontiguousarray(bounds[:, 0])),
+        upper=read_only(np.ascontiguousarray(bounds[:, 1])),
+    )
+    return space, slots
+
+
+def _path(nodes: Array, end: Array) -> Array:
+    """Return the nodes from the world to `end`, with `end`."""
+    way = [end]
+    while (node := int(way[-1][PARENT])) >= 0:
+        way.append(nodes[node])
+    path = np.array(way[::-1])
+    path[-1, HAS_ONLY_SCALAR_JOINTS] = not np.isin(path[:, NODE_KIND], (TRANSLATION, SPHERICAL)).any()
+    return path
+
+
+def _row(X: Array, kind: int, q: int, v: int, parent: int, ratio: float = 1.0, offset: float = 0.0) -> list[float]:
+    return [*X[:3, :3].ravel().tolist(), *X[:3, 3].tolist(), ratio, offset, parent, kind, q, v]
+
+
+JointValueMap = Mapping[str, float | Sequence[float] | Array]
+
+
+def values_by_name(kinematics: Kinematics, names: Mapping[Frame, str], q: Array) -> dict[str, float | Array]:
+    """Return the values of each moving joint at q: a number for a single dof, an array for several; m or rad."""
+    found: dict[str, float | Array] = {}
+    for joint in kinematics.joint_indices:
+        if joint.dof:
+            values = _values(kinematics, joint, q)
+            found[names[joint]] = float(values[0]) if len(values) == 1 else values
+    return found
+
+
+def configuration_by_name(
+    kinematics: Kinematics, joints: Mapping[str, Joint], values: JointValueMap, start: Array
+) -> Array:
+    """Write values by joint or dof into `start` (nq,), in place; see `Mechanism.configuration`."""
+    if not isinstance(values, Mapping):
+        raise ShapeError(f"values must be given by name, as in {{'elbow': 0.5}}, not as {values!r}")
+    followers: list[tuple[Joint, DoF, float]] = []
+    for name, given in values.items():
+        joint, dofs = joint_and_dofs(name, joints)
+        slot = kinematics.joint_indices.get(joint)
+        if slot is None:
+            why = "closes a loop, so its values follow from the links" if joint.is_closure else "holds no link"
+            raise CouplingError(f"{joint} {why}; it cannot be set")
+        if not dofs:
+            raise DoFError(f"{joint} is fixed and takes no value")
+        numbers = dict(zip(dofs, as_numbers((given,), len(dofs), f"values of {joint}"), strict=True))
+        for dof, number in numbers.items():
+            if dof in slot.q:
+                start[slot.q[dof]] = number
+            elif dof in joint._couplings:
+                followers.append((joint, dof, number))
+        if slot.quaternion_q is not None and any(dof.is_rotation for dof in dofs):
+            # angles that are not named keep their values at `start`
+            held = dict(zip(joint.dof, _values(kinematics, joint, start), strict=True)) | numbers
+            turn = [held[dof] for dof in reversed(ROTATIONS)]
+            start[slot.quaternion_q : slot.quaternion_q + 4] = euler.quaternion_from_euler(
+                turn, order="zyx", axes="moving"
+            )
+    for joint, dof, number in followers:
+        led = _led(kinematics, joint, dof, start)
+        if abs(led - number) > 1e-6:
+            leader = joint._couplings[dof].leader
+            raise CouplingError(f"{joint} follows {leader} and stands at {led:g} then, not at {number:g}")
+    return start
+
+
+def joint_and_dofs(name: str, joints: Mapping[str, Joint]) -> tuple[Joint, tuple[DoF, ...]]:
+    """Return the joint and the dofs that a name such as `elbow` or `base.EX` refers to; raises `UnknownName`."""
+    joint = joints.get(name)
+    if joint is not None:
+        return joint, joint.dof
+    before, _, after = str(name).rpartition(".")
+    if before in joints and after in DoF.__members__:
+        return joints[before], (joints[before]._check_dof(after),)
+    if before in joints:
+        raise UnknownName(f"freedom of joint {before!r}", after, [dof.name for dof in joints[before].dof])
+    raise UnknownName("joint", name, joints)
+
+
+def _values(kinematics: Kinematics, joint: Joint, q: Array) -> Array:
+    slot, values = kinematics.joint_indices[joint], np.array(joint._values)
+    for dof in joint.dof:
+        if dof in slot.q:
+            values[dof] = q[slot.q[dof]]
+        elif dof in joint._couplings:
+            values[dof] = _led(kinematics, joint, dof, q)
+    if slot.quaternion_q is not None:
+        turn = q[slot.quaternion_q : slot.quaternion_q + 4]
+        values[[5, 4, 3]] = euler.euler_from_quaternion(turn, order="zyx", axes="moving", near=values[[5, 4, 3]])
+    return values[list(joint.dof)]
+
+
+def _led(kinematics: Kinematics, joint: Joint, dof: DoF, q: Array) -> float:
+    """Return the value of a mimic dof at q."""
+    leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
+    return float(ratio * q[kinematics.joint_indices[leader].q[leader_dof]] + offset)

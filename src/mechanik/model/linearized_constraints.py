@@ -1,0 +1,393 @@
+"""Closures and joint constraints linearized at q: residuals, Jacobians, rank, null space, closed configurations near q.
+
+Constraints are scaled by a characteristic length so that singular values have no unit. Rank decisions are made on the
+scaled matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF, joint_values_from_pose
+from mechanik.model.frame import Link
+from mechanik.model.joint_constraint import JointConstraint
+from mechanik.model.loop_closure import Closure
+from mechanik.model.mechanism import Mechanism
+from mechanik.model.numpy_kinematics import NumpyKinematics
+from mechanik.spatial import euler, inverse, make_pose, quaternion, rotation
+from mechanik.spatial.array import Array
+
+
+def joint_constraint_residual(mechanism: Mechanism, law: JointConstraint, q: Array) -> tuple[float, Array]:
+    """Return the residual of a joint constraint at q (nq,) and its gradient (nv,), divided by its scale."""
+    factors, constant = law.resolve_couplings()
+    slots, scale = mechanism.kinematics.joint_indices, law.scale
+    total, rates = -constant, np.zeros(mechanism.nv)
+    for (joint, dof), some in factors.items():
+        value, v = float(q[slots[joint].q[dof]]), slots[joint].v[dof]
+        for power, factor in enumerate(some.tolist(), start=1):
+            total += factor * value**power
+            rates[v] += factor * power * value ** (power - 1)
+    return total / scale, rates / scale
+
+
+def joint_constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
+    """Return the gradients of all joint constraints at q (nq,), (constraints, nv), divided by their scales."""
+    rows = [joint_constraint_residual(mechanism, law, q)[1] for law in mechanism.joint_constraints.values()]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), mechanism.nv)
+
+
+NO_LIMITS = np.full(6, -np.inf), np.full(6, np.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearizedConstraint:
+    """The scalar constraints of a closure or of a joint constraint, linearized at q.
+
+    Attributes:
+        kind: "closure", or "law" for a joint constraint.
+        name: name of the closure or joint constraint.
+        directions: for each row the constrained dof in the axes of the closing joint, `X`, `EY`; or `law`.
+        in_metres: (rows,), whether a row is a length; otherwise it is an angle.
+        residual: (rows,), the violation, m and rad; of a joint constraint a share of its scale.
+        J: (rows, nv), derivative of the residual; exact where it is zero.
+        dof_indices: indices in v that can change the residual, at this q or another.
+        points: (k, 3), where the constraint acts, in the world, m; for the characteristic length.
+    """
+
+    kind: Literal["closure", "law"]
+    name: str
+    directions: tuple[str, ...]
+    in_metres: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    residual: Array
+    J: Array
+    dof_indices: frozenset[int]
+    points: Array
+
+
+def linearize_constraints(mechanism: Mechanism, q: Array) -> list[LinearizedConstraint]:
+    """Linearize all closures and joint constraints at q (nq,)."""
+    placed = NumpyKinematics(mechanism.kinematics, q)
+    return [
+        *(linearize_closure(mechanism, closure, placed) for closure in mechanism.closures.values()),
+        *(linearize_joint_constraint(mechanism, name, law, q) for name, law in mechanism.joint_constraints.items()),
+    ]
+
+
+def linearize_joint_constraint(mechanism: Mechanism, name: str, law: JointConstraint, q: Array) -> LinearizedConstraint:
+    """Linearize a joint constraint, divided by its scale; the row is zero if a coupling implies the constraint."""
+    slots = mechanism.kinematics.joint_indices
+    bound = [(slots[joint].v[dof], dof) for joint, dof in law.resolve_couplings()[0]]
+    off, rates = joint_constraint_residual(mechanism, law, q)
+    return LinearizedConstraint(
+        kind="law",
+        name=name,
+        directions=("law",),
+        in_metres=np.array([all(not dof.is_rotation for _, dof in bound)], dtype=np.bool_),
+        residual=np.array([off]),
+        J=rates[None],
+        dof_indices=frozenset(k for k, _ in bound),
+        points=np.zeros((0, 3)),
+    )
+
+
+def linearize_closure(mechanism: Mechanism, closure: Closure, placed: NumpyKinematics) -> LinearizedConstraint:
+    """Linearize a closure: translations along and rotations about the axes of its joint; limits are not included."""
+    joint, free = closure.joint, closure.free_dof
+    ends = _Ends(mechanism, closure, placed)
+    X_world_axes, X_world_end = ends.X_world_axes, ends.X_world_end
+    E = inverse(X_world_axes) @ X_world_end
+    values = joint_values_from_pose(E, free, joint._values_and_limits()[0], *NO_LIMITS)
+    turned = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+    R = X_world_axes[:3, :3]
+    off, turned_off = E[:3, 3] - values[:3], R @ rotation.log(E[:3, :3] @ turned.T)
+
+    apart, moves = ends.apart, ends.dof_indices
+    shifts = [dof for dof in TRANSLATIONS if dof not in free]
+    turns = _taken_turns(free, values, R)
+    return LinearizedConstraint(
+        kind="closure",
+        name=mechanism.name_of(joint),
+        directions=(*(dof.name for dof in shifts), *(dof.name for dof, _ in turns)),
+        in_metres=np.array([True] * len(shifts) + [False] * len(turns), dtype=np.bool_),
+        residual=np.array([*(off[dof.axis_index] for dof in shifts), *(normal @ turned_off for _, normal in turns)]),
+        J=np.array(
+            [*(R[:, dof.axis_index] @ apart[:3] for dof in shifts), *(normal @ apart[3:] for _, normal in turns)]
+        ).reshape(len(shifts) + len(turns), mechanism.nv),
+        dof_indices=moves,
+        points=np.array([X_world_axes[:3, 3], X_world_end[:3, 3]]),
+    )
+
+
+def closure_axes_and_twists(mechanism: Mechanism, closure: Closure, placed: NumpyKinematics) -> tuple[Array, Array]:
+    """Return the world axes (3, 3) of a closing joint, and the twist (6, nv) of its end relative to it."""
+    ends = _Ends(mechanism, closure, placed)
+    return ends.X_world_axes[:3, :3], ends.apart
+
+
+class _Ends:
+    """The two ends of a closure: their world poses in the axes of motion, and their relative twist per entry of v."""
+
+    def __init__(self, mechanism: Mechanism, closure: Closure, placed: NumpyKinematics) -> None:
+        joint = closure.joint
+        X_joint, above = joint.matrix, joint.parent
+        while above is not None and not isinstance(above, Link):
+            X_joint, above = above.matrix @ X_joint, above.parent
+        start = placed.link_kinematics(None if above is None else mechanism.name_of(above))
+        end = placed.link_kinematics(mechanism.name_of(closure.link))
+        axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+        self.X_world_axes = start.X @ X_joint @ axes
+        self.X_world_end = end.X @ closure.at.matrix @ axes
+        point = self.X_world_end[:3, 3]
+        self.dof_indices = placed.relative_dofs(start, end)
+        self.apart = end.jacobian_at(point) - start.jacobian_at(point)
+        others = [k for k in range(self.apart.shape[1]) if k not in self.dof_indices]
+        self.apart[:, others] = 0.0  # otherwise joints above both ends would contribute rounding errors
+
+
+def _taken_turns(free: tuple[DoF, ...], values: Array, R_world_axes: Array) -> list[tuple[DoF, Array]]:
+    """Return the world directions about which a closure allows no rotation, each with its constrained angle."""
+    axes: list[Array] = []
+    R = R_world_axes
+    for dof in reversed(ROTATIONS):
+        if dof in free:
+            axes.append(R[:, dof.axis_index])
+            R = R @ rotation.exp(np.eye(3)[dof.axis_index] * values[dof])
+    taken = [dof for dof in ROTATIONS if dof not in free]
+    if len(axes) == 2:  # always orthogonal, since the third angle is zero
+        return [(taken[0], np.cross(axes[0], axes[1]))]
+    return [(dof, R_world_axes[:, dof.axis_index]) for dof in taken]
+
+
+Mask = npt.NDArray[np.bool_]
+
+RANK_TOLERANCE = 1e-8
+"""Share of the largest singular value below which values count as zero; lengths in characteristic lengths."""
+MIN_PARTICIPATION = 1e-6
+"""Smallest entry of a unit motion at which a dof counts as moved, and can be an input of that motion."""
+CLOSURE_ROUNDING = 1e-12
+"""Gap, in characteristic lengths, at which a loop is closed as well as rounding allows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstOrderMotions:
+    """All constraints at a configuration, scaled so that rows and columns have no unit.
+
+    Attributes:
+        q: (nq,).
+        constraints: the linearized closures and joint constraints.
+        characteristic_length: m, the unit of length.
+        unit: (nv,), the unit of each dof: 1 rad, or `characteristic_length`.
+        can_move: (nv,), False for dofs whose limits are equal.
+        A: (rows, nv), without units: maps v / unit to the residual, lengths in characteristic lengths; columns of dofs
+            that cannot move are zero.
+        residual: (rows,), without units.
+    """
+
+    q: Array
+    constraints: tuple[LinearizedConstraint, ...]
+    characteristic_length: float
+    unit: Array
+    can_move: Mask
+    A: Array
+    residual: Array
+
+    @property
+    def max_residual(self) -> float:
+        """The largest absolute residual, without units."""
+        return float(np.abs(self.residual).max(initial=0.0))
+
+    @property
+    def tolerance(self) -> float:
+        """Share of the largest singular value that counts as zero: rounding, or the effect of the residual."""
+        return max(RANK_TOLERANCE, 10.0 * self.max_residual)
+
+    @property
+    def rank(self) -> int:
+        """The rank of `A`."""
+        return numerical_rank(self.A, self.tolerance)
+
+    @property
+    def dof(self) -> int:
+        """The mobility to first order."""
+        return int(self.can_move.sum()) - self.rank
+
+    def basis(self, rank: int | None = None) -> Array:
+        """Return an orthonormal basis of the motions v / unit, (nv, k), that keep all constraints to first order.
+
+        Args:
+            rank: rank of A; computed if None.
+        """
+        A = self.A[:, self.can_move]
+        found = np.zeros((len(self.can_move), A.shape[1] - (self.rank if rank is None else rank)))
+        found[self.can_move] = null_space(A, self.rank if rank is None else rank)
+        return found
+
+
+def first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
+    """Linearize all constraints of a mechanism at q (nq,) and scale them.
+
+    Args:
+        mechanism: the mechanism.
+        q: (nq,).
+        active: (nv,), dofs that may move; default: all dofs whose limits differ.
+    """
+    return stack_constraints(mechanism, q, linearize_constraints(mechanism, q), active)
+
+
+def stack_constraints(
+    mechanism: Mechanism, q: Array, constraints: Sequence[LinearizedConstraint], active: Mask | None = None
+) -> FirstOrderMotions:
+    """Stack given constraints to a scaled system; `active` as in `first_order_motions`."""
+    space = mechanism.space
+    size = characteristic_length(mechanism, constraints)
+    unit = np.where(space.rotates, 1.0, size)
+    can_move = np.ones(space.nv, dtype=np.bool_)
+    can_move[space.scalars_v] = space.lower[space.scalars_q] < space.upper[space.scalars_q]
+    if active is not None:
+        can_move &= active
+    scale = np.concatenate([np.ones(0), *(np.where(one.in_metres, 1.0 / size, 1.0) for one in constraints)])
+    A = np.concatenate([np.zeros((0, space.nv)), *(one.J for one in constraints)]) * scale[:, None] * unit * can_move
+    residual = np.concatenate([np.zeros(0), *(one.residual for one in constraints)]) * scale
+    return FirstOrderMotions(q, tuple(constraints), size, unit, can_move, A, residual)
+
+
+def characteristic_length(mechanism: Mechanism, rows: Iterable[LinearizedConstraint]) -> float:
+    """Return the characteristic length of a mechanism, m.
+
+    It is the longest fixed length between joints, or the extent of the closure points if that is larger; 1 if both are
+    zero.
+    """
+    fixed = np.concatenate([mechanism.kinematics.nodes[:, 9:12], mechanism.kinematics.link_nodes[:, 9:12]])
+    size = float(np.linalg.norm(fixed, axis=1).max(initial=0.0))
+    points = np.concatenate([np.zeros((0, 3)), *(one.points for one in rows)])
+    if len(points):
+        size = max(size, float(np.ptp(points, axis=0).max()))
+    return size if size > 1e-9 else 1.0
+
+
+def numerical_rank(A: Array, tolerance: float = RANK_TOLERANCE) -> int:
+    """Return the number of singular values above `tolerance` times the largest."""
+    if not A.size:
+        return 0
+    sizes = np.linalg.svd(A, compute_uv=False)
+    return int((sizes > tolerance * max(float(sizes[0]), 1e-12)).sum())
+
+
+def null_space(A: Array, rank: int) -> Array:
+    """Return orthonormal columns (n, n - rank) that A (m, n) of this rank maps to zero."""
+    if not A.size:
+        return np.eye(A.shape[1])[:, rank:]
+    return np.linalg.svd(A)[2][rank:].T
+
+
+def remove_directions(basis: Array, removed: Array) -> Array:
+    """Return the part of an orthonormal basis (nv, k) that is orthogonal to the directions `removed` (nv, j)."""
+    if not removed.shape[1]:
+        return basis
+    inside = basis.T @ removed
+    return basis @ null_space(inside.T, numerical_rank(inside, MIN_PARTICIPATION))
+
+
+def independent_rows(vectors: Array, order: Iterable[int], tolerance: float, largest: float | None = None) -> list[int]:
+    """Select vectors in a given order that are not linear combinations of the vectors selected before.
+
+    Args:
+        vectors: (n, m).
+        order: indices of vectors.
+        tolerance: norm of a zero vector, as a share of `largest`.
+        largest: reference norm; default: the norm of the longest vector.
+
+    Returns:
+        The selected indices.
+    """
+    taken: list[int] = []
+    basis = np.zeros((0, vectors.shape[1]))
+    if largest is None:
+        largest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+    for k in order:
+        if len(basis) == vectors.shape[1]:
+            break
+        rest = vectors[k].copy()
+        for _ in range(2):  # the second pass removes rounding errors
+            rest -= basis.T @ (basis @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > tolerance * max(largest, 1e-12):
+            taken.append(k)
+            basis = np.vstack([basis, rest / length])
+    return taken
+
+
+PERTURBATION_STEPS = (0.05, 0.005)
+"""Step sizes of the samples, rad or characteristic lengths; the second is used if the first finds nothing."""
+CLOSABLE_RESIDUAL, MAX_CLOSING_STEPS = 1e-4, 6
+"""Gap, in characteristic lengths, below which a loop counts as intended to be closed; and steps to close it."""
+MAX_NEWTON_STEPS = 40
+"""Newton's method needs 3 to 5 steps; where loops lose rank each step only halves the gap."""
+MIN_STEP_SHARE = 0.2
+"""Share of a perturbation that must remain after the loops are closed; below it the motion is infinitesimal."""
+
+
+def closed_first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
+    """Linearize at q, or, if loops have a small gap, at the nearest q with closed loops."""
+    here = first_order_motions(mechanism, q, active)
+    for _ in range(MAX_CLOSING_STEPS):
+        if not CLOSURE_ROUNDING < here.max_residual < CLOSABLE_RESIDUAL:
+            break
+        # rcond leaves out directions with little effect on the gap, which would need long steps
+        step = np.linalg.pinv(here.A, rcond=1e-6) @ -here.residual
+        there = first_order_motions(mechanism, mechanism.integrate(here.q, step * here.unit), here.can_move)
+        if not there.max_residual < 0.5 * here.max_residual:
+            break
+        here = there
+    return here
+
+
+def sample_closed_neighbours(mechanism: Mechanism, here: FirstOrderMotions, count: int = 3) -> list[FirstOrderMotions]:
+    """Sample up to `count` closed configurations near this one by random small motions, with a fixed seed.
+
+    The list is empty if the mechanism cannot move, or if its first-order motions are infinitesimal only.
+    """
+    ways = here.basis()
+    if not ways.shape[1]:
+        return []
+    rng = np.random.default_rng(0)
+    found: list[FirstOrderMotions] = []
+    for step in PERTURBATION_STEPS:
+        for _ in range(count):
+            way = np.asarray(ways @ rng.standard_normal(ways.shape[1]), dtype=np.float64)
+            aside = way * (step / float(np.abs(way).max()))
+            there = _shut(
+                mechanism, first_order_motions(mechanism, mechanism.integrate(here.q, aside * here.unit), here.can_move)
+            )
+            if there is None:
+                continue
+            gone = mechanism.difference(here.q, there.q) / here.unit
+            if np.linalg.norm(gone) > MIN_STEP_SHARE * np.linalg.norm(aside):
+                found.append(there)
+        if found:
+            break
+    return found
+
+
+def _shut(mechanism: Mechanism, here: FirstOrderMotions) -> FirstOrderMotions | None:
+    """Close the loops by Newton's method; damping limits the step near configurations without full rank."""
+    damping = 1e-3
+    for _ in range(MAX_NEWTON_STEPS):
+        if here.max_residual < CLOSURE_ROUNDING:
+            return here
+        u, sizes, vt = np.linalg.svd(here.A, full_matrices=False)
+        few = sizes > 1e-9 * sizes[0]
+        shrunk = sizes[few] / (sizes[few] ** 2 + damping * float(here.residual @ here.residual))
+        step = -vt[few].T @ (shrunk * (u[:, few].T @ here.residual))
+        there = first_order_motions(mechanism, mechanism.integrate(here.q, step * here.unit), here.can_move)
+        if there.max_residual < here.max_residual:
+            here, damping = there, 0.1 * damping
+        else:
+            damping *= 100.0
+    return here if here.max_residual < 1e3 * CLOSURE_ROUNDING else None

@@ -1,0 +1,173 @@
+"""Loop closures: a joint or goal is constrained to end on a link that is not its child."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, StructureError
+from mechanik.model.dof import ALL_DOFS, DoF, joint_values_from_pose
+from mechanik.model.frame import Frame
+from mechanik.spatial import Pose, as_pose_matrix, euler, inverse, make_pose, quaternion, rotation
+from mechanik.spatial.array import Array, ArrayLike
+
+if TYPE_CHECKING:
+    from mechanik.model.frame import Goal, Link
+    from mechanik.model.joint import Joint
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClosureGap:
+    """The violation of a closure, in the axes of the joint that closes it.
+
+    Attributes:
+        position: (3,), m.
+        rotation: rotation vector (3,), rad.
+
+    Example:
+        >>> gap = mk.gallery.four_bar().closure("closing_joint").gap()
+        >>> gap.is_closed()
+        True
+    """
+
+    position: Array
+    rotation: Array
+
+    @property
+    def distance(self) -> float:
+        """The norm of `position`, m."""
+        return float(np.linalg.norm(self.position))
+
+    @property
+    def angle(self) -> float:
+        """The norm of `rotation`, rad."""
+        return float(np.linalg.norm(self.rotation))
+
+    def __repr__(self) -> str:
+        return f"<gap of {self.distance:.3g} m and {self.angle:.3g} rad>"
+
+    def is_closed(self, tolerance: float = 1e-9) -> bool:
+        """Return whether the gap is within `tolerance`, both in m and in rad."""
+        return self.distance <= tolerance and self.angle <= tolerance
+
+
+class Closure:
+    """A loop closure: the end of `joint` (a joint or a goal) coincides with a frame on `link`, up to the joint's dofs.
+
+    `make_closure` creates it and `undo` removes it. The dofs of the joint are the dofs that the closure leaves free.
+    They are not part of q: they are computed from the poses of the two links when they are read
+    (`joint_values_from_pose`).
+
+    Args:
+        joint: the joint or goal.
+        link: the link that it ends on.
+        at: X_link_end, the end of the joint on the link; default: the link's own frame.
+
+    Attributes:
+        joint: the joint or goal.
+        link: the link that it ends on.
+
+    Raises:
+        InvalidArgument: `link` is not a link.
+        StructureError: the joint cannot close a loop, or is a child of `link`.
+
+    Example:
+        >>> closure = mk.gallery.four_bar().closure("closing_joint")
+        >>> closure.link.name, [dof.name for dof in closure.free_dof]
+        ('rocker', ['EZ'])
+    """
+
+    def __init__(self, joint: Joint | Goal, link: Link, at: ArrayLike | Pose | None = None) -> None:
+        if not isinstance(link, Frame) or link.kind != "link":
+            raise InvalidArgument(f"{joint} can be closed onto a link, not onto {link!r}")
+        joint._check_can_close()
+        if link is joint.parent:
+            raise StructureError(f"{joint} hangs on {link} and cannot be closed onto it")
+        self.joint, self.link = joint, link
+        if at is None:
+            self._at = Pose.identity()
+        elif isinstance(at, Pose):
+            self._at = at
+        else:
+            self._at = Pose.from_matrix(as_pose_matrix(at, f"end of {joint} on {link}"))
+        joint._closure = self
+        link._closures.append(self)
+        self._changed()
+
+    def __str__(self) -> str:
+        return f"<closure of {self.joint} onto {self.link}>"
+
+    def __repr__(self) -> str:
+        start = self.joint.parent.name if self.joint.parent is not None else None
+        free = " ".join(dof.name for dof in self.free_dof) or "none"
+        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free}, open by {self.gap()!r}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the joint or goal."""
+        return self.joint.name
+
+    @property
+    def is_goal(self) -> bool:
+        """Whether it is the closure of a goal."""
+        return self.joint.kind == "goal"
+
+    @property
+    def at(self) -> Pose:
+        """X_link_end, the end of the joint on the link."""
+        return self._at
+
+    @property
+    def free_dof(self) -> tuple[DoF, ...]:
+        """The dofs that the closure leaves free."""
+        return self.joint._free_dofs()
+
+    @property
+    def constrained_dof(self) -> tuple[DoF, ...]:
+        """The dofs that the closure constrains."""
+        return tuple(dof for dof in ALL_DOFS if dof not in self.free_dof)
+
+    def undo(self) -> None:
+        """Remove the closure; joint and link may be closed again elsewhere. Raises `StructureError` the second time."""
+        if self.joint._closure is not self:
+            raise StructureError(f"{self} was undone before")
+        self._changed()
+        self.joint._closure = None
+        self.link._closures.remove(self)
+
+    def gap(self) -> ClosureGap:
+        """Return the violation that remains after the best use of the free dofs."""
+        E, values = self._relative(), self._measured()
+        turned = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+        return ClosureGap(E[:3, 3] - values[:3], rotation.log(E[:3, :3] @ turned.T))
+
+    def joint_values(self) -> Array:
+        """Compute the values of the closing joint from the poses of the two links.
+
+        Returns:
+            A value for each free dof, m or rad; equivalent angles are chosen nearest to the joint's stored values.
+        """
+        return self._measured()[list(self.free_dof)]
+
+    def update_joint(self) -> None:
+        """Store the computed values in the closing joint."""
+        self.joint._store_values(dict(zip(self.free_dof, self.joint_values().tolist(), strict=True)))
+
+    def _measured(self) -> Array:
+        """Return all six values, zero for constrained dofs."""
+        return joint_values_from_pose(self._relative(), self.free_dof, *self.joint._values_and_limits())
+
+    def _relative(self) -> Array:
+        """Return the pose of the end on the link in the joint's axes of motion, (4, 4)."""
+        X_world_joint = self.joint.world_matrix
+        E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
+        in_world = self.joint._is_in_world_axes()
+        A = X_world_joint[:3, :3].T if in_world else quaternion.to_matrix(self.joint.axes_wxyz)
+        # a change of axes is a conjugation, so the identity stays the identity
+        return make_pose(A.T @ E[:3, :3] @ A, A.T @ E[:3, 3])
+
+    def _changed(self) -> None:
+        self.joint._touch_structure()
+        self.link._touch()

@@ -1,0 +1,753 @@
+"""The `Mechanism`: a graph of links and joints with names, configurations, poses and Jacobians.
+
+The mechanism compiles its graph to flat arrays on first use and again after an edit. Loop closure (`assemble`) belongs
+to the higher package `mechanik.closure`, which is imported on the first call: imports go down only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy import empty
+
+from mechanik.errors import DuplicateName, InvalidArgument, ShapeError, StructureError, UnknownName
+from mechanik.model.configuration_space import ConfigurationSpace, NamedConfigurations
+from mechanik.model.frame import Frame, Goal, Link
+from mechanik.model.joint import Joint
+from mechanik.model.joint_constraint import JointConstraint
+from mechanik.model.kinematic_graph import (
+    IndependentChain,
+    find_roots,
+    flatten_graph,
+    independent_chains,
+    restore_graph,
+)
+from mechanik.model.kinematics import (
+    JointValueMap,
+    Kinematics,
+    compile_kinematics,
+    configuration_by_name,
+    forward,
+    values_by_name,
+)
+from mechanik.model.loop_closure import Closure
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_vector, format_count
+
+if TYPE_CHECKING:
+    from mechanik.closure import Assembly, AssemblyModes, AssemblyPath
+    from mechanik.model.closed_jacobian import ClosedJacobian
+
+
+CLOSURE_FUNCTIONS = {
+    "assemble": "mechanik.closure.assemble_loops:assemble",
+    "assembly_path": "mechanik.closure.assemble_loops:assembly_path",
+    "assembly_modes": "mechanik.closure.assembly_modes:assembly_modes",
+}
+"""Method name to `module:function`."""
+
+
+def closure_function(name: str) -> Callable[..., Any]:
+    """Import a function of `mechanik.closure` by its name in `CLOSURE_FUNCTIONS`.
+
+    Returns:
+        The function; its first argument is the mechanism.
+    """
+    module, function = CLOSURE_FUNCTIONS[name].split(":")
+    return getattr(import_module(module), function)
+
+
+class LoopKinematics:
+    """The methods of `Mechanism` for closed loops: assembly and the Jacobian of the closed mechanism.
+
+    The functions of `mechanik.closure` do the assembly.
+    """
+
+    def assemble(
+        self,
+        inputs: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike] | None = None,
+        q0: ArrayLike | Assembly | None = None,
+        *,
+        steps: int | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> Assembly:
+        """Solve the forward kinematics of closed loops: move the inputs to given values and stay on one branch.
+
+        The inputs move along a straight line from their values at `q0` to the given values. All other joints follow by
+        continuation, in steps short enough to stay on the branch. Joints that the inputs leave free stay as near to
+        `q0` as possible. The mechanism does not move; `mechanism.apply(assembly)` moves it.
+
+        Args:
+            inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full turns counted. A joint with a
+                quaternion is an input as a whole (`base`). A joint that closes a loop may be an input. It is not part
+                of q, so its turns count from `Closure.joint_values` at `q0`, or from the previous assembly. None: only
+                close the loops.
+            q0: start configuration, (nq,), where loops may be violated; or the previous assembly, which also knows the
+                direction of motion. Default: the present configuration.
+            steps: minimum number of steps.
+            weights: by joint or dof, the cost of its motion where there is a choice; default 1.
+
+        Returns:
+            The assembly: `assembly.q` and its status. Failure is a status, not an exception.
+
+        Raises:
+            LimitsError: `steps` is not a whole number of 1 or more.
+            ShapeError: an input or `q0` has the wrong shape.
+            UnknownName: no joint or dof has that name.
+
+        Example:
+            >>> linkage = mk.gallery.four_bar()
+            >>> assembly = linkage.assemble({"crank_joint": 0.8})
+            >>> round(float(assembly.q[0]), 6)
+            0.8
+        """
+        return closure_function("assemble")(self, inputs, q0, steps=steps, weights=weights)
+
+    def assembly_path(
+        self,
+        inputs: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike],
+        q0: ArrayLike | Assembly | None = None,
+        *,
+        weights: Mapping[str, float] | None = None,
+    ) -> AssemblyPath:
+        """Assemble for a sequence of input values; each assembly starts from the previous one.
+
+        Args:
+            inputs: values by joint, (T,) for a joint of one dof, (T, n) for a joint of n dofs; m or rad.
+            q0: as in `assemble`.
+            weights: as in `assemble`.
+
+        Returns:
+            The path of T assemblies.
+
+        Raises:
+            ShapeError: an array has the wrong shape, or the arrays differ in T.
+            NotFinite: an input is not finite.
+
+        Example:
+            >>> linkage = mk.gallery.four_bar()
+            >>> path = linkage.assembly_path({"crank_joint": np.linspace(0.6, 0.8, 3)})
+            >>> path.q.shape
+            (3, 3)
+        """
+        return closure_function("assembly_path")(self, inputs, q0, weights=weights)
+
+    def assembly_modes(
+        self,
+        inputs: Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike] | None = None,
+        q0: ArrayLike | None = None,
+        *,
+        limit: int | None = None,
+        tries: int | None = None,
+        max_seconds: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> AssemblyModes:
+        """Find all assembly modes for given input values, sorted by distance from `q0`.
+
+        Args:
+            inputs: as in `assemble`.
+            q0: reference configuration, (nq,); default: the present configuration.
+            limit: maximum number of modes to return, the nearest first; None: all.
+            tries: maximum number of start configurations; None: until the search finds no new mode for a long time.
+            max_seconds: s, after which no further start is tried.
+            rng: generator of the starts; without it the starts are the same on each call.
+
+        Returns:
+            The modes, with the evidence that they are complete.
+
+        Raises:
+            LimitsError: a limit is not positive.
+            StructureError: the mechanism has no loop.
+
+        Example:
+            >>> linkage = mk.gallery.four_bar()
+            >>> len(linkage.assembly_modes({"crank_joint": 0.6}, tries=50))
+            2
+        """
+        return closure_function("assembly_modes")(
+            self, inputs, q0, limit=limit, tries=tries, max_seconds=max_seconds, rng=rng
+        )
+
+    def closed_jacobian(
+        self,
+        link: str | Link,
+        inputs: Iterable[str] | str | None = None,
+        q: ArrayLike | None = None,
+        point: ArrayLike | None = None,
+    ) -> ClosedJacobian:
+        """Return the Jacobian of a link with respect to the input velocities while all loops stay closed.
+
+        It is exact, also for overconstrained mechanisms.
+
+        Args:
+            link: the tool link.
+            inputs: joints (`crank_joint`) or dofs (`base.X`); for a spherical joint the rotations about its own axes
+                (`base.EX`). A joint that closes a loop is allowed. None: the inputs that `mk.structure` chooses.
+            q: (nq,), with all loops closed; default: the present configuration.
+            point: (3,), in the link's frame, m; default: the link's origin.
+
+        Returns:
+            The Jacobian, the transmission to all dofs, and the dependent and undetermined dofs.
+
+        Raises:
+            StructureError: a loop or joint constraint is violated at q, or an input is invalid.
+            UnknownName: no link, joint or dof has that name.
+
+        Example:
+            >>> linkage = mk.gallery.four_bar()
+            >>> linkage.closed_jacobian("rocker", "crank_joint").matrix.shape
+            (6, 1)
+        """
+        from mechanik.model.closed_jacobian import closed_jacobian
+
+        mechanism = cast("Mechanism", self)
+        return closed_jacobian(mechanism, mechanism._link_name(link), inputs, q, point)
+
+
+class AllowedCollisions:
+    """The part of `Mechanism` that stores which pairs of links the collision check skips.
+
+    Pairs are stored by link object, so they stay valid when a link is renamed or removed.
+    """
+
+    _unchecked: dict[tuple[Link, Link], str] | None = None
+
+    @property
+    def allowed_collisions(self) -> Mapping[tuple[str, str], str] | None:
+        """Pairs of links that collision checks skip, each with the reason, such as "adjacent" or "always".
+
+        None: not known. A `Collider` then skips adjacent links and pairs that touch in every configuration of a sample.
+        `mk.find_allowed_collisions` computes the pairs; SRDF files list them. Assign a mapping to set them; an empty
+        mapping means that every pair is checked.
+        """
+        mechanism = cast("Mechanism", self)
+        if self._unchecked is None:
+            return None
+        here = {link: (k, name) for k, (name, link) in enumerate(mechanism.links.items())}
+        pairs = [(here[a], here[b], why) for (a, b), why in self._unchecked.items() if a in here and b in here]
+        ordered = sorted((min(a, b), max(a, b), why) for a, b, why in pairs)
+        return MappingProxyType({(a, b): why for (_, a), (_, b), why in ordered})
+
+    @allowed_collisions.setter
+    def allowed_collisions(self, pairs: Mapping[tuple[str, str], str] | None) -> None:
+        self._unchecked = None if pairs is None else self._checked_pairs(pairs)
+
+    def _checked_pairs(self, pairs: Mapping[tuple[str, str], str]) -> dict[tuple[Link, Link], str]:
+        mechanism = cast("Mechanism", self)
+        if not isinstance(pairs, Mapping):
+            raise InvalidArgument(
+                f"unchecked maps pairs of links to reasons, {{('hand', 'cup'): 'held'}}, not {pairs!r}"
+            )
+        found: dict[tuple[Link, Link], str] = {}
+        for pair, why in pairs.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise InvalidArgument(f"unchecked maps pairs of links to reasons; {pair!r} is no pair")
+            if not isinstance(why, str):
+                raise InvalidArgument(f"unchecked maps pairs of links to reasons; for {pair!r} the reason is {why!r}")
+            a, b = mechanism.link(pair[0]), mechanism.link(pair[1])
+            if a is b:
+                raise StructureError(f"unchecked: link {pair[0]!r} is paired with itself")
+            found[(a, b) if (b, a) not in found else (b, a)] = why
+        return found
+
+
+ORIGIN = np.zeros(3)
+KERNEL_ARGUMENT_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""Exceptions that a kernel, compiled or plain Python, raises for arguments outside its fast case."""
+T = TypeVar("T")
+
+
+class HasConfiguration(Protocol):
+    """Protocol of solutions, as far as `Mechanism.apply` needs it."""
+
+    @property
+    def q(self) -> Array: ...
+
+
+class Mechanism(LoopKinematics, AllowedCollisions):
+    """A mechanism: links, joints, closures, joint constraints and goals, by name and as configuration vectors.
+
+    The graph may be edited at any time; derived data is updated on the next use. The order of joints in q
+    is the order of their creation; for a file this is the order of the file.
+
+    Args:
+        roots: root frames of the trees; trees that are reachable through closures are added.
+        name: name of the mechanism.
+        warnings: messages of a reader, for the user.
+
+    Attributes:
+        name: name of the mechanism.
+        warnings: messages of a reader, for the user.
+        configurations: named configurations, such as the key frames of a file; name to q (nq,).
+        extras: data of a file that the graph cannot represent, by subject and joint; kept for writers.
+
+    Raises:
+        InvalidArgument: a root is not a frame.
+        DuplicateName: two links, or two joints or goals, have the same name.
+
+    Example:
+        >>> arm = mk.gallery.planar_2r()
+        >>> arm.nq, arm.nv
+        (2, 2)
+        >>> list(arm.joints)
+        ['joint1', 'joint2', 'tool_joint']
+    """
+
+    def __init__(self, roots: Frame | Iterable[Frame], *, name: str = "", warnings: Iterable[str] = ()) -> None:
+        self.name = name
+        self.warnings = list(warnings)
+        self.configurations = NamedConfigurations(lambda: self.space)
+        """Named configurations, such as the key frames of a file."""
+        self.extras: dict[str, Any] = {}
+        """Data of a file that the graph cannot represent, by subject and joint; kept for writers."""
+        frames = find_roots(roots)
+        # goals are reached through their links, so a goal that is undone disappears
+        self._given = tuple(f for f in frames if not (isinstance(f, Goal) and f.closure is not None)) or frames
+        self._refresh()
+
+    def __repr__(self) -> str:
+        parts = [
+            format_count(len(self.links), "link"),
+            format_count(len(self.joints) - len(self.closures), "joint"),
+            *([format_count(len(self.closures), "closure")] if self.closures else []),
+            *([format_count(len(self.joint_constraints), "law")] if self.joint_constraints else []),
+            *([format_count(len(self.goals), "goal")] if self.goals else []),
+        ]
+        return f"<mechanism {self.name!r}: {', '.join(parts)}; nq {self.nq}, nv {self.nv}>"
+
+    # ---- parts ------------------------------------------------------------------------------
+
+    @property
+    def roots(self) -> tuple[Frame, ...]:
+        """The root frames of all trees."""
+        self._fresh()
+        return self._roots
+
+    @property
+    def revision(self) -> tuple[int, ...]:
+        """Version numbers that change with every edit of the graph; caches compare them."""
+        self._fresh()
+        return self._seen
+
+    @property
+    def links(self) -> Mapping[str, Link]:
+        """All links by name, in the order of creation."""
+        self._fresh()
+        return self._links
+
+    @property
+    def joints(self) -> Mapping[str, Joint]:
+        """All joints by name, in the order of creation; joints that close a loop are included."""
+        self._fresh()
+        return self._joints
+
+    @property
+    def closures(self) -> Mapping[str, Closure]:
+        """The loop closures, by the name of the joint that closes the loop."""
+        self._fresh()
+        return self._closures
+
+    @property
+    def joint_constraints(self) -> Mapping[str, JointConstraint]:
+        """The joint constraints by name, in the order of creation."""
+        self._fresh()
+        return self._laws
+
+    @property
+    def goals(self) -> Mapping[str, Goal]:
+        """All goals by name."""
+        self._fresh()
+        return self._goals
+
+    def link(self, name: str) -> Link:
+        """Return the link with this name; raises `UnknownName`."""
+        return _look_up("link", name, self.links)
+
+    def joint(self, name: str) -> Joint:
+        """Return the joint with this name; raises `UnknownName`."""
+        return _look_up("joint", name, self.joints)
+
+    def goal(self, name: str) -> Goal:
+        """Return the goal with this name; raises `UnknownName`."""
+        return _look_up("goal", name, self.goals)
+
+    def closure(self, name: str) -> Closure:
+        """Return the closure with this name, which is the name of its joint; raises `UnknownName`."""
+        return _look_up("closure", name, self.closures)
+
+    def joint_constraint(self, name: str) -> JointConstraint:
+        """Return the joint constraint with this name; raises `UnknownName`."""
+        return _look_up("law", name, self.joint_constraints)
+
+    def name_of(self, frame: Frame) -> str:
+        """Return the name of a frame in this mechanism; unnamed frames are numbered by kind, such as `joint1`.
+
+        Raises:
+            StructureError: the frame is not part of this mechanism.
+        """
+        self._fresh()
+        if frame not in self._names:
+            raise StructureError(f"{frame!r} is no part of this mechanism")
+        return self._names[frame]
+
+    def chains(self) -> tuple[IndependentChain, ...]:
+        """Group the closures, goals and joint constraints that share moving joints and must be solved together."""
+        goals = [goal.closure for goal in self.goals.values() if goal.closure is not None]
+        return independent_chains([*self.closures.values(), *goals], self.joint_constraints.values())
+
+    def explain(self, link: str | Link | None = None) -> str:
+        """Describe the mechanism as text: its loops, its mobility, and which chains have a closed form and why.
+
+        Args:
+            link: the tip link of one chain; default: every link without child links.
+
+        Raises:
+            UnknownName: no link has that name.
+
+        Example:
+            >>> print(mk.gallery.planar_2r().explain("tool").split(".")[0][:21])
+            planar_2r has 4 links
+        """
+        from mechanik.model.mechanism_explanation import explain_mechanism
+
+        return explain_mechanism(self, None if link is None else self._link_name(link))
+
+    # ---- configurations ---------------------------------------------------------------------
+
+    @property
+    def space(self) -> ConfigurationSpace:
+        """The layout of q and v, with names and limits."""
+        return self.kinematics.space
+
+    @property
+    def nq(self) -> int:
+        """Length of the configuration vector q."""
+        return self.kinematics.space.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of the velocity vector v: the number of dofs of the tree."""
+        return self.kinematics.space.nv
+
+    def neutral(self) -> Array:
+        """Return the configuration, (nq,), with every value at zero, or at the limit nearest to zero."""
+        return self.space.neutral()
+
+    def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
+        """Sample configurations uniformly inside the limits.
+
+        Args:
+            rng: random generator.
+            size: batch shape.
+
+        Returns:
+            Configurations, (*size, nq). Values without limits are drawn as in `ConfigurationSpace.random`. Loops are
+            not closed.
+
+        Raises:
+            InvalidArgument: `rng` is not a generator.
+            ShapeError: `size` is not a shape.
+
+        Example:
+            >>> mk.gallery.panda().random(np.random.default_rng(0), 5).shape
+            (5, 8)
+        """
+        return self.space.random(rng, size)
+
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the configuration that the step v (..., nv) reaches from q (..., nq); batch axes broadcast."""
+        return self.space.integrate(q, v)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """Return the step v (..., nv) from q0 to q1, both (..., nq); batch axes broadcast."""
+        return self.space.difference(q0, q1)
+
+    def clamp(self, q: ArrayLike) -> Array:
+        """Return q (..., nq) with every value inside its limits and every quaternion normalized."""
+        return self.space.clamp(q)
+
+    @property
+    def q(self) -> Array:
+        """The present configuration of the joints, (nq,), as a copy; assign to move the joints."""
+        kinematics = self.kinematics
+        q = np.empty(kinematics.space.nq)
+        for joint, slot in kinematics.joint_indices.items():
+            for dof, k in slot.q.items():
+                q[k] = joint._values[dof]
+            if slot.quaternion_q is not None:
+                q[slot.quaternion_q : slot.quaternion_q + 4] = joint.rotation_wxyz
+        return q  # writeable, since kernels would have to copy a read-only array
+
+    @q.setter
+    def q(self, q: ArrayLike) -> None:
+        self.set_q(q)
+
+    def set_q(self, q: ArrayLike) -> bool:
+        """Move the joints to a configuration, clamped to the limits.
+
+        Args:
+            q: (nq,); m, rad and unit quaternions (wxyz).
+
+        Returns:
+            Whether a value was outside its limits.
+
+        Raises:
+            ShapeError: q is not of shape (nq,).
+            NotFinite: a value is not finite.
+        """
+        kinematics = self.kinematics
+        wanted = self._single_q(q)
+        inside = kinematics.space.clamp(wanted)
+        for joint, slot in kinematics.joint_indices.items():
+            if slot.q:
+                joint._assign({dof: float(inside[k]) for dof, k in slot.q.items()})
+            if slot.quaternion_q is not None:
+                joint.rotation_wxyz = inside[slot.quaternion_q : slot.quaternion_q + 4]
+        scalars = kinematics.space.scalars_q
+        return bool((inside[scalars] != wanted[scalars]).any())
+
+    def apply(self, solution: HasConfiguration) -> bool:
+        """Move the joints to the configuration of a solution; returns whether a value was outside its limits."""
+        return self.set_q(solution.q)
+
+    def values(self, q: ArrayLike | None = None) -> dict[str, float | Array]:
+        """Return the values by joint: a number for a joint of one dof, an array for several; mimic joints are included.
+
+        Joints that close a loop are not in q; `Closure.joint_values` computes their values from the link poses.
+
+        Args:
+            q: (nq,); default: the present configuration.
+
+        Returns:
+            Joint name to value; m or rad.
+
+        Example:
+            >>> mk.gallery.planar_2r().values([0.1, 0.2])
+            {'joint1': 0.1, 'joint2': 0.2}
+        """
+        return values_by_name(self.kinematics, self._names, self.q if q is None else self._single_q(q))
+
+    def configuration(self, values: JointValueMap, q: ArrayLike | None = None) -> Array:
+        """Return a configuration with the values of given joints replaced.
+
+        Args:
+            values: value by joint (`elbow`) or by dof (`base.X`); m or rad. A joint of several dofs takes an array as
+                in `Joint.values`. A mimic joint is allowed if its value agrees with its leader.
+            q: (nq,), source of all other values; default: the present configuration.
+
+        Returns:
+            The configuration, (nq,).
+
+        Raises:
+            UnknownName: no joint or dof has that name.
+            ShapeError: `values` is not a mapping, or a value has the wrong length.
+            DoFError: the joint is fixed.
+            CouplingError: the joint closes a loop, or a mimic joint disagrees with its leader.
+
+        Example:
+            >>> arm = mk.gallery.planar_2r()
+            >>> arm.configuration({"joint2": 0.5}, q=[0.1, 0.2])
+            array([0.1, 0.5])
+        """
+        start = np.array(self.q if q is None else self._single_q(q))
+        return configuration_by_name(self.kinematics, self.joints, values, start)
+
+    # ---- forward kinematics -----------------------------------------------------------------
+
+    @property
+    def kinematics(self) -> Kinematics:
+        """The mechanism as flat arrays; compiled again after an edit of the graph."""
+        if Frame.edit_count != self._edits:
+            self._fresh()
+        if self._kinematics is None:
+            self._kinematics = compile_kinematics(self._roots, self._names)
+            self._paths, self._nv = self._kinematics.paths, self._kinematics.space.nv
+        return self._kinematics
+
+    def pose(self, link: str | Link, q: ArrayLike | None = None, out: Array | None = None) -> Array:
+        """Compute the pose of a link in the world.
+
+        Args:
+            link: name or link.
+            q: configurations, (..., nq); default: the present configuration.
+            out: result array, (..., 4, 4), float64; it saves the allocation in a fast loop.
+
+        Returns:
+            X_world_link, (..., 4, 4).
+
+        Raises:
+            UnknownName: no link has that name.
+            ShapeError: q or `out` has the wrong shape.
+            NotFinite: q is not finite.
+
+        Example:
+            >>> arm = mk.gallery.panda()
+            >>> arm.pose("panda_link8")[:3, 3].round(3)
+            array([0.307, 0.   , 0.59 ])
+        """
+        try:  # fast path for Python loops; the kernel returns False unless q is a finite float64 (nq,)
+            X = empty((4, 4)) if out is None else out
+            one = q.ndim == 1  # type: ignore[union-attr]
+            if one and Frame.edit_count == self._edits and forward.chain_pose(self._paths[link], q, X):
+                return X
+        except KERNEL_ARGUMENT_ERRORS:
+            pass
+        return self.kinematics.pose(self._link_name(link), self.q if q is None else q, out)
+
+    def poses(self, q: ArrayLike | None = None, links: Sequence[str | Link] | None = None) -> Array:
+        """Compute the poses of several links in the world.
+
+        Args:
+            q: configurations, (..., nq); default: the present configuration.
+            links: L names or links; default: all links in the order of `links`.
+
+        Returns:
+            X_world_link, (..., L, 4, 4).
+
+        Raises:
+            UnknownName: no link has that name.
+            ShapeError: q has the wrong shape.
+            NotFinite: q is not finite.
+
+        Example:
+            >>> arm = mk.gallery.panda()
+            >>> arm.poses(links=["panda_link7", "panda_link8"]).shape
+            (2, 4, 4)
+        """
+        some = [links] if isinstance(links, str | Link) else links
+        names = None if some is None else [self._link_name(link) for link in some]
+        return self.kinematics.poses(self.q if q is None else q, names)
+
+    def jacobian(self, link: str | Link, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
+        """Compute the geometric Jacobian of a point that is fixed in a link; loops are not taken into account.
+
+        Args:
+            link: name or link.
+            q: configurations, (..., nq); default: the present configuration.
+            point: (3,), in the link's frame, m; default: the link's origin.
+
+        Returns:
+            World velocity (linear, angular) of the point for each entry of v, (..., 6, nv).
+
+        Raises:
+            UnknownName: no link has that name.
+            ShapeError: q or `point` has the wrong shape.
+            NotFinite: q or `point` is not finite.
+
+        Example:
+            >>> arm = mk.gallery.panda()
+            >>> arm.jacobian("panda_link8").shape
+            (6, 8)
+        """
+        p_link = ORIGIN if point is None else as_vector(point, 3, "point")
+        try:  # as in `pose`
+            J = empty((6, self._nv))
+            one = q.ndim == 1  # type: ignore[union-attr]
+            if one and Frame.edit_count == self._edits and forward.chain_jacobian(self._paths[link], p_link, q, J):
+                return J
+        except KERNEL_ARGUMENT_ERRORS:
+            pass
+        return self.kinematics.jacobian(self._link_name(link), self.q if q is None else q, p_link)
+
+    def copy(self) -> Mechanism:
+        """Return an independent copy in the present state."""
+        return deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling and copies: the graph and user data, without computed data."""
+        kept = {name: dict(values) for name, values in self.configurations._values.items()}
+        pairs = None if self.allowed_collisions is None else dict(self.allowed_collisions)
+        state = {"name": self.name, "warnings": self.warnings, "extras": self.extras, "kept": kept, "unchecked": pairs}
+        return {**state, "flat": flatten_graph(self.roots, self._given)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(restore_graph(state["flat"]), name=state["name"], warnings=state["warnings"])
+        self.extras = deepcopy(state["extras"])
+        self.configurations._values.update(state["kept"])
+        self.allowed_collisions = state["unchecked"]
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _link_name(self, link: str | Link) -> str:
+        return self.name_of(link) if isinstance(link, Link) else link
+
+    def _single_q(self, q: ArrayLike) -> Array:
+        values = self.space.check_q(q)
+        if values.ndim != 1:
+            raise ShapeError(f"one configuration is needed here, not an array of shape {values.shape}")
+        return values
+
+    def _fresh(self) -> None:
+        """Update the names and parts if the graph was edited."""
+        if Frame.edit_count == self._edits:
+            return
+        if self._seen != tuple(root._revision for root in self._roots):
+            self._refresh()
+        self._edits = Frame.edit_count
+
+    def _refresh(self) -> None:
+        self._roots = find_roots(self._given)
+        frames = sorted((f for root in self._roots for f in root.traverse()), key=lambda f: f._serial)
+        self._names = _name_all(frames)
+        links = {self._names[f]: f for f in frames if isinstance(f, Link)}
+        joints = {self._names[f]: f for f in frames if isinstance(f, Joint)}
+        goals = {self._names[f]: f for f in frames if isinstance(f, Goal)}
+        closures = {name: joint.closure for name, joint in joints.items() if joint.closure is not None}
+        self._links, self._joints = MappingProxyType(links), MappingProxyType(joints)
+        self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
+        self._laws = MappingProxyType(_name_laws(joints.values()))
+        self._kinematics: Kinematics | None = None
+        self._paths: Mapping[Any, Array] = {}
+        self._nv = 0
+        self._cache: dict[str, object] = {}  # valid for the present revision only
+        self._seen = tuple(root._revision for root in self._roots)
+        self._edits = Frame.edit_count
+
+
+def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
+    try:
+        return known[name]
+    except (KeyError, TypeError):
+        raise UnknownName(kind, name, known) from None
+
+
+def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
+    """Assign names, unique among links and among joints and goals; unnamed frames get a number."""
+    names: dict[Frame, str] = {}
+    for kinds in (("link",), ("joint", "goal"), ("frame",)):
+        group = [frame for frame in frames if frame.kind in kinds]
+        taken: set[str] = set()
+        for frame in group:
+            if frame.name:
+                if frame.name in taken:
+                    raise DuplicateName(f"two {frame.kind}s are called {frame.name!r}; names must be unique")
+                taken.add(frame.name)
+                names[frame] = frame.name
+        number = 0
+        for frame in group:
+            if not frame.name:
+                number += 1
+                while f"{frame.kind}{number}" in taken:
+                    number += 1
+                names[frame] = f"{frame.kind}{number}"
+    return names
+
+
+def _name_laws(joints: Iterable[Joint]) -> dict[str, JointConstraint]:
+    """Return the joint constraints by name, in the order of creation; unnamed ones get a number."""
+    laws = sorted({law for joint in joints for law in joint.joint_constraints}, key=lambda law: law._serial)
+    taken, found, number = {law.name for law in laws}, dict[str, JointConstraint](), 0
+    for law in laws:
+        name = law.name
+        while not name or (not law.name and name in taken):
+            number += 1
+            name = f"law{number}"
+        if name in found:
+            raise DuplicateName(f"two laws are called {name!r}; names must be unique")
+        found[name] = law
+    return found

@@ -1,0 +1,449 @@
+"""Mesh files: triangles of STL and OBJ, colours of MTL, and the files that a mesh references.
+
+All bytes are untrusted. A mesh references files (materials, buffers, images) by relative paths. Only file types that
+meshes need are accepted, up to a size limit, and images only if their header is that of an image. The caller decides
+where a name is resolved.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import FormatError, InvalidOperation
+from mechanik.spatial.array import Array
+
+MAX_COORDINATE = 1e6
+"""Largest coordinate, in the file's unit; vertices beyond it, or not finite, are invalid."""
+
+
+def is_valid_vertex(vertex: tuple[float, float, float]) -> bool:
+    """Return whether all coordinates are finite and within `MAX_COORDINATE`."""
+    return all(abs(number) <= MAX_COORDINATE for number in vertex)  # NaN compares False
+
+
+def invalid_vertex_error(where: str, triangle: int, vertex: tuple[float, float, float]) -> FormatError:
+    """Return the error for a triangle with an invalid vertex.
+
+    Args:
+        where: name of the file, and the line if it has lines.
+        triangle: number of the triangle in the file, from 1.
+        vertex: coordinates in the file's unit.
+    """
+    x, y, z = vertex
+    return FormatError(
+        f"{where}: triangle {triangle} has a corner at ({x:g}, {y:g}, {z:g}); places are finite and within "
+        f"{MAX_COORDINATE:g}: mend the mesh and write it anew, or put other shapes in its place"
+    )
+
+
+def check_vertices(name: str, triangles: Array) -> None:
+    """Raise `FormatError` for the first of the triangles (T, 3, 3) with an invalid vertex."""
+    bad = np.argwhere(~(np.abs(triangles) <= MAX_COORDINATE).all(axis=2))
+    if len(bad):
+        number, corner = bad[0].tolist()
+        x, y, z = triangles[number, corner].tolist()
+        raise invalid_vertex_error(name, number + 1, (x, y, z))
+
+
+MAX_REFERENCED_FILES = 64
+"""Largest number of files that a mesh references; robots have up to about ten."""
+SEARCHED_BYTES_PER_END = 2**19
+"""Bytes searched for names at the start and at the end of a file; names are before or after the numbers."""
+MAX_SEARCHED_BYTES = 2**29
+"""Bytes searched in total; a model may reference the same file thousands of times."""
+MAX_NAME_LENGTH = 400
+MAX_BYTES = {"mtl": 2**20, "png": 16 * 2**20, "jpg": 16 * 2**20, "bin": 64 * 2**20}
+"""Largest size of a referenced file by type, bytes; larger files are not shown."""
+MAX_IMAGE_PIXELS = 4096
+"""Largest width and height of an image, pixels; a decoded pixel takes four bytes."""
+
+_LIBRARY = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
+_PICTURE = re.compile(rb"^[ \t]*map_Kd[ \t]+([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_IMAGE = re.compile(rb"<init_from>([^<>]*)</init_from>")
+_URI = re.compile(rb'"uri"\s*:\s*"([^"\\]*)"')
+_ENDINGS = {"mtl": "mtl", "bin": "bin", "png": "png", "jpg": "jpg", "jpeg": "jpg"}
+_NAMED_BY = {
+    "obj": (_LIBRARY, ("mtl",)),
+    "mtl": (_PICTURE, ("png", "jpg")),
+    "dae": (_IMAGE, ("png", "jpg")),
+    "gltf": (_URI, ("bin", "png", "jpg")),
+}
+FORMATS_WITH_REFERENCES = ("obj", "dae", "gltf")
+"""Extensions of meshes that reference other files."""
+_OPTIONS = re.compile(r"-[A-Za-z]+|on|off|[-+]?[\d.]+(?:e[-+]?\d+)?")
+"""Options before the name of an image in an .mtl: `-s 2 2 1 wood.png`."""
+
+
+class MeshDependencies:
+    """Finder of the files that meshes reference, also through their materials.
+
+    Args:
+        read_file: returns the bytes for a name made by `resolve_relative_uri`, or None.
+    """
+
+    def __init__(self, read_file: Callable[[str], bytes | None]) -> None:
+        self._find = read_file
+        self._left = MAX_SEARCHED_BYTES
+
+    def files_of(self, uri: str, data: bytes) -> dict[str, str]:
+        """Find the files that a mesh and its materials reference.
+
+        Args:
+            uri: name of the mesh; its extension is the format.
+            data: content of the mesh.
+
+        Returns:
+            Name as in the mesh or its materials, to the name that `read_file` accepts.
+        """
+        found: dict[str, str] = {}
+        waiting = [(uri, data)]
+        while waiting and self._left > 0:
+            place, content = waiting.pop()
+            self._left -= min(len(content), 2 * SEARCHED_BYTES_PER_END)
+            for name, kind in referenced_files(place, content):
+                if name in found or len(found) >= MAX_REFERENCED_FILES:
+                    continue
+                other = resolve_relative_uri(place, name)
+                beside = self._find(other)
+                if beside is not None and is_safe_to_show(kind, beside):
+                    found[name] = other
+                    if kind == "mtl":
+                        waiting.append((other, beside))
+        return found
+
+
+def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
+    """Return the names and types of the files that a file references, without repetition; other types are ignored."""
+    ending = file_extension(uri)
+    if ending not in _NAMED_BY:
+        return []
+    pattern, kinds = _NAMED_BY[ending]
+    texts: list[bytes] = pattern.findall(
+        data
+        if len(data) <= 2 * SEARCHED_BYTES_PER_END
+        else data[:SEARCHED_BYTES_PER_END] + b"\n" + data[-SEARCHED_BYTES_PER_END:]
+    )
+    found: dict[str, str] = {}
+    for text in texts:
+        if len(text) > MAX_NAME_LENGTH:
+            continue
+        name = text.decode("utf-8", errors="replace").strip()
+        name = html.unescape(name) if ending == "dae" else _without_options(name) if ending == "mtl" else name
+        kind = _ENDINGS.get(file_extension(name))
+        if kind is not None and kind in kinds and unquote(name).isprintable():
+            found.setdefault(name, kind)
+    return list(found.items())[:MAX_REFERENCED_FILES]
+
+
+def resolve_relative_uri(uri: str, name: str) -> str:
+    """Resolve `name`, as the file `uri` writes it, relative to the folder of `uri`."""
+    plain = unquote(name).replace("\\", "/")
+    if "://" in plain or plain.startswith(("/", "file:")) or re.match("[A-Za-z]:", plain):
+        return plain
+    folder = uri.replace("\\", "/").split("/")[:-1]
+    steps = [step for step in plain.split("/") if step not in ("", ".")]
+    while steps and steps[0] == ".." and folder and folder[-1] not in ("", ".", "..") and folder[-1][-1] != ":":
+        folder, steps = folder[:-1], steps[1:]
+    return "/".join([*folder, *steps])
+
+
+def file_extension(uri: str) -> str:
+    """Return the extension in lower case, without the dot."""
+    last = re.split(r"[/\\]", uri)[-1]
+    return last.rpartition(".")[2].lower() if "." in last else ""
+
+
+def is_safe_to_show(kind: str, data: bytes) -> bool:
+    """Return whether the bytes are of this type and small enough for a web page to decode."""
+    if not 0 < len(data) <= MAX_BYTES[kind]:
+        return False
+    if kind not in ("png", "jpg"):
+        return True
+    size = image_size(data)
+    return size is not None and min(size) > 0 and max(size) <= MAX_IMAGE_PIXELS
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Return width and height of a PNG or JPEG from its header, pixels; None for other bytes."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR" and len(data) >= 24:
+        width, height = struct.unpack(">II", data[16:24])
+        return width, height
+    if not data.startswith(b"\xff\xd8\xff"):
+        return None
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        mark, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        at += 2 + max(size, 2)
+    return None
+
+
+def _without_options(text: str) -> str:
+    words = text.split(" ")
+    first = 0
+    if words[0].startswith("-"):
+        while first < len(words) - 1 and (not words[first] or _OPTIONS.fullmatch(words[first])):
+            first += 1
+    return " ".join(words[first:])
+
+
+STL_HEADER_BYTES, STL_FACET_BYTES = 84, 50
+"""Bytes before the first triangle of a binary STL file, and bytes of a triangle."""
+MAX_STL_TEXT_BYTES = 32 * 2**20
+"""Largest size of a text STL file, bytes; a triangle takes about 250."""
+_VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})")
+
+
+def read_stl(name: str, data: bytes, max_triangles: int) -> Array:
+    """Read the triangles of an STL file, binary or text.
+
+    Args:
+        name: name of the file, for messages.
+        data: content of the file.
+        max_triangles: largest number of triangles.
+
+    Returns:
+        Vertices, (T, 3, 3), in the file's unit; unchecked, they may be NaN.
+
+    Raises:
+        FormatError: the file is damaged.
+        InvalidOperation: it is too large, or has more than `max_triangles` triangles.
+    """
+    count = int.from_bytes(data[80:STL_HEADER_BYTES], "little")
+    if (
+        len(data) >= STL_HEADER_BYTES and len(data) == STL_HEADER_BYTES + STL_FACET_BYTES * count
+    ):  # no text file has this size, while some binary files begin with "solid"
+        return _read_binary_stl(name, data, count, max_triangles)
+    if data[:512].lstrip()[:5].lower() == b"solid":
+        return _read_text_stl(name, data, max_triangles)
+    if (
+        len(data) > STL_HEADER_BYTES and len(data) > STL_HEADER_BYTES + STL_FACET_BYTES * count
+    ):  # data may follow the last triangle
+        return _read_binary_stl(name, data, count, max_triangles)
+    raise FormatError(f"{name}: this STL file is cut off, or is none; write it anew")
+
+
+def _read_binary_stl(name: str, data: bytes, count: int, most: int) -> Array:
+    _check_triangle_count(name, count, most)
+    kind = np.dtype([("normal", "<f4", 3), ("at", "<f4", (3, 3)), ("rest", "<u2")])
+    facets = np.frombuffer(data, kind, count, STL_HEADER_BYTES)
+    return facets["at"].astype(np.float64)
+
+
+def _read_text_stl(name: str, data: bytes, most: int) -> Array:
+    if len(data) > MAX_STL_TEXT_BYTES:
+        raise InvalidOperation(
+            f"{name}: an STL of {len(data) / 2**20:.0f} MB as text; write it in binary, a fifth of that"
+        )
+    words = _VERTEX.findall(data)
+    _check_triangle_count(name, len(words) // 3, most)
+    if len(words) % 3:
+        raise FormatError(f"{name}: a triangle of this STL file has not three corners; write it anew")
+    try:
+        return np.array(words, dtype=np.bytes_).reshape(-1, 3, 3).astype(np.float64)
+    except ValueError:
+        raise FormatError(f"{name}: a corner in this STL file is not three numbers; write it anew") from None
+
+
+def _check_triangle_count(name: str, count: int, most: int) -> None:
+    if count > most:
+        raise InvalidOperation(f"{name}: this STL file has {count:,} triangles; at most {most:,} are read")
+
+
+MAX_OBJ_BYTES = 32 * 2**20
+"""Largest size of an OBJ file, bytes; a triangle takes about 60."""
+MAX_FACE_VERTICES = 1000
+"""Largest number of vertices of a face."""
+
+
+def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = False) -> dict[str, Array]:
+    """Read the triangles of an OBJ file by material; faces with more vertices become triangle fans.
+
+    Args:
+        name: name of the file, for messages.
+        data: content of the file.
+        max_triangles: largest number of triangles.
+        reject_invalid: whether an invalid vertex in a face is an error.
+
+    Returns:
+        Name of the material ("" before the first), to the vertices of its triangles, (T, 3, 3), in the file's unit.
+        Unless `reject_invalid` is set they are unchecked and may be NaN.
+
+    Raises:
+        FormatError: a line cannot be read, or `reject_invalid` is set and a vertex is invalid.
+        InvalidOperation: it is too large, or has more than `max_triangles` triangles.
+    """
+    if len(data) > MAX_OBJ_BYTES:
+        raise InvalidOperation(
+            f"{name}: an OBJ of {len(data) / 2**20:.0f} MB; at most {MAX_OBJ_BYTES / 2**20:.0f} are read"
+        )
+    places: list[tuple[float, float, float]] = []
+    faces: dict[str, list[int]] = {"": []}
+    corners, count = faces[""], 0
+    astray: set[int] = set()
+    for number, line in enumerate(data.splitlines(), start=1):
+        words = line.split(None, MAX_FACE_VERTICES + 1)
+        try:
+            if not words:
+                continue
+            if words[0] == b"v":
+                places.append((float(words[1]), float(words[2]), float(words[3])))
+                if reject_invalid and not is_valid_vertex(places[-1]):
+                    astray.add(len(places) - 1)
+            elif words[0] == b"f":
+                face = [_number(word, len(places)) for word in words[1:]]
+                if astray and len(face) > 2 and not astray.isdisjoint(face):
+                    first = next(k for k, corner in enumerate(face) if corner in astray)
+                    raise invalid_vertex_error(f"{name}, line {number}", count + max(1, first - 1), places[face[first]])
+                count += max(0, len(face) - 2)
+                for one, other in pairwise(face[1:]):
+                    corners += (face[0], one, other)
+            elif words[0] == b"usemtl":
+                corners = faces.setdefault(_decode(b" ".join(words[1:])), [])
+        except FormatError:
+            raise
+        except (ValueError, IndexError):
+            raise FormatError(f"{name}, line {number}: {_decode(line[:60])!r} is no line of an OBJ file") from None
+        if count > max_triangles:
+            raise InvalidOperation(f"{name}: this OBJ file has more than the {max_triangles:,} triangles that are read")
+    points = np.array(places, dtype=np.float64).reshape(-1, 3)
+    return {material: points[np.array(found, dtype=np.int64)].reshape(-1, 3, 3) for material, found in faces.items()}
+
+
+def read_mtl(data: bytes) -> dict[str, tuple[float, float, float, float]]:
+    """Return the colour (r, g, b, a, each 0 to 1) of each material; unreadable lines are ignored."""
+    colours: dict[str, tuple[float, float, float, float]] = {}
+    material, rgb, opacity = "", None, 1.0
+    for line in [*data.splitlines(), b"newmtl"]:
+        words = line.split()
+        key = words[0].lower() if words else b""
+        try:
+            if key == b"newmtl":
+                if rgb is not None:
+                    colours[material] = (*rgb, opacity)
+                material, rgb, opacity = _decode(b" ".join(words[1:])), None, 1.0
+            elif key == b"kd":
+                rgb = (_share(words[1]), _share(words[2]), _share(words[3]))
+            elif key == b"d":
+                opacity = _share(words[1])
+            elif key == b"tr":
+                opacity = 1.0 - _share(words[1])
+        except (ValueError, IndexError):
+            continue
+    return colours
+
+
+def _number(word: bytes, count: int) -> int:
+    """Return the vertex index of a face entry such as `7/2/3`; negative numbers count back from the last vertex."""
+    said = int(word.split(b"/", 1)[0])
+    number = said - 1 if said > 0 else count + said
+    if not 0 <= number < count or said == 0:
+        raise ValueError
+    return number
+
+
+def _share(word: bytes) -> float:
+    value = float(word)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError
+    return value
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
+
+
+READABLE_EXTENSIONS = ("stl", "obj")
+"""Extensions of meshes that can be read."""
+
+GIT_LFS_POINTER = b"version https://git-lfs.github.com/"
+
+Colour = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeshSurface:
+    """Triangles of a colour.
+
+    Attributes:
+        vertices: (V, 3), in the file's frame and unit, without duplicates.
+        triangles: (T, 3), indices of vertices, T > 0; counter-clockwise as seen from outside.
+        rgba: colour of the file, each 0 to 1; None if there is none.
+    """
+
+    vertices: Array
+    triangles: npt.NDArray[np.uint32]
+    rgba: Colour | None = None
+
+
+def read_surfaces(
+    uri: str,
+    data: bytes,
+    read_file: Callable[[str], bytes | None] = lambda name: None,
+    max_triangles: int = 2_000_000,
+    reject_invalid: bool = False,
+) -> list[MeshSurface]:
+    """Read an STL or OBJ mesh as surfaces, one for each material.
+
+    Args:
+        uri: name of the file; its extension is the format.
+        data: content of the file.
+        read_file: returns the bytes of a referenced file, for the materials of an .obj; see `MeshDependencies`.
+        max_triangles: largest number of triangles.
+        reject_invalid: whether an invalid triangle (see `MAX_COORDINATE`) is an error, since it leaves a hole;
+            otherwise it is dropped.
+
+    Returns:
+        The surfaces; an empty list if there are no triangles.
+
+    Raises:
+        FormatError: the format is unknown, the file is damaged, or `reject_invalid` is set and a triangle is invalid.
+        InvalidOperation: it is too large, or has more than `max_triangles` triangles.
+    """
+    ending, name = file_extension(uri), uri.replace("\\", "/").split("/")[-1][:80]
+    if data.startswith(GIT_LFS_POINTER):
+        raise FormatError(f"{name}: this is a pointer of Git LFS in place of the file; fetch that with `git lfs pull`")
+    if ending == "stl":
+        parts: dict[str, Array] = {"": read_stl(name, data, max_triangles)}
+        if reject_invalid:
+            check_vertices(name, parts[""])
+        colours: dict[str, Colour] = {}
+    elif ending == "obj":
+        parts = read_obj(name, data, max_triangles, reject_invalid)
+        beside = MeshDependencies(read_file).files_of(uri, data)
+        colours = {}
+        for said, place in beside.items():
+            if file_extension(said) == "mtl":
+                colours |= read_mtl(read_file(place) or b"")
+    else:
+        raise FormatError(
+            f"{name}: meshes that end with '{ending}' are not read; {' and '.join(READABLE_EXTENSIONS)} are"
+        )
+    found = [_surface(corners, colours.get(material)) for material, corners in parts.items()]
+    return [surface for surface in found if surface is not None]
+
+
+def _surface(triangles: Array, rgba: Colour | None) -> MeshSurface | None:
+    """Return the surface of triangles (T, 3, 3); None if no valid triangle remains."""
+    good = (np.abs(triangles) <= MAX_COORDINATE).all(axis=(1, 2))  # NaN compares False
+    places = triangles[good].reshape(-1, 3) + 0.0  # -0 becomes 0, since vertices are compared by their bytes
+    if len(places) == 0:
+        return None
+    # a vertex as a single 24-byte value sorts much faster than a row
+    rows = np.ascontiguousarray(places).view(np.dtype((np.void, 24))).reshape(-1)
+    _, first, corners = np.unique(rows, return_index=True, return_inverse=True)
+    numbered = corners.reshape(-1, 3).astype(np.uint32)
+    a, b, c = numbered.T
+    flat = (a == b) | (b == c) | (c == a)
+    return None if flat.all() else MeshSurface(places[first], numbered[~flat], rgba)

@@ -1,0 +1,174 @@
+"""Reference kinematics in NumPy: link poses and Jacobians at any q, without compiled kernels.
+
+It is slow and simple. Tests compare the kernels with it, and rare computations (mobility, lint) use it, since it needs
+no compilation and moves no joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.errors import UnknownName
+from mechanik.kernels.nodes import (
+    FIRST_Q,
+    FIRST_V,
+    NODE_KIND,
+    NODE_OFFSET,
+    NODE_RATIO,
+    PARENT,
+    PRISMATIC,
+    SPHERICAL,
+    TRANSLATION,
+)
+from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
+from mechanik.model.frame import Frame
+from mechanik.model.joint import Joint
+from mechanik.model.kinematics import JointIndices, Kinematics
+from mechanik.model.mechanism import Mechanism
+from mechanik.spatial import apply, make_pose, quaternion, rotation
+from mechanik.spatial.array import Array
+
+ORIGIN = np.zeros(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkKinematics:
+    """Pose and spatial Jacobian of a link at q.
+
+    Attributes:
+        X: X_world_link, (4, 4).
+        spatial_jacobian: (6, nv), per entry of v the world velocity (linear) of the link's point at the world origin,
+            and the angular velocity.
+        nodes: indices of the elementary motions above the link.
+    """
+
+    X: Array
+    spatial_jacobian: Array
+    nodes: frozenset[int]
+
+    def jacobian_at(self, point: Array) -> Array:
+        """Return the world twists (linear, angular) of the link's point at `point` (3,) in the world, (6, nv)."""
+        J = self.spatial_jacobian.copy()
+        J[:3] += np.cross(J[3:], point[:, None], axis=0)
+        return J
+
+
+class NumpyKinematics:
+    """All moving frames of a mechanism at q.
+
+    Args:
+        kinematics: the compiled mechanism.
+        q: (nq,).
+
+    Attributes:
+        kinematics: the compiled mechanism.
+        X: world pose of each node, (4, 4).
+        node_twists: for each node, its indices in v with the twist (6,) at the world origin.
+    """
+
+    def __init__(self, kinematics: Kinematics, q: Array) -> None:
+        self.kinematics = kinematics
+        self.X: list[Array] = []
+        self.node_twists: list[list[tuple[int, Array]]] = []
+        for node in kinematics.nodes:
+            above = int(node[PARENT])
+            X = make_pose(node[:9].reshape(3, 3), node[9:12])
+            X, columns = _moved(X if above < 0 else self.X[above] @ X, node, q)
+            self.X.append(X)
+            self.node_twists.append(columns)
+
+    def link_kinematics(self, link: str | None) -> LinkKinematics:
+        """Return pose and Jacobian of a link by name; None is the world."""
+        twist = np.zeros((6, self.kinematics.space.nv))
+        if link is None:
+            return LinkKinematics(np.eye(4), twist, frozenset())
+        if link not in self.kinematics.links:
+            raise UnknownName("link", link, self.kinematics.links)
+        end = self.kinematics.link_nodes[self.kinematics.links.index(link)]
+        node, X = int(end[PARENT]), make_pose(end[:9].reshape(3, 3), end[9:12])
+        if node >= 0:
+            X = self.X[node] @ X
+        nodes: list[int] = []
+        while node >= 0:
+            nodes.append(node)
+            for column, screw in self.node_twists[node]:
+                twist[:, column] += screw
+            node = int(self.kinematics.nodes[node][PARENT])
+        return LinkKinematics(X, twist, frozenset(nodes))
+
+    def relative_dofs(self, one: LinkKinematics, other: LinkKinematics) -> frozenset[int]:
+        """Return the indices in v that move two links relative to each other; joints above both do not."""
+        return frozenset(column for node in one.nodes ^ other.nodes for column, _ in self.node_twists[node])
+
+
+def _moved(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
+    """Return the pose of a node that is at X (4, 4) without its motion, and the twist (6,) of each index in v."""
+    kind, k, v = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
+    if kind == TRANSLATION:
+        moved = make_pose(X[:3, :3], apply(X, q[k : k + 3]))
+        return moved, [(v + axis, np.r_[X[:3, axis], ORIGIN]) for axis in range(3)]
+    if kind == SPHERICAL:
+        moved = X @ make_pose(quaternion.to_matrix(quaternion.normalize(q[k : k + 4])), ORIGIN)
+        return moved, [(v + axis, _twist_at_origin(moved[:3, axis], moved[:3, 3])) for axis in range(3)]
+    value, ratio = float(node[NODE_RATIO] * q[k] + node[NODE_OFFSET]), float(node[NODE_RATIO])
+    if kind == PRISMATIC:
+        return make_pose(X[:3, :3], X[:3, 3] + value * X[:3, 2]), [(v, ratio * np.r_[X[:3, 2], ORIGIN])]
+    moved = X @ make_pose(rotation.about_z(value), ORIGIN)
+    return moved, [(v, ratio * _twist_at_origin(X[:3, 2], X[:3, 3]))]
+
+
+def _twist_at_origin(axis: Array, on: Array) -> Array:
+    return np.r_[np.cross(on, axis), axis]
+
+
+def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -> Array:
+    """Compute the Jacobian of a point that moves with `frame`, straight from the graph at its present configuration.
+
+    Args:
+        mechanism: the mechanism.
+        frame: the frame.
+        point_world: (3,), present position of the point in the world, m.
+
+    Returns:
+        World twist (linear, angular) per entry of v, (6, nv).
+    """
+    slots = mechanism.kinematics.joint_indices
+    J = np.zeros((6, mechanism.nv))
+    for joint in [frame, *frame.traverse_parents()]:
+        if not isinstance(joint, Joint) or joint.is_closure:
+            continue
+        X = joint.world_matrix
+        R_world_axes = X[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
+        p_moved = joint.child_world_matrix[:3, 3]
+        slot = slots[joint]
+        columns: list[tuple[int, float, Array]] = []
+        for dof in TRANSLATIONS:
+            if dof in joint.dof:
+                columns.append((*_column(joint, dof, slots), np.r_[R_world_axes[:, dof.axis_index], 0, 0, 0]))
+        R = R_world_axes
+        if slot.quaternion_v is not None:
+            R = R_world_axes @ quaternion.to_matrix(joint.rotation_wxyz)
+            columns += [(slot.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_moved)) for k in range(3)]
+        else:
+            for dof in reversed(ROTATIONS):
+                if dof in joint.dof:
+                    axis = np.eye(3)[dof.axis_index]
+                    columns.append((*_column(joint, dof, slots), _twist_at_point(R @ axis, point_world - p_moved)))
+                    R = R @ rotation.exp(axis * joint.value(dof))
+        for column, ratio, twist in columns:
+            J[:, column] += ratio * twist
+    return J
+
+
+def _column(joint: Joint, dof: DoF, slots: Mapping[Joint, JointIndices]) -> tuple[int, float]:
+    if dof in joint._couplings:
+        leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
+        return slots[leader].v[leader_dof], ratio
+    return slots[joint].v[dof], 1.0
+
+
+def _twist_at_point(axis: Array, arm: Array) -> Array:
+    return np.concatenate([np.cross(axis, arm), axis])

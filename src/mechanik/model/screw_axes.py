@@ -1,0 +1,216 @@
+"""Screw axes of a serial chain of revolute joints, and the geometry of lines in space.
+
+A line is a point and a unit direction. With the axes at zero angles, the pose of the last link is a product of
+exponentials:
+
+    X_base_link(q) = rotation(axis 1, q1) ... rotation(axis n, qn) @ home
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.errors import NoClosedForm, StructureError
+from mechanik.kernels.nodes import (
+    FIRST_Q,
+    FIRST_V,
+    FIXED,
+    HAS_ONLY_SCALAR_JOINTS,
+    NODE_FLOATS,
+    NODE_KIND,
+    NODE_OFFSET,
+    NODE_RATIO,
+    Q_LENGTH,
+    REVOLUTE,
+)
+from mechanik.model.configuration_space import Indices
+from mechanik.model.kinematics import Kinematics, forward
+from mechanik.spatial import inverse, make_pose, rotation
+from mechanik.spatial.array import Array
+from mechanik.spatial.vector_math import cross, length
+from mechanik.validation import read_only
+
+
+def angle_between_lines(a: Array, b: Array) -> float:
+    """Return the angle between two undirected lines with unit directions (3,), rad, 0 to pi/2."""
+    return math.atan2(float(length(cross(a, b))), abs(float(a @ b)))
+
+
+def closest_point_on_line(point: Array, on: Array, direction: Array) -> Array:
+    """Return the point of the line (on, direction) that is nearest to `point`, (3,)."""
+    return on + direction * (direction @ (point - on))
+
+
+def common_normal(p: Array, a: Array, q: Array, b: Array) -> tuple[Array, Array]:
+    """Return the nearest points of the lines (p, a) and (q, b); for parallel lines, one such pair.
+
+    Lines at less than 1e-5 rad count as parallel.
+    """
+    normal = cross(a, b)
+    squared = float(normal @ normal)
+    if squared < 1e-10:
+        return p, closest_point_on_line(p, q, b)
+    apart = q - p
+    return p + a * (cross(apart, b) @ normal / squared), q + b * (cross(apart, a) @ normal / squared)
+
+
+def line_distance(p: Array, a: Array, q: Array, b: Array) -> float:
+    """Return the shortest distance between the lines (p, a) and (q, b)."""
+    one, other = common_normal(p, a, q, b)
+    return float(length(other - one))
+
+
+def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, float]:
+    """Return the least-squares intersection point of m lines, and its largest distance from a line.
+
+    For parallel lines it is the mean of their nearest points, and the distance is at least half of their spread.
+
+    Args:
+        points: (m, 3), a point on each line.
+        directions: (m, 3), unit directions.
+    """
+    off = np.eye(3) - directions[:, :, None] * directions[:, None, :]  # projects onto the plane normal to each line
+    # relative to the mean point, so that lines far from the origin lose no digits
+    centre = points.mean(axis=0)
+    across = np.einsum("kij,kj->ki", off, points - centre)
+    sizes, turn = np.linalg.eigh(off.sum(axis=0))
+    inverse = np.where(sizes > 1e-10, 1.0 / np.maximum(sizes, 1e-10), 0.0)
+    meeting = centre + turn @ (inverse * (turn.T @ across.sum(axis=0)))
+    miss = length(np.einsum("kij,kj->ki", off, meeting - points))
+    return meeting, float(miss.max())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScrewAxes:
+    """The axes of a chain of n revolute joints.
+
+    Attributes:
+        names: names of the joints, base first.
+        columns: (n,), index of each joint in q.
+        directions: (n, 3), unit vectors in the base frame at zero angles.
+        points: (n, 3), a point on each axis in the base frame, m.
+        home: (4, 4), X_base_link at zero angles.
+        lower, upper: (n,), limits, rad.
+        nodes: the chain for the kernels of `forward.py`, with q of n entries.
+    """
+
+    names: tuple[str, ...]
+    columns: Indices
+    directions: Array
+    points: Array
+    home: Array
+    lower: Array
+    upper: Array
+    nodes: Array
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.names)
+
+    @property
+    def size(self) -> float:
+        """Approximate reach of the arm, m, the reference for lengths."""
+        tip = self.home[:3, 3] - self.points
+        apart = float(length(cross(self.directions, tip)).max(initial=0.0))
+        for k in range(self.n - 1):
+            apart = max(apart, float(length(cross(self.directions[k], self.points[k + 1] - self.points[k]))))
+        return apart or 1.0
+
+    def poses(self, q: Array) -> Array:
+        """Compute X_base_link (m, 4, 4) at q (m, n)."""
+        X = np.empty((len(q), 4, 4))
+        forward.chain_poses(self.nodes, np.ascontiguousarray(q), X)
+        return X
+
+    def jacobians(self, q: Array) -> Array:
+        """Compute the twists (linear, angular) of the link's origin per angle, base frame, (m, 6, n) at q (m, n)."""
+        J = np.empty((len(q), 6, self.n))
+        forward.chain_jacobians(self.nodes, np.zeros(3), np.ascontiguousarray(q), J)
+        return J
+
+
+def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> ScrewAxes:
+    """Return the axes between `base` and `link`; joints with equal limits count as fixed.
+
+    Args:
+        kinematics: the compiled mechanism.
+        link: name of the tip link.
+        base: name of a link above it; default: the world.
+
+    Raises:
+        StructureError: `base` is not above `link`.
+        NoClosedForm: a joint of the chain is prismatic, spherical or a mimic joint.
+    """
+    space = kinematics.space
+    rows: list[Array] = []
+    names: list[str] = []
+    columns: list[int] = []
+    X_world, before = np.eye(4), np.eye(4)  # world pose of the node; fixed pose since the last row of the result
+    directions: list[Array] = []
+    points: list[Array] = []
+    for row in _between(kinematics, link, base):
+        X_world = X_world @ _fixed(row)
+        before = before @ _fixed(row)
+        if row[NODE_KIND] == FIXED:
+            break
+        column = int(row[FIRST_Q])
+        name = space.q_names[column]
+        if row[NODE_KIND] != REVOLUTE:
+            what = "is a ball" if name.endswith((".qw", ".qx", ".qy", ".qz")) else "slides"
+            raise NoClosedForm(f"joint {name!r} {what}: closed forms are known here for turning joints alone")
+        if row[NODE_RATIO] != 1.0 or row[NODE_OFFSET] != 0.0 or column in columns:
+            raise NoClosedForm(
+                f"joint {name!r} is coupled to another joint: closed forms are for joints that move freely"
+            )
+        if space.lower[column] == space.upper[column]:
+            turn = make_pose(rotation.about_z(space.lower[column]), np.zeros(3))
+            X_world, before = X_world @ turn, before @ turn
+            continue
+        directions.append(X_world[:3, 2])
+        points.append(X_world[:3, 3])
+        rows.append(_row(before, REVOLUTE, len(names), len(names)))
+        names.append(name)
+        columns.append(column)
+        before = np.eye(4)
+    end = _row(before, FIXED, 0, 0)
+    end[Q_LENGTH], end[HAS_ONLY_SCALAR_JOINTS] = len(names), 1
+    return ScrewAxes(
+        names=tuple(names),
+        columns=np.array(columns, dtype=np.int64),
+        directions=read_only(np.array(directions).reshape(-1, 3)),
+        points=read_only(np.array(points).reshape(-1, 3)),
+        home=read_only(X_world),
+        lower=read_only(space.lower[columns]),
+        upper=read_only(space.upper[columns]),
+        nodes=np.array([*rows, end]),
+    )
+
+
+def _between(kinematics: Kinematics, link: str, base: str | None) -> Array:
+    """Return the nodes from the base to the link; the fixed part of the first is relative to the base."""
+    path = kinematics.path(link).copy()
+    if base is None:
+        return path
+    above = kinematics.path(base)
+    shared = len(above) - 1
+    if len(path) <= shared or not np.array_equal(above[:-1], path[:shared]):
+        raise StructureError(f"link {base!r} does not stand above {link!r}; the base of a chain has to")
+    path = path[shared:]
+    X = inverse(_fixed(above[-1])) @ _fixed(path[0])
+    path[0, :9], path[0, 9:12] = X[:3, :3].ravel(), X[:3, 3]
+    return path
+
+
+def _fixed(row: Array) -> Array:
+    return make_pose(row[:9].reshape(3, 3), row[9:12])
+
+
+def _row(X: Array, kind: int, q: int, v: int) -> Array:
+    row = np.zeros(NODE_FLOATS)
+    row[:9], row[9:12] = X[:3, :3].ravel(), X[:3, 3]
+    row[NODE_RATIO], row[NODE_KIND], row[FIRST_Q], row[FIRST_V] = 1.0, kind, q, v
+    return row

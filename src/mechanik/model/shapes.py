@@ -1,0 +1,386 @@
+"""Shapes, materials and inertia of links: data for readers, viewers and collision checks.
+
+All types are immutable values with equality and hash.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, NotFinite, ShapeError
+from mechanik.spatial import Pose
+from mechanik.spatial.array import Array, ArrayLike
+
+Vector3 = tuple[float, float, float]
+
+FLATNESS_RATIO = 1e-9
+"""Ratio of the smallest to the largest extent up to which points count as coplanar."""
+
+
+def _check_lengths(owner: object, *lengths: float) -> None:
+    """Raise unless all sizes are finite numbers and not negative."""
+    if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
+        raise ShapeError(f"{owner}: every size must be a number")
+    if not all(np.isfinite(length) for length in lengths):
+        raise NotFinite(f"{owner}: every size must be finite")
+    if any(length < 0 for length in lengths):
+        raise ShapeError(f"{owner}: a size cannot be negative")
+
+
+def _read_only(owner: str, values: ArrayLike) -> Array:
+    """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes."""
+    try:
+        array = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError):
+        raise ShapeError(f"{owner} must be numbers, in rows of one length") from None
+    if not np.isfinite(array).all():
+        raise NotFinite(f"{owner} must be finite")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box centred at its frame.
+
+    Attributes:
+        size: full edge lengths along x, y and z, m.
+
+    Raises:
+        ShapeError, NotFinite: the size is not three finite numbers of zero or more.
+
+    Example:
+        >>> mk.Box([0.1, 0.2, 0.3])
+        Box(size=(0.1, 0.2, 0.3))
+    """
+
+    size: Vector3
+
+    def __post_init__(self) -> None:
+        if np.shape(self.size) != (3,):
+            raise ShapeError(f"Box: size is three edge lengths, x, y and z, not {self.size!r}")
+        x, y, z = self.size
+        _check_lengths(self, x, y, z)
+        object.__setattr__(self, "size", (float(x), float(y), float(z)))  # a list or an array is not hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """A sphere centred at its frame.
+
+    Attributes:
+        radius: m.
+
+    Raises:
+        ShapeError, NotFinite: the radius is not a finite number of zero or more.
+
+    Example:
+        >>> mk.Sphere(0.1)
+        Sphere(radius=0.1)
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _check_lengths(self, self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """A cylinder centred at its frame, along z.
+
+    Attributes:
+        radius: m.
+        length: full height, m.
+
+    Raises:
+        ShapeError, NotFinite: a size is not a finite number of zero or more.
+
+    Example:
+        >>> mk.Cylinder(0.1, 0.4)
+        Cylinder(radius=0.1, length=0.4)
+    """
+
+    radius: float
+    length: float
+
+    def __post_init__(self) -> None:
+        _check_lengths(self, self.radius, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """A capsule centred at its frame, along z: all points within `radius` of a line segment.
+
+    Attributes:
+        radius: m.
+        length: length of the straight part, without the caps, m.
+
+    Raises:
+        ShapeError, NotFinite: a size is not a finite number of zero or more.
+
+    Example:
+        >>> mk.Capsule(0.1, 0.4)
+        Capsule(radius=0.1, length=0.4)
+    """
+
+    radius: float
+    length: float
+
+    def __post_init__(self) -> None:
+        _check_lengths(self, self.radius, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """A triangle mesh in a file.
+
+    Attributes:
+        uri: name of the file as in the model.
+        scale: factors along x, y and z.
+        path: the file on disk; None if it was not found. It does not count for equality.
+
+    Raises:
+        InvalidArgument: `uri` or `path` is not a string.
+        ShapeError: `scale` is not three numbers.
+
+    Example:
+        >>> mk.Mesh("package://arm/hand.stl", scale=(0.001, 0.001, 0.001)).uri
+        'package://arm/hand.stl'
+    """
+
+    uri: str
+    scale: Vector3 = (1.0, 1.0, 1.0)
+    path: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.uri, str) or not isinstance(self.path, str | os.PathLike | None):
+            raise InvalidArgument(f"Mesh: the uri and the path are texts, not {self.uri!r} and {self.path!r}")
+        numbers = np.shape(self.scale) == (3,) and np.asarray(self.scale).dtype.kind in "iuf"
+        if not numbers:  # `mk.check` reports implausible factors
+            raise ShapeError(f"Mesh: scale is three factors, along x, y and z, not {self.scale!r}")
+        x, y, z = self.scale
+        object.__setattr__(self, "scale", (float(x), float(y), float(z)))  # a list or an array is not hashable
+        object.__setattr__(self, "path", None if self.path is None else os.fspath(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSpace:
+    """The half-space below z = 0 of its frame, such as a floor, or a wall if it is rotated.
+
+    Example:
+        >>> mk.HalfSpace()
+        HalfSpace()
+    """
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class HeightField:
+    """A terrain as a grid of heights, centred at its frame and solid down to `bottom`.
+
+    Each cell is two triangles; the diagonal runs from the corner at lower x and y to the corner at higher x and y, as
+    in MuJoCo.
+
+    Args:
+        heights: (rows, columns), m; rows run along y, columns along x, both in ascending order; at least 2 of each.
+        size: full lengths along x and y, m.
+        bottom: z of the bottom, m, not above the lowest height; default: 1 m below the lowest height.
+
+    Attributes:
+        heights: (rows, columns), m, read-only.
+        size: full lengths along x and y, m.
+        bottom: z of the bottom, m.
+
+    Raises:
+        ShapeError: an array has the wrong shape, a size is not positive, or `bottom` is too high.
+        NotFinite: a number is not finite.
+
+    Example:
+        >>> mk.HeightField([[0, 0], [0, 0.1]], size=(2, 2))
+        HeightField(2 x 2 heights, size=(2.0, 2.0), bottom=-1)
+    """
+
+    heights: Array
+    size: tuple[float, float]
+    bottom: float
+
+    def __init__(self, heights: ArrayLike, size: tuple[float, float], bottom: float | None = None) -> None:
+        grid = _read_only("HeightField: heights", heights)
+        if grid.ndim != 2 or min(grid.shape) < 2:
+            raise ShapeError(f"HeightField: heights are (rows, columns), at least 2 of each, not {grid.shape}")
+        if np.shape(size) != (2,):
+            raise ShapeError(f"HeightField: size is two lengths, along x and y, not {size!r}")
+        x, y = size
+        lowest = float(grid.min())
+        down = lowest - 1.0 if bottom is None else bottom
+        _check_lengths("HeightField: size", x, y)
+        if min(x, y) == 0:
+            raise ShapeError(f"HeightField: a size of {x:g} by {y:g} m is no ground")
+        if not np.isfinite(down):
+            raise NotFinite(f"HeightField: bottom is {down}")
+        if down > lowest:
+            raise ShapeError(f"HeightField: bottom is at {down:g} m, above the lowest height, {lowest:g} m")
+        object.__setattr__(self, "heights", grid)
+        object.__setattr__(self, "size", (float(x), float(y)))
+        object.__setattr__(self, "bottom", float(down))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HeightField):
+            return NotImplemented
+        return (self.size, self.bottom) == (other.size, other.bottom) and np.array_equal(self.heights, other.heights)
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.bottom, self.heights.shape, self.heights.tobytes()))
+
+    def __repr__(self) -> str:
+        rows, columns = self.heights.shape
+        return f"HeightField({rows} x {columns} heights, size={self.size}, bottom={self.bottom:g})"
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class ConvexMesh:
+    """The convex hull of points.
+
+    Args:
+        points: (n, 3), in its frame, m; at least 4 and not all in one plane; any order, points inside are allowed.
+
+    Attributes:
+        points: (n, 3), m, read-only.
+
+    Raises:
+        ShapeError: the points have the wrong shape or are in one plane.
+        NotFinite: a number is not finite.
+
+    Example:
+        >>> mk.ConvexMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+        ConvexMesh(4 points)
+    """
+
+    points: Array
+
+    def __init__(self, points: ArrayLike) -> None:
+        cloud = _read_only("ConvexMesh: points", points)
+        if cloud.ndim != 2 or cloud.shape[1] != 3 or len(cloud) < 4:
+            raise ShapeError(f"ConvexMesh: points are (n, 3), at least 4, not {cloud.shape}")
+        if is_flat(cloud):
+            raise ShapeError("ConvexMesh: all points are in one plane, so that they hold no volume")
+        object.__setattr__(self, "points", cloud)
+
+    def __eq__(self, other: object) -> bool:
+        return np.array_equal(self.points, other.points) if isinstance(other, ConvexMesh) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.points.shape, self.points.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"ConvexMesh({len(self.points)} points)"
+
+
+Shape = Box | Sphere | Cylinder | Capsule | Mesh | HalfSpace | HeightField | ConvexMesh
+
+
+def is_flat(points: Array) -> bool:
+    """Return whether points (n, 3) are in one plane within `FLATNESS_RATIO`."""
+    extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return len(points) < 4 or bool(extents[2] <= FLATNESS_RATIO * extents[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A colour and a texture file; either may be missing.
+
+    Attributes:
+        name: name of the material.
+        rgba: red, green, blue, alpha, each 0 to 1.
+        texture: name of the texture file.
+
+    Example:
+        >>> mk.Material("steel", rgba=(0.6, 0.6, 0.7, 1.0)).name
+        'steel'
+    """
+
+    name: str = ""
+    rgba: tuple[float, float, float, float] | None = None
+    texture: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeInstance:
+    """A shape at a pose on its link.
+
+    Attributes:
+        shape: the shape.
+        pose: X_link_shape.
+        material: colour and texture; None if unknown.
+        name: name of the instance.
+
+    Raises:
+        InvalidArgument: `shape` is not a shape, or `pose` is not a `Pose`.
+
+    Example:
+        >>> mk.ShapeInstance(mk.Sphere(0.1), mk.Pose((0, 0, 0.5))).pose.position
+        array([0. , 0. , 0.5])
+    """
+
+    shape: Shape
+    pose: Pose = field(default_factory=Pose.identity)
+    material: Material | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, Shape):
+            raise InvalidArgument(f"ShapeInstance: a shape is needed, such as Box((1, 1, 1)), not {self.shape!r}")
+        if not isinstance(self.pose, Pose):
+            raise InvalidArgument(f"ShapeInstance: the pose is a Pose, such as Pose((0, 0, 1)), not {self.pose!r}")
+
+
+def check_shape_instances(shapes: Iterable[ShapeInstance], owner: str) -> tuple[ShapeInstance, ...]:
+    """Validate the shapes of a link and return them as a tuple.
+
+    Args:
+        shapes: the shapes.
+        owner: subject of error messages, such as `link 'hand': collisions`.
+
+    Raises:
+        InvalidArgument: an entry is not a `ShapeInstance`.
+    """
+    if isinstance(shapes, str | Shape | ShapeInstance) or not isinstance(shapes, Iterable):
+        raise InvalidArgument(f"{owner} are a list, such as [ShapeInstance(Box((1, 1, 1)))], not {shapes!r}")
+    found = tuple(shapes)
+    for one in found:
+        if not isinstance(one, ShapeInstance):
+            raise InvalidArgument(f"{owner} are shape instances, such as ShapeInstance(Box((1, 1, 1))), not {one!r}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Inertial:
+    """Mass and inertia of a link.
+
+    Attributes:
+        mass: kg.
+        pose: X_link_inertia, the centre of mass and the axes of the inertia.
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz), kg m^2, in the frame `pose`.
+
+    Raises:
+        NotFinite: a number is not finite.
+        ShapeError: the mass is negative.
+
+    Example:
+        >>> mk.Inertial(2.0, mk.Pose((0, 0, 0.1))).mass
+        2.0
+    """
+
+    mass: float
+    pose: Pose = field(default_factory=Pose.identity)
+    inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mass) and np.isfinite(self.inertia).all()):
+            raise NotFinite(f"mass {self.mass} and inertia {self.inertia} must be finite")
+        if self.mass < 0:
+            raise ShapeError(f"a mass of {self.mass} kg: it cannot be negative")

@@ -1,0 +1,535 @@
+"""The path-following problem: targets as a function of s, projection onto the goals, and collisions along segments.
+
+`PathTargets` converts targets of any form to a function of s. `FollowProblem` projects configurations to where the
+goals at s hold. Between two waypoints a path is straight, and not where the goals hold, so segments are checked for
+collisions separately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import (
+    InvalidArgument,
+    MechanikError,
+    NotARotation,
+    NotFinite,
+    NotSolved,
+    ObjectiveError,
+    ShapeError,
+)
+from mechanik.model import Mechanism
+from mechanik.motion.follow.cartesian_path import CartesianPath
+from mechanik.motion.follow.joint_path import COLLISION_CHECK_STEP, Path, as_parameters
+from mechanik.objectives import Objective, PoseGoal
+from mechanik.objectives.objective import as_objectives
+from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.solver import Solver
+from mechanik.solver.batch import supports_lanes
+from mechanik.solver.batch.batch_backends import goal_poses
+from mechanik.solver.dof_selection import as_bounds
+from mechanik.solver.search.search_context import search_context
+from mechanik.solver.solution import Solution
+from mechanik.solver.target_writer import with_targets
+from mechanik.spatial import Pose, interpolation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.pose import as_pose_matrix
+
+if TYPE_CHECKING:
+    from mechanik.collision import Collider
+
+
+KNOTS = 200
+"""Default number of waypoints where targets are a function of s."""
+
+GoalsAlongPath = str | Objective | Iterable[Objective] | Callable[[float], Objective | Iterable[Objective]]
+"""A link name, whose pose is the goal; objectives whose targets change; or a function of s that returns objectives."""
+
+
+class PathTargets:
+    """The targets along a path as a function of s, given as a function, a list or a `CartesianPath`.
+
+    Attributes:
+        s: (N,) parameters of the waypoints.
+        objectives: the objectives at the first waypoint.
+        has_targets: whether only the targets of the objectives change along s; else the objectives themselves change.
+    """
+
+    def __init__(self, goals: GoalsAlongPath, targets: Any, s: int | ArrayLike | None) -> None:
+        self._function: Callable[[float], Any] | None = None
+        self._list: Sequence[Any] | Array = ()
+        self._at_knots: Array | None = None
+        self.has_targets = not callable(goals)
+        given: Any = goals if callable(goals) else targets
+        if given is None:
+            raise ObjectiveError("nothing changes along the way: give targets too, or goals as a function of s")
+        if callable(goals) and targets is not None:
+            raise ObjectiveError("goals that are a function of s bring their targets; give no others")
+        if callable(given):
+            self._function = given
+            self.s = _parameters(s)
+        else:
+            self._list = _listed(given)
+            if is_waypoint_count(s) and s != len(self._list):
+                raise ShapeError(f"there are {len(self._list)} targets, which are the knots, so s cannot be {s} knots")
+            self.s = as_parameters(None if is_waypoint_count(s) else s, len(self._list))
+        first = self.target(float(self.s[0]))
+        if callable(goals):
+            self.objectives = as_objectives(first)
+        elif isinstance(goals, str):
+            self.objectives = (PoseGoal(goals, first),)
+        else:
+            self.objectives = as_objectives(goals)
+        if not self.objectives:
+            raise ObjectiveError("nothing is asked for: the list of goals is empty")
+        if self.has_targets:
+            for k, target in enumerate(self._list):
+                self._check(k, target)
+
+    def _check(self, k: int, target: Any) -> None:
+        """Reject a target of the list that does not fit the objectives; the message contains its index."""
+        if target is None:
+            raise ShapeError(f"target {k} of {len(self._list)} is None; every knot needs one")
+        try:
+            with_targets(self.objectives, target)
+        except MechanikError as error:
+            raise with_location(error, f"target {k} of {len(self._list)}") from error
+
+    def target(self, s: float) -> Any:
+        """Targets of the objectives at s; or the objectives at s, if these change."""
+        if self._function is not None:
+            try:
+                return self._function(s)
+            except Exception as error:
+                error.add_note(f"It was asked for what is wanted at s = {s:g}.")
+                raise
+        k = min(max(int(np.searchsorted(self.s, s, side="right")) - 1, 0), len(self.s) - 1)
+        if s <= self.s[k] or k == len(self.s) - 1:
+            return self._list[k]
+        share = float((s - self.s[k]) / (self.s[k + 1] - self.s[k]))
+        return interpolate_target(self._list[k], self._list[k + 1], share)
+
+    def targets(self, s: Array) -> Array:
+        """Targets (K, ...) at s (K,), where all targets are arrays of one shape; those at the waypoints are cached."""
+        k = np.minimum(np.searchsorted(self.s, s), len(self.s) - 1)
+        if (self.s[k] == s).all():
+            if self._at_knots is None:
+                self._at_knots = self._targets(self.s)
+            return self._at_knots[k]
+        return self._targets(s)
+
+    def _targets(self, s: Array) -> Array:
+        if isinstance(self._function, CartesianPath):
+            return self._function(s)
+        found = [np.asarray(self.target(one), dtype=np.float64) for one in s.tolist()]
+        for at, one in zip(s.tolist(), found, strict=True):
+            if one.shape != found[0].shape:
+                raise ShapeError(f"the target at s = {at:g} is of shape {one.shape}, and others are {found[0].shape}")
+        X = np.array(found)
+        if X.shape[1:] != (4, 4):
+            return X
+        try:
+            return as_pose_matrix(X)
+        except MechanikError:
+            for at, one in zip(s.tolist(), X, strict=True):
+                as_pose_matrix(one, f"the target at s = {at:g}")
+            raise
+
+
+def with_location(error: MechanikError, where: str) -> MechanikError:
+    """Copy of an error about a target whose message starts with the location of the target."""
+    kind = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
+    return kind(f"{where}: {error}")
+
+
+def interpolate_target(a: Any, b: Any, share: float) -> Any:
+    """Interpolate between two targets: poses as on a `Line`, rotations by slerp, numbers linearly.
+
+    Args:
+        share: from 0 (a) to 1 (b).
+    """
+    if a is None or b is None:
+        return a
+    if isinstance(a, Mapping):
+        return {name: interpolate_target(one, b[name], share) for name, one in a.items()}  # type: ignore[misc]
+    if isinstance(a, Pose):
+        return interpolation.poses(a.matrix, np.asarray(b), np.float64(share))
+    try:
+        x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    except (TypeError, ValueError):
+        return tuple(interpolate_target(one, other, share) for one, other in zip(a, b, strict=True))
+    if x.shape == (4, 4):
+        return interpolation.poses(x, y, np.float64(share))
+    if x.shape == (3, 3):
+        return interpolation.rotations(x, y, np.float64(share))
+    if x.shape == (4,):
+        return interpolation.slerp(x, y, np.float64(share))
+    return (1.0 - share) * x + share * y
+
+
+def is_waypoint_count(s: int | ArrayLike | None) -> TypeGuard[int]:
+    """Whether s is a number of waypoints, and not their parameters."""
+    return isinstance(s, int | np.integer) and not isinstance(s, bool)
+
+
+def _parameters(s: int | ArrayLike | None) -> Array:
+    if s is None:
+        return np.linspace(0.0, 1.0, KNOTS)
+    if is_waypoint_count(s):
+        if s < 2:
+            raise ShapeError(f"a path has 2 knots or more, not {s}")
+        return np.linspace(0.0, 1.0, s)
+    try:
+        values = np.asarray(s, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"s is a number of knots, or their values (N,), not {s!r}") from None
+    if values.ndim != 1 or len(values) < 2:
+        raise ShapeError(f"s is a number of knots, or their values (N,), 2 or more, not of shape {values.shape}")
+    return as_parameters(values, len(values))
+
+
+def _listed(targets: Any) -> Sequence[Any] | Array:
+    if isinstance(targets, Mapping | str) or not hasattr(targets, "__len__"):
+        raise InvalidArgument(
+            f"targets are a path of poses, a function of s, or a list with one for each knot: {targets!r}"
+        )
+    if len(targets) < 2:
+        raise ShapeError(f"a path has 2 knots or more, and here are {len(targets)} targets")
+    return targets
+
+
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
+FEASIBLE, UNMET, IN_COLLISION = 0, 1, 2
+"""Result codes of a projection: the goals hold and nothing is too close; a goal is not met; the clearance is
+violated."""
+FULL_ROTATION = 2.0 * np.pi
+AT_LIMIT = 1e-9
+"""rad or m: a dof closer to its limit than this is at the limit."""
+FINER = 1e-3
+"""Ratio to the tolerance of each objective: the tolerance for the final polishing of a path."""
+HAIR = 1e-3
+"""rad or m: largest change of a dof that polishing may make."""
+ROOM = 1e-3
+"""m: extra clearance while a configuration moves around obstacles, because segments between waypoints are straight."""
+KEPT = 64
+"""Size of the cache of solvers for single values of s, where each s has objectives of its own."""
+
+
+class FollowProblem:
+    """A mechanism with goals along s, joint limits and obstacles, and the projection onto the goals.
+
+    The solver ignores the limits of joints with a range of a full rotation or more, because several values of such a
+    joint give the same pose. The roadmap search selects the number of rotations that fits the limits.
+
+    Attributes:
+        mechanism: the mechanism; it is not moved.
+        path_targets: the goals along s.
+        space: the configuration space of the mechanism.
+        lower, upper: (nq,) joint limits that the final path must keep.
+        multi_turn: (nq,) rotational joints with finite limits and a range of a full rotation or more.
+        full_rotation_joints: (nq,) the same, and joints without limits.
+        affecting_dofs: (nv,) dofs that change the goals.
+        unit: characteristic length of the problem, m.
+        redundancy: number of dofs that the goals leave free, measured at random configurations.
+        has_all_solutions: whether all branches at an s are found quickly, for example by a closed form.
+        solver: the solver for the goals, without collision avoidance.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        path_targets: PathTargets,
+        *,
+        limits: Mapping[str, ArrayLike] | None,
+        collider: Collider | None,
+        clearance: float,
+        settings: dict[str, Any],
+    ) -> None:
+        self.mechanism, self.path_targets, self.space = mechanism, path_targets, mechanism.space
+        self.lower, self.upper = as_bounds(mechanism, limits)
+        self._collider, self._clearance = collider, clearance
+        self._settings = settings
+        self._limits = dict(limits or {})
+        self._others: dict[float, Solver] = {}
+        self._polisher: Solver | None = None
+        self._slider: Solver | None = None
+        plain = Solver(mechanism, path_targets.objectives, limits=self._limits or None, **settings)
+        self.multi_turn, self.affecting_dofs, self.unit = self._look(plain)
+        names = [name for name, is_wide in zip(self.space.q_names, self.multi_turn, strict=True) if is_wide]
+        self._limits |= dict.fromkeys(names, (-np.inf, np.inf))
+        self.solver = Solver(mechanism, path_targets.objectives, limits=self._limits, **settings) if names else plain
+        goal = path_targets.objectives[0]
+        quick = self.solver._chain_search is not None and path_targets.has_targets and isinstance(goal, LinkGoal)
+        self._goal = goal if quick and isinstance(goal, LinkGoal) and supports_lanes(mechanism, goal) else None
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether many configurations are projected in one kernel call, at a few microseconds each."""
+        return self._goal is not None
+
+    @property
+    def s(self) -> Array:
+        """Parameters (N,) of the waypoints."""
+        return self.path_targets.s
+
+    def _look(self, solver: Solver) -> tuple[Mask, Mask, float]:
+        target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_targets else None
+        with search_context(solver, target, self.mechanism.q) as question:
+            c = question.constraints
+            turning = c.columns[c.is_angle]
+            places = self.space.random(np.random.default_rng(0), 4)
+            J = c.residual_and_jacobian(places)[1]
+            rank = max((int(np.linalg.matrix_rank(one, tol=1e-6)) for one in J), default=0) if J.shape[1] else 0
+            self.redundancy = c.n - rank
+            self.moving = c.moving
+            size = c.size
+            self.has_all_solutions = question.closed_form is not None or c._pose is not None
+        self._angles = np.zeros(self.space.nq, dtype=np.bool_)
+        self._angles[turning] = True
+        wide = np.zeros(self.space.nq, dtype=np.bool_)
+        room = self.upper - self.lower
+        wide[turning] = np.isfinite(room[turning]) & (room[turning] >= FULL_ROTATION)
+        self.full_rotation_joints = np.zeros(self.space.nq, dtype=np.bool_)
+        self.full_rotation_joints[turning] = ~np.isfinite(room[turning]) | (room[turning] >= FULL_ROTATION)
+        matters = np.zeros(self.space.nv, dtype=np.bool_)
+        matters[self.moving] = True
+        return wide, matters, size
+
+    # ---- projection onto the goals ----------------------------------------------------------
+
+    def project(self, s: Array, q: Array) -> tuple[Array, Codes]:
+        """Project each configuration q (K, nq) onto the goals at its s (K,), by one descent from q.
+
+        Returns:
+            Configurations (K, nq), and codes (K,): FEASIBLE, UNMET or IN_COLLISION.
+        """
+        found, met = self._settle(s, q)
+        codes = np.where(met, FEASIBLE, UNMET)
+        if met.any():
+            codes[np.flatnonzero(met)[~self.are_free(found[met])]] = IN_COLLISION
+        return found, codes
+
+    def are_free(self, q: Array) -> Mask:
+        """Whether each of q (K, nq) keeps the clearance (K,)."""
+        if self._collider is None:
+            return np.ones(len(q), dtype=np.bool_)
+        return np.asarray(self._collider.is_free(self.wrap_into_limits(q), self._clearance))
+
+    def _settle(self, s: Array, q: Array, solver: Solver | None = None) -> tuple[Array, Mask]:
+        chain = (self.solver if solver is None else solver)._chain_search
+        if self._goal is not None and chain is not None:
+            targets = self.path_targets.targets(s)
+            if not np.isfinite(targets).all():
+                at = s[~np.isfinite(targets).reshape(len(s), -1).all(axis=1)][0]
+                raise NotFinite(f"the target at s = {at:g} has an entry that is not finite")
+            X = goal_poses(self._goal, targets, len(s))
+            if chain.has_fixed_joints:
+                chain.rebuild_table_if_moved(q[0])
+            found, met, _ = chain.solve_from_starts(X, q)
+            return found, np.asarray(met, dtype=np.bool_)
+        found, met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
+        asked_for: dict[float, tuple[Solver, Any]] = {}
+        for k, (at, start) in enumerate(zip(s.tolist(), q, strict=True)):
+            if at not in asked_for:
+                asked_for[at] = self._asked_at(at, solver)
+            solution = self._solution(at, start, *asked_for[at])
+            found[k], met[k] = solution.q, solution.success
+        return found, met
+
+    def _asked_at(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
+        if solver is None or not self.path_targets.has_targets:
+            return self.solver_at(s)
+        return solver, self.path_targets.target(s)
+
+    def _solution(self, s: float, q: Array, solver: Solver, target: Any) -> Solution:
+        try:
+            return (
+                solver.solve(target, q0=q) if solver._chain_search is None else solver.solve(target, q0=q, restarts=0)
+            )
+        except (NotFinite, NotARotation, ShapeError) as error:
+            raise with_location(error, f"the target at s = {s:g}") from error
+
+    def solver_at(self, s: float) -> tuple[Solver, Any]:
+        """A solver for the goals at s, and the targets to give it (None if the solver has them)."""
+        if self.path_targets.has_targets:
+            return self.solver, self.path_targets.target(s)
+        if s not in self._others:
+            if len(self._others) >= KEPT:
+                self._others.clear()
+            goals = self.path_targets.target(s)
+            try:
+                self._others[s] = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
+            except MechanikError as error:
+                error.add_note(f"These are the goals at s = {s:g}.")
+                raise
+        return self._others[s], None
+
+    def project_around_obstacles(self, s: Array, q: Array) -> tuple[Array, Mask]:
+        """Project as `project` does, but use the redundancy of the mechanism to keep the clearance.
+
+        Args:
+            s: (K,).
+            q: (K, nq), collision-free.
+
+        Returns:
+            Configurations (K, nq), and (K,) whether the goals hold there and the clearance is kept.
+        """
+        found, met = q.copy(), np.zeros(len(q), dtype=np.bool_)
+        if not self.can_avoid_obstacles:
+            return found, met
+        if self._slider is None:
+            self._slider = Solver(
+                self.mechanism, self.path_targets.objectives, limits=self._limits or None, avoid=self._collider,
+                clearance=self._clearance + ROOM, **self._settings,
+            )  # fmt: skip
+        for k, (at, start) in enumerate(zip(s.tolist(), q, strict=True)):
+            solution = self._slider.solve(self.path_targets.target(at), q0=start, restarts=0)
+            found[k], met[k] = solution.q, solution.success
+        met[met] = self.are_free(found[met])
+        return found, met
+
+    @property
+    def can_avoid_obstacles(self) -> bool:
+        """Whether `project_around_obstacles` can be used.
+
+        Batched problems do not use it: they find another branch from the first waypoint on, which is fast for them.
+        """
+        return (
+            self._collider is not None
+            and bool(self.redundancy)
+            and not self.is_batched
+            and self.path_targets.has_targets
+        )
+
+    def project_ignoring_collisions(self, s: Array, q: Array) -> Array:
+        """Project as `project` does, without the collision check: configurations (K, nq)."""
+        return self._settle(s, q)[0]
+
+    def polish(self, q: Array) -> Array:
+        """Refine the waypoints (N, nq) to FINER times the tolerances, so that the steps between them are smooth.
+
+        A waypoint stays as it is where the refined one is more than HAIR away or violates the clearance.
+        """
+        if self._polisher is None:
+            goals = [_finer(one) for one in self.path_targets.objectives]
+            self._polisher = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
+        found, met = self._settle(self.s, q, self._polisher)
+        fine = met & (np.abs(self.space.difference(q, found)).max(axis=1, initial=0.0) < HAIR) & self.are_free(found)
+        return np.where(fine[:, None], found, q)
+
+    # ---- limits and collisions --------------------------------------------------------------
+
+    def wrapped_difference(self, a: Array, b: Array) -> Array:
+        """Difference v (..., nv) from a to b, modulo full rotations of joints that can rotate fully.
+
+        Entries of dofs that do not affect the goals are 0.
+        """
+        v = self.space.difference(a, b)
+        v[..., ~self.affecting_dofs] = 0.0
+        turns = self.full_rotation_joints[self.space.scalars_q]
+        column = self.space.scalars_v[turns]
+        v[..., column] -= FULL_ROTATION * np.round(v[..., column] / FULL_ROTATION)
+        return v
+
+    def wrap_into_limits(self, q: Array) -> Array:
+        """Copy of q (K, nq) with multi-turn joints moved into their limits by full rotations."""
+        k = np.flatnonzero(self.multi_turn)
+        turned = q.copy()
+        turned[:, k] = q[:, k] - FULL_ROTATION * np.ceil((q[:, k] - self.upper[k]) / FULL_ROTATION - 1e-12)
+        return turned
+
+    @property
+    def has_collider(self) -> bool:
+        """Whether collisions are checked."""
+        return self._collider is not None
+
+    def contacts(self, q: Array) -> tuple[Any, ...]:
+        """Pairs at q (nq,) that violate the clearance, the deepest first."""
+        if self._collider is None:
+            return ()
+        return tuple(self._collider.contacts(self.wrap_into_limits(q[None])[0], self._clearance))
+
+    def at_limits(self, q: Array) -> list[str]:
+        """Names of the dofs that are at a limit at q (nq,)."""
+        at = (q <= self.lower + AT_LIMIT) | (q >= self.upper - AT_LIMIT)
+        at &= ~self.multi_turn & (self.lower < self.upper) & self._counts()
+        return [self.space.q_names[k] for k in np.flatnonzero(at).tolist()]
+
+    def beyond_limits(self, q: Array) -> list[str]:
+        """Names of the dofs that are beyond a limit at q (nq,) with every number of full rotations."""
+        value, k = q.copy(), np.flatnonzero(self._angles & np.isfinite(self.lower) & np.isfinite(self.upper))
+        value[k] -= FULL_ROTATION * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / FULL_ROTATION)
+        out = ((value < self.lower - AT_LIMIT) | (value > self.upper + AT_LIMIT)) & self._counts()
+        return [self.space.q_names[k] for k in np.flatnonzero(out & ~self.multi_turn).tolist()]
+
+    def without_limits(self) -> FollowProblem:
+        """The same problem without joint limits and without collision checks."""
+        single = [self.space.q_names[k] for k in self.space.scalars_q.tolist()]
+        none = dict.fromkeys(single, (-np.inf, np.inf))
+        return FollowProblem(
+            self.mechanism, self.path_targets, limits=none, collider=None, clearance=0.0, settings=self._settings
+        )
+
+    def _counts(self) -> Mask:
+        """Entries (nq,) of q that change a goal."""
+        counts = np.zeros(self.space.nq, dtype=np.bool_)
+        counts[self.space.scalars_q] = self.affecting_dofs[self.space.scalars_v]
+        return counts
+
+
+def _finer(objective: Objective) -> Objective:
+    """Copy of an objective with tolerances multiplied by FINER."""
+    finer = copy(objective)
+    object.__setattr__(finer, "tolerance", FINER * objective.tolerance)
+    object.__setattr__(finer, "angle_tolerance", FINER * objective.angle_tolerance)
+    return finer
+
+
+MORE = "more knots there would follow the goals more closely"
+
+
+def are_segments_free(course: FollowProblem, a: Array, b: Array) -> Mask:
+    """Whether the straight segment from each of a (K, nq) to b (K, nq) keeps the clearance, ends excluded: (K,).
+
+    Loops are not closed along the segment, because that is slow; `first_collision` makes the final check with closed
+    loops.
+    """
+    free = np.ones(len(a), dtype=np.bool_)
+    if not course.has_collider:
+        return free
+    ways = course.space.difference(a, b)
+    parts = np.maximum(np.ceil(np.abs(ways).max(axis=1, initial=0.0) / COLLISION_CHECK_STEP), 1.0).astype(np.int64)
+    k = np.repeat(np.arange(len(a)), parts - 1)
+    if len(k):
+        number = np.arange(1, len(k) + 1) - np.repeat(np.cumsum(parts - 1) - (parts - 1), parts - 1)
+        between = course.space.integrate(a[k], (number / parts[k])[:, None] * ways[k])
+        free[k[~course.are_free(between)]] = False
+    return free
+
+
+def first_collision(course: FollowProblem, path: Path) -> tuple[float, Array, str] | None:
+    """First violation of the clearance along a path with closed loops; None if there is none.
+
+    Returns:
+        s and q (nq,) just before the collision, and a message that names the pair.
+    """
+    if not course.has_collider:
+        return None
+    try:
+        dense = path.densify(COLLISION_CHECK_STEP)
+    except NotSolved:
+        return float(path.s[0]), path.q[0], f"loops cannot be shut on the way between two knots; {MORE}"
+    free = course.are_free(dense.q)
+    if free.all():
+        return None
+    k = int(np.argmin(free))
+    before = max(k - 1, 0)
+    why = f"in collision between two knots: {course.contacts(dense.q[k])[0]}; {MORE}"
+    return float(dense.s[before]), dense.q[before], why

@@ -1,0 +1,238 @@
+"""`LiveSolver`: a solver in a background thread that follows moving targets."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+from mechanik.errors import InvalidArgument, LimitsError
+from mechanik.model import Mechanism
+from mechanik.motion.live.background_solver import (
+    BackgroundSolver,
+    LiveGoals,
+    LiveSettings,
+    LiveState,
+    RestTarget,
+    StateCallback,
+    as_names,
+)
+from mechanik.objectives.objective import as_objectives
+from mechanik.solver.dof_selection import DofNames
+from mechanik.solver.methods.method import Method
+from mechanik.solver.target_writer import Targets
+from mechanik.spatial.array import ArrayLike
+from mechanik.validation import as_number
+
+BUDGET = 0.012
+"""s: default time of a tick; at 60 frames per second it leaves time to draw a frame."""
+
+
+class LiveSolver:
+    """A solver in its own thread: set new targets at any time, and receive its states by callback.
+
+    The newest targets win and there is no queue: a slow solver responds less often, not later. Each tick starts where
+    the last one ended and takes at most `budget` seconds. While the goals are not met, the next tick continues, and
+    each tick publishes a state. At rest the thread sleeps. The solver never moves the mechanism. Edit the mechanism
+    only inside `edit`.
+
+        with mk.LiveSolver(arm, mk.PositionGoal("hand", (0.5, 0, 0.4)), on_state=draw) as live:
+            live.set_targets((0.5, 0.1, 0.4))
+
+    Callbacks run in the thread, one state after the other. Objects that a callback references live as long as the
+    thread, so dispose of a `LiveSolver` that its own callback references. All methods may be called from every thread
+    and from callbacks.
+
+    Args:
+        mechanism: the mechanism.
+        goals: objectives; None: the goals of the mechanism's graph; empty: only loops are closed, near the last `move`.
+        solver: the method, as for `Solver`.
+        q0: (nq,) start; default: the current configuration of the mechanism.
+        budget: s, time for a tick. Solves that are much faster are not timed, so a tick may sometimes take longer.
+        on_state: the first callback.
+        lock, limits, rest: as for `Solver`.
+        options: further options of `Solver`. `restarts` is 0 by default, so that the solution does not jump. With
+            `avoid` and `clearance` the solution slides along obstacles; call `set_targets()` after an obstacle of the
+            `Collider` was moved.
+
+    Raises:
+        InvalidArgument: `mechanism` is not a mechanism.
+        LimitsError: `budget` is not above 0.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.4])
+        >>> with mk.LiveSolver(arm, mk.PositionGoal("tool", (0.6, 0.2, 0)), q0=[0.1, 1.0]) as live:
+        ...     state = live.solve((0.6, 0.3, 0)).result()
+        >>> state.status.name, state.error < 1e-4
+        ('CONVERGED', True)
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        goals: LiveGoals | None = None,
+        solver: str | Method = "lm",
+        q0: ArrayLike | None = None,
+        budget: float = BUDGET,
+        on_state: StateCallback | None = None,
+        lock: DofNames | str = (),
+        limits: Mapping[str, ArrayLike] | None = None,
+        rest: RestTarget | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidArgument(f"a background solver takes a mechanism, not {mechanism!r}")
+        wanted = None if goals is None else as_objectives(goals)
+        settings = LiveSettings(wanted, solver, as_names(lock), limits, rest)
+        settings = settings.with_changes(None, None, None, None, None, options)
+        self._engine = BackgroundSolver(mechanism, settings, q0, _seconds(budget))
+        weakref.finalize(self, self._engine.dispose, wait=False).atexit = False
+        if on_state is not None:
+            self.subscribe(on_state)
+
+    def __repr__(self) -> str:
+        doing = "disposed of" if self._engine.is_disposed else "running" if self.running else "stopped"
+        return f"<background solver of {self.mechanism!r}, {doing}, at state {self.state.sequence}>"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.dispose()
+
+    # ---- the thread -------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the thread, also after `stop`."""
+        self._engine.start()
+
+    def stop(self, wait: bool = True) -> None:
+        """Stop the thread; no further tick starts.
+
+        Args:
+            wait: whether to wait for the end of the current tick; calls from a callback never wait.
+        """
+        self._engine.stop(wait)
+
+    def dispose(self) -> None:
+        """Stop for good: cancel futures and remove callbacks."""
+        self._engine.dispose(wait=True)
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread is alive and takes new targets."""
+        return self._engine.is_running
+
+    # ---- requests ---------------------------------------------------------------------------
+
+    def set_targets(self, targets: Targets | None = None, tag: int = 0) -> None:
+        """Set new targets, as for `Solver.solve`; goals without a new target keep theirs.
+
+        Args:
+            targets: None: solve again, for example after a goal of the graph was moved.
+            tag: number that the states for these targets carry.
+
+        Raises:
+            MechanikError: a target is invalid; then no target changes.
+        """
+        self._engine.set_targets(targets, tag)
+
+    def solve(self, targets: Targets | None = None) -> Future[LiveState]:
+        """Set targets like `set_targets`, and return a future for the state at rest.
+
+        The future is cancelled by newer targets, by other goals, and by `dispose`.
+
+        Args:
+            targets: None: the current targets.
+        """
+        return self._engine.solve(targets)
+
+    def move(self, q: ArrayLike) -> None:
+        """Continue from the configuration q (nq,), as after a joint was moved by the user."""
+        self._engine.move(q)
+
+    def set(
+        self,
+        goals: LiveGoals | None = None,
+        solver: str | Method | None = None,
+        lock: DofNames | str | None = None,
+        limits: Mapping[str, ArrayLike] | None = None,
+        rest: RestTarget | None = None,
+        budget: float | None = None,
+        **options: Any,
+    ) -> None:
+        """Change settings; those not given stay, and if any is invalid all stay.
+
+        New goals start with their own targets.
+
+        Args:
+            goals, solver, lock, limits, rest, budget, options: as for the class.
+        """
+        seconds = None if budget is None else _seconds(budget)
+        given = any(one is not None for one in (goals, solver, lock, limits, rest)) or bool(options)
+        self._engine.change(
+            (lambda now: now.with_changes(goals, solver, lock, limits, rest, options)) if given else None, seconds
+        )
+
+    def edit(self) -> AbstractContextManager[Mechanism]:
+        """Return a context manager in which the mechanism may be edited: `with live.edit() as mechanism:`.
+
+        The thread waits between two ticks. Afterwards the solver is rebuilt, and q is transferred by dof names.
+        Settings changed inside take effect at the end. If no solver can be built then, the error is raised and nothing
+        is solved until other settings or another edit allow it.
+        """
+        return self._engine.edit()
+
+    def step(self) -> LiveState:
+        """Make a single iteration, or the few needed to move with closed loops; also while stopped.
+
+        Raises:
+            InvalidOperation: called in a callback or inside `edit`.
+        """
+        return self._engine.step()
+
+    # ---- results ----------------------------------------------------------------------------
+
+    def subscribe(self, callback: StateCallback) -> Callable[[], None]:
+        """Call `callback` in the thread with each new state; return a function that unsubscribes.
+
+        A callback that raises is removed; its exception is in `errors`.
+        """
+        if not callable(callback):
+            raise InvalidArgument(f"a callback must be a function of a state, not {callback!r}")
+        return self._engine.subscribe(callback)
+
+    @property
+    def state(self) -> LiveState:
+        """The newest state."""
+        return self._engine.state
+
+    @property
+    def problem(self) -> str:
+        """Message of the error in the last tick; empty if it did not fail."""
+        return self._engine.state.problem
+
+    @property
+    def errors(self) -> tuple[BaseException, ...]:
+        """The last exceptions of callbacks, the newest at the end."""
+        return tuple(self._engine.listeners.errors)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+        return self._engine.mechanism
+
+    @property
+    def budget(self) -> float:
+        """Time for a tick, s."""
+        return self._engine.budget
+
+
+def _seconds(budget: float) -> float:
+    seconds = as_number(budget, "budget", allow_infinite=True)
+    if not seconds > 0.0:
+        raise LimitsError(f"budget must be above 0 seconds, not {seconds:g}")
+    return seconds

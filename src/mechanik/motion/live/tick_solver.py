@@ -1,0 +1,221 @@
+"""A tick of a live solver: a solve within a time budget, the newest targets, and whether another tick would help."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import MechanikError, ShapeError, UnknownName
+from mechanik.model import Mechanism
+from mechanik.objectives import JointValues, Objective, RestPose
+from mechanik.solver import Solver
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.solution import Solution, Status
+from mechanik.solver.target_writer import Targets
+from mechanik.spatial.array import Array
+
+
+class TargetMailbox:
+    """The newest target of each objective; objectives without a new target keep their own."""
+
+    __slots__ = ("_names", "_objectives", "_targets")
+
+    def __init__(self, objectives: tuple[Objective, ...]) -> None:
+        self._objectives = objectives
+        self._targets: list[Any] = [None] * len(objectives)
+        own = [one.name for one in objectives]
+        self._names = {name: k for k, name in enumerate(own) if name}
+
+    def put(self, targets: Targets) -> None:
+        """Store targets in the forms that `Solver.solve` takes; if any is invalid, none is stored.
+
+        Arrays are copied, so that the caller may continue to write into them.
+
+        Raises:
+            UnknownName: there is no objective of this name.
+            ShapeError: the number of targets is wrong.
+        """
+        found = {k: _kept(target) for k, target in self._by_number(targets).items() if target is not None}
+        for k, target in found.items():
+            self._objectives[k].with_target(target)  # raises if it is not a valid target
+        for k, target in found.items():
+            self._targets[k] = target
+
+    def copy_matching(self, other: TargetMailbox) -> TargetMailbox:
+        """Take over the targets of another mailbox that fit, by name, or by index for objectives without a name."""
+        for k, objective in enumerate(self._objectives):
+            j = other._names.get(objective.name, -1) if objective.name else k
+            target = other._targets[j] if 0 <= j < len(other._targets) else None
+            if target is None or type(other._objectives[j]) is not type(objective):
+                continue
+            with suppress(MechanikError):
+                objective.with_target(target)
+                self._targets[k] = target
+        return self
+
+    def for_solver(self) -> Targets | None:
+        """The targets in the form that `Solver.solve` takes fastest; None if there are no new ones."""
+        targets = self._targets
+        if all(target is None for target in targets):
+            return None
+        if len(targets) == 1:
+            return targets[0]
+        if len(self._names) == len(targets):
+            return {name: targets[k] for name, k in self._names.items() if targets[k] is not None}
+        return targets
+
+    def _by_number(self, targets: Targets) -> dict[int, Any]:
+        given = self._objectives
+        takes_names = len(given) == 1 and isinstance(given[0], JointValues | RestPose)
+        if isinstance(targets, Mapping) and not takes_names:
+            by_name: Mapping[str, Any] = targets  # type: ignore[assignment]
+            for name in by_name:
+                if name not in self._names:
+                    raise UnknownName("objective", name, self._names)
+            return {self._names[name]: target for name, target in by_name.items()}
+        if len(given) == 1:
+            return {0: targets}
+        if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(given):  # type: ignore[arg-type]
+            raise ShapeError(f"there are {len(given)} objectives: give as many targets, or a mapping from their names")
+        return dict(enumerate(targets))  # type: ignore[arg-type]
+
+
+def _kept(target: Any) -> Any:
+    """Copy of a target that the caller cannot change; numbers become a float64 array, which solvers take fastest."""
+    if isinstance(target, np.ndarray):
+        return np.array(target, dtype=np.float64) if target.dtype.kind in "fiu" else target.copy()  # type: ignore[misc]
+    if isinstance(target, list | tuple) and all(type(one) in (int, float) for one in target):  # type: ignore[misc]
+        return np.array(target, dtype=np.float64)
+    return dict(target) if isinstance(target, Mapping) else target  # type: ignore[arg-type]
+
+
+STILL = 1e-9
+"""rad or m: a tick that moves q by less counts as no motion."""
+BETTER = 0.999
+"""Ratio of the new to the best error below which a tick counts as an improvement."""
+PATIENCE = 50
+"""Number of ticks that move without improvement, before the solver rests; methods with momentum may oscillate."""
+LONGEST = 16.0
+"""Largest number of budgets for a tick, where shorter ticks did not move."""
+UNFINISHED = (Status.TIMEOUT, Status.OPEN)
+"""Status values after which another tick may help."""
+
+
+class TickSolver:
+    """A solver (None if there is nothing to solve), the current configuration, and the newest targets.
+
+    Attributes:
+        solver: the solver.
+        has_no_goals: whether the solver only closes loops near the configuration set by `move`.
+        space: configuration space for which the solver was built.
+        q: (nq,), float64 and never modified in place, so that kernels take it without a copy.
+        mailbox: the newest targets.
+        is_at_rest: whether another tick would not improve the result.
+    """
+
+    def __init__(self, mechanism: Mechanism, solver: Solver | None, has_no_goals: bool, q: Array) -> None:
+        """Start at the configuration q.
+
+        Args:
+            has_no_goals: whether the solver only closes loops near the configuration set by `move`.
+            q: (nq,).
+        """
+        self.solver, self.has_no_goals, self.space = solver, has_no_goals, mechanism.space
+        self.mailbox = TargetMailbox(() if solver is None or has_no_goals else solver.objectives)
+        self.q = self._put = q
+        # the fast path to the kernel has no clock; it is used while solves are much faster than their budget
+        self._may_hurry = False
+        self.wake()
+
+    def wake(self) -> None:
+        """Forget the history of ticks after a change."""
+        self.is_at_rest, self._best, self._in_vain, self._budgets = False, math.inf, 0, 1.0
+
+    def move(self, q: Array) -> None:
+        """Continue from q (nq,)."""
+        self.q = self._put = q
+        self.wake()
+
+    def targets(self) -> Targets | None:
+        """The current targets for `tick` and `step`."""
+        if not self.has_no_goals or self.solver is None:
+            return self.mailbox.for_solver()
+        others = len(self.solver.objectives) - 1
+        return [self._put, *[None] * others] if others else self._put
+
+    def tick(self, targets: Targets | None, budget: float) -> Solution | None:
+        """Solve from the current q for at most `budget` seconds; None if there is nothing to solve."""
+        solver = self.solver
+        if solver is None:
+            self.is_at_rest = True
+            return None
+        if self._may_hurry:
+            solution = solver.solve(targets, self.q)
+        else:
+            solution = solver.solve(targets, self.q, max_seconds=self._budgets * budget)
+        is_compiled = isinstance(solver.method, LevenbergMarquardt)
+        self._may_hurry = is_compiled and solution.seconds < (0.5 if self._may_hurry else 0.25) * budget
+        self._arrive(solution)
+        return solution
+
+    def step(self, targets: Targets | None) -> Solution | None:
+        """Make a single iteration; see `Solver.step`. None if there is nothing to solve."""
+        if self.solver is None:
+            self.is_at_rest = True
+            return None
+        solution = self.solver.step(targets, self.q)
+        self._arrive(solution)
+        return solution
+
+    def _moved(self, solution: Solution) -> float:
+        return float(np.abs(solution.q - self.q).max(initial=0.0))
+
+    def _arrive(self, solution: Solution) -> None:
+        """Take over q of the solution; at rest unless it was interrupted and more time may help."""
+        assert self.solver is not None
+        moved = self._moved(solution)
+        self.q = solution.q.copy()
+        status = solution.status
+        left = max((chain.residual for chain in solution.subproblems), default=0.0) if status in UNFINISHED else 0.0
+        self._in_vain = 0 if left < BETTER * self._best else self._in_vain + 1
+        self._best = min(self._best, left)
+        goes_on = status in UNFINISHED and self._in_vain < PATIENCE
+        goes_on = goes_on or self.solver.options.rest_factor < 1.0  # each tick covers only a share of the distance
+        self._budgets *= 1.0 if moved > STILL or status not in UNFINISHED else 2.0
+        self.is_at_rest = not goes_on or (moved <= STILL and (status not in UNFINISHED or self._budgets > LONGEST))
+
+
+class TickRate:
+    """Number of ticks within the last second."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque()
+
+    def update(self, now: float) -> float:
+        """Count a tick that ends now (by `time.perf_counter`) and return the rate."""
+        self._times.append(now)
+        while self._times[0] < now - 1.0:
+            self._times.popleft()
+        return float(len(self._times))
+
+
+def transfer_q(names: Sequence[str], q: Array, mechanism: Mechanism) -> Array:
+    """Transfer q (nq,) of the mechanism before an edit to the mechanism as it is now, by dof names.
+
+    New dofs have their current value.
+
+    Args:
+        names: names of the entries of q.
+    """
+    now = mechanism.space.q_names
+    if tuple(names) == now:
+        return q
+    found, before = mechanism.q, dict(zip(names, q.tolist(), strict=True))
+    for k, name in enumerate(now):
+        found[k] = before.get(name, found[k])
+    return found

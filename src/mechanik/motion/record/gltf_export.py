@@ -1,0 +1,279 @@
+"""Export of a motion as binary glTF: a node with shapes for each link, and an animation.
+
+glTF has y up, so all links are children of a rotated node; their own poses are in the world frame with z up. Links that
+do not move have no animation channels. Numbers are single floats, as the format requires.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import FormatError, InvalidOperation
+from mechanik.model import Link, ShapeInstance
+from mechanik.model.mesh_files import MeshSurface, read_surfaces
+from mechanik.model.shapes import Mesh, Sphere
+from mechanik.motion.record.recorded_motion import Motion, continuous_quaternions
+from mechanik.motion.record.tessellation import tessellate
+from mechanik.spatial import quaternion
+from mechanik.spatial.array import Array
+
+FLOAT, UINT = 5126, 5125
+"""glTF component types."""
+ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
+"""glTF targets of a buffer view: vertices and indices."""
+KINDS = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}
+"""glTF accessor type by number of components."""
+JSON_CHUNK, BIN_CHUNK = 0x4E4F534A, 0x004E4942
+"""Chunk types of a GLB file."""
+
+
+class GlbBuilder:
+    """Builder of a binary glTF file: a JSON document and a single buffer for all arrays.
+
+    Attributes:
+        document: the JSON document; lists of objects by their glTF names.
+    """
+
+    def __init__(self) -> None:
+        self.document: dict[str, Any] = {
+            "asset": {"version": "2.0", "generator": "Mechanik"},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [],
+            "accessors": [],
+            "bufferViews": [],
+        }
+        self._bytes = bytearray()
+
+    def add(self, kind: str, thing: dict[str, Any]) -> int:
+        """Append an object to the list of its kind and return its index."""
+        things: list[dict[str, Any]] = self.document.setdefault(kind, [])
+        things.append(thing)
+        return len(things) - 1
+
+    def array(self, values: npt.NDArray[Any], used_as: int | None = None) -> int:
+        """Append an array (n,), (n, 3) or (n, 4) to the buffer and return its accessor.
+
+        Integers are stored as 32-bit unsigned, all others as single floats.
+
+        Args:
+            used_as: target of the buffer view; None: not set.
+        """
+        is_whole = values.dtype.kind in "ui"
+        stored = np.ascontiguousarray(values, dtype="<u4" if is_whole else "<f4")
+        view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self._bytes), "byteLength": stored.nbytes}
+        if used_as is not None:
+            view["target"] = used_as
+        self._bytes += stored.tobytes()  # four bytes per number keep all views aligned
+        rows = stored.reshape(len(stored), -1)
+        return self.add(
+            "accessors",
+            {
+                "bufferView": self.add("bufferViews", view),
+                "componentType": UINT if is_whole else FLOAT,
+                "count": len(rows),
+                "type": KINDS[rows.shape[1]],
+                "min": rows.min(axis=0).tolist(),
+                "max": rows.max(axis=0).tolist(),
+            },
+        )
+
+    def file(self) -> bytes:
+        """Bytes of the .glb file."""
+        self.document["buffers"] = [{"byteLength": len(self._bytes)}]
+        text = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
+        text += b" " * (-len(text) % 4)
+        size = 12 + 8 + len(text) + 8 + len(self._bytes)
+        head = struct.pack("<4sIIII", b"glTF", 2, size, len(text), JSON_CHUNK)
+        return head + text + struct.pack("<II", len(self._bytes), BIN_CHUNK) + bytes(self._bytes)
+
+
+Colour = tuple[float, float, float, float]
+"""RGBA, each from 0 to 1."""
+FileFinder = Callable[[str], bytes | None]
+"""Maps the path or URI of a mesh, or of a file next to it, to its bytes; None if there is no such file."""
+GREY: Colour = (0.7, 0.72, 0.75, 1.0)
+"""Colour of shapes without a material."""
+MOST_TRIANGLES = 1_000_000
+"""Largest number of triangles of all meshes; a file of about 30 MB, which viewers still display smoothly."""
+LARGEST_FILE = 256 * 2**20
+"""Bytes: larger mesh files are not read."""
+FARTHEST = 1e9
+"""m: meshes that their scale makes larger are left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GltfBody:
+    """A triangle mesh of a link.
+
+    Attributes:
+        points: (V, 3), m, in the frame of the link.
+        normals: (V, 3), unit; None: programs use flat shading, as glTF specifies.
+        corners: (T, 3), indices of points.
+        colour: RGBA.
+    """
+
+    points: Array
+    normals: Array | None
+    corners: npt.NDArray[np.uint32]
+    colour: Colour
+
+
+def find_on_disk(name: str) -> bytes | None:
+    """Content of a file on this machine; None if there is no file of this path or it is too large."""
+    with contextlib.suppress(OSError, ValueError):
+        path = Path(name)
+        if path.is_file() and path.stat().st_size <= LARGEST_FILE:
+            return path.read_bytes()
+    return None
+
+
+class GltfBodies:
+    """Reader of the shapes of links as triangle meshes, with a cache of mesh files.
+
+    Args:
+        find: maps the path or URI of a mesh, or of a file next to it, to its bytes; None if there is no such file.
+    """
+
+    def __init__(self, find: FileFinder) -> None:
+        self._find = find
+        self._read: dict[tuple[str | None, str], list[MeshSurface]] = {}
+        self._count = 0
+
+    def link_bodies(self, link: Link) -> list[GltfBody]:
+        """Meshes of the visual shapes of a link; of its collision shapes, if it has visuals and none can be drawn.
+
+        Raises:
+            InvalidOperation: all meshes so far have more than `MOST_TRIANGLES` triangles.
+        """
+        for shapes in (link.visuals, link.collisions if link.visuals else ()):
+            found = [body for placed in shapes for body in self._placed(placed)]
+            if found:
+                return found
+        return []
+
+    def _placed(self, placed: ShapeInstance) -> list[GltfBody]:
+        X = placed.pose.matrix
+        R, p = X[:3, :3], X[:3, 3]
+        said = None if placed.material is None else placed.material.rgba
+        if isinstance(placed.shape, Mesh):
+            scale = np.array(placed.shape.scale, dtype=np.float64)
+            if not np.isfinite(scale).all() or not scale.all():
+                return []
+            order = [0, 2, 1] if scale.prod() < 0 else [0, 1, 2]  # a reflection reverses the orientation of triangles
+            return [
+                GltfBody(points, None, surface.triangles[:, order], said or surface.rgba or GREY)
+                for surface in self._surfaces(placed.shape)
+                if np.abs(points := (surface.vertices * scale) @ R.T + p).max() < FARTHEST
+            ]
+        body = tessellate(placed.shape)
+        return [] if body is None else [GltfBody(body.points @ R.T + p, body.normals @ R.T, body.corners, said or GREY)]
+
+    def _surfaces(self, mesh: Mesh) -> list[MeshSurface]:
+        """Surfaces of a mesh file; empty if it is missing or cannot be read."""
+        key = (mesh.path, mesh.uri)
+        if key not in self._read:
+            self._read[key] = []
+            for name in (mesh.path, mesh.uri):
+                if name is not None and (data := self._find(name)) is not None:
+                    with contextlib.suppress(FormatError):
+                        self._read[key] = read_surfaces(name, data, self._find, MOST_TRIANGLES)
+                    break
+        found = self._read[key]
+        self._count += sum(len(surface.triangles) for surface in found)
+        if self._count > MOST_TRIANGLES:
+            raise InvalidOperation(
+                f"the meshes have more than {MOST_TRIANGLES:,} triangles together, too many for a glTF file"
+            )
+        return found
+
+
+Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
+"""Quaternion xyzw, as glTF writes it: rotates z up to y up."""
+DOT = 0.02
+"""Ratio to the extent of the mechanism: radius of the spheres that represent links if no link has a shape."""
+STILL = 1e-9
+"""m, or quaternion entries: smaller motion gets no animation channel."""
+
+
+def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
+    """Write a motion as a binary glTF file (.glb).
+
+    STL and OBJ meshes are embedded, OBJ with the colours of its materials. In place of other meshes the collision
+    shapes of the link are drawn, or nothing.
+
+    Args:
+        motion: the motion.
+        find: maps the path or URI of a mesh, or of a file next to it (such as a material file), to its bytes; None if
+            there is no such file.
+
+    Returns:
+        Bytes of the file.
+
+    Raises:
+        InvalidOperation: the meshes have too many triangles.
+
+    Example:
+        >>> from mechanik.motion import record
+        >>> motion = record.Motion(mk.arm_2d([0.5, 0.4]), [0.0, 1.0], [[0.0, 0.0], [1.0, 0.5]])
+        >>> record.to_gltf(motion)[:4]
+        b'glTF'
+    """
+    glb, mechanism = GlbBuilder(), motion.mechanism
+    poses = motion.poses()
+    p_world = poses[..., :3, 3]
+    wxyz = continuous_quaternions(quaternion.from_matrix(poses[..., :3, :3]))
+    extent = float(np.ptp(p_world.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
+    top = {"name": motion.name, "rotation": Z_TO_Y, "children": list(range(1, len(mechanism.links) + 1))}
+    glb.add("nodes", top)
+    drawn = GltfBodies(find)
+    bodies = [drawn.link_bodies(link) for link in mechanism.links.values()]
+    dot = tessellate(Sphere(DOT * extent))
+    if dot is not None and not any(bodies):
+        bodies = [[GltfBody(dot.points, dot.normals, dot.corners, GREY)] for _ in bodies]
+    materials: dict[Colour, int] = {}
+    times = glb.array(motion.times - motion.times[0])
+    channels: list[dict[str, Any]] = []
+    samplers: list[dict[str, Any]] = []
+    for k, name in enumerate(mechanism.links):
+        tracks = {"translation": p_world[:, k], "rotation": np.roll(wxyz[:, k], -1, axis=-1)}
+        node: dict[str, Any] = {"name": name, **{path: track[0].tolist() for path, track in tracks.items()}}
+        if bodies[k]:
+            primitives = [_primitive(glb, body, materials) for body in bodies[k]]
+            node["mesh"] = glb.add("meshes", {"name": name, "primitives": primitives})
+        number = glb.add("nodes", node)
+        for path, track in tracks.items():
+            if np.abs(track - track[0]).max() <= STILL:
+                continue
+            channels.append({"sampler": len(samplers), "target": {"node": number, "path": path}})
+            samplers.append({"input": times, "output": glb.array(track), "interpolation": "LINEAR"})
+    if channels:
+        glb.add("animations", {"name": motion.name, "channels": channels, "samplers": samplers})
+    return glb.file()
+
+
+def _primitive(glb: GlbBuilder, body: GltfBody, materials: dict[Colour, int]) -> dict[str, Any]:
+    colour = body.colour
+    if colour not in materials:
+        rgba = [min(max(float(part), 0.0), 1.0) for part in colour]
+        surface = {"baseColorFactor": rgba, "metallicFactor": 0.1, "roughnessFactor": 0.7}
+        look: dict[str, Any] = {"pbrMetallicRoughness": surface}
+        materials[colour] = glb.add("materials", look | ({"alphaMode": "BLEND"} if rgba[3] < 1.0 else {}))
+    attributes = {"POSITION": glb.array(body.points, ARRAY_BUFFER)}
+    if body.normals is not None:
+        attributes["NORMAL"] = glb.array(body.normals, ARRAY_BUFFER)
+    return {
+        "attributes": attributes,
+        "indices": glb.array(body.corners.reshape(-1), ELEMENT_ARRAY_BUFFER),
+        "material": materials[colour],
+    }

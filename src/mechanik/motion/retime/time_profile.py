@@ -1,0 +1,248 @@
+"""Time profiles: the path parameter s as a function of time, and how much limits are exceeded along a curve.
+
+A `CubicProfile` is piecewise cubic in time. A `ReparameterizedProfile` runs through another profile at a variable pace.
+`slowdown_factors` measures limits between the times at which a derivative is discontinuous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+
+from mechanik.motion.retime.joint_spline import JointSpline
+from mechanik.spatial.array import Array
+
+
+class TimeProfile(Protocol):
+    """A time profile: the path parameter s as a function of time."""
+
+    @property
+    def duration(self) -> float:
+        """Duration, s."""
+        ...
+
+    @property
+    def breaks(self) -> Array:
+        """Times at which the jerk may be discontinuous, s; the first is 0, the last the duration."""
+        ...
+
+    def at(self, t: Array) -> Array:
+        """s and its first three derivatives by time (4, M) at times t (M,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CubicProfile:
+    """A piecewise cubic time profile.
+
+    Attributes:
+        t: (K + 1,) start time of each piece and the end time, s.
+        state: (K, 4) s and its first three derivatives by time at the start of each piece; the jerk is constant in a
+            piece.
+        stretch: factor by which time is stretched.
+    """
+
+    t: Array
+    state: Array
+    stretch: float = 1.0
+
+    @property
+    def duration(self) -> float:
+        """Duration, s."""
+        return self.stretch * float(self.t[-1])
+
+    @property
+    def breaks(self) -> Array:
+        """Times at which the jerk may be discontinuous, s."""
+        return self.stretch * self.t
+
+    def at(self, t: Array) -> Array:
+        """s and its first three derivatives by time (4, M) at times t (M,); constant s outside."""
+        own = np.asarray(t, dtype=np.float64) / self.stretch
+        end = float(self.t[-1])
+        inside = np.clip(own, 0.0, end)
+        k = np.clip(np.searchsorted(self.t, inside, side="right") - 1, 0, len(self.state) - 1)
+        x = inside - self.t[k]
+        s, v, a, j = self.state[k].T
+        found = np.stack([
+            s + x * (v + x * (a / 2 + x * j / 6)),
+            v + x * (a + x * j / 2),
+            a + x * j,
+            j,
+        ])  # fmt: skip
+        found[1:, (own < 0.0) | (own > end)] = 0.0
+        return found / self.stretch ** np.arange(4.0)[:, None]
+
+
+def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> CubicProfile:
+    """Approximate a monotonic profile by a cubic B-spline in time; it is monotonic, too.
+
+    The coefficients follow Schoenberg's variation-diminishing rule: each is the value at the mean of three knots. Near
+    the ends the mean is replaced so that the spline starts and ends like t^3: at rest and without acceleration.
+
+    Args:
+        times: (K + 1,) knots, from 0 to the duration, s.
+        position_at: function from times (M,) to s (M,), increasing from 0.
+    """
+    interpolate: Any = import_module("scipy.interpolate")
+    before, after = (times[1] - times[0]) * np.arange(-3, 0), (times[-1] - times[-2]) * np.arange(1, 4)
+    knots = np.concatenate([before, times, times[-1] + after])
+    three = np.stack([knots[1:-3], knots[2:-2], knots[3:-1]])
+    # far from an end the cube roots differ from the mean by nearly the same small amount, which cancels
+    begun, left = np.cbrt(three.prod(axis=0)), np.cbrt((times[-1] - three).prod(axis=0))
+    middles = begun - left + (times[-1] - three.mean(axis=0))
+    heights = position_at(np.clip(middles, 0.0, times[-1]))
+    heights[:3], heights[-3:] = position_at(times[:1]), position_at(times[-1:])
+    spline = interpolate.BSpline(knots, heights, 3)
+    return CubicProfile(times, np.stack([spline(times[:-1], order) for order in range(4)], axis=1))
+
+
+SMALL = 1e-2
+"""Arguments below this are evaluated by power series, because the closed forms lose digits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReparameterizedProfile:
+    """A time profile that runs through a base profile at a variable pace.
+
+    u is the time of the base profile. The pace y(u) is the square of du/dt, piecewise quadratic in u.
+
+    Attributes:
+        base: the base profile.
+        u: (K + 1,) bounds of the quadratic pieces, s; they contain all discontinuities of the base profile's jerk.
+        pace: (K, 3) y, above 0, and its first two derivatives by u at the start of each piece.
+        t: (K + 1,) time at which each u is passed, s.
+        stretch: factor by which time is stretched.
+    """
+
+    base: CubicProfile
+    u: Array
+    pace: Array
+    t: Array
+    stretch: float = 1.0
+
+    @property
+    def duration(self) -> float:
+        """Duration, s."""
+        return self.stretch * float(self.t[-1])
+
+    @property
+    def breaks(self) -> Array:
+        """Times at which the jerk may be discontinuous, s."""
+        return self.stretch * self.t
+
+    def at(self, t: Array) -> Array:
+        """s and its first three derivatives by time (4, M) at times t (M,)."""
+        own = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
+        k = np.clip(np.searchsorted(self.t, own, side="right") - 1, 0, len(self.pace) - 1)
+        pace = self.pace[k]
+        x, speed = _gone(pace, own - self.t[k])
+        rise, bend = pace[:, 1] + pace[:, 2] * x, pace[:, 2]
+        # just below the next bound, so that a u that rounding pushed over it stays in this piece
+        u = np.minimum(self.u[k] + np.maximum(x, 0.0), np.nextafter(self.u[k + 1], 0.0))
+        s, first, second, third = self.base.at(u)
+        y = speed**2
+        return np.stack([
+            s,
+            first * speed / self.stretch,
+            (second * y + 0.5 * first * rise) / self.stretch**2,
+            (third * y + 1.5 * second * rise + 0.5 * first * bend) * speed / self.stretch**3,
+        ])  # fmt: skip
+
+
+def reparameterize(base: CubicProfile, u: Array, pace: Array) -> ReparameterizedProfile:
+    """Build a reparameterized profile from the pace (K, 3) of each piece between the u (K + 1,), and compute its times.
+
+    The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. From its values v0, v1 at both ends of a
+    piece of width h follows the duration t: tanh(w t / 2) = w h / (v0 + v1).
+    """
+    wide, (y, rise, bend) = np.diff(u), pace.T
+    ends = np.sqrt(y) + np.sqrt(np.maximum(y + wide * (rise + 0.5 * wide * bend), 0.0))
+    z = np.minimum(0.5 * bend * (wide / ends) ** 2, 1.0 - 1e-12)
+    small = np.abs(z) < SMALL
+    w = np.sqrt(np.abs(np.where(small, 0.25, z)))
+    ratio = np.where(z > 0.0, np.arctanh(np.minimum(w, 1.0 - 1e-13)), np.arctan(w)) / w
+    ratio = np.where(small, 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z / 11)))), ratio)
+    return ReparameterizedProfile(base, u, pace, np.append(0.0, np.cumsum(2.0 * wide / ends * ratio)))
+
+
+def _gone(pace: Array, t: Array) -> tuple[Array, Array]:
+    """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3)."""
+    y, rise, bend = pace.T
+    z = 0.5 * bend * t**2
+    small, up = np.abs(z) < SMALL, z > 0.0
+    w = np.sqrt(np.abs(np.where(small, 1.0, z)))
+    grows = np.where(up, w, 0.0)
+    whole = np.where(up, np.cosh(grows), np.cos(w))
+    odd = np.where(up, np.sinh(grows), np.sin(w)) / w
+    even = np.where(up, 1.0, -1.0) * (whole - 1.0) / w**2
+    odd = np.where(small, 1.0 + z / 6.0 * (1.0 + z / 20.0 * (1.0 + z / 42.0 * (1.0 + z / 72.0))), odd)
+    even = np.where(small, 0.5 * (1.0 + z / 12.0 * (1.0 + z / 30.0 * (1.0 + z / 56.0 * (1.0 + z / 90.0)))), even)
+    whole = np.where(small, 1.0 + z * even, whole)
+    fast = np.sqrt(y)
+    return t * (fast * odd + 0.5 * rise * t * even), fast * whole + 0.5 * rise * t * odd
+
+
+BESIDE = 1e-6
+"""Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
+LOOKS, CLOSER, WORST = 12, 120, 40
+"""Numbers of samples between two discontinuities: usually, and in the WORST intervals with the largest values."""
+NEAR = 1e-4
+"""Ratio to a piece: closer discontinuities count as one."""
+
+DerivativeLimits = tuple[Array, Array, Array | None]
+"""Limits on velocity, acceleration and jerk, (nv,) each."""
+
+
+def breakpoints(curve: JointSpline, profile: TimeProfile) -> Array:
+    """Times (K + 1,) between which all derivatives are continuous: breaks of the profile and waypoints of the curve."""
+    knots, t = curve.s[1:-1], profile.breaks
+    when = np.interp(knots, profile.at(t)[0], t)
+    least = 1e-9 * curve.length / profile.duration
+    for _ in range(4):
+        here, speed, _, _ = profile.at(when)
+        when = np.clip(when + (knots - here) / np.maximum(speed, least), 0.0, t[-1])
+    after = np.clip(np.searchsorted(t, when), 1, len(t) - 1)
+    least_gap = NEAR * (t[after] - t[after - 1])
+    apart = (when - t[after - 1] > least_gap) & (t[after] - when > least_gap)
+    return np.unique(np.concatenate([t, when[apart]]))
+
+
+def joint_derivatives(curve: JointSpline, profile: TimeProfile, t: Array) -> tuple[Array, Array, Array, Array]:
+    """q (M, nq) at times t (M,), and velocity, acceleration and jerk of all dofs, (M, nv) each."""
+    s, speed, gain, jerk = profile.at(t)
+    q, first, second, third = curve.at(s)
+    u, w, z = speed[:, None], gain[:, None], jerk[:, None]
+    return q, first * u, second * u**2 + first * w, third * u**3 + 3 * second * u * w + first * z
+
+
+def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, limits: DerivativeLimits) -> Array:
+    """Factor (K,) by which each interval between times (K + 1,) has to be slower to keep the limits."""
+    seen = _looked_at(curve, profile, times[:-1], times[1:], limits, LOOKS)
+    # a parabola exceeds its samples by at most an eighth of the second difference
+    hidden = np.maximum(2.0 * seen[:, 1:-1] - seen[:, :-2] - seen[:, 2:], 0.0) / 8.0
+    perhaps = seen.copy()
+    perhaps[:, :-2] = np.maximum(perhaps[:, :-2], seen[:, :-2] + hidden)
+    perhaps[:, 1:-1] = np.maximum(perhaps[:, 1:-1], seen[:, 1:-1] + hidden)
+    perhaps[:, 2:] = np.maximum(perhaps[:, 2:], seen[:, 2:] + hidden)
+    found, worst = seen.max(axis=1), np.argsort(perhaps.max(axis=1))[-WORST:]
+    closer = _looked_at(curve, profile, times[worst], times[worst + 1], limits, CLOSER)
+    found[worst] = np.maximum(found[worst], closer.max(axis=1))
+    return found
+
+
+def _looked_at(
+    curve: JointSpline, course: TimeProfile, begin: Array, end: Array, limits: DerivativeLimits, looks: int
+) -> Array:
+    """Factor (K, looks) by which the motion has to be slower at samples between `begin` and `end` (K,)."""
+    t = begin[:, None] + (end - begin)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, looks)
+    _, *rates = joint_derivatives(curve, course, t.ravel())
+    worst = np.zeros(t.size)
+    for power, (rate, limit) in enumerate(zip(rates, limits, strict=True), start=1):
+        if limit is not None:
+            worst = np.maximum(worst, (np.abs(rate) / limit).max(axis=1) ** (1.0 / power))
+    return worst.reshape(t.shape)

@@ -1,0 +1,228 @@
+"""`retime`: a time-optimal trajectory along a path within rate limits, and its result type `Trajectory`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, NotFinite, ShapeError
+from mechanik.model import Mechanism
+from mechanik.motion.follow import Path
+from mechanik.motion.rate_limits import RateLimits, require_rate_limits
+from mechanik.motion.retime.jerk_limited import jerk_limited_profile
+from mechanik.motion.retime.joint_spline import JointSpline, fit_joint_spline
+from mechanik.motion.retime.time_optimal import (
+    acceleration_limited_profile,
+    has_toppra,
+    is_straight,
+    straight_line_profile,
+)
+from mechanik.motion.retime.time_profile import TimeProfile, joint_derivatives
+from mechanik.solver import Solver
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, read_only
+
+MOST_SAMPLES = 10_000_000
+"""Largest number of samples that `resample` makes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trajectory:
+    """A path with times, velocities and accelerations; made by `mk.retime`.
+
+    Attributes:
+        mechanism: the mechanism; it is not moved.
+        times: (N,) from 0, s; read-only, as all arrays here.
+        q: (N, nq) configurations; loops are closed.
+        v, a: (N, nv) velocities and accelerations of the dofs, rad or m, per s and s^2.
+        curve: the geometric curve, q as a function of s.
+        profile: the time profile, s as a function of time.
+
+    Example:
+        >>> path = mk.Path(mk.arm_2d([0.5, 0.4]), [[0.0, 0.0], [1.0, 0.5]])
+        >>> trajectory = mk.retime(path, velocity=1.0, acceleration=2.0)
+        >>> round(trajectory.duration, 3), trajectory.at(0.75).round(3).tolist()
+        (1.5, [0.5, 0.25])
+    """
+
+    mechanism: Mechanism
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    curve: JointSpline
+    profile: TimeProfile
+    _kept: dict[str, Solver] = field(default_factory=dict[str, Solver])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __repr__(self) -> str:
+        of = self.mechanism.name or "a mechanism"
+        return f"<trajectory of {of}: {self.duration:.4g} s in {len(self)} samples>"
+
+    @property
+    def duration(self) -> float:
+        """Duration, s."""
+        return self.profile.duration
+
+    @property
+    def deviation(self) -> float:
+        """Largest deviation of the curve from the straight segments of its path, rad or m."""
+        return self.curve.deviation
+
+    def at(self, t: ArrayLike) -> Array:
+        """Configurations (..., nq) at times t (...), s; constant before the start and after the end.
+
+        Raises:
+            NotFinite: a time is not finite.
+        """
+        return self.state(t)[0]
+
+    def state(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Configuration q (..., nq), velocity v and acceleration a (..., nv) at times t (...), s.
+
+        v and a are 0 before the start and after the end.
+
+        Raises:
+            NotFinite: a time is not finite.
+        """
+        wanted = _as_times(t)
+        flat = wanted.reshape(-1)
+        q, v, a, _ = joint_derivatives(self.curve, self.profile, np.clip(flat, 0.0, self.duration))
+        stands = (flat < 0.0) | (flat > self.duration)
+        v[stands], a[stands] = 0.0, 0.0
+        q = self._shut(q)
+        return tuple(one.reshape(*wanted.shape, one.shape[1]) for one in (q, v, a))  # type: ignore[return-value]
+
+    def jerk(self, t: ArrayLike) -> Array:
+        """Jerk (..., nv) at times t (...), rad or m per s^3; at a discontinuity, the value after it."""
+        wanted = _as_times(t)
+        found = joint_derivatives(self.curve, self.profile, wanted.reshape(-1))[3]
+        return found.reshape(*wanted.shape, found.shape[1])
+
+    def resample(self, dt: float) -> Trajectory:
+        """The same trajectory with samples every `dt` seconds and at its end.
+
+        Args:
+            dt: s, above 0.
+
+        Raises:
+            ShapeError: `dt` is not above 0, or there would be too many samples.
+        """
+        step = as_number(dt, "dt")
+        if not step > 0.0:
+            raise ShapeError(f"dt must be above 0 seconds, not {step:g}")
+        if self.duration / step > MOST_SAMPLES:
+            raise ShapeError(
+                f"samples every {step:g} s of {self.duration:.4g} s are {self.duration / step:.3g}, and at most "
+                f"{MOST_SAMPLES:,} are made; `at` and `state` take any times"
+            )
+        count = math.ceil(self.duration / step - 1e-9)
+        return sample_trajectory(
+            self.mechanism, self.curve, self.profile, np.append(step * np.arange(count), self.duration)
+        )
+
+    def to_path(self) -> Path:
+        """The samples as a path whose s are seconds."""
+        return Path(self.mechanism, self.q, self.times)
+
+    def _shut(self, q: Array) -> Array:
+        if not (self.mechanism.closures or self.mechanism.joint_constraints):
+            return q
+        if "shut" not in self._kept:
+            self._kept["shut"] = Solver(self.mechanism)
+        return np.array([self._kept["shut"].solve(q0=one).require().q for one in q]).reshape(q.shape)
+
+
+def _as_times(t: ArrayLike) -> Array:
+    try:
+        wanted = np.asarray(t, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"times must be numbers, not {t!r}") from None
+    if not np.isfinite(wanted).all():
+        raise NotFinite(f"times must be finite, but there is {t!r}")
+    return wanted
+
+
+def sample_trajectory(mechanism: Mechanism, curve: JointSpline, profile: TimeProfile, times: Array) -> Trajectory:
+    """Sample a curve with a time profile at the times (N,), s."""
+    empty = np.zeros((0, 0))
+    q, v, a = Trajectory(mechanism, times, empty, empty, empty, curve, profile).state(times)
+    for one in (times, q, v, a):
+        read_only(one)
+    return Trajectory(mechanism, times, q, v, a, curve, profile)
+
+
+DEVIATION = 5e-3
+"""rad or m: default of the largest deviation from the straight segments; trades speed at corners for accuracy."""
+LONG = 1000.0
+"""s: longer trajectories get as many samples as one of this duration, by default."""
+SHARPEST = 1000.0
+"""1/s: ratio of jerk to acceleration limit, used where toppra is not installed; so high that it hardly binds."""
+
+
+def retime(
+    path: Path,
+    velocity: RateLimits | None = None,
+    acceleration: RateLimits | None = None,
+    jerk: RateLimits | None = None,
+    *,
+    deviation: float = DEVIATION,
+    samples: int | None = None,
+) -> Trajectory:
+    """Compute the fastest trajectory along a path within rate limits, from rest to rest.
+
+    The curve is a smooth spline through all waypoints; the `s` of the path is not used. The result is time-optimal for
+    a straight segment (ruckig) and without a jerk limit (toppra; without toppra, to a few parts in a thousand). With a
+    jerk limit, other paths take a few percent longer than the optimum.
+
+    Args:
+        path: from `mk.plan`, `mk.follow` or `mk.Path`; 2 or more distinct waypoints.
+        velocity: rad/s or m/s: a number for all dofs, nv numbers, or numbers by joint or dof name. Joints without a
+            value take the limit of the URDF or SDF file (`mechanism.extras["limits"]`). For a spherical joint, the
+            limit of each of its axes. A mimic joint limits its leader through its ratio.
+        acceleration: the same, per s^2; has to be given unless the model file has it.
+        jerk: the same, per s^3; None: unlimited.
+        deviation: rad or m, largest deviation of the spline from the straight segments. A smaller one makes sharp
+            corners slower.
+        samples: number of samples, evenly spaced in time; by default about 100 per second, and at most about 100,000.
+
+    Returns:
+        The trajectory; it can be evaluated at any time.
+
+    Raises:
+        LimitsError: a dof that moves has no limit, or a limit is not above 0.
+        ShapeError: the path does not move, or `deviation` or `samples` is invalid.
+        MissingExtra: SciPy or ruckig is not installed (extra `plan`).
+        PlanningError: toppra or ruckig finds no solution.
+
+    Example:
+        >>> path = mk.Path(mk.arm_2d([0.5, 0.4]), [[0.0, 0.0], [1.0, 0.5]])
+        >>> trajectory = mk.retime(path, velocity=1.0, acceleration=2.0)
+        >>> round(trajectory.duration, 3), round(float(np.abs(trajectory.v).max()), 3)
+        (1.5, 1.0)
+    """
+    if not isinstance(path, Path):
+        raise InvalidArgument(f"what is retimed is a path, as mk.plan and mk.follow make it, not {path!r}")
+    tight = as_number(deviation, "deviation")
+    if not tight > 0.0:
+        raise ShapeError(f"deviation must be above 0 (rad or m), not {tight:g}: no corner is passed without stopping")
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2):
+        raise ShapeError(f"samples must be a whole number of 2 or more, not {samples!r}")
+    curve = fit_joint_spline(path, tight)
+    moves = np.abs(curve.at(curve.s)[1]).max(axis=0)
+    moves[moves < 1e-12 * moves.max()] = 0.0
+    fast = require_rate_limits(path.mechanism, velocity, "velocity", moves)
+    gain = require_rate_limits(path.mechanism, acceleration, "acceleration", moves)
+    sharp = np.full(len(gain), np.inf) if jerk is None else require_rate_limits(path.mechanism, jerk, "jerk", moves)
+    if is_straight(curve):
+        profile = straight_line_profile(curve, fast, gain, sharp)
+    elif jerk is None and has_toppra():
+        profile = acceleration_limited_profile(curve, fast, gain)
+    else:
+        profile = jerk_limited_profile(curve, fast, gain, SHARPEST * gain if jerk is None else sharp)
+    count = max(2, round(100 * min(profile.duration, LONG)) + 1) if samples is None else samples
+    return sample_trajectory(path.mechanism, curve, profile, np.linspace(0.0, profile.duration, count))

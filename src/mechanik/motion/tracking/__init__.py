@@ -1,0 +1,9 @@
+"""Differential inverse kinematics at a fixed time step, within limits on velocity and acceleration.
+
+Input: a mechanism, tasks and a time step. Output: a `Tracker`, whose `step` computes the next configuration from new
+targets.
+"""
+
+from mechanik.motion.tracking.tracker import Task, Tracker, TrackerState, TrackerStatus
+
+__all__ = ["Task", "Tracker", "TrackerState", "TrackerStatus"]

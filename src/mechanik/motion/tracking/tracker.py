@@ -1,0 +1,555 @@
+"""`Tracker`: differential inverse kinematics at a fixed time step, within limits on position, velocity, acceleration.
+
+Each step solves a quadratic program per priority level for the velocity, and integrates it with loops closed. Distances
+to obstacles give bounds on the rate of approach. The module also has the tasks, the state after a step, and the checks
+of a start: within limits, loops closed, and able to stop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from mechanik.collision import Collider
+from mechanik.collision.collider import Contact, warn_of_always_close_pairs
+from mechanik.collision.collision_body import Obstacle
+from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, StructureError
+from mechanik.kernels.tracking import level_qp as layout
+from mechanik.kernels.tracking.level_qp import BY_ACCELERATION, BY_POSITION, BY_VELOCITY
+from mechanik.model import Frame, Mechanism
+from mechanik.motion.rate_limits import RateLimits, as_rate_limits
+from mechanik.motion.tracking.tracking_problem import (
+    TaskTargets,
+    build_tracking_problem,
+    closure_joint_values,
+    freeze_angles,
+)
+from mechanik.objectives import Objective
+from mechanik.objectives.constraint_relations import closure_relations, joint_constraint_relations
+from mechanik.objectives.objective import ErrorNorms
+from mechanik.objectives.relation import evaluate_relation
+from mechanik.solver.collision_constraint import check_avoid_arguments
+from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask
+from mechanik.solver.kernel_driver import evaluate_python_residuals
+from mechanik.solver.target_writer import Targets
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.tiers import kernel_module
+from mechanik.validation import as_number, read_only
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An objective with the rate at which its error is reduced.
+
+    Attributes:
+        objective: the objective with its level, weight and target.
+        gain: 1/s; the error decays at this rate where no limit is active. None: the gain of the tracker.
+
+    Example:
+        >>> task = mk.Task(mk.PositionGoal("tool", (0.6, 0.2, 0.0)), gain=5.0)
+        >>> task.gain
+        5.0
+    """
+
+    objective: Objective
+    gain: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.objective, Objective):
+            raise InvalidArgument(f"a task is made of an objective, such as a PoseGoal, not of {self.objective!r}")
+        if self.gain is not None:
+            object.__setattr__(self, "gain", as_gain(self.gain, f"gain of {self.objective._label}"))
+
+
+def as_gain(gain: float, what: str) -> float:
+    """Validate a gain: finite and above 0, 1/s."""
+    number = as_number(gain, what)
+    if number <= 0.0:
+        raise ObjectiveError(f"{what} must be above zero, not {number:g}; it is in 1/s")
+    return number
+
+
+def as_tasks(tasks: Objective | Task | Iterable[Objective | Task]) -> tuple[Task, ...]:
+    """Convert an objective, a task or several of them to tasks.
+
+    Raises:
+        InvalidArgument: not tasks or objectives.
+        ObjectiveError: there are none.
+    """
+    several = (tasks,) if isinstance(tasks, Objective | Task) else tasks
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise InvalidArgument(f"a tracker takes tasks or objectives, such as a PoseGoal, not {tasks!r}")
+    found = tuple(one if isinstance(one, Task) else Task(one) for one in several)
+    if not found:
+        raise ObjectiveError("nothing is asked for: the list of tasks is empty")
+    return found
+
+
+WORDS = {BY_ACCELERATION: "acceleration", BY_VELOCITY: "velocity", BY_POSITION: "position"}
+"""Name of each limit code of the kernel."""
+
+
+class TrackerStatus(Enum):
+    """Outcome of a tracker step; the value is a sentence for people."""
+
+    MOVED = "within all limits"
+    BRAKED = "no velocity was within all limits with loops shut and nothing touching; accelerations gave way"
+    STOPPED = "nothing but standing still at once was left"
+    TOO_NEAR = "within all limits, but something was nearer than the clearance as the step began; it is left again"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+STATUS_BY_CODE = (TrackerStatus.MOVED, TrackerStatus.BRAKED, TrackerStatus.STOPPED, TrackerStatus.TOO_NEAR)
+"""Status of each return code of `Tracker.advance`."""
+TOO_NEAR_CODE = STATUS_BY_CODE.index(TrackerStatus.TOO_NEAR)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackerState:
+    """State of a tracker after a step.
+
+    Attributes:
+        q: (nq,), read-only.
+        v: (nv,) velocity of the last step, rad/s or m/s; read-only.
+        time: s, since the start or the last reset.
+        status: whether all limits were kept.
+        contacts: pairs closer than the clearance, the closest first, if there were any at the start of the step.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.4])
+        >>> tracker = mk.Tracker(arm, mk.PositionGoal("tool", (0.6, 0.2, 0)), dt=0.01, q0=[-0.5, 1.0], velocity=1.0)
+        >>> state = tracker.step()
+        >>> state.status, state.limits
+        (MOVED, {'joint2': 'velocity'})
+    """
+
+    q: Array
+    v: Array
+    time: float
+    status: TrackerStatus
+    contacts: tuple[Contact, ...]
+    _names: tuple[str, ...] = field(repr=False)
+    _held: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
+
+    @property
+    def limits(self) -> Mapping[str, str]:
+        """Dofs at an active limit, by name, with its kind: "acceleration", "velocity" or "position"."""
+        return {name: WORDS[abs(code)] for name, code in zip(self._names, self._held.tolist(), strict=True) if code}
+
+
+INSIDE = 1e-9
+"""rad or m: largest violation of a limit at the start, as solver results may have; the value is clipped."""
+
+
+def stopping_distance(v: float, acceleration: float, dt: float) -> float:
+    """Distance in rad or m until a dof at velocity v stops with full deceleration in time steps of dt."""
+    if not math.isfinite(acceleration):
+        return 0.0
+    n = math.ceil(v / (acceleration * dt)) - 1
+    return dt * (n * v - acceleration * dt * n * (n + 1) / 2) if n > 0 else 0.0
+
+
+def check_start(
+    mechanism: Mechanism, q: Array, v: Array, bounds: tuple[Array, Array], rates: tuple[Array, Array], dt: float
+) -> None:
+    """Reject a start from which limits cannot be kept; clip values that exceed limits by rounding.
+
+    Args:
+        q, v: (nq,), (nv,) start configuration and velocity; q is clipped in place.
+        bounds: lower and upper limits, (nq,) each.
+        rates: largest velocities and accelerations, (nv,) each.
+        dt: s.
+
+    Raises:
+        LimitsError: a value is outside its limits, or cannot stop before them.
+    """
+    space = mechanism.space
+    for k, name in enumerate(space.q_names):
+        low, high = float(bounds[0][k]), float(bounds[1][k])
+        if not low - INSIDE <= q[k] <= high + INSIDE:
+            raise LimitsError(
+                f"{name!r} starts at {q[k]:.6g}, outside its limits {low:.6g} and {high:.6g}; start inside, or give "
+                "other limits"
+            )
+    q[:] = np.clip(q, bounds[0], bounds[1])
+    for k, name in enumerate(space.v_names):
+        if abs(v[k]) > rates[0][k]:
+            raise LimitsError(f"{name!r} starts at {v[k]:.6g} per second and may do {rates[0][k]:.6g} at most")
+    for k, i in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
+        way = stopping_distance(abs(float(v[i])), float(rates[1][i]), dt)
+        room = float(bounds[1][k] - q[k] if v[i] > 0 else q[k] - bounds[0][k])
+        if v[i] != 0.0 and way > room:
+            raise LimitsError(
+                f"{space.q_names[k]!r} starts at {v[i]:.6g} per second, needs {way:.4g} to stop, and is {room:.4g} "
+                "from its limit"
+            )
+
+
+def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None:
+    """Reject a start at which a loop is open or a joint constraint is violated.
+
+    Args:
+        tolerance: m and rad.
+
+    Raises:
+        StructureError: with the name of the loop or constraint.
+    """
+    for name, closure in mechanism.closures.items():
+        for relation in closure_relations(mechanism, closure):
+            off = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
+            if off > tolerance:
+                raise StructureError(
+                    f"the loop that {name!r} closes stands open by {off:.3g} (m or rad) at the start; shut it first, "
+                    "as with mk.solve(mechanism)"
+                )
+    for name, relation in joint_constraint_relations(mechanism).items():
+        off = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
+        if off > tolerance:
+            raise StructureError(f"the law {name!r} is off by {off:.3g} at the start; solve for it first")
+
+
+LEAVING = 0.01
+"""m/s: smallest rate of separation of a pair that is too close; a rate proportional to the violation never ends."""
+OF_A_STEP = 0.2
+"""Largest share of the remaining or missing distance that a step may use."""
+CLEARANCE_SLACK = 1e-4
+"""m: violation of the clearance that is tolerated, because motion within a step is curved; more is reported and
+removed."""
+STEPS = 2
+"""Number of time steps added to the stopping time, because the velocity after this step is not known yet."""
+
+
+def stopping_time(v: Array, acceleration: Array, dt: float) -> float:
+    """Time in s until all dofs (n,) are at rest, each decelerating in proportion to its velocity.
+
+    A margin of STEPS time steps is included.
+    """
+    return float(np.max(np.abs(v) / acceleration, initial=0.0)) + STEPS * dt
+
+
+def separation_rates(gaps: Array, clearance: float, stopping: float, leaving: float, dt: float) -> tuple[Array, Array]:
+    """Wanted and smallest allowed rates of change of the distances (m,), m/s.
+
+    A distance that shrinks at rate r while all dofs decelerate together for a time T shrinks by r T / 2. Four times
+    this is kept, because rates change while links rotate. Distances below the clearance shall grow. The smallest
+    allowed rate applies where the wanted one is impossible: no distance may fall below the clearance, or below the
+    smallest distance if that is less.
+
+    Args:
+        gaps: (m,) distances, m.
+        clearance: m.
+        stopping: T, s.
+        leaving: 1/s, share of the missing distance that is recovered per second.
+        dt: s.
+    """
+    most, missing = OF_A_STEP / dt, clearance - gaps
+    nearing = min(0.5 / stopping, most) * missing
+    wanted = np.maximum(min(leaving, most) * missing, np.minimum(LEAVING, most * missing))
+    wanted = np.where(missing > 0.0, wanted, nearing)
+    smallest = min(clearance - CLEARANCE_SLACK, float(gaps.min(initial=np.inf)))
+    return wanted, most * (smallest - gaps)
+
+
+Pairs = tuple[tuple[str, str], ...]
+
+stepping = kernel_module("tracking.tracking_step")
+
+OPEN = 1e-8
+"""m and rad: largest loop closure error at the start."""
+LOOK_ONLY = -1
+"""Argument of the kernel that evaluates residuals without a step."""
+NEAR = 0.1
+"""m: pairs within the clearance plus this distance are always considered."""
+AHEAD = 4.0
+"""Ratio to the stopping distance of the links: pairs within it are considered; two links may approach each other."""
+
+
+class Tracker:
+    """Track moving targets at a fixed time step: each step is the best velocity for the tasks within all limits.
+
+        tracker = mk.Tracker(arm, mk.PoseGoal("tool", X_world_tool), dt=1e-3, velocity=2.0, acceleration=10.0)
+        while running:
+            state = tracker.step(X_world_target)
+            send(state.q, state.v)
+
+    After every step positions, velocities and accelerations are within their limits, and every dof can still stop
+    before its position limit. Where loops or obstacles leave no such velocity, acceleration limits give way, and the
+    status of the step is BRAKED or STOPPED. Tasks of a lower priority level use only the motion that higher levels
+    leave free. Loops stay closed. The tracker never moves the mechanism. Create a new tracker after an edit of the
+    mechanism.
+
+    Args:
+        mechanism: the mechanism.
+        tasks: objectives, or tasks with a gain each.
+        dt: s, time step.
+        q0: (nq,) start configuration, at rest; default: the current configuration of the mechanism.
+        velocity: largest velocity: a number for all dofs, nv numbers, or numbers by joint or dof name; m/s and rad/s.
+            Joints without a value take the limit of the model file, if there is any.
+        acceleration: the same, m/s^2 and rad/s^2. None: unlimited.
+        gain: 1/s, rate at which the errors of tasks without an own gain decay. None: 1 / dt, the whole error in a step
+            as far as limits allow.
+        damping: damping of velocities at singularities; it vanishes away from them.
+        lock: joints or dofs that may not move.
+        limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
+        avoid: a `Collider`, or obstacles and "self". Pairs that are too close, at the start or because an obstacle was
+            moved, are separated, the closest first.
+        clearance: m, smallest allowed distance.
+        allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
+            default.
+        follow: whether the velocity of moving targets is used as feed-forward, which avoids lag. A target that moves
+            faster than the mechanism can is approached without it, with timely deceleration.
+
+    Raises:
+        LimitsError: the start violates limits.
+        StructureError: loops are open at the start.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.4])
+        >>> tracker = mk.Tracker(arm, mk.PositionGoal("tool", (0.6, 0.2, 0)), dt=0.01, q0=[-0.5, 1.0], velocity=1.0)
+        >>> for _ in range(100):
+        ...     state = tracker.step()
+        >>> state.status, round(tracker.errors()[0].position, 6)
+        (MOVED, 0.0)
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        tasks: Objective | Task | Iterable[Objective | Task],
+        dt: float = 1e-3,
+        *,
+        q0: ArrayLike | None = None,
+        velocity: RateLimits | None = None,
+        acceleration: RateLimits | None = None,
+        gain: float | None = None,
+        damping: float = 0.05,
+        lock: DofNames | str | None = None,
+        limits: Mapping[str, ArrayLike] | None = None,
+        avoid: Collider | Iterable[str | Obstacle] | None = None,
+        clearance: float = 0.0,
+        allow: Iterable[tuple[str, str]] = (),
+        forbid: Iterable[tuple[str, str]] = (),
+        follow: bool = True,
+    ) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidArgument(f"a tracker takes a mechanism, not {mechanism!r}")
+        self.mechanism = mechanism
+        self.dt = as_number(dt, "dt")
+        if not self.dt > 0.0:
+            raise LimitsError(f"dt must be above 0 seconds, not {self.dt:g}")
+        self.tasks = as_tasks(tasks)
+        usual = 1.0 / self.dt if gain is None else as_gain(gain, "gain")
+        # a larger gain would overshoot in a single step
+        self._gains = [min(usual if one.gain is None else one.gain, 1.0 / self.dt) for one in self.tasks]
+        given = [task.objective for task in self.tasks]
+        self._bounds = as_bounds(mechanism, limits)
+        velocities = as_rate_limits(mechanism, velocity, "velocity", from_file=True)
+        self._rates = velocities, as_rate_limits(mechanism, acceleration, "acceleration")
+        damps = as_number(damping, "damping")
+        if damps < 0.0:
+            raise ObjectiveError(f"damping must not be below zero, but is {damps:g}")
+        active = np.ones(mechanism.nv, dtype=np.bool_)
+        if lock is not None:
+            active &= ~as_dof_mask(mechanism, lock, False)
+        self._clearance = as_number(clearance, "clearance")
+        rules = tuple(allow), tuple(forbid)
+        check_avoid_arguments(mechanism, avoid, self._clearance, *rules)
+        self._collider = self._as_collider(avoid, *rules)
+        if self._collider is not None:
+            warn_of_always_close_pairs(self._collider, self._clearance)
+        start = mechanism.q if q0 is None else mechanism._single_q(q0)
+        self._start = np.array(start)
+        objectives = [freeze_angles(mechanism, one, start, self._bounds) for one in given]
+        further = 0 if self._collider is None else len(self._collider.distance_names)
+        self._rig = rig = build_tracking_problem(
+            mechanism, objectives, active.tolist(), self._bounds, self._rates, self._gains, further, self.dt,
+            damps, follow,
+        )  # fmt: skip
+        rows = [one.relations(mechanism) for one in objectives]
+        self._aiming = TaskTargets(mechanism, rig, given, rows, self._bounds)
+        self._revision, self._edits = mechanism.revision, Frame.edit_count
+        at = rig.part.packed.tables
+        self._trial, self._q = at["trial"], at["trial"][: mechanism.nq]
+        self._mine = np.flatnonzero(rig.columns < mechanism.nv)
+        self._places, self._unit = rig.columns[self._mine], at["scale"][self._mine]
+        names = mechanism.space.v_names
+        self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._places)
+        packed = rig.part.packed
+        self._kernel_arguments = (
+            packed.ints, packed.floats, rig.table, rig.options, *rig.workspaces, rig.gains, rig.before, rig.ahead,
+            rig.extra_jacobian,
+            rig.extra_bounds,
+        )  # fmt: skip
+        self._v = np.zeros(mechanism.nv)
+        self._is_too_near = False
+        self.reset(start)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(repr(one) for one in self.objectives)
+        return f"<tracker of {self.mechanism!r} every {self.dt:g} s: {asked}>"
+
+    # ---- state ------------------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        """Current configuration (nq,); a copy."""
+        return self._q.copy()
+
+    @property
+    def v(self) -> Array:
+        """Current velocity (nv,), rad/s or m/s; a copy."""
+        return self._v.copy()
+
+    @property
+    def time(self) -> float:
+        """s, since the start or the last reset."""
+        return self._steps * self.dt
+
+    @property
+    def velocity(self) -> Array:
+        """Largest velocities (nv,), rad/s or m/s; infinite without a limit."""
+        return self._rates[0].copy()
+
+    @property
+    def acceleration(self) -> Array:
+        """Largest accelerations (nv,), rad/s^2 or m/s^2; infinite without a limit."""
+        return self._rates[1].copy()
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Objectives of the tasks with their current targets."""
+        return self._aiming.objectives
+
+    def errors(self) -> tuple[ErrorNorms, ...]:
+        """Errors of all tasks, m and rad; not for fast loops."""
+        return tuple(one.error(self.mechanism, self._q) for one in self.objectives)
+
+    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
+        """Restart at q with velocity v; if they are invalid, the state does not change.
+
+        Args:
+            q: (nq,) with closed loops; default: the last start.
+            v: (nv,) from which all dofs can stop before their limits, rad/s or m/s; default: at rest.
+
+        Raises:
+            LimitsError: q or v violates limits, or v moves a locked dof.
+            StructureError: loops are open at q, or the mechanism was edited.
+        """
+        self._check_current()
+        mechanism, rig = self.mechanism, self._rig
+        here = self._start.copy() if q is None else np.array(mechanism._single_q(q))
+        rates = np.zeros(mechanism.nv) if v is None else mechanism.space.check_v(v).copy()
+        for k in mechanism.space.quaternions_q:
+            here[k : k + 4] /= np.linalg.norm(here[k : k + 4])
+        check_start(mechanism, here, rates, self._bounds, self._rates, self.dt)
+        still = np.ones(mechanism.nv, dtype=np.bool_)
+        still[self._places] = False
+        if rates[still].any():
+            raise LimitsError(f"{mechanism.space.v_names[int(np.flatnonzero(rates * still)[0])]!r} is locked")
+        check_loops_closed(mechanism, here, OPEN)
+        extra = closure_joint_values(mechanism, here)
+        self._trial[:] = 0.0
+        self._q[:] = here
+        self._trial[mechanism.nq : mechanism.nq + len(extra)] = extra
+        self._v[:] = rates
+        rig.table[layout.RATE], rig.table[layout.CURVATURE_RATE] = 0.0, 0.0
+        rig.table[layout.RATE, self._mine] = rates[self._places] / self._unit
+        rig.ahead[:] = 0.0
+        self._last: Array | None = None
+        self._steps, self._looks, self._is_new = 0, True, True
+        self._start = here.copy()
+
+    # ---- steps ------------------------------------------------------------------------------
+
+    def step(self, targets: Targets | None = None) -> TrackerState:
+        """Advance by a time step.
+
+        Args:
+            targets: as for `Solver.solve`: the target of the only task, a target for each task, or targets by name, all
+                at the end of the step. Tasks without a new target keep theirs.
+
+        Returns:
+            The new state.
+        """
+        code = self.advance(targets)
+        near: tuple[Contact, ...] = ()
+        if self._is_too_near and self._collider is not None:
+            near = self._collider.contacts(self._q, self._clearance)
+        return TrackerState(
+            read_only(self._q.copy()), read_only(self._v.copy()), self._steps * self.dt, STATUS_BY_CODE[code], near,
+            self._names, self._rig.limit_codes[self._mine],
+        )  # fmt: skip
+
+    def advance(self, targets: Targets | None = None) -> int:
+        """Advance by a time step like `step`, without building a state; read `q` and `v` afterwards.
+
+        Returns:
+            0 if all limits were kept, else 1 (BRAKED), 2 (STOPPED) or 3 (TOO_NEAR); see `TrackerStatus`.
+        """
+        if Frame.edit_count != self._edits:
+            self._check_current()
+        rig = self._rig
+        if targets is not None:
+            self._aiming.set_targets(targets, self._q)
+            self._looks = True
+        given = 0
+        if rig.has_functions or self._collider is not None or self._is_new:
+            given = self._look()
+        code = int(stepping.tracking_step(*self._kernel_arguments, given, rig.limit_codes, self._looks))
+        self._looks = False
+        self._steps += 1
+        self._v[self._places] = rig.table[layout.RATE, self._mine] * self._unit
+        return TOO_NEAR_CODE if self._is_too_near and code == 0 else code
+
+    # ---- internals --------------------------------------------------------------------------
+
+    def _look(self) -> int:
+        """Evaluate residuals written in Python and the distances to obstacles; return the number of extra rows."""
+        rig, mechanism = self._rig, self.mechanism
+        if rig.has_functions:
+            evaluate_python_residuals(mechanism, rig.part, rig.relations, mechanism.nq)
+        if self._is_new:  # before the first step targets have no velocity
+            stepping.tracking_step(*self._kernel_arguments, LOOK_ONLY, rig.limit_codes, True)
+            self._is_new = False
+        if self._collider is None:
+            return 0
+        here = mechanism.poses(self._q)[:, :3, 3]
+        way = 0.0 if self._last is None else float(np.linalg.norm(here - self._last, axis=1).max())
+        self._last = here
+        stopping = stopping_time(self._v, self._rates[1], self.dt)
+        reach = self._clearance + max(NEAR, AHEAD * stopping * way / self.dt)
+        gaps, slopes = self._collider.distances_and_jacobian(self._q, max_distance=reach)
+        count, edges = len(gaps), rig.extra_bounds
+        wanted, least = separation_rates(
+            gaps, self._clearance, stopping, float(rig.options[layout.LIMIT_APPROACH_RATE]), self.dt
+        )
+        edges[:count, 1], edges[:count, layout.WANTED_RATE], edges[:count, layout.MIN_RATE] = np.inf, wanted, least
+        rig.extra_jacobian[:count] = 0.0
+        rig.extra_jacobian[:count, self._mine] = slopes[:, self._places] * self._unit
+        self._is_too_near = bool(count) and float(gaps.min()) < self._clearance - CLEARANCE_SLACK
+        rig.options[layout.IS_TOO_NEAR] = self._is_too_near
+        return count
+
+    def _check_current(self) -> None:
+        if self.mechanism.revision != self._revision:
+            raise StructureError("the mechanism was edited since its tracker was made; make another tracker")
+        self._edits = Frame.edit_count
+
+    def _as_collider(
+        self, avoid: Collider | Iterable[str | Obstacle] | None, allow: Pairs, forbid: Pairs
+    ) -> Collider | None:
+        if avoid is None:
+            return None
+        if not isinstance(avoid, Collider):
+            return Collider(self.mechanism, avoid, allow=allow, forbid=forbid)
+        if avoid.mechanism is not self.mechanism:
+            raise StructureError("avoid is a collider of another mechanism; make one of this tracker's")
+        if allow or forbid:
+            raise InvalidArgument("allow and forbid belong to the collider that is given as avoid; give them to it")
+        return avoid

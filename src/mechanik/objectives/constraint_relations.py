@@ -1,0 +1,234 @@
+"""Relations of the constraints of a mechanism: swing cones, loop closures, and polynomial joint constraints.
+
+A loop is closed, or a goal frame reached, where the residuals of its closure are zero. Limits and cones are residuals
+with a band.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from mechanik.errors import DoFError, StructureError
+from mechanik.model import Closure, Goal, Joint, JointConstraint, Link, Mechanism
+from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
+from mechanik.model.joint import Cone
+from mechanik.model.kinematics import Z_TO_AXIS
+from mechanik.objectives.pose_rules import partial_pose_relations
+from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
+from mechanik.spatial import euler, inverse, make_pose, quaternion, rotation, translation
+from mechanik.spatial.array import Array
+from mechanik.validation import read_only
+
+
+def cone_relations(mechanism: Mechanism) -> dict[str, tuple[Relation, ...]]:
+    """Return the relations of all swing cones of joints in the tree, by joint name.
+
+    `closure_cone_relations` has those of joints that close a loop.
+    """
+    found: dict[str, tuple[Relation, ...]] = {}
+    for name, joint in mechanism.joints.items():
+        if joint.cone is None or not joint.children:
+            continue
+        a, X_a, turn = joint_base_frame(mechanism, joint)
+        child = joint.children[0]
+        found[name] = make_cone_relations(joint.cone, a, X_a, mechanism.name_of(child), inverse(child.matrix) @ turn)
+    return found
+
+
+def make_cone_relations(
+    cone: Cone, a: str | None, X_a: Array, b: str, X_b: Array, weight: float = 1.0
+) -> tuple[Relation, ...]:
+    """Return one COSINE relation for each axis of a cone; z of A and z of B coincide where the joint is at zero.
+
+    Args:
+        a, b: links before and behind the joint; `a` None is the world.
+        X_a, X_b: (4, 4), the joint's motion axes in these links.
+        weight: factor of the residual inside the solver.
+    """
+    # rounding may take the cosine of an aligned axis above 1, so there is no upper bound
+    lower, upper = read_only(np.array([math.cos(cone.angle)])), read_only(np.array([math.inf]))
+    return tuple(
+        Relation(
+            RelationKind.COSINE, (0,), a, b, read_only(X_a @ Z_TO_AXIS[k]), read_only(X_b @ Z_TO_AXIS[k]),
+            lower=lower, upper=upper, weight=weight,
+        )
+        for k in cone.axis_indices
+    )  # fmt: skip
+
+
+def joint_base_frame(mechanism: Mechanism, joint: Joint | Goal) -> tuple[str | None, Array, Array]:
+    """Return a joint's parent link (None: the world), its motion axes there, and its axes rotation; both (4, 4)."""
+    X_a, above = joint.matrix, joint.parent
+    while above is not None and not isinstance(above, Link):
+        X_a, above = above.matrix @ X_a, above.parent
+    turn = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+    return None if above is None else mechanism.name_of(above), X_a @ turn, turn
+
+
+def closure_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
+    """Return the relations of a closure, or of a goal frame closed onto its link; limits are not included."""
+    a, X_a, b, X_b = _ends(mechanism, closure)
+    axes = "world" if closure.joint._is_in_world_axes() else "goal"
+    return partial_pose_relations(closure.constrained_dof, a=a, X_a=X_a, b=b, X_b=X_b, axes=axes, weight=weight)
+
+
+def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
+    """Return the limits and the cone of a joint that closes a loop, as relations with bands.
+
+    They hold at closed loops only. Included are the limits of translations, and of a rotation if it is the only one. No
+    relation can express limits on one of two or three rotations.
+    """
+    found = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
+    return (*found, *closure_cone_relations(mechanism, closure, weight))
+
+
+def closing_joint_limits(
+    mechanism: Mechanism, closure: Closure, weight: float = 1.0
+) -> list[tuple[tuple[DoF, ...], Relation]]:
+    """Return the relations of `closure_limit_relations` without the cone, each with the dofs that it measures.
+
+    A rotation is measured from the middle of its limits.
+    """
+    joint = closure.joint
+    if not isinstance(joint, Joint):
+        return []
+    a, X_a, b, X_b = _ends(mechanism, closure)
+    limits = {dof: joint.limits(dof) for dof in joint.dof if np.isfinite(joint.limits(dof)).any()}
+    found: list[tuple[tuple[DoF, ...], Relation]] = []
+
+    def add(
+        dofs: list[DoF], rows: tuple[int, ...], X_a: Array, X_b: Array, lower: list[float], upper: list[float]
+    ) -> None:
+        low, high = read_only(np.array(lower)), read_only(np.array(upper))
+        ends = read_only(X_a), read_only(X_b)
+        found.append(
+            (tuple(dofs), Relation(RelationKind.POSE, rows, a, b, *ends, lower=low, upper=high, weight=weight))
+        )
+
+    shifts = [dof for dof in TRANSLATIONS if dof in limits]
+    if shifts:
+        low, high = zip(*(limits[dof] for dof in shifts), strict=True)
+        add(shifts, tuple(dof.axis_index for dof in shifts), X_a.copy(), X_b.copy(), list(low), list(high))
+    turns = [dof for dof in ROTATIONS if dof in joint.dof]
+    if len(turns) == 1 and turns[0] in limits:
+        k, (low, high) = turns[0].axis_index, limits[turns[0]]
+        if high - low < 2 * math.pi:  # a wider range does not limit the angle
+            # a rotation vector covers half a revolution to each side, so the angle is measured from the middle
+            middle = make_pose(rotation.exp(0.5 * (low + high) * np.eye(3)[k]), np.zeros(3))
+            half = 0.5 * (high - low)
+            add(turns, (5,), X_a @ middle @ Z_TO_AXIS[k], X_b @ Z_TO_AXIS[k], [-half], [half])
+    return found
+
+
+def limits_reached(mechanism: Mechanism, q: Array, within: float) -> dict[str, str]:
+    """Return the dofs of closing joints that are within `within` (m or rad) of a limit at q (nq,), by name.
+
+    Returns:
+        "lower" or "upper" by joint or dof name.
+    """
+    at: dict[str, str] = {}
+    for name, closure in mechanism.closures.items():
+        for dofs, relation in closing_joint_limits(mechanism, closure):
+            rows, lower, upper = evaluate_relation(mechanism, relation, q)[0], relation.lower, relation.upper
+            assert lower is not None
+            assert upper is not None
+            for dof, value, low, high in zip(dofs, rows, lower, upper, strict=True):
+                label = name if len(closure.free_dof) == 1 else f"{name}.{dof.name}"
+                if low < high and value <= low + within:
+                    at[label] = "lower"
+                elif low < high and value >= high - within:
+                    at[label] = "upper"
+    return at
+
+
+def closure_cone_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
+    """Return the cone of a joint that closes a loop, as relations with bands; empty if it has none."""
+    joint = closure.joint
+    if not isinstance(joint, Joint) or joint.cone is None:
+        return ()
+    return make_cone_relations(joint.cone, *_ends(mechanism, closure), weight)
+
+
+def swing_angles(mechanism: Mechanism, q: Array) -> dict[str, float]:
+    """Return the swing angle (rad) of each joint with a cone at q (nq,), by name: the largest among its axes."""
+    rows = {**cone_relations(mechanism)}
+    for name, closure in mechanism.closures.items():
+        if some := closure_cone_relations(mechanism, closure):
+            rows[name] = some
+    cosines = {
+        name: min(float(evaluate_relation(mechanism, one, q)[0][0]) for one in some) for name, some in rows.items()
+    }
+    return {name: math.acos(min(max(cosine, -1.0), 1.0)) for name, cosine in cosines.items()}
+
+
+def closure_value_relations(
+    mechanism: Mechanism, closure: Closure, values: Mapping[DoF, float], weight: float = 1.0
+) -> tuple[Relation, ...]:
+    """Return the relations that are zero where the closing joint has the given values (m, rad) and the loop is closed.
+
+    Raises:
+        DoFError: only some of several rotations are given; no relation can express a single one of them.
+    """
+    a, X_a, b, X_b = _ends(mechanism, closure)
+    found: list[Relation] = []
+    wanted = np.array([values.get(dof, 0.0) for dof in DoF])
+    shifts = tuple(dof.axis_index for dof in TRANSLATIONS if dof in values)
+    if shifts:
+        ends = read_only(X_a @ translation(wanted[:3])), read_only(X_b.copy())
+        found.append(Relation(RelationKind.POSE, shifts, a, b, *ends, weight=weight))
+    turns = [dof for dof in ROTATIONS if dof in closure.free_dof]
+    given = [dof for dof in ROTATIONS if dof in values]
+    if given and given != turns:
+        names = " ".join(dof.name for dof in turns)
+        raise DoFError(f"{closure.joint} closes a loop and turns by {names}: give all of these values, or none")
+    if given:
+        turn = make_pose(euler.matrix_from_euler(wanted[[5, 4, 3]], order="zyx", axes="moving"), np.zeros(3))
+        onto, rows = (Z_TO_AXIS[turns[0].axis_index], (5,)) if len(turns) == 1 else (np.eye(4), (3, 4, 5))
+        ends = read_only(X_a @ turn @ onto), read_only(X_b @ onto)
+        found.append(Relation(RelationKind.POSE, rows, a, b, *ends, weight=weight))
+    return tuple(found)
+
+
+def _ends(mechanism: Mechanism, closure: Closure) -> tuple[str | None, Array, str, Array]:
+    """Return parent link and end link of the closing joint, with its motion axes (4, 4) in each."""
+    a, X_a, turn = joint_base_frame(mechanism, closure.joint)
+    return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ turn
+
+
+def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint, weight: float = 1.0) -> Relation:
+    """Return the relation of a joint constraint in terms of independent dofs; mimic joints are resolved.
+
+    Raises:
+        StructureError: the constraint contains a joint without a link.
+    """
+    factors, constant = constraint.resolve_couplings()
+    space, slots = mechanism.space, mechanism.kinematics.joint_indices
+    polynomials: list[tuple[str, Array]] = []
+    for (joint, dof), one in factors.items():
+        slot = slots.get(joint)
+        if slot is None or dof not in slot.q:
+            raise StructureError(
+                f"{constraint} binds {joint}, which holds no link and so has no value: hang a link "
+                f"on it, or undo the law"
+            )
+        polynomials.append((space.q_names[slot.q[dof]], read_only(one.copy())))
+    target = read_only(np.array([constant]))
+    return Relation(RelationKind.JOINT_CONSTRAINT, (0,), polynomials=tuple(polynomials), target=target, weight=weight)
+
+
+def joint_constraint_relations(mechanism: Mechanism) -> dict[str, Relation]:
+    """Return the relations of all joint constraints of a mechanism, by name."""
+    return {name: joint_constraint_relation(mechanism, law) for name, law in mechanism.joint_constraints.items()}
+
+
+def joint_constraint_residuals(mechanism: Mechanism, relation: Relation, q: Array) -> Array:
+    """Evaluate a JOINT_CONSTRAINT relation at many configurations: (...) for q (..., nq)."""
+    total = np.full(q.shape[:-1], -float(relation.target[0]))
+    for freedom, factors in relation.polynomials:
+        values = q[..., mechanism.space.q_names.index(freedom)]
+        for power, factor in enumerate(factors.tolist(), start=1):
+            total = total + factor * values**power
+    return total

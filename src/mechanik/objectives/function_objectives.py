@@ -1,0 +1,328 @@
+"""Objectives from functions of the configuration: user functions in Python, and manipulability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Unpack
+
+import numpy as np
+
+from mechanik.errors import DoFError, InvalidArgument, LimitsError, ObjectiveError
+from mechanik.model import DoF, Link, Mechanism
+from mechanik.model.dof import ALL_DOFS, DoFLike, as_dofs
+from mechanik.model.kinematics import joint_and_dofs
+from mechanik.objectives.objective import Objective, ObjectiveOptions
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.target_validation import as_point, check_link, link_name
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, read_only
+
+ConfigurationFunction = Callable[[Mechanism, Array], ArrayLike]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Custom(Objective):
+    """Goal: a Python function of the configuration is zero, or inside a band.
+
+    Its residual rows count as angles: `angle_tolerance` applies to them.
+
+    Args:
+        function: (mechanism, q) -> residual (m,), or a number; smooth, and always of the same length.
+        jacobian: (mechanism, q) -> (m, nv), its derivative by a step v of `mechanism.integrate`; None: central
+            differences with 2 nv calls of the function.
+        residual_size: m; None: determined by a call at the mechanism's present configuration.
+        lower, upper: the band, a number for all rows or (m,); both None: zero.
+        step: step of the differences, m and rad.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        InvalidArgument: an argument is not callable.
+        ObjectiveError: an argument is out of range, or the function fails or returns wrong values.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> same_angles = mk.Custom(lambda mechanism, q: q[0] - q[1])
+        >>> same_angles.residual(arm, [0.5, 0.2]).round(3).tolist()
+        [0.3]
+    """
+
+    function: ConfigurationFunction
+    derivative: ConfigurationFunction | None
+    residual_size: int | None
+    lower: Array | None
+    upper: Array | None
+    step: float
+
+    def __init__(
+        self,
+        function: ConfigurationFunction,
+        jacobian: ConfigurationFunction | None = None,
+        residual_size: int | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        step: float = 1e-5,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        if not callable(function) or not (jacobian is None or callable(jacobian)):
+            raise InvalidArgument(f"{self._label} takes functions of (mechanism, q), not {function!r} and {jacobian!r}")
+        size = None if residual_size is None else _as_size(residual_size, self._label)
+        reach = as_number(step, f"step of {self._label}")
+        if reach <= 0.0:
+            raise ObjectiveError(f"step of {self._label} must be above zero, not {reach:g}")
+        fields = {
+            "function": function,
+            "derivative": jacobian,
+            "residual_size": size,
+            "lower": self._bound(lower, "lower"),
+            "upper": self._bound(upper, "upper"),
+            "step": reach,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._label}: {getattr(self.function, '__qualname__', self.function)}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        size = len(self._value(mechanism, mechanism.q, None)) if self.residual_size is None else self.residual_size
+        lower, upper = self._band(size)
+        rows = tuple(range(size))
+        return (
+            Relation(
+                RelationKind.FUNCTION,
+                rows,
+                function=_CustomResidual(self, size),
+                lower=lower,
+                upper=upper,
+                weight=self.weight,
+            ),
+        )
+
+    def _value(self, mechanism: Mechanism, q: Array, size: int | None) -> Array:
+        """Return the checked value (m,) of the function at q."""
+        value = np.atleast_1d(self._call(self.function, "function", mechanism, q))
+        if value.ndim != 1 or (size is not None and len(value) != size):
+            wanted = "(m,)" if size is None else f"({size},)"
+            raise ObjectiveError(f"{self._label}: its function returned the shape {value.shape}, not {wanted}")
+        return value
+
+    def _slope(self, mechanism: Mechanism, q: Array, size: int) -> Array:
+        """Return the Jacobian (m, nv) at q."""
+        if self.derivative is not None:
+            J = self._call(self.derivative, "jacobian", mechanism, q)
+            if J.shape != (size, mechanism.nv):
+                shape = f"({size}, {mechanism.nv})"
+                raise ObjectiveError(f"{self._label}: its jacobian returned the shape {J.shape}, not {shape}")
+            return J
+        J = np.empty((size, mechanism.nv))
+        for k, unit in enumerate(np.eye(mechanism.nv)):
+            ahead, behind = (
+                self._value(mechanism, mechanism.integrate(q, side * self.step * unit), size) for side in (1.0, -1.0)
+            )
+            J[:, k] = (ahead - behind) / (2.0 * self.step)
+        return J
+
+    def _call(self, function: ConfigurationFunction, what: str, mechanism: Mechanism, q: Array) -> Array:
+        try:
+            value: Any = function(mechanism, q.copy())  # the function may modify its argument
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ObjectiveError(f"{self._label}: its {what} failed at q = {q.tolist()}: {reason}") from error
+        try:
+            array = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ObjectiveError(f"{self._label}: its {what} returned {value!r}, which are no numbers") from error
+        if not np.isfinite(array).all():
+            raise ObjectiveError(f"{self._label}: its {what} returned {array.tolist()} at q = {q.tolist()}")
+        return array
+
+    def _bound(self, bound: ArrayLike | None, what: str) -> Array | None:
+        if bound is None:
+            return None
+        try:
+            numbers = np.array(bound, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ObjectiveError(f"{what} of {self._label} is a number or (m,), not {bound!r}") from None
+        if numbers.ndim > 1 or np.isnan(numbers).any():
+            raise ObjectiveError(f"{what} of {self._label} is a number or (m,), and not {numbers.tolist()}")
+        return read_only(numbers)
+
+    def _band(self, size: int) -> tuple[Array | None, Array | None]:
+        if self.lower is None and self.upper is None:
+            return None, None
+        try:
+            lower, upper = (
+                read_only(np.broadcast_to(open_ if bound is None else bound, (size,)).copy())
+                for bound, open_ in ((self.lower, -np.inf), (self.upper, np.inf))
+            )
+        except ValueError:
+            raise ObjectiveError(f"the band of {self._label} has another size than its {size} rows") from None
+        if (lower > upper).any():
+            raise LimitsError(f"{self._label}: nothing lies between {lower.tolist()} and {upper.tolist()}")
+        return lower, upper
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CustomResidual:
+    """Residual function of the relation; a class, since closures cannot be pickled for other processes."""
+
+    objective: Custom
+    size: int
+
+    def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
+        residual = self.objective._value(mechanism, q, self.size)
+        return residual, self.objective._slope(mechanism, q, self.size)
+
+
+def _as_size(rows: object, called: str) -> int:
+    try:
+        size = index(rows)  # type: ignore[arg-type]
+    except TypeError:
+        raise ObjectiveError(f"residual_size of {called} is a whole number, not {rows!r}") from None
+    if size < 1:
+        raise ObjectiveError(f"residual_size of {called} is {size}; an objective has at least one")
+    return size
+
+
+REFERENCE_SAMPLES = 32
+"""Number of random configurations whose median measure is the default reference."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Manipulability(Objective):
+    """Goal: large manipulability w = sqrt(det(J J')) of a point of a link, after Yoshikawa.
+
+    w is the volume of the ellipsoid of possible velocities, up to a constant. The single residual row has no unit:
+    reference / (w + reference). It is 1 at a singular configuration and decreases as w grows. By default at level 50,
+    below the goals, and not required for success.
+
+    T. Yoshikawa, "Manipulability of Robotic Mechanisms", International Journal of Robotics Research 4(2), 1985.
+
+    Args:
+        link: name of the link, or a `Link`.
+        dof: velocities that count, along and about the axes of the world: X Y Z EX EY EZ.
+        at: (3,), m, in the link.
+        joints: joints or dofs whose motion counts, by name; None: all.
+        reference: value to which w is compared; None: the median over random configurations.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        DoFError: `dof` is empty.
+        ObjectiveError: the reference is not above zero.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.Manipulability("tool", dof=("X", "Y"))
+        >>> goal.measure(arm, [[0.0, 0.0], [0.0, np.pi / 2]]).round(3).tolist()
+        [0.0, 0.15]
+    """
+
+    link: str
+    dof: tuple[DoF, ...]
+    point: Array
+    joints: tuple[str, ...] | None
+    reference: float | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        dof: Iterable[DoFLike] | DoFLike = ALL_DOFS,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        joints: Iterable[str] | str | None = None,
+        reference: float | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        wish.setdefault("level", 50)
+        wish.setdefault("required", False)
+        Objective.__init__(self, **wish)
+        speeds = as_dofs(dof)
+        if not speeds:
+            raise DoFError(f"{self._label} has no speed that counts; name some of X Y Z EX EY EZ")
+        scale = None if reference is None else as_number(reference, f"reference of {self._label}")
+        if scale is not None and scale <= 0.0:
+            raise ObjectiveError(f"reference of {self._label} must be above zero, not {scale:g}")
+        some = (joints,) if isinstance(joints, str) else joints
+        fields = {
+            "link": link_name(link),
+            "dof": speeds,
+            "point": as_point(at, f"point of {self._label}"),
+            "joints": None if some is None else tuple(some),
+            "reference": scale,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._label} of link {self.link!r}: {' '.join(dof.name for dof in self.dof)}>"
+
+    def measure(self, mechanism: Mechanism, q: ArrayLike) -> Array:
+        """Return the manipulability w (...) at q (..., nq)."""
+        return np.linalg.svd(self._speeds(mechanism, mechanism.space.check_q(q)), compute_uv=False).prod(axis=-1)
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        check_link(mechanism, self.link)
+        columns = len(self._columns(mechanism))
+        if columns < len(self.dof):
+            raise ObjectiveError(
+                f"{self._label}: {columns} freedoms cannot give {len(self.dof)} speeds; name fewer in `dof`"
+            )
+        usual = self.reference
+        if usual is None:
+            samples = mechanism.random(np.random.default_rng(0), REFERENCE_SAMPLES)
+            usual = float(np.median(self.measure(mechanism, samples)))
+            if usual < 1e-12:
+                raise ObjectiveError(
+                    f"{self._label}: link {self.link!r} is singular everywhere; name fewer speeds in `dof`"
+                )
+        return (
+            Relation(RelationKind.FUNCTION, (0,), function=_ManipulabilityResidual(self, usual), weight=self.weight),
+        )
+
+    def _speeds(self, mechanism: Mechanism, q: Array) -> Array:
+        """Return the rows and columns of the Jacobian that count, (..., dof, columns)."""
+        J = mechanism.jacobian(self.link, q, self.point)
+        return J[..., list(self.dof), :][..., self._columns(mechanism)]
+
+    def _columns(self, mechanism: Mechanism) -> list[int]:
+        if self.joints is None:
+            return list(range(mechanism.nv))
+        found: set[int] = set()
+        for name in self.joints:
+            joint, dofs = joint_and_dofs(name, mechanism.joints)
+            slot = mechanism.kinematics.joint_indices.get(joint)
+            if slot is None:
+                raise ObjectiveError(f"{joint} has no numbers in q, so its motion cannot count in {self._label}")
+            found |= {slot.v[dof] for dof in dofs if dof in slot.v}
+            if slot.quaternion_v is not None:
+                found |= {slot.quaternion_v + dof.axis_index for dof in dofs if dof.is_rotation}
+        return sorted(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ManipulabilityResidual:
+    """Residual function of the relation: reference / (w + reference), and its derivative."""
+
+    objective: Manipulability
+    reference: float
+
+    def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
+        speeds = self.objective._speeds
+        U, sizes, Vt = np.linalg.svd(speeds(mechanism, q), full_matrices=False)
+        # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
+        # derivative exists at a singular configuration too: it is one of the two directions along which w grows.
+        others = np.array([np.delete(sizes, k).prod() for k in range(len(sizes))])
+        step, units = 1e-5, np.eye(mechanism.nv)
+        near, far = (
+            speeds(mechanism, mechanism.integrate(q, k * step * units))
+            - speeds(mechanism, mechanism.integrate(q, -k * step * units))
+            for k in (1, 2)
+        )
+        dJ = (8.0 * near - far) / (12.0 * step)
+        dw = np.einsum("k,ik,nij,kj->n", others, U, dJ, Vt)
+        total = float(sizes.prod()) + self.reference
+        return np.array([self.reference / total]), (-self.reference / total**2 * dw)[None]

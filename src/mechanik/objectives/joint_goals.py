@@ -1,0 +1,501 @@
+"""Objectives for joint values: `JointValues` for given joints, `RestPose` as a soft preference.
+
+Values are given by joint or dof name and become `JOINT_VALUE` and `SPHERICAL_JOINT` relations. An angle may mean the
+equivalent angle nearest to the current configuration, so the relations depend on q.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Literal, Self, Unpack
+
+import numpy as np
+
+from mechanik.errors import CouplingError, DoFError, NotFinite, ObjectiveError, ShapeError, UnknownName
+from mechanik.model import DoF, Joint, Mechanism
+from mechanik.model.dof import ROTATIONS
+from mechanik.model.joint_constraint import MIN_RATIO
+from mechanik.model.kinematics import joint_and_dofs
+from mechanik.objectives.constraint_relations import closure_value_relations
+from mechanik.objectives.objective import ErrorNorms, Objective, ObjectiveOptions, ResidualDefinition
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.target_validation import as_quaternion
+from mechanik.spatial import euler
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTarget:
+    """Target of one scalar dof, of one spherical joint, or of a joint that closes a loop.
+
+    Attributes:
+        relation: residual of the target.
+        period: m or rad; targets of a scalar dof that differ by multiples of it are equivalent. Infinite: no others
+            are.
+    """
+
+    relation: Relation
+    period: float = math.inf
+
+
+def as_values_by_name(values: Mapping[str, ArrayLike], what: str) -> dict[str, Array]:
+    """Validate a mapping from names to one or more finite numbers; return read-only arrays (n,).
+
+    Args:
+        what: label of the mapping, for messages.
+
+    Raises:
+        ShapeError: it is not a mapping, or a value is not a number or a list of numbers.
+    """
+    if not isinstance(values, Mapping):
+        raise ShapeError(f"{what} must be given by name, as in {{'elbow': 0.5}}, not as {values!r}")
+    checked: dict[str, Array] = {}
+    for name, given in values.items():
+        try:
+            numbers = np.atleast_1d(np.array(given, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ShapeError(f"{what} at {name!r}: {given!r} is neither a number nor several") from None
+        if numbers.ndim != 1:
+            raise ShapeError(f"{what} at {name!r} are numbers, not an array of shape {numbers.shape}")
+        for number in numbers:
+            as_number(number, f"{what} at {name!r}")
+        checked[str(name)] = read_only(numbers)
+    return checked
+
+
+def joint_targets_by_name(
+    mechanism: Mechanism, values: Mapping[str, Array], weight: float = 1.0
+) -> tuple[JointTarget, ...]:
+    """Return the targets for `values` given by joint (`elbow`) or by dof (`base.X`).
+
+    A joint with several dofs takes a number for each, in the order X Y Z EX EY EZ; a spherical joint takes three angles
+    or a quaternion wxyz. The value of a mimic joint becomes a target of its leader.
+
+    Raises:
+        UnknownName: there is no such joint or dof.
+        DoFError: a joint has no dof, or a single angle of a spherical joint is given.
+        ObjectiveError: two names contradict each other.
+    """
+    found: dict[str, JointTarget] = {}
+    asking: dict[str, str] = {}
+    for name, numbers in values.items():
+        joint, dofs = joint_and_dofs(name, mechanism.joints)
+        if not dofs:
+            raise DoFError(f"{joint} is fixed and takes no value")
+        for freedom, aim in _aims(mechanism, joint, dofs, numbers, weight):
+            if freedom in found and not _agree(found[freedom], aim):
+                before, there, here = asking[freedom], found[freedom].relation.target, aim.relation.target
+                raise ObjectiveError(
+                    f"{before!r} and {name!r} contradict each other: they want {freedom!r} at {_text(there)} and at "
+                    f"{_text(here)}{_why(before, name, freedom)}"
+                )
+            found[freedom] = aim
+            asking[freedom] = name
+    return tuple(found.values())
+
+
+def joint_targets_from_q(mechanism: Mechanism, q: Array, weight: float = 1.0) -> tuple[JointTarget, ...]:
+    """Return the targets of all dofs for a configuration q (nq,)."""
+    space = mechanism.space
+    found: list[JointTarget] = []
+    for joint, slot in mechanism.kinematics.joint_indices.items():
+        found += [dof_target(space.q_names[k], float(q[k]), dof, weight) for dof, k in slot.q.items()]
+        if slot.quaternion_q is not None:
+            found.append(
+                spherical_joint_target(mechanism.name_of(joint), q[slot.quaternion_q : slot.quaternion_q + 4], weight)
+            )
+    return tuple(found)
+
+
+def nearest_relations(
+    mechanism: Mechanism,
+    targets: Iterable[JointTarget],
+    q: Array,
+    lower: Array | None = None,
+    upper: Array | None = None,
+) -> tuple[Relation, ...]:
+    """Return the relations of targets, each angle shifted by full revolutions to be nearest to q (nq,).
+
+    Args:
+        lower, upper: (nq,), limits inside which the angle should be; default: those of the mechanism.
+    """
+    space = mechanism.space
+    low, high = space.lower if lower is None else lower, space.upper if upper is None else upper
+    found: list[Relation] = []
+    for aim in targets:
+        relation = aim.relation
+        if relation.kind is RelationKind.JOINT_VALUE and math.isfinite(aim.period):
+            k = space.q_names.index(relation.dof_name)
+            target = nearest_equivalent_value(
+                float(relation.target[0]), float(q[k]), float(low[k]), float(high[k]), aim.period
+            )
+            relation = replace(relation, target=read_only(np.array([target])))
+        found.append(relation)
+    return tuple(found)
+
+
+def nearest_equivalent_value(
+    target: float, value: float, lower: float = -math.inf, upper: float = math.inf, period: float = 2 * math.pi
+) -> float:
+    """Return the value equivalent to `target` (modulo `period`) that is nearest to `value` inside the limits.
+
+    If no equivalent value is inside the limits, return the one nearest to them.
+    """
+    fewest = -math.inf if lower == -math.inf else math.ceil((lower - target) / period - 1e-12)
+    most = math.inf if upper == math.inf else math.floor((upper - target) / period + 1e-12)
+    if fewest <= most:
+        return target + period * min(max(round((value - target) / period), fewest), most)
+    below, above = target + period * most, target + period * fewest
+    return below if lower - below < above - upper else above
+
+
+def dof_target(dof_name: str, target: float, dof: DoF, weight: float) -> JointTarget:
+    """Return the target of one scalar dof."""
+    relation = Relation(
+        RelationKind.JOINT_VALUE, (0,), dof_name=dof_name, target=read_only(np.array([target])), weight=weight
+    )
+    return JointTarget(relation, 2 * math.pi if dof.is_rotation else math.inf)
+
+
+def spherical_joint_target(joint: str, wxyz: ArrayLike, weight: float) -> JointTarget:
+    """Return the target of a spherical joint, given by name and quaternion wxyz (4,)."""
+    target = as_quaternion(wxyz, f"target of {joint!r}")
+    return JointTarget(Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name=joint, target=target, weight=weight))
+
+
+def _aims(
+    mechanism: Mechanism, joint: Joint, dofs: tuple[DoF, ...], numbers: Array, weight: float
+) -> list[tuple[str, JointTarget]]:
+    """Return the targets of a joint's dofs, each with the name of the dof in q that moves for it."""
+    name, space = mechanism.name_of(joint), mechanism.space
+    if joint.closure is not None:
+        values = dict(zip(dofs, _as_many(numbers, len(dofs), joint).tolist(), strict=True))
+        relations = closure_value_relations(mechanism, joint.closure, values, weight)
+        return [(f"{name}.{dofs}.{k}", JointTarget(relation)) for k, relation in enumerate(relations)]
+    slot = mechanism.kinematics.joint_indices.get(joint)
+    if slot is None:
+        raise DoFError(f"{joint} holds no link and takes no value")
+    found: list[tuple[str, JointTarget]] = []
+    turns = [dof for dof in dofs if dof.is_rotation]
+    if slot.quaternion_q is not None and turns:
+        if len(turns) < 3:
+            raise DoFError(f"{joint} is a ball, of which one angle cannot be wanted alone; give all three, or wxyz")
+        shifts = len(dofs) - 3
+        if numbers.size == shifts + 4:
+            wxyz = numbers[shifts:]
+        else:
+            numbers = _as_many(numbers, len(dofs), joint)
+            wxyz = euler.quaternion_from_euler(numbers[:-4:-1], order="zyx", axes="moving")
+        found.append((name, spherical_joint_target(name, wxyz, weight)))
+        dofs, numbers = dofs[:shifts], numbers[:shifts]
+    for dof, number in zip(dofs, _as_many(numbers, len(dofs), joint).tolist(), strict=True):
+        if dof in joint._couplings:
+            leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
+            if abs(ratio) < MIN_RATIO:
+                raise CouplingError(f"{joint} follows {leader} by nothing and stands at {offset:g}; it cannot be asked")
+            freedom = space.q_names[mechanism.kinematics.joint_indices[leader].q[leader_dof]]
+            aim = dof_target(freedom, (number - offset) / ratio, dof, weight * abs(ratio))
+            found.append((freedom, JointTarget(aim.relation, aim.period / abs(ratio))))
+        else:
+            freedom = space.q_names[slot.q[dof]]
+            found.append((freedom, dof_target(freedom, number, dof, weight)))
+    return found
+
+
+def _as_many(numbers: Array, size: int, joint: Joint) -> Array:
+    if numbers.size != size:
+        raise ShapeError(f"values of {joint}: {numbers.size} given, but there are {size} freedoms")
+    return numbers
+
+
+def _agree(one: JointTarget, other: JointTarget) -> bool:
+    a, b = one.relation.target, other.relation.target
+    return a.shape == b.shape and bool(np.abs(a - b).max() < 1e-9)
+
+
+def _text(numbers: Array) -> str:
+    return f"{float(numbers[0]):g}" if numbers.size == 1 else str(np.round(numbers, 4).tolist())
+
+
+def _why(before: str, name: str, freedom: str) -> str:
+    """Explain which of two names belong to mimic joints of `freedom`, for a message."""
+    followers = [repr(one) for one in (before, name) if one.split(".")[0] != freedom.split(".")[0]]
+    return f" ({' and '.join(followers)} {'follows' if len(followers) == 1 else 'follow'} it)" if followers else ""
+
+
+AngleMode = Literal["nearest", "exact"]
+""""nearest": an angle means the nearest equivalent angle. "exact": full revolutions count."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JointObjective(Objective):
+    """Base class of objectives for joint values, whose relations depend on the current configuration.
+
+    `nearest_relations` gives the relations to solve for; `residual`, `jacobian` and `error` use them.
+
+    Attributes:
+        angle_mode: "nearest": an angle means the nearest equivalent angle inside the limits; "exact": full revolutions
+            count.
+    """
+
+    angle_mode: AngleMode
+
+    def __init__(self, angle_mode: AngleMode, **wish: Unpack[ObjectiveOptions]) -> None:
+        Objective.__init__(self, **wish)
+        if angle_mode not in ("nearest", "exact"):
+            raise ObjectiveError(f"angle_mode of {self._label} is 'nearest' or 'exact', not {angle_mode!r}")
+        object.__setattr__(self, "angle_mode", angle_mode)
+
+    @abstractmethod
+    def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
+        """Return the targets by joint or dof.
+
+        Raises:
+            UnknownName: there is no such joint or dof.
+        """
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        """Return the relations with every angle as it was given; compare `nearest_relations`."""
+        return tuple(aim.relation for aim in self.joint_targets(mechanism))
+
+    def nearest_relations(
+        self, mechanism: Mechanism, q: ArrayLike, lower: Array | None = None, upper: Array | None = None
+    ) -> tuple[Relation, ...]:
+        """Return the relations to solve for from q (nq,), with angles chosen by `angle_mode`.
+
+        Args:
+            lower, upper: (nq,); default: the limits of the mechanism.
+        """
+        if self.angle_mode == "exact":
+            return self.relations(mechanism)
+        return nearest_relations(mechanism, self.joint_targets(mechanism), mechanism._single_q(q), lower, upper)
+
+    def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
+        return _FixedRelations(self.nearest_relations(mechanism, q)).error(mechanism, q)
+
+    def _residual_and_jacobian(
+        self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition
+    ) -> tuple[Array, Array]:
+        if definition != "mechanik":
+            return Objective._residual_and_jacobian(self, mechanism, q, definition)
+        return _FixedRelations(self.nearest_relations(mechanism, q))._residual_and_jacobian(mechanism, q, definition)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FixedRelations(Objective):
+    """Objective made of given relations, to evaluate them."""
+
+    found: tuple[Relation, ...]
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        return self.found
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JointValues(JointObjective):
+    """Goal: joints or single dofs have given values; 1 residual row for each scalar dof, 3 for a spherical joint.
+
+    Args:
+        values: by joint (`elbow`) or by dof (`base.X`): a number, or one for each dof of the joint, m and rad. A
+            spherical joint takes three angles (EX EY EZ) or a quaternion wxyz. The value of a mimic joint becomes a
+            target of its leader. A joint that closes a loop may be named too; of its rotations all values are needed.
+        angle_mode: "nearest": an angle means the nearest equivalent angle inside the limits; "exact": full revolutions
+            count.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: no joint is named, or `angle_mode` is unknown.
+        ShapeError: values are not given by name, or are not numbers.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> print(mk.JointValues({"joint2": 0.5}).error(arm, [0.0, 0.2 + 2 * np.pi]))
+        0.3 rad
+    """
+
+    values: Mapping[str, Array]
+
+    def __init__(
+        self, values: Mapping[str, ArrayLike], *, angle_mode: AngleMode = "nearest", **wish: Unpack[ObjectiveOptions]
+    ) -> None:
+        JointObjective.__init__(self, angle_mode, **wish)
+        checked = as_values_by_name(values, f"values of {self._label}")
+        if not checked:
+            raise ObjectiveError(f"{self._label} wants nothing: name at least one joint")
+        object.__setattr__(self, "values", checked)
+
+    def __repr__(self) -> str:
+        wanted = ", ".join(f"{name} = {_values_text(numbers)}" for name, numbers in self.values.items())
+        return f"<{self._label}: {wanted}>"
+
+    def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
+        return joint_targets_by_name(mechanism, self.values, self.weight)
+
+    def with_target(self, target: Mapping[str, ArrayLike] | ArrayLike) -> Self:
+        """Return the same goal with other values.
+
+        Args:
+            target: values by name, the others stay; or the value itself, if the goal has one name.
+
+        Raises:
+            UnknownName: the goal has no such name.
+            ObjectiveError: a bare value is given, and the goal has several names.
+        """
+        if not isinstance(target, Mapping):
+            if len(self.values) > 1:
+                raise ObjectiveError(f"{self._label} wants {len(self.values)} names; give the new values by name")
+            target = {next(iter(self.values)): target}
+        given = as_values_by_name(target, f"values of {self._label}")
+        for name in given:
+            if name not in self.values:
+                raise UnknownName(f"value of {self._label}", name, self.values)
+        other = copy(self)
+        object.__setattr__(other, "values", {**self.values, **given})
+        return other
+
+
+def _values_text(numbers: Array) -> str:
+    return f"{numbers[0]:g}" if numbers.size == 1 else str(np.round(numbers, 4).tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RestPose(JointObjective):
+    """Soft preference for a configuration; by default at level 100 and not required for success.
+
+    Args:
+        q: a configuration (nq,); or values by name, as for `JointValues`; or None: the `rest_pose` of the joints at the
+            time of the solve.
+        weights: by joint or dof, factor of the residual; default 1, and 0 leaves the dof out.
+        angle_mode: as for `JointValues`. With q=None, full revolutions count in a joint with `track_turns` all the
+            same.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: a weight is negative.
+        ShapeError: q is not one configuration.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> print(mk.RestPose([0.1, 0.2]).error(arm, [0.1, 0.0]))
+        0.2 rad
+    """
+
+    q: Array | Mapping[str, Array] | None
+    weights: Mapping[str, float]
+
+    def __init__(
+        self,
+        q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        weights: Mapping[str, float] | None = None,
+        angle_mode: AngleMode = "nearest",
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        wish.setdefault("level", 100)
+        wish.setdefault("required", False)
+        JointObjective.__init__(self, angle_mode, **wish)
+        object.__setattr__(self, "q", self._checked(q))
+        object.__setattr__(self, "weights", self._checked_weights(weights))
+
+    def __repr__(self) -> str:
+        where = "as its joints say" if self.q is None else f"of {len(self.q)} values"
+        return f"<{self._label} {where}>"
+
+    def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
+        if self.q is None:
+            aims = _of_joints(mechanism)
+        elif isinstance(self.q, Mapping):
+            aims = joint_targets_by_name(mechanism, self.q)
+        else:
+            aims = joint_targets_from_q(mechanism, mechanism._single_q(self.q))
+        pulls = self._pulls(mechanism)
+        weighted: list[JointTarget] = []
+        for aim in aims:
+            pull = pulls.get(aim.relation.dof_name, 1.0) * aim.relation.weight * self.weight
+            if pull > 0.0:
+                weighted.append(JointTarget(replace(aim.relation, weight=pull), aim.period))
+        return tuple(weighted)
+
+    def with_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Self:
+        """Return the same preference for another configuration (nq,), or for values by name."""
+        other = copy(self)
+        object.__setattr__(other, "q", self._checked(target))
+        return other
+
+    def _checked(self, q: ArrayLike | Mapping[str, ArrayLike] | None) -> Array | Mapping[str, Array] | None:
+        if q is None:
+            return None
+        if isinstance(q, Mapping):
+            return as_values_by_name(q, f"values of {self._label}")
+        try:
+            numbers = np.array(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ShapeError(f"q of {self._label} must be an array of numbers, not {q!r}") from None
+        if numbers.ndim != 1:
+            raise ShapeError(f"q of {self._label} is one configuration (nq,), not an array of shape {numbers.shape}")
+        if not np.isfinite(numbers).all():
+            raise NotFinite(f"q of {self._label} has an entry that is not finite")
+        return read_only(numbers)
+
+    def _checked_weights(self, weights: Mapping[str, float] | None) -> dict[str, float]:
+        if weights is None:
+            return {}
+        if not isinstance(weights, Mapping):
+            raise ShapeError(f"weights of {self._label} are given by name, as in {{'elbow': 0.1}}, not as {weights!r}")
+        pulls = {str(name): as_number(pull, f"weight of {name!r}") for name, pull in weights.items()}
+        for name, pull in pulls.items():
+            if pull < 0.0:
+                raise ObjectiveError(f"weight of {name!r} in {self._label} is {pull:g}; it cannot be negative")
+        return pulls
+
+    def _pulls(self, mechanism: Mechanism) -> dict[str, float]:
+        """Return the weights by dof name in q, or by joint name for a spherical joint."""
+        pulls: dict[str, float] = {}
+        for name, pull in self.weights.items():
+            joint, dofs = joint_and_dofs(name, mechanism.joints)
+            slot = mechanism.kinematics.joint_indices.get(joint)
+            if slot is None:
+                raise ObjectiveError(f"{joint} has no numbers in q, so it takes no weight in {self._label}")
+            pulls |= {mechanism.space.q_names[slot.q[dof]]: pull for dof in dofs if dof in slot.q}
+            if slot.quaternion_q is not None and any(dof in ROTATIONS for dof in dofs):
+                if not all(dof in dofs for dof in ROTATIONS):
+                    raise DoFError(f"{joint} is a ball, of which one angle takes no weight of its own; weigh the joint")
+                pulls[mechanism.name_of(joint)] = pull
+        return pulls
+
+
+def _of_joints(mechanism: Mechanism) -> tuple[JointTarget, ...]:
+    """Return the targets given by the joints' own rest poses."""
+    found: list[JointTarget] = []
+    for name, joint in mechanism.joints.items():
+        rest = _rest_of(joint)
+        slot = mechanism.kinematics.joint_indices.get(joint)
+        if joint.closure is not None:
+            found += [JointTarget(relation) for relation in closure_value_relations(mechanism, joint.closure, rest)]
+        elif slot is not None:
+            singles = [(mechanism.space.q_names[k], dof) for dof, k in slot.q.items() if dof in rest]
+            aims = [dof_target(freedom, rest[dof], dof, 1.0) for freedom, dof in singles]
+            found += [JointTarget(aim.relation) for aim in aims] if joint.track_turns else aims
+            if slot.quaternion_q is not None and DoF.EX in rest:
+                zyx = [rest[dof] for dof in reversed(ROTATIONS)]
+                found.append(
+                    spherical_joint_target(name, euler.quaternion_from_euler(zyx, order="zyx", axes="moving"), 1.0)
+                )
+    return tuple(found)
+
+
+def _rest_of(joint: Joint) -> dict[DoF, float]:
+    """Return a joint's rest values by dof.
+
+    If only some rotations have one, and they can only be constrained together, the others keep their present value.
+    """
+    rest = {dof: value for dof, value in zip(joint.dof, joint.rest_pose, strict=True) if value is not None}
+    turns = [dof for dof in joint.dof if dof.is_rotation]
+    if (joint.has_quaternion or joint.is_closure) and any(dof in rest for dof in turns):
+        return {dof: joint.value(dof) for dof in turns} | rest
+    return rest

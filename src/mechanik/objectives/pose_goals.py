@@ -1,0 +1,734 @@
+"""Objectives for the position and rotation of a link, relative to the world or to another link.
+
+`LinkGoal` combines a position constraint and a rotation constraint (`pose_rules.py`), as Klampt's IK objectives do. The
+other classes are its common cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, Self, Unpack
+
+import numpy as np
+
+from mechanik.errors import DoFError, InvalidArgument, NotFinite, ObjectiveError, ShapeError
+from mechanik.model.dof import ALL_DOFS, ROTATIONS, TRANSLATIONS, DoF, DoFLike, as_dofs
+from mechanik.model.frame import Link
+from mechanik.objectives.objective import Objective, ObjectiveOptions, ResidualDefinition
+from mechanik.objectives.pose_rules import (
+    PERPENDICULAR_PAIRS,
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+    PositionConstraint,
+    RotationConstraint,
+    partial_pose_relations,
+    pose_constraint_relations,
+    random_point_in_ball,
+    random_rotation,
+)
+from mechanik.objectives.relation import Relation
+from mechanik.objectives.target_validation import as_point, as_quaternion, as_rng, as_single_pose, check_link, link_name
+from mechanik.spatial import Pose, make_pose, quaternion
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number
+
+if TYPE_CHECKING:
+    from mechanik.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LinkGoal(Objective):
+    """Constraint on the position of a point of a link, on the rotation of the link, or on both.
+
+    `PositionGoal`, `PoseGoal`, `HingeGoal`, `SurfaceGoal`, `OnLine`, `OnPlane`, `AxisGoal` and `OrientationGoal` are
+    the common cases.
+
+    Args:
+        link: name of the link, or a `Link`, of which the name is stored.
+        position: `PointConstraint` (3 rows), `LineConstraint` (2), `PlaneConstraint` (1), or None: the position is
+            free.
+        rotation: `FixedRotation` (3 rows), `AlignedAxes` (2), `PerpendicularAxes` (1), or None: the rotation is free.
+        relative_to: link in whose frame the targets are given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: neither position nor rotation is given, or the link is relative to itself.
+        InvalidArgument: an argument has the wrong type.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> on_line = mk.objectives.LineConstraint((0.0, 0.1, 0.0), (1.0, 0.0, 0.0))
+        >>> print(mk.LinkGoal("tool", on_line).error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    link: str
+    position: PositionConstraint | None
+    rotation: RotationConstraint | None
+    relative_to: str | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        position: PositionConstraint | None = None,
+        rotation: RotationConstraint | None = None,
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        name = link_name(link)
+        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        if position is not None and not isinstance(position, PointConstraint | LineConstraint | PlaneConstraint):
+            raise InvalidArgument(
+                f"position of {self._label} is a PointConstraint, LineConstraint or PlaneConstraint, not {position!r}"
+            )
+        if rotation is not None and not isinstance(rotation, FixedRotation | AlignedAxes | PerpendicularAxes):
+            raise InvalidArgument(
+                f"rotation of {self._label} is a FixedRotation, AlignedAxes or PerpendicularAxes, not {rotation!r}"
+            )
+        if position is None and rotation is None:
+            raise ObjectiveError(f"{self._label} wants nothing of link {name!r}: give it a position or a rotation")
+        if name == other:
+            raise ObjectiveError(f"{self._label} places link {name!r} against itself, where nothing can move")
+        for field, value in (("link", name), ("position", position), ("rotation", rotation), ("relative_to", other)):
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        named = f" {self.name!r}" if self.name else ""
+        against = f" against {self.relative_to!r}" if self.relative_to is not None else ""
+        return f"<{type(self).__name__}{named} of link {self.link!r}{against}: {self._summary()}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        a, b = self._ends(mechanism)
+        position, rotation = self._effective_rules()
+        return pose_constraint_relations(position, rotation, a=a, b=b, weight=self.weight)
+
+    def with_target(self, target: ArrayLike | Pose) -> Self:
+        """Return the same goal with another target.
+
+        Args:
+            target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if the full
+                rotation is constrained: its position and rotation are the new ones. A rotation (3, 3), a quaternion
+                wxyz (4,) or a direction (3,), if only the rotation is constrained.
+
+        Raises:
+            ObjectiveError: the target does not fit the constraints.
+        """
+        shape = (4, 4) if isinstance(target, Pose) else np.shape(target)
+        position, rotation = self.position, self.rotation
+        if position is not None and shape == (3,):
+            return self._with(position=position.with_target(target))
+        if shape == (4, 4) and isinstance(rotation, FixedRotation):
+            X = as_single_pose(target, f"target of {self._label}")
+            turned = FixedRotation(X[:3, :3], rotation.local)
+            return self._with(position=None if position is None else position.with_target(X[:3, 3]), rotation=turned)
+        if position is None and isinstance(rotation, FixedRotation):
+            return self._with(rotation=FixedRotation(target, rotation.local))
+        if position is None and rotation is not None and shape == (3,):
+            return self._with(rotation=type(rotation)(target, rotation.local))
+        wanted = "a pose, or a point" if isinstance(rotation, FixedRotation) else "a point"
+        if position is None:
+            wanted = "a direction"
+        raise ObjectiveError(f"target of {self._label} is {wanted}, not something of shape {shape}")
+
+    # ---- transforms and poses that meet the goal --------------------------------------------
+
+    def transform(self, X: ArrayLike | Pose) -> Self:
+        """Return the goal with targets moved by X (4, 4).
+
+        The error of the new goal with the link at X @ X_world_link equals that of the old goal with the link at
+        X_world_link.
+        """
+        M = as_single_pose(X, "transform")
+        position, rotation = self.position, self.rotation
+        return self._with(
+            position=None if position is None else position.transform(M),
+            rotation=None if rotation is None else rotation.transform(M),
+        )
+
+    def transform_local(self, X: ArrayLike | Pose) -> Self:
+        """Return the goal with its points, axes and rotations in the link moved by X (4, 4), given in the link's frame.
+
+        The error of the new goal with the link at X_world_link @ inverse(X) equals that of the old goal at
+        X_world_link.
+        """
+        M = as_single_pose(X, "local transform")
+        position, rotation = self.position, self.rotation
+        return self._with(
+            position=None if position is None else position.transform_local(M),
+            rotation=None if rotation is None else rotation.transform_local(M),
+        )
+
+    def match_destination(self, X: ArrayLike | Pose) -> Self:
+        """Return the goal that a link at X (4, 4) meets.
+
+        Target points, axes and rotations are taken from X; the directions of lines and planes stay.
+
+        Args:
+            X: pose of the link in the world, or in the link `relative_to`.
+        """
+        M = as_single_pose(X, "pose to match")
+        position, rotation = self.position, self.rotation
+        return self._with(
+            position=None if position is None else position.with_target(M[:3, :3] @ position.local + M[:3, 3]),
+            rotation=None if rotation is None else rotation.match(M[:3, :3]),
+        )
+
+    def closest_match(self, X: ArrayLike | Pose) -> Array:
+        """Return the pose (4, 4) of the link that meets the goal and is closest to X (4, 4).
+
+        The smallest rotation comes first, then the shortest translation. Both poses are in the world, or in the link
+        `relative_to`.
+        """
+        M = as_single_pose(X, "pose to start from")
+        position, rotation = self._effective_rules()
+        R, p = M[:3, :3], M[:3, 3]
+        if rotation is not None:
+            R = rotation.nearest(R)
+        if position is not None:
+            p = position.nearest(R @ position.local + p) - R @ position.local
+        return make_pose(R, p)
+
+    def sample(self, rng: np.random.Generator, radius: float = 1.0) -> Array:
+        """Return a random pose (4, 4) of the link that meets the goal, in the world or in the link `relative_to`.
+
+        Args:
+            rng: a NumPy generator.
+            radius: m; largest distance of the link's point from its target where it is free. Without a position
+                constraint, largest distance of the link from the origin.
+
+        Raises:
+            ObjectiveError: the radius is negative.
+            InvalidArgument: `rng` is not a NumPy generator.
+        """
+        rng, radius = as_rng(rng), as_number(radius, "radius")
+        if radius < 0.0:
+            raise ObjectiveError(f"radius is {radius:g} m, and a distance is not negative")
+        position, rotation = self._effective_rules()
+        R = random_rotation(rng) if rotation is None else rotation.sample(rng)
+        if position is None:
+            return make_pose(R, random_point_in_ball(rng, radius))
+        return make_pose(R, position.sample(rng, radius) - R @ position.local)
+
+    # ---- private ----------------------------------------------------------------------------
+
+    def _summary(self) -> str:
+        """Return the names of the constraints, for `repr`."""
+        return ", ".join(type(rule).__name__ for rule in (self.position, self.rotation) if rule is not None)
+
+    def _effective_rules(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
+        """Return the position and rotation constraint that hold; `PoseGoal` derives them from its dofs."""
+        return self.position, self.rotation
+
+    def _ends(self, mechanism: Mechanism) -> tuple[str | None, str]:
+        """Return the names of the target's link (None: the world) and of the goal's link; unknown names raise."""
+        link = check_link(mechanism, self.link)
+        return None if self.relative_to is None else check_link(mechanism, self.relative_to), link
+
+    def _residual_and_jacobian(
+        self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition
+    ) -> tuple[Array, Array]:
+        if definition == "klampt":
+            from mechanik.objectives.pose_rules import klampt_residual
+
+            return klampt_residual(mechanism, q, *self._ends(mechanism), *self._effective_rules())
+        return Objective._residual_and_jacobian(self, mechanism, q, definition)
+
+    def _with(self, **changes: object) -> Self:
+        """Return a copy with changed fields; `replace` fails, since subclasses have other arguments than fields."""
+        copy = object.__new__(type(self))
+        for field in fields(self):
+            object.__setattr__(copy, field.name, changes.get(field.name, getattr(self, field.name)))
+        return copy
+
+
+class PositionGoal(LinkGoal):
+    """Goal: the point `at` of a link is at `target`; 3 residual rows, m.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: (3,), m, in the world, or in the link `relative_to`.
+        at: (3,), m, in the link.
+        relative_to: link in whose frame the target is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ShapeError: a point has the wrong shape.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> solution = mk.solve(arm, mk.PositionGoal("tool", (0.5, 0.3, 0.0)))
+        >>> arm.pose("tool", solution.q)[:2, 3].round(3).tolist()
+        [0.5, 0.3]
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(link, PointConstraint(target, at), relative_to=relative_to, **wish)
+
+
+class OrientationGoal(LinkGoal):
+    """Goal: a link has the rotation `target`, at any position; 3 residual rows, rad.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: a quaternion wxyz (4,), a rotation (3, 3), or a pose, whose position is ignored; in the world, or in the
+            link `relative_to`.
+        at: rotation of a tool in the link, in the same forms; default: the link's own axes.
+        relative_to: link in whose frame the target is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        NotARotation: the target is not a rotation.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.OrientationGoal("tool", (1.0, 0.0, 0.0, 0.0))
+        >>> print(goal.error(arm, [0.3, -0.1]))
+        0.2 rad
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike | Pose,
+        at: ArrayLike | Pose = (1.0, 0.0, 0.0, 0.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(link, rotation=FixedRotation(target, at), relative_to=relative_to, **wish)
+
+
+class AxisGoal(LinkGoal):
+    """Goal: the direction `local` of a link points along `target`, at any position; 2 residual rows, rad.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: direction (3,), of any length but zero, in the world, or in the link `relative_to`.
+        local: direction (3,), of any length but zero, in the link; default: its z.
+        relative_to: link in whose frame the target is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.AxisGoal("tool", (1.0, 0.0, 0.0), local=(1.0, 0.0, 0.0))
+        >>> print(goal.error(arm, [0.3, -0.1]))
+        0.2 rad
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        local: ArrayLike = (0.0, 0.0, 1.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(link, rotation=AlignedAxes(target, local), relative_to=relative_to, **wish)
+
+
+class HingeGoal(LinkGoal):
+    """Goal: the point `at` of a link is at `target`, and its `local_axis` points along `axis`; 5 residual rows.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: (3,), m, in the world, or in the link `relative_to`.
+        axis: direction (3,), of any length but zero, in the frame of the target.
+        at: (3,), m, in the link.
+        local_axis: direction (3,), of any length but zero, in the link; default: its z.
+        relative_to: link in whose frame the targets are given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.HingeGoal("tool", (0.8, 0.1, 0.0), axis=(0.0, 0.0, 1.0))
+        >>> print(goal.error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        axis: ArrayLike,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        local_axis: ArrayLike = (0.0, 0.0, 1.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(
+            link, PointConstraint(target, at), AlignedAxes(axis, local_axis), relative_to=relative_to, **wish
+        )
+
+
+class SurfaceGoal(LinkGoal):
+    """Goal: the point `at` of a link lies in a plane, its `local_normal` along the normal; 3 residual rows.
+
+    The link is free to slide in the plane and to rotate about the normal.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: (3,), m, a point of the plane, in the world, or in the link `relative_to`.
+        normal: direction (3,), of any length but zero, in the frame of the target.
+        at: (3,), m, in the link.
+        local_normal: direction (3,), of any length but zero, in the link; default: its z.
+        relative_to: link in whose frame the targets are given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.SurfaceGoal("tool", (0.0, 0.0, 0.2), normal=(0.0, 0.0, 1.0))
+        >>> print(goal.error(arm, [0.4, 0.5]))
+        0.2 m
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        normal: ArrayLike,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        local_normal: ArrayLike = (0.0, 0.0, 1.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(
+            link,
+            PlaneConstraint(target, normal, at),
+            AlignedAxes(normal, local_normal),
+            relative_to=relative_to,
+            **wish,
+        )
+
+
+class OnLine(LinkGoal):
+    """Goal: the point `at` of a link lies on the line through `target` along `direction`; 2 residual rows, m.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: (3,), m, a point of the line, in the world, or in the link `relative_to`.
+        direction: (3,), of any length but zero, in the frame of the target.
+        at: (3,), m, in the link.
+        relative_to: link in whose frame the line is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.OnLine("tool", (0.0, 0.1, 0.0), direction=(1.0, 0.0, 0.0))
+        >>> print(goal.error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        direction: ArrayLike,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(link, LineConstraint(target, direction, at), relative_to=relative_to, **wish)
+
+
+class OnPlane(LinkGoal):
+    """Goal: the point `at` of a link lies in the plane through `target` with `normal`; 1 residual row, m.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: (3,), m, a point of the plane, in the world, or in the link `relative_to`.
+        normal: (3,), of any length but zero, in the frame of the target.
+        at: (3,), m, in the link.
+        relative_to: link in whose frame the plane is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.OnPlane("tool", (0.7, 0.0, 0.0), normal=(1.0, 0.0, 0.0))
+        >>> print(goal.error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        normal: ArrayLike,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        super().__init__(link, PlaneConstraint(target, normal, at), relative_to=relative_to, **wish)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PoseGoal(LinkGoal):
+    """Goal: the frame `at` of a link is at the pose `target`; up to 6 residual rows, m and rad.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: a `Pose` or (4, 4), in the world, or in the link `relative_to`.
+        position, wxyz: the target as a point (3,), m, and a quaternion (4,), instead of `target`. A missing part is the
+            origin or the identity.
+        at: X_link_tool: a `Pose`, (4, 4), or a point (3,); default: the link's own frame.
+        dof: constrained dofs, of X Y Z EX EY EZ. The others are free, as those of a joint at the target with the motion
+            T(x, y, z) Rz Ry Rx.
+        axes: whether these dofs are along the axes of the target ("goal") or of the world ("world").
+        relative_to: link in whose frame the target is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: no target is given, or both forms of it.
+        DoFError: no dof is constrained, or `axes` is unknown.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.PoseGoal("tool", position=(0.8, 0.1, 0.0), dof="X Y EZ".split())
+        >>> print(goal.error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    dof: tuple[DoF, ...]
+    axes: Literal["goal", "world"]
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike | Pose | None = None,
+        *,
+        position: ArrayLike | None = None,
+        wxyz: ArrayLike | None = None,
+        at: ArrayLike | Pose | None = None,
+        dof: Iterable[DoFLike] | DoFLike = ALL_DOFS,
+        axes: Literal["goal", "world"] = "goal",
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        X_target, X_tool = _target(target, position, wxyz), _tool(at)
+        place = PointConstraint(X_target[:3, 3], X_tool[:3, 3])
+        turn = FixedRotation(X_target[:3, :3], X_tool[:3, :3])
+        LinkGoal.__init__(self, link, place, turn, relative_to=relative_to, **wish)
+        wanted = as_dofs(dof)
+        if not wanted:
+            raise DoFError(f"{self._label} has no direction that counts; name some of X Y Z EX EY EZ")
+        if axes not in ("goal", "world"):
+            raise DoFError(f"axes of {self._label} can be 'goal' or 'world', not {axes!r}")
+        object.__setattr__(self, "dof", wanted)
+        object.__setattr__(self, "axes", axes)
+
+    @property
+    def target(self) -> Array:
+        """Target pose (4, 4), in the world, or in the link `relative_to`."""
+        place, turn = self._full()
+        return make_pose(turn.target, place.target)
+
+    @property
+    def tool(self) -> Array:
+        """Pose of the tool in the link, X_link_tool (4, 4)."""
+        place, turn = self._full()
+        return make_pose(turn.local, place.local)
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        if self.dof == ALL_DOFS:
+            return LinkGoal.relations(self, mechanism)
+        a, b = self._ends(mechanism)
+        ends = {"X_a": self.target, "X_b": self.tool}
+        return partial_pose_relations(self.dof, a=a, b=b, **ends, axes=self.axes, weight=self.weight)
+
+    def transform(self, X: ArrayLike | Pose) -> Self:
+        """Return the goal with its target moved by X (4, 4), as `LinkGoal.transform`.
+
+        Raises:
+            ObjectiveError: X rotates, and the goal constrains some dofs along the axes of the world.
+        """
+        M = as_single_pose(X, "transform")
+        if self._in_world_axes() and np.abs(M[:3, :3] - np.eye(3)).max() > 1e-12:
+            raise ObjectiveError(
+                f"{self._label} counts directions along the axes of the world, which do not turn with it; "
+                "use axes='goal', or a transform that only shifts"
+            )
+        return super(PoseGoal, self).transform(M)
+
+    def _summary(self) -> str:
+        return " ".join(dof.name for dof in self.dof) + (" of the world" if self.axes == "world" else "")
+
+    def _full(self) -> tuple[PointConstraint, FixedRotation]:
+        """Return the constraints on all six dofs, whichever of them count."""
+        place, turn = self.position, self.rotation
+        assert isinstance(place, PointConstraint)
+        assert isinstance(turn, FixedRotation)
+        return place, turn
+
+    def _in_world_axes(self) -> bool:
+        """Whether world axes and goal axes differ; three translations or rotations, or none, are the same in both."""
+        shifts, turns = ([dof for dof in some if dof in self.dof] for some in (TRANSLATIONS, ROTATIONS))
+        return self.axes == "world" and (len(shifts) in (1, 2) or len(turns) in (1, 2))
+
+    def _effective_rules(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
+        place, turn = self._full()
+        in_world = self._in_world_axes()
+        if in_world and self.relative_to is not None:
+            raise ObjectiveError(
+                f"{self._label} counts directions along the axes of the world, seen from link {self.relative_to!r}, "
+                "which turns: no pose can be told from that link alone"
+            )
+        # columns: axes of X Y Z EX EY EZ, at the target (A) and in the link (B)
+        A = np.eye(3) if in_world else turn.target
+        B = turn.link_rotation.T @ A
+        shifts = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
+        rest = [k for k in range(3) if k not in shifts]
+        position: PositionConstraint | None = None
+        match len(shifts):
+            case 3:
+                position = place
+            case 2:
+                position = LineConstraint(place.target, A[:, rest[0]], place.local)
+            case 1:
+                position = PlaneConstraint(place.target, A[:, shifts[0]], place.local)
+            case _:
+                pass
+        turns = [dof for dof in ROTATIONS if dof in self.dof]
+        match len(turns):
+            case 3:
+                return position, turn
+            case 2:
+                free = next(dof.axis_index for dof in ROTATIONS if dof not in turns)
+                return position, AlignedAxes(A[:, free], B[:, free])
+            case 1:
+                of_b, of_a = PERPENDICULAR_PAIRS[turns[0]]
+                return position, PerpendicularAxes(A[:, of_a], B[:, of_b])
+            case _:
+                return position, None
+
+
+def _target(target: ArrayLike | Pose | None, position: ArrayLike | None, wxyz: ArrayLike | None) -> Array:
+    if target is not None:
+        if position is not None or wxyz is not None:
+            raise ObjectiveError("a PoseGoal takes a target, or position and wxyz, not both")
+        return as_single_pose(target, "target of a PoseGoal")
+    if position is None and wxyz is None:
+        raise ObjectiveError("a PoseGoal needs a target: a pose (4, 4), or position=... and wxyz=...")
+    R = np.eye(3) if wxyz is None else quaternion.to_matrix(as_quaternion(wxyz, "wxyz of a PoseGoal"))
+    return make_pose(R, np.zeros(3) if position is None else as_point(position, "position of a PoseGoal"))
+
+
+def _tool(at: ArrayLike | Pose | None) -> Array:
+    if at is None:
+        return np.eye(4)
+    if not isinstance(at, Pose) and np.shape(at) == (3,):
+        return make_pose(np.eye(3), as_point(at, "tool of a PoseGoal"))
+    return as_single_pose(at, "tool of a PoseGoal")
+
+
+COINCIDENT_SHARE = 1e-12
+"""Points closer to each other than this share of their distance to the origin differ by rounding only."""
+
+
+def from_points(
+    link: str | Link,
+    local_points: ArrayLike,
+    target_points: ArrayLike,
+    *,
+    collinear: float = 1e-6,
+    relative_to: str | Link | None = None,
+    **wish: Unpack[ObjectiveOptions],
+) -> PositionGoal | HingeGoal | PoseGoal:
+    """Make the goal that moves points of a link onto target points, in the sense of least squares.
+
+    One point, or coincident points, give a `PositionGoal`; collinear points a `HingeGoal` about their line; other
+    points a `PoseGoal`. Points that only a reflection could match give the best rotation.
+
+    Args:
+        link: name of the link, or a `Link`.
+        local_points: (n, 3), m, in the link; or one point (3,).
+        target_points: (n, 3), m, in the world, or in the link `relative_to`; in the same order.
+        collinear: ratio of width to length below which points count as collinear. Exact points give about 1e-8;
+            measured points need a larger value.
+        relative_to: link in whose frame the target points are given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ShapeError: the lists have different lengths or wrong shapes.
+        ObjectiveError: there are no points.
+
+    Example:
+        >>> local = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0)]
+        >>> target = [(0.5, 0.3, 0.0), (0.5, 0.4, 0.0), (0.4, 0.3, 0.0)]
+        >>> goal = mk.from_points("tool", local, target)
+        >>> type(goal).__name__, goal.error(mk.arm_2d([0.5, 0.3]), [0.0, np.pi / 2]).position < 1e-9
+        ('PoseGoal', True)
+    """
+    width = as_number(collinear, "collinear")
+    local, target = _points(local_points, "local points"), _points(target_points, "target points")
+    if len(local) != len(target):
+        raise ShapeError(f"{len(local)} local points and {len(target)} target points are given; each needs its other")
+    if not len(local):
+        raise ObjectiveError("no points are given, so nothing is wanted; give at least one")
+    p_local, p_target = local.mean(axis=0), target.mean(axis=0)
+    from_local, from_target = local - p_local, target - p_target
+    if _is_one_point(local, from_local) or _is_one_point(target, from_target):
+        return PositionGoal(link, p_target, p_local, relative_to=relative_to, **wish)
+
+    # The rotation R that maximises the sum of target . R local; Kabsch 1976, and Umeyama 1991 for reflections.
+    # Points are scaled before they are squared, so that tiny or huge ones lose no digits.
+    U, spread, Vt = np.linalg.svd((from_target / np.abs(from_target).max()).T @ (from_local / np.abs(from_local).max()))
+    if spread[0] <= COINCIDENT_SHARE:  # the two lists are uncorrelated
+        return PositionGoal(link, p_target, p_local, relative_to=relative_to, **wish)
+    if spread[1] <= width**2 * spread[0]:
+        return HingeGoal(link, p_target, U[:, 0], p_local, Vt[0], relative_to=relative_to, **wish)
+    mirror = np.array([1.0, 1.0, np.sign(np.linalg.det(U) * np.linalg.det(Vt))])
+    return PoseGoal(link, make_pose((U * mirror) @ Vt, p_target), at=p_local, relative_to=relative_to, **wish)
+
+
+def _is_one_point(points: Array, from_mean: Array) -> bool:
+    return bool(np.abs(from_mean).max() <= COINCIDENT_SHARE * np.abs(points).max())
+
+
+def _points(points: ArrayLike, what: str) -> Array:
+    """Return finite points (n, 3)."""
+    try:
+        array = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} are (n, 3) numbers, not {points!r}") from None
+    if array.size == 0:
+        return np.zeros((0, 3))
+    if array.shape == (3,):
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ShapeError(f"{what} are shaped (n, 3), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise NotFinite(f"{what} have an entry that is not finite")
+    return array

@@ -1,0 +1,574 @@
+"""Constraints on the position and rotation of a link, and their translation into relations.
+
+A position constraint (point, line, plane) has a point `local` (m, in the link) and a point `target` (m, in the world,
+or in the link that the goal is relative to). A rotation constraint fixes the rotation, aligns an axis, or makes two
+axes perpendicular.
+
+Relations: frame A is at the target, frame B at the constrained frame of the link. The direction of a constraint is z of
+A. A rotation vector or an axis is zero in any axes when both frames agree, so A may be rotated as the position
+constraint needs it, if B is rotated alike. Thus most goals need one relation.
+
+Partial poses: unconstrained dofs move as those of a joint, B = A T(x, y, z) Rz Ry Rx, with zeros for the constrained
+dofs. Three constrained rotations give the rows of a pose. Two leave one axis on which both frames agree. One leaves two
+axes perpendicular:
+
+| free | rotation of B | perpendicular axes |
+|---|---|---|
+| EX EY | Ry Rx | y of A and x of B |
+| EY EZ | Rz Ry | z of A and y of B |
+| EX EZ | Rz Rx | z of A and x of B |
+
+Klampt's residuals (`klampt_residual`), determined by comparison with Klampt 0.10:
+
+| constraint | residual |
+|---|---|
+| PointConstraint | point of the link minus target, along the axes of the world (m) |
+| LineConstraint | the same along y and z, after the smallest rotation that maps x to the direction (m) |
+| PlaneConstraint | the same along the direction (m) |
+| FixedRotation | rotation vector from the target to the link, along the axes of the world (rad) |
+| AlignedAxes | 1 - cosine of the angle + abs(y or z) of the link's axis, y and z as for LineConstraint |
+
+The residual of `AlignedAxes` has a kink where the axes agree; the derivative there is that for positive values. Between
+two links Klampt knows `PointConstraint` and `FixedRotation` only; here the others move with the link of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from mechanik.errors import DoFError, ObjectiveError
+from mechanik.model.dof import ROTATIONS, DoF, DoFLike, as_dofs
+from mechanik.model.kinematics import Z_TO_AXIS
+from mechanik.model.mechanism import Mechanism
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.target_validation import as_direction, as_point, as_rotation_matrix
+from mechanik.spatial import Pose, apply, make_pose, quaternion, rotate, rotation, translation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.vector_math import cross, length, unit
+from mechanik.validation import read_only
+
+LINK_ORIGIN = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointConstraint:
+    """Position constraint: the point `local` of the link is at `target`.
+
+    Args:
+        target: (3,), m, in the world, or in the link that the goal is relative to.
+        local: (3,), m, in the link.
+
+    Example:
+        >>> rule = mk.objectives.PointConstraint((0.5, 0.3, 0.0))
+        >>> rule.nearest(np.zeros(3)).tolist()
+        [0.5, 0.3, 0.0]
+    """
+
+    target: Array
+    local: Array
+
+    ROWS: ClassVar[tuple[int, ...]] = (0, 1, 2)
+    """Constrained coordinates, in a frame at `target` whose z is the direction of the constraint, if it has one."""
+
+    def __init__(self, target: ArrayLike, local: ArrayLike = LINK_ORIGIN) -> None:
+        object.__setattr__(self, "target", as_point(target, "target point"))
+        object.__setattr__(self, "local", as_point(local, "point of the link"))
+
+    def transform(self, X: Array) -> PointConstraint:
+        """Return the constraint with its target moved by X (4, 4)."""
+        return PointConstraint(apply(X, self.target), self.local)
+
+    def transform_local(self, X: Array) -> PointConstraint:
+        """Return the constraint with its point in the link moved by X (4, 4), given in the link's frame."""
+        return PointConstraint(self.target, apply(X, self.local))
+
+    def with_target(self, target: ArrayLike) -> PointConstraint:
+        """Return the constraint with another target point (3,), m."""
+        return PointConstraint(target, self.local)
+
+    def nearest(self, point: Array) -> Array:
+        """Return the allowed point nearest to `point` (3,), m."""
+        return self.target
+
+    def sample(self, rng: np.random.Generator, radius: float) -> Array:
+        """Return a random allowed point, at most `radius` (m) from the target."""
+        return self.target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DirectedConstraint:
+    """Position constraint with a direction at its target."""
+
+    target: Array
+    direction: Array
+    local: Array
+
+    ROWS: ClassVar[tuple[int, ...]]
+
+    def __init__(self, target: ArrayLike, direction: ArrayLike, local: ArrayLike = LINK_ORIGIN) -> None:
+        object.__setattr__(self, "target", as_point(target, "target point"))
+        object.__setattr__(self, "direction", as_direction(direction, f"direction of a {type(self).__name__} rule"))
+        object.__setattr__(self, "local", as_point(local, "point of the link"))
+
+    def transform(self, X: Array) -> Self:
+        """Return the constraint with target and direction moved by X (4, 4)."""
+        return replace(self, target=apply(X, self.target), direction=rotate(X, self.direction))
+
+    def transform_local(self, X: Array) -> Self:
+        """Return the constraint with its point in the link moved by X (4, 4), given in the link's frame."""
+        return replace(self, local=apply(X, self.local))
+
+    def with_target(self, target: ArrayLike) -> Self:
+        """Return the constraint through another target point (3,), m, with the same direction."""
+        return replace(self, target=target)
+
+    def _along(self, point: Array) -> Array:
+        """Return the component along the direction of the vector from the target to `point`."""
+        return float(self.direction @ (point - self.target)) * self.direction
+
+
+class LineConstraint(_DirectedConstraint):
+    """Position constraint: the point `local` of the link lies on the line through `target` along `direction`.
+
+    Args:
+        target: (3,), m, in the world, or in the link that the goal is relative to.
+        direction: (3,), of any length but zero, in the frame of the target.
+        local: (3,), m, in the link.
+
+    Example:
+        >>> rule = mk.objectives.LineConstraint((0.0, 0.1, 0.0), (2.0, 0.0, 0.0))
+        >>> rule.nearest(np.array([0.5, 0.3, 0.2])).tolist()
+        [0.5, 0.1, 0.0]
+    """
+
+    __slots__ = ()
+    ROWS = (0, 1)
+
+    def nearest(self, point: Array) -> Array:
+        return self.target + self._along(point)
+
+    def sample(self, rng: np.random.Generator, radius: float) -> Array:
+        return self.target + rng.uniform(-radius, radius) * self.direction
+
+
+class PlaneConstraint(_DirectedConstraint):
+    """Position constraint: the point `local` of the link lies in the plane through `target` with normal `direction`.
+
+    Args:
+        target: (3,), m, in the world, or in the link that the goal is relative to.
+        direction: (3,), of any length but zero, in the frame of the target.
+        local: (3,), m, in the link.
+
+    Example:
+        >>> rule = mk.objectives.PlaneConstraint((0.0, 0.0, 0.1), (0.0, 0.0, 1.0))
+        >>> rule.nearest(np.array([0.5, 0.3, 0.0])).tolist()
+        [0.5, 0.3, 0.1]
+    """
+
+    __slots__ = ()
+    ROWS = (2,)
+
+    def nearest(self, point: Array) -> Array:
+        return point - self._along(point)
+
+    def sample(self, rng: np.random.Generator, radius: float) -> Array:
+        return self.nearest(self.target + random_point_in_ball(rng, radius))
+
+
+PositionConstraint = PointConstraint | LineConstraint | PlaneConstraint
+
+
+def random_point_in_ball(rng: np.random.Generator, radius: float) -> Array:
+    """Return a point (3,), uniform in the ball of `radius` (m) about the origin."""
+    way = rng.standard_normal(3)
+    return radius * rng.random() ** (1 / 3) * way / np.linalg.norm(way)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedRotation:
+    """Rotation constraint: R_link local = target, all (3, 3).
+
+    Args:
+        target, local: rotation (3, 3), quaternion wxyz (4,) or pose; `target` in the world or in the link that the goal
+            is relative to, `local` in the link.
+
+    Example:
+        >>> rule = mk.objectives.FixedRotation((0.0, 0.0, 0.0, 1.0))
+        >>> rule.link_rotation.round(3).diagonal().tolist()
+        [-1.0, -1.0, 1.0]
+    """
+
+    target: Array
+    local: Array
+
+    def __init__(self, target: ArrayLike | Pose, local: ArrayLike | Pose = (1.0, 0.0, 0.0, 0.0)) -> None:
+        object.__setattr__(self, "target", as_rotation_matrix(target, "target rotation"))
+        object.__setattr__(self, "local", as_rotation_matrix(local, "rotation in the link"))
+
+    @property
+    def link_rotation(self) -> Array:
+        """Rotation (3, 3) of the link that meets the constraint."""
+        return self.target @ self.local.T
+
+    def transform(self, X: Array) -> FixedRotation:
+        """Return the constraint with its target moved by X (4, 4)."""
+        return FixedRotation(X[:3, :3] @ self.target, self.local)
+
+    def transform_local(self, X: Array) -> FixedRotation:
+        """Return the constraint with `local` moved by X (4, 4), given in the link's frame."""
+        return FixedRotation(self.target, X[:3, :3] @ self.local)
+
+    def match(self, R: Array) -> FixedRotation:
+        """Return the constraint that a link with rotation R (3, 3) meets."""
+        return FixedRotation(R @ self.local, self.local)
+
+    def nearest(self, R: Array) -> Array:
+        """Return the allowed rotation (3, 3) nearest to R (3, 3)."""
+        return self.link_rotation
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        """Return a random allowed rotation (3, 3)."""
+        return self.link_rotation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignedAxes:
+    """Rotation constraint: the direction `local` of the link points along `target`; rotation about it is free.
+
+    Args:
+        target: (3,), of any length but zero, in the world or in the link that the goal is relative to.
+        local: (3,), of any length but zero, in the link; default: its z.
+
+    Example:
+        >>> rule = mk.objectives.AlignedAxes((1.0, 0.0, 0.0))
+        >>> (rule.nearest(np.eye(3)) @ rule.local).round(3).tolist()
+        [1.0, 0.0, 0.0]
+    """
+
+    target: Array
+    local: Array
+
+    def __init__(self, target: ArrayLike, local: ArrayLike = (0.0, 0.0, 1.0)) -> None:
+        object.__setattr__(self, "target", as_direction(target, "target axis"))
+        object.__setattr__(self, "local", as_direction(local, "axis of the link"))
+
+    def transform(self, X: Array) -> AlignedAxes:
+        return AlignedAxes(rotate(X, self.target), self.local)
+
+    def transform_local(self, X: Array) -> AlignedAxes:
+        return AlignedAxes(self.target, rotate(X, self.local))
+
+    def match(self, R: Array) -> AlignedAxes:
+        return AlignedAxes(R @ self.local, self.local)
+
+    def nearest(self, R: Array) -> Array:
+        return rotation.between(R @ self.local, self.target) @ R
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        about = rotation.from_axis_angle(self.target, rng.uniform(-np.pi, np.pi))
+        return about @ rotation.between(self.local, self.target)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerpendicularAxes:
+    """Rotation constraint: the direction `local` of the link is perpendicular to `target`.
+
+    A `PoseGoal` with one constrained rotation uses it.
+
+    Args:
+        target: (3,), of any length but zero, in the world or in the link that the goal is relative to.
+        local: (3,), of any length but zero, in the link.
+
+    Example:
+        >>> rule = mk.objectives.PerpendicularAxes((0.0, 0.0, 1.0), (0.0, 1.0, 1.0))
+        >>> R = rule.nearest(np.eye(3))
+        >>> abs(rule.target @ R @ rule.local).round(9)
+        np.float64(0.0)
+    """
+
+    target: Array
+    local: Array
+
+    def __init__(self, target: ArrayLike, local: ArrayLike) -> None:
+        object.__setattr__(self, "target", as_direction(target, "target axis"))
+        object.__setattr__(self, "local", as_direction(local, "axis of the link"))
+
+    def transform(self, X: Array) -> PerpendicularAxes:
+        return PerpendicularAxes(rotate(X, self.target), self.local)
+
+    def transform_local(self, X: Array) -> PerpendicularAxes:
+        return PerpendicularAxes(self.target, rotate(X, self.local))
+
+    def match(self, R: Array) -> PerpendicularAxes:
+        """Return the constraint with its target rotated as little as a link with rotation R (3, 3) needs to meet it."""
+        axis = R @ self.local
+        return PerpendicularAxes(_square_to(self.target, axis), self.local)
+
+    def nearest(self, R: Array) -> Array:
+        axis = R @ self.local
+        return rotation.between(axis, _square_to(axis, self.target)) @ R
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        return self.nearest(random_rotation(rng))
+
+
+RotationConstraint = FixedRotation | AlignedAxes | PerpendicularAxes
+
+
+def random_rotation(rng: np.random.Generator) -> Array:
+    """Return a rotation (3, 3), uniform over all rotations."""
+    return quaternion.to_matrix(quaternion.normalize(rng.standard_normal(4)))
+
+
+def _square_to(v: Array, axis: Array) -> Array:
+    """Return the unit vector perpendicular to `axis` that is nearest to the direction `v`."""
+    side = v - (v @ axis) * axis
+    if length(side) < 1e-9:  # all perpendicular directions are equally near
+        side = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    side = unit(side, "side")
+    return unit(side - (side @ axis) * axis, "side")  # repeated, since the first projection loses digits
+
+
+PARALLEL_SINE = 1e-14
+"""Sine below which two directions count as parallel: it covers rounding and moves no point noticeably."""
+
+Z_AXIS = np.array([0.0, 0.0, 1.0])
+FRAME_ORIGIN = np.zeros(3)
+
+
+def pose_constraint_relations(
+    position: PositionConstraint | None,
+    orientation: RotationConstraint | None,
+    *,
+    a: str | None,
+    b: str,
+    weight: float,
+) -> tuple[Relation, ...]:
+    """Translate a position and a rotation constraint into relations, with as few relations as possible.
+
+    Args:
+        a: link of the targets; None is the world.
+        b: link of the points and axes `local`.
+        weight: factor of the residual inside the solver.
+    """
+
+    def relation(kind: RelationKind, rows: tuple[int, ...], A: tuple[Array, Array], B: tuple[Array, Array]) -> Relation:
+        return Relation(kind, rows, a, b, read_only(make_pose(*A)), read_only(make_pose(*B)), weight=weight)
+
+    here, there = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
+    rows = () if position is None else position.ROWS
+    match orientation:
+        case None:
+            A = np.eye(3) if position is None else _axes_of(position)
+            return (relation(RelationKind.POSE, rows, (A, here), (np.eye(3), there)),)
+        case FixedRotation():
+            A, B = orientation.target, orientation.local
+            if position is not None and not isinstance(position, PointConstraint):
+                A = _axes_of(position)
+                B = orientation.link_rotation.T @ A
+            return (relation(RelationKind.POSE, (*rows, 3, 4, 5), (A, here), (B, there)),)
+        case AlignedAxes():
+            A = axes_from_z(orientation.target)
+            if position is not None and not isinstance(position, PointConstraint):
+                shared = _shared(orientation.target, position)
+                if shared is None:
+                    alone = pose_constraint_relations(position, None, a=a, b=b, weight=weight)
+                    return (*alone, *pose_constraint_relations(None, orientation, a=a, b=b, weight=weight))
+                A, rows = shared
+            return (relation(RelationKind.AXIS, (*rows, 3, 4), (A, here), (axes_from_z(orientation.local), there)),)
+        case PerpendicularAxes():
+            crossed = relation(
+                RelationKind.COSINE,
+                (0,),
+                (axes_from_z(orientation.target), FRAME_ORIGIN),
+                (axes_from_z(orientation.local), FRAME_ORIGIN),
+            )
+            if position is None:
+                return (crossed,)
+            return (*pose_constraint_relations(position, None, a=a, b=b, weight=weight), crossed)
+
+
+def axes_from_z(z: Array, x: Array | None = None) -> Array:
+    """Return axes (3, 3) whose z is the unit vector `z`, and whose x is the perpendicular unit vector `x`, if given."""
+    if x is None:
+        return _from_z(*z.tolist())
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def _from_z(x: float, y: float, z: float) -> Array:
+    """Rotation from z to one unit vector, as `rotation.between`; scalar code takes a tenth of its time."""
+    k = 1.0 / (1.0 + abs(z))
+    xx, xy, yy = x * x * k, x * y * k, y * y * k
+    if z >= 0.0:
+        return np.array([[1.0 - xx, -xy, x], [-xy, 1.0 - yy, y], [-x, -y, z]])
+    s = x * x + y * y
+    if s < 1e-20:
+        return rotation.between(Z_AXIS, np.array([x, y, z]))
+    # obtuse angle: the rotation to the opposite vector, then half a revolution about an axis in the xy plane
+    a, b, c = 2.0 * y * y / s - 1.0, -2.0 * x * y / s, 2.0 * x * x / s - 1.0
+    return np.array(
+        [
+            [a * (1.0 - xx) - b * xy, b * (1.0 - yy) - a * xy, -a * x - b * y],
+            [b * (1.0 - xx) - c * xy, c * (1.0 - yy) - b * xy, -b * x - c * y],
+            [-x, -y, z],
+        ]
+    )
+
+
+def _axes_of(position: PositionConstraint) -> Array:
+    return np.eye(3) if isinstance(position, PointConstraint) else axes_from_z(position.direction)
+
+
+def _shared(axis: Array, position: PositionConstraint) -> tuple[Array, tuple[int, ...]] | None:
+    """Return axes whose z is `axis` and along which the position's rows lie too, with those rows; else None."""
+    if isinstance(position, PointConstraint):
+        return axes_from_z(axis), position.ROWS
+    if np.linalg.norm(np.cross(axis, position.direction)) < PARALLEL_SINE:
+        return axes_from_z(axis), position.ROWS
+    if abs(axis @ position.direction) < PARALLEL_SINE:
+        # the direction becomes x, so rows along z become rows along x
+        return axes_from_z(axis, position.direction), (0,) if position.ROWS == (2,) else (1, 2)
+    return None
+
+
+PERPENDICULAR_PAIRS = {DoF.EZ: (0, 1), DoF.EX: (1, 2), DoF.EY: (0, 2)}
+"""For a single constrained rotation: the axis of B (0, 1, 2), and the axis of A to which it is perpendicular."""
+
+
+def partial_pose_relations(
+    constrained: Iterable[DoFLike],
+    *,
+    a: str | None,
+    X_a: Array,
+    b: str | None,
+    X_b: Array,
+    axes: Literal["goal", "world"] = "goal",
+    weight: float = 1.0,
+) -> tuple[Relation, ...]:
+    """Return the relations that are zero where frame B is at frame A in the `constrained` dofs.
+
+    Args:
+        constrained: dofs of X Y Z EX EY EZ; none gives no relation.
+        a, X_a: link of the goal (None: the world), and the goal frame A in it, (4, 4).
+        b, X_b: link that should reach the goal, and the frame B in it, (4, 4).
+        axes: whether the dofs are along the axes of A ("goal") or of the world ("world").
+        weight: factor of the residual inside the solver.
+
+    Raises:
+        DoFError: `axes` is unknown.
+    """
+    if axes not in ("goal", "world"):
+        raise DoFError(f"axes can be 'goal' or 'world', not {axes!r}")
+    wanted = as_dofs(constrained)
+    if axes == "world" and a is None:
+        # a goal in the world does not move: give A the axes of the world, and rotate B back
+        X_a, X_b, axes = translation(X_a[:3, 3]), X_b @ make_pose(X_a[:3, :3].T, np.zeros(3)), "goal"
+    shifts = [dof.axis_index for dof in wanted if not dof.is_rotation]
+    turns = [dof for dof in wanted if dof.is_rotation]
+    # three translations or rotations, or none, are the same along any axes
+    world_shifts, world_turns = (axes == "world" and 0 < len(some) < 3 for some in (shifts, turns))
+
+    def along(k: int, kind: RelationKind, shifts: list[int], turn_rows: list[int], in_world: bool) -> Relation:
+        """Make a relation in the chosen axes, permuted so that axis k is z."""
+        rows = tuple(sorted((i - k - 1) % 3 for i in shifts) + turn_rows)
+        onto = np.eye(4) if in_world else Z_TO_AXIS[k]
+        C = read_only(Z_TO_AXIS[k][:3, :3].copy()) if in_world else None
+        ends = read_only(X_a @ onto), read_only(X_b @ onto)
+        return Relation(kind, rows, a, b, *ends, world_axes=C, weight=weight)
+
+    if len(turns) == 1 and not world_turns:
+        of_b, of_a = PERPENDICULAR_PAIRS[turns[0]]
+        ends = read_only(X_a @ Z_TO_AXIS[of_a]), read_only(X_b @ Z_TO_AXIS[of_b])
+        crossed = Relation(RelationKind.COSINE, (0,), a, b, *ends, weight=weight)
+        return (*([along(2, RelationKind.POSE, shifts, [], world_shifts)] if shifts else []), crossed)
+
+    if len(turns) == 3:
+        k, kind, turn_rows = 2, RelationKind.POSE, [3, 4, 5]
+    elif len(turns) == 2:
+        k, kind, turn_rows = next(dof for dof in ROTATIONS if dof not in turns).axis_index, RelationKind.AXIS, [3, 4]
+    elif turns:
+        # the cosine needs axes that rotate with A; here one component of axis k of B must vanish instead
+        k, of_a = PERPENDICULAR_PAIRS[turns[0]]
+        kind, turn_rows = RelationKind.AXIS, [3 + (of_a - k - 1) % 3]
+    else:
+        k, kind, turn_rows = 2, RelationKind.POSE, []
+    if shifts and turn_rows and world_shifts != world_turns:
+        return along(2, RelationKind.POSE, shifts, [], world_shifts), along(k, kind, [], turn_rows, world_turns)
+    return (along(k, kind, shifts, turn_rows, world_shifts or world_turns),) if wanted else ()
+
+
+KLAMPT_X_AXIS = np.array([1.0, 0.0, 0.0])
+KLAMPT_ORIGIN = np.zeros(3)
+
+
+def klampt_residual(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    a: str | None,
+    b: str,
+    position: PositionConstraint | None,
+    orientation: RotationConstraint | None,
+) -> tuple[Array, Array]:
+    """Return Klampt's residual (m,) and Jacobian (m, nv) at q (nq,).
+
+    Args:
+        a: link of the targets; None is the world.
+        b: link of the points and axes `local`.
+
+    Raises:
+        ObjectiveError: Klampt has no such rotation constraint.
+    """
+    at = mechanism._single_q(q)
+    rows = [(np.zeros(0), np.zeros((0, mechanism.nv)))]
+    if position is not None:
+        rows.append(_position(mechanism, at, a, b, position))
+    if orientation is not None:
+        rows.append(_rotation(mechanism, at, a, b, orientation))
+    return np.concatenate([one for one, _ in rows]), np.concatenate([J for _, J in rows])
+
+
+def _position(m: Mechanism, q: Array, a: str | None, b: str, rule: PositionConstraint) -> tuple[Array, Array]:
+    R_a, target, carried, w_a = _carried(m, q, a, rule.target)
+    _, p, v, _ = _carried(m, q, b, rule.local)
+    apart = p - target
+    if isinstance(rule, PointConstraint):
+        return apart, v - carried
+    axes = rule.direction[None] if isinstance(rule, PlaneConstraint) else _sideways(rule.direction)
+    along = axes @ R_a.T
+    return along @ apart, along @ (v - carried) + np.cross(along, apart) @ w_a
+
+
+def _rotation(m: Mechanism, q: Array, a: str | None, b: str, rule: RotationConstraint) -> tuple[Array, Array]:
+    R_a, _, _, w_a = _carried(m, q, a, KLAMPT_ORIGIN)
+    R_b, _, _, w_b = _carried(m, q, b, KLAMPT_ORIGIN)
+    if isinstance(rule, FixedRotation):
+        Q = R_b @ rule.link_rotation.T @ R_a.T
+        turn = rotation.log(Q)
+        return turn, rotation.left_jacobian_inverse(turn) @ (w_b - Q @ w_a)
+    if isinstance(rule, AlignedAxes):
+        axis_world = R_b @ rule.local
+        axis = R_a.T @ axis_world
+        swept = R_a.T @ np.cross(w_b - w_a, axis_world[:, None], axis=0)
+        sideways = _sideways(rule.target)
+        amounts = sideways @ axis
+        sign = np.where(amounts < 0.0, -1.0, 1.0)
+        return 1.0 - rule.target @ axis + np.abs(amounts), (sign[:, None] * sideways - rule.target) @ swept
+    raise ObjectiveError("one turn of three is not among Klampt's rules, so it has no rows of Klampt's")
+
+
+def _carried(m: Mechanism, q: Array, link: str | None, point: Array) -> tuple[Array, Array, Array, Array]:
+    """Return a link's rotation, its point in the world, and their Jacobians: linear and angular, (3, nv)."""
+    if link is None:
+        still = np.zeros((3, m.nv))
+        return np.eye(3), point, still, still
+    X, J = m.pose(link, q), m.jacobian(link, q, point)
+    return X[:3, :3], X[:3, :3] @ point + X[:3, 3], J[:3], J[3:]
+
+
+def _sideways(direction: Array) -> Array:
+    """Return y and z as rows (2, 3), after the smallest rotation that maps x to the direction."""
+    return rotation.between(KLAMPT_X_AXIS, direction)[:, 1:].T

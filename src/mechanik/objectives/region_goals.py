@@ -1,0 +1,517 @@
+"""Objectives for regions and directions: box, band, cone, distance, line of sight and terrain.
+
+Regions are relations with a band: the residual is zero inside.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import Literal, Self, Unpack
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, UnknownName
+from mechanik.model import Link, Mechanism
+from mechanik.objectives.objective import Objective, ObjectiveOptions
+from mechanik.objectives.pose_rules import axes_from_z
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.target_validation import as_direction, as_point, check_link, link_name
+from mechanik.objectives.terrain import Terrain
+from mechanik.spatial import Pose, make_pose, translation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number, as_numbers, as_point_or_pose, read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InBox(Objective):
+    """Goal: the point `at` of a link is inside a box; 1 residual row, m, for each bounded direction.
+
+    Args:
+        link: name of the link, or a `Link`.
+        lower, upper: (3,), m, along the axes of the box's frame; infinite where there is no bound.
+        frame: frame of the box, as a point or a pose, in the world, or in the link `relative_to`.
+        at: (3,), m, in the link.
+        relative_to: link in whose frame the box is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        LimitsError: the box is empty.
+        ObjectiveError: the box has no bound, or the link is relative to itself.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> print(mk.InBox("tool", (0.0, -0.1, -0.1), (0.7, 0.1, 0.1)).error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    link: str
+    lower: Array
+    upper: Array
+    frame: Array
+    point: Array
+    relative_to: str | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        frame: ArrayLike | Pose | None = None,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        name = link_name(link)
+        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == other:
+            raise ObjectiveError(f"{self._label}: link {name!r} cannot move in a box of its own")
+        low, high = (
+            np.array(as_numbers((side,), 3, f"{what} of {self._label}", allow_infinite=True))
+            for side, what in ((lower, "lower"), (upper, "upper"))
+        )
+        if (low > high).any() or (low == np.inf).any() or (high == -np.inf).any():
+            raise LimitsError(f"{self._label}: no point lies between {low.tolist()} and {high.tolist()}")
+        if not (np.isfinite(low) | np.isfinite(high)).any():
+            raise ObjectiveError(f"{self._label} has no bound at all, so it wants nothing")
+        fields = {
+            "link": name,
+            "lower": read_only(low),
+            "upper": read_only(high),
+            "frame": read_only(as_point_or_pose(frame, self._label)),
+            "point": as_point(at, f"point of {self._label}"),
+            "relative_to": other,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._label} of link {self.link!r}: {self.lower.tolist()} to {self.upper.tolist()}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        b = check_link(mechanism, self.link)
+        rows = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
+        lower, upper = read_only(self.lower[rows]), read_only(self.upper[rows])
+        ends = a, b, self.frame, read_only(translation(self.point))
+        return (Relation(RelationKind.POSE, tuple(rows.tolist()), *ends, lower=lower, upper=upper, weight=self.weight),)
+
+    def with_target(self, target: ArrayLike | Pose) -> Self:
+        """Return the same goal with the box at another point (3,), m, or pose."""
+        other = copy(self)
+        object.__setattr__(other, "frame", read_only(as_point_or_pose(target, self._label)))
+        return other
+
+
+Coordinate = Literal["x", "y", "z", "rx", "ry", "rz"]
+COORDINATES = ("x", "y", "z", "rx", "ry", "rz")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InBand(Objective):
+    """Goal: one coordinate of a frame of a link is inside a band, for example its height; 1 residual row.
+
+    Args:
+        link: name of the link, or a `Link`.
+        coordinate: "x", "y", "z" (m), or "rx", "ry", "rz", a component of the rotation vector (rad).
+        lower, upper: the band, m or rad; at least one of them.
+        frame: frame whose axes are used, as a point or a pose, in the world, or in the link `relative_to`.
+        at: tool frame in the link, as a point or a pose.
+        relative_to: link in which `frame` is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        UnknownName: there is no such coordinate.
+        LimitsError: the band is empty.
+        ObjectiveError: there is no bound, or the link is relative to itself.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> print(mk.InBand("tool", "x", upper=0.7).error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    link: str
+    coordinate: Coordinate
+    lower: float
+    upper: float
+    frame: Array
+    tool: Array
+    relative_to: str | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        coordinate: Coordinate,
+        lower: float | None = None,
+        upper: float | None = None,
+        frame: ArrayLike | Pose | None = None,
+        at: ArrayLike | Pose | None = None,
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        if coordinate not in COORDINATES:
+            raise UnknownName("coordinate", coordinate, COORDINATES)
+        name = link_name(link)
+        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == other:
+            raise ObjectiveError(f"{self._label}: link {name!r} cannot move against itself")
+        low = -math.inf if lower is None else as_number(lower, f"lower of {self._label}", allow_infinite=True)
+        high = math.inf if upper is None else as_number(upper, f"upper of {self._label}", allow_infinite=True)
+        if low > high or low == math.inf or high == -math.inf:
+            raise LimitsError(f"{self._label}: nothing lies between {low:g} and {high:g}")
+        if math.isinf(low) and math.isinf(high):
+            raise ObjectiveError(f"{self._label} has no bound, so it wants nothing; give lower or upper")
+        fields = {
+            "link": name,
+            "coordinate": coordinate,
+            "lower": low,
+            "upper": high,
+            "frame": read_only(as_point_or_pose(frame, self._label)),
+            "tool": read_only(as_point_or_pose(at, self._label)),
+            "relative_to": other,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._label}: {self.lower:g} <= {self.coordinate} of link {self.link!r} <= {self.upper:g}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        ends = a, check_link(mechanism, self.link), self.frame, self.tool
+        lower, upper = (read_only(np.array([side])) for side in (self.lower, self.upper))
+        row = COORDINATES.index(self.coordinate)
+        return (Relation(RelationKind.POSE, (row,), *ends, lower=lower, upper=upper, weight=self.weight),)
+
+    def with_target(self, target: ArrayLike | Pose) -> Self:
+        """Return the same goal with the frame at another point (3,), m, or pose."""
+        other = copy(self)
+        object.__setattr__(other, "frame", read_only(as_point_or_pose(target, self._label)))
+        return other
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InCone(Objective):
+    """Goal: the direction `axis` of a link is within `angle` of a direction; 1 residual row, a difference of cosines.
+
+    Args:
+        link: name of the link, or a `Link`.
+        axis: (3,), of any length but zero, in the link.
+        direction: (3,), of any length but zero, in the world, or in the link `relative_to`.
+        angle: rad, above 0 and below pi; half of the opening angle.
+        relative_to: link in whose frame the direction is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        LimitsError: the angle is out of range.
+        ObjectiveError: the link is relative to itself.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> goal = mk.InCone("tool", (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), angle=0.5)
+        >>> [goal.error(arm, [angle, 0.0]).rotation > 0.0 for angle in (0.0, 1.5)]
+        [True, False]
+    """
+
+    link: str
+    axis: Array
+    direction: Array
+    angle: float
+    relative_to: str | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        axis: ArrayLike,
+        direction: ArrayLike,
+        angle: float,
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        name = link_name(link)
+        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == other:
+            raise ObjectiveError(f"{self._label}: an axis of link {name!r} cannot move in a cone of its own")
+        half = as_number(angle, f"angle of {self._label}")
+        if not 0.0 < half < math.pi:
+            raise LimitsError(f"angle of {self._label} is {half:g} rad, not between 0, where an Axis is meant, and pi")
+        fields = {
+            "link": name,
+            "axis": as_direction(axis, f"axis of {self._label}"),
+            "direction": as_direction(direction, f"direction of {self._label}"),
+            "angle": half,
+            "relative_to": other,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._label} of link {self.link!r}: within {self.angle:g} rad of {self.direction}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        b = check_link(mechanism, self.link)
+        X_a, X_b = (read_only(make_pose(axes_from_z(way), np.zeros(3))) for way in (self.direction, self.axis))
+        # rounding may take the cosine of an aligned axis above 1, so there is no upper bound
+        lower, upper = read_only(np.array([math.cos(self.angle)])), read_only(np.array([math.inf]))
+        return (Relation(RelationKind.COSINE, (0,), a, b, X_a, X_b, lower=lower, upper=upper, weight=self.weight),)
+
+    def with_target(self, target: ArrayLike) -> Self:
+        """Return the same goal with another direction (3,)."""
+        other = copy(self)
+        object.__setattr__(other, "direction", as_direction(target, f"direction of {self._label}"))
+        return other
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Distance(Objective):
+    """Goal: distance between a point of a link and a point of another link or of the world; 1 residual row, m.
+
+    Args:
+        link: name of the link, or a `Link`.
+        other: the other link; None: the world.
+        at, other_at: (3,), m, the points in the links.
+        equal: m; 0 gives 3 rows, since the distance of coincident points has no derivative.
+        at_least, at_most: m; one or both of them, if `equal` is not given.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: no bound or both kinds of bounds are given, a distance is negative, or both points are on one
+            link.
+        LimitsError: `at_least` is above `at_most`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> print(mk.Distance("tool", at_most=0.7).error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    link: str
+    other: str | None
+    point: Array
+    other_point: Array
+    equal: float | None
+    at_least: float | None
+    at_most: float | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        other: str | Link | None = None,
+        *,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        other_at: ArrayLike = (0.0, 0.0, 0.0),
+        equal: float | None = None,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        fields = {
+            "link": link_name(link),
+            "other": None if other is None else link_name(other, "other"),
+            "point": as_point(at, f"point of {self._label}"),
+            "other_point": as_point(other_at, f"other point of {self._label}"),
+            "equal": self._length(equal, "equal"),
+            "at_least": self._length(at_least, "at_least"),
+            "at_most": self._length(at_most, "at_most"),
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+        if self.link == self.other:
+            raise ObjectiveError(f"{self._label}: points of link {self.link!r} are always as far from each other")
+        if (self.equal is None) == (self.at_least is None and self.at_most is None):
+            raise ObjectiveError(f"{self._label} takes equal=, or at_least= and at_most= (one of them or both)")
+        self._check_order()
+
+    def __repr__(self) -> str:
+        wanted = {"=": self.equal, ">=": self.at_least, "<=": self.at_most}
+        text = ", ".join(f"{sign} {value:g} m" for sign, value in wanted.items() if value is not None)
+        return f"<{self._label} of {self.link!r} from {self.other or 'the world'!r} {text}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        b = check_link(mechanism, self.link)
+        a = None if self.other is None else check_link(mechanism, self.other)
+        ends = a, b, read_only(translation(self.other_point)), read_only(translation(self.point))
+        if self.equal == 0.0:
+            return (Relation(RelationKind.POSE, (0, 1, 2), *ends, weight=self.weight),)
+        if self.equal is not None:
+            low = high = self.equal
+        else:
+            low = -math.inf if self.at_least is None else self.at_least
+            high = math.inf if self.at_most is None else self.at_most
+        lower, upper = (read_only(np.array([side])) for side in (low, high))
+        return (Relation(RelationKind.DISTANCE, (0,), *ends, lower=lower, upper=upper, weight=self.weight),)
+
+    def with_target(self, target: ArrayLike) -> Self:
+        """Return the same goal with another distance (m).
+
+        Raises:
+            ObjectiveError: the goal has two bounds.
+        """
+        given = [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
+        if len(given) > 1:
+            raise ObjectiveError(f"{self._label} has two bounds, so that one number is not enough for another")
+        copied = copy(self)
+        object.__setattr__(copied, given[0], self._length(target, given[0]))
+        return copied
+
+    def _length(self, length: object, what: str) -> float | None:
+        if length is None:
+            return None
+        number = as_number(length, f"{what} of {self._label}")
+        if number < 0.0:
+            raise ObjectiveError(f"{what} of {self._label} is {number:g} m, and a distance is not negative")
+        return number
+
+    def _check_order(self) -> None:
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise LimitsError(f"{self._label} cannot be at least {self.at_least:g} m and at most {self.at_most:g} m")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LookAt(Objective):
+    """Goal: the direction `axis` of a link, from its point `at`, leads to the target; 2 residual rows, rad.
+
+    Args:
+        link: name of the link, or a `Link`.
+        target: (3,), m, in the world, or in the link `relative_to`. The residual is zero if the target is at the eye.
+        axis: line of sight (3,), of any length but zero, in the link.
+        at: (3,), m, the eye, in the link.
+        relative_to: link in whose frame the target is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        ObjectiveError: the link is relative to itself.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> print(mk.LookAt("tool", (1.8, 1.0, 0.0), axis=(1.0, 0.0, 0.0)).error(arm, [0.0, 0.0]))
+        0.785 rad
+    """
+
+    link: str
+    target: Array
+    axis: Array
+    eye: Array
+    relative_to: str | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        target: ArrayLike,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        name = link_name(link)
+        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == other:
+            raise ObjectiveError(f"{self._label}: link {name!r} cannot turn to see a point of its own")
+        fields = {
+            "link": name,
+            "target": as_point(target, f"target of {self._label}"),
+            "axis": as_direction(axis, f"axis of {self._label}"),
+            "eye": as_point(at, f"eye of {self._label}"),
+            "relative_to": other,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._label} of link {self.link!r}: {self.target}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        eye = check_link(mechanism, self.link), read_only(make_pose(axes_from_z(self.axis), self.eye))
+        seen = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        X_seen = read_only(translation(self.target))
+        return (Relation(RelationKind.LOOK_AT, (0, 1), eye[0], seen, eye[1], X_seen, weight=self.weight),)
+
+    def with_target(self, target: ArrayLike) -> Self:
+        """Return the same goal with another target point (3,), m."""
+        other = copy(self)
+        object.__setattr__(other, "target", as_point(target, f"target of {self._label}"))
+        return other
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OnTerrain(Objective):
+    """Goal: a point of a link is on a terrain, or a sphere about the point touches the terrain; 1 residual row, m.
+
+    The residual is the height above the terrain along z; for a sphere, above `terrain.offset_by(radius)`.
+
+    Args:
+        link: name of the link, or a `Link`.
+        terrain: in the world, or in the link `relative_to`; z is up.
+        at: (3,), m, in the link; stored as `point`.
+        radius: m, of the sphere about that point. A wheel with a round profile can be modelled so.
+        relative_to: link in whose frame the terrain is given; None: the world.
+        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        InvalidArgument: the terrain is not a `Terrain`.
+        ObjectiveError: the radius is negative, or the link is relative to itself.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> ground = mk.Terrain(np.full((3, 3), -0.1), cell=1.0, origin=(-1.0, -1.0))
+        >>> print(mk.OnTerrain("tool", ground).error(arm, [0.0, 0.0]))
+        0.1 m
+    """
+
+    link: str
+    terrain: Terrain
+    point: Array
+    radius: float
+    relative_to: str | None
+
+    def __init__(
+        self,
+        link: str | Link,
+        terrain: Terrain,
+        at: ArrayLike = (0.0, 0.0, 0.0),
+        radius: float = 0.0,
+        *,
+        relative_to: str | Link | None = None,
+        **wish: Unpack[ObjectiveOptions],
+    ) -> None:
+        Objective.__init__(self, **wish)
+        name = link_name(link)
+        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == other:
+            raise ObjectiveError(f"{self._label}: link {name!r} cannot stand on ground that moves along with it")
+        if not isinstance(terrain, Terrain):
+            raise InvalidArgument(f"terrain of {self._label} is a Terrain, not {terrain!r}")
+        r = as_number(radius, f"radius of {self._label}")
+        if r < 0.0:
+            raise ObjectiveError(f"radius of {self._label} is {r:g} m, and must not be below zero")
+        fields = {
+            "link": name,
+            "terrain": terrain,
+            "point": as_point(at, f"at of {self._label}"),
+            "radius": r,
+            "relative_to": other,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        ball = f", with a ball of {self.radius:g} m" if self.radius else ""
+        return f"<{self._label} of link {self.link!r}{ball}: on {self.terrain!r}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        ends = a, check_link(mechanism, self.link), read_only(np.eye(4)), read_only(translation(self.point))
+        terrain = self.terrain.offset_by(self.radius)
+        return (Relation(RelationKind.HEIGHT, (0,), *ends, terrain=terrain, weight=self.weight),)

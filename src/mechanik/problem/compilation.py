@@ -1,0 +1,346 @@
+"""Compilation of a mechanism and its objectives into independent subproblems, and writing of new targets.
+
+Closures, joint constraints and cones are hard constraints in a first stage; objectives follow in stages by level.
+Residual blocks that share columns, directly or through others, form a subproblem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mechanik.kernels import problem_layout as problem
+from mechanik.model import Closure, Joint, JointConstraint, Mechanism
+from mechanik.model.dof import ROTATIONS
+from mechanik.objectives import Objective
+from mechanik.objectives.constraint_relations import (
+    closure_cone_relations,
+    closure_limit_relations,
+    closure_relations,
+    cone_relations,
+    joint_constraint_relations,
+)
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.problem.kinematic_tree import (
+    KinematicTree,
+    PassiveSpherical,
+    build_kinematic_tree,
+    find_passive_sphericals,
+    with_spherical_frames,
+)
+from mechanik.problem.packed_problem import CLOSURE_TOLERANCE, PackedProblem, flat_pose, pack_problem
+from mechanik.problem.residual_block import ResidualBlock, WeightedRelation
+from mechanik.spatial.array import Array
+
+CLOSURE_ROUNDING_SHARE = 1e-13
+"""Smallest closure tolerance that rounding allows, as a share of the unit of length."""
+LENGTH_UNIT_SHARE = 1 / 3
+"""Unit of length as a share of the reach; it weighs lengths against angles. Tuned on random targets of a Panda and a
+UR5."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subproblem:
+    """Objectives and constraints that share dofs, directly or through each other.
+
+    Attributes:
+        packed: the flat arrays for the kernel.
+        owners: for each block the index of its objective in the problem. Constraints are -1 - index, where closures
+            come first, then joint constraints, then cones.
+        relation_indices: for each block the index among its owner's relations.
+        levels: for each stage the level of its objectives; -1 for constraints.
+        is_optional: for each stage whether success does not depend on it.
+        moving_dofs: (nv,), mask of the dofs that it may move.
+        passive_spherical_v: first index in v of each spherical joint without columns, whose rotation follows from a
+            closure.
+
+    Example:
+        >>> from mechanik.problem import ProblemSettings, compile_problem
+        >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
+        >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
+        >>> problem.subproblems[0].owners, problem.subproblems[0].levels
+        ((0,), (-1, 1))
+    """
+
+    packed: PackedProblem
+    owners: tuple[int, ...]
+    relation_indices: tuple[int, ...]
+    levels: tuple[int, ...]
+    is_optional: tuple[bool, ...]
+    moving_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    passive_spherical_v: tuple[int, ...] = ()
+
+    def columns_moving(
+        self, dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return the mask of the problem's columns that move a dof of the mask `dofs` (nv,)."""
+        columns = self.packed.columns
+        known = (columns >= 0) & (columns < len(dofs))
+        return known & np.append(dofs, False)[np.where(known, columns, -1)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Compiled problem: objectives and constraints of a mechanism, split into independent subproblems.
+
+    Attributes:
+        objectives, closures: the compiled objectives and closures, in order.
+        subproblems: solved independently.
+        tree: kinematic tree of the mechanism, with nodes of closing joints.
+        length_unit: m.
+        extra_values: start values (m and rad) of the closing joints with their own nodes; in x they follow q.
+        joint_constraints: by name, in order.
+        cones: names of the joints in the tree with a swing cone.
+
+    Example:
+        >>> from mechanik.problem import ProblemSettings, compile_problem
+        >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
+        >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
+        >>> len(problem.subproblems), round(problem.length_unit, 3)
+        (1, 0.267)
+    """
+
+    objectives: tuple[Objective, ...]
+    closures: tuple[Closure, ...]
+    subproblems: tuple[Subproblem, ...]
+    tree: KinematicTree
+    length_unit: float
+    extra_values: Array
+    joint_constraints: Mapping[str, JointConstraint]
+    cones: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSettings:
+    """Weights of residuals and dofs, and the dofs that may move.
+
+    Attributes:
+        active: (nv,), mask of the dofs that may move.
+        objective_weights: factor of the residual by index of the objective; default 1.
+        dof_weights: (nv,), mobility of each dof: a dof with 0.1 moves less than one with 1, the default.
+        position_weight, rotation_weight: factor of all lengths and of all angles of the objectives.
+        eliminate_passive_sphericals: whether spherical joints whose rotation follows from a closure have no columns;
+            for the default solver only.
+
+    Example:
+        >>> from mechanik.problem import ProblemSettings
+        >>> ProblemSettings(active=[True, False], objective_weights={0: 2.0}, dof_weights=[1.0, 1.0]).position_weight
+        1.0
+    """
+
+    active: Sequence[bool]
+    objective_weights: Mapping[int, float]
+    dof_weights: Sequence[float]
+    position_weight: float = 1.0
+    rotation_weight: float = 1.0
+    eliminate_passive_sphericals: bool = False
+
+
+def compile_problem(
+    mechanism: Mechanism,
+    objectives: Sequence[Objective],
+    relations: Sequence[Sequence[Relation]],
+    settings: ProblemSettings,
+) -> Problem:
+    """Compile a mechanism and its objectives into independent subproblems for the general kernel.
+
+    Args:
+        mechanism: its closures, joint constraints and cones become hard constraints.
+        objectives: in order; other functions refer to them by index.
+        relations: relations of each objective, given since angles may mean the nearest equivalent.
+        settings: weights, and the dofs that may move.
+
+    Example:
+        >>> from mechanik.problem import ProblemSettings, compile_problem
+        >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
+        >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
+        >>> problem.subproblems[0].packed.sizes["rows"]
+        3
+    """
+    closures = tuple(mechanism.closures.values())
+    with_nodes = [closure for closure in closures if _needs_nodes(closure)]
+    skeleton = build_kinematic_tree(mechanism, with_nodes)
+    reach = skeleton.reach
+    size = reach * LENGTH_UNIT_SHARE if reach > 1e-9 else 1.0
+    blocks: list[tuple[int, bool, int, int, WeightedRelation]] = []  # level, optional, owner, index of the relation
+    for number, closure in enumerate(closures):
+        for i, relation in enumerate(_closure_rows(mechanism, closure, closure in with_nodes)):
+            blocks.append(
+                (
+                    -1,
+                    False,
+                    -1 - number,
+                    i,
+                    WeightedRelation(
+                        relation, max(CLOSURE_TOLERANCE, CLOSURE_ROUNDING_SHARE * size), CLOSURE_TOLERANCE
+                    ),
+                )
+            )
+    for number, relation in enumerate(joint_constraint_relations(mechanism).values(), start=len(closures)):
+        blocks.append((-1, False, -1 - number, 0, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
+    cones = cone_relations(mechanism)
+    for number, some in enumerate(cones.values(), start=len(closures) + len(mechanism.joint_constraints)):
+        for i, relation in enumerate(some):
+            blocks.append((-1, False, -1 - number, i, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
+    for number, (objective, rows) in enumerate(zip(objectives, relations, strict=True)):
+        factor = settings.objective_weights.get(number, 1.0)
+        for i, relation in enumerate(rows):
+            block = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, factor)
+            blocks.append((objective.level, not objective.required, number, i, block))
+    active = [*settings.active, *[True] * (len(skeleton.rotates) - skeleton.nv)]
+    ease = [*settings.dof_weights, *[1.0] * (len(skeleton.rotates) - skeleton.nv)]
+    weights = settings.position_weight, settings.rotation_weight
+    balls: dict[int, PassiveSpherical] = {}
+    if settings.eliminate_passive_sphericals:
+        rows = [one[4].relation for one in blocks]
+        welds = {k: rows[k] for k, one in enumerate(blocks) if one[2] < 0}
+        balls = find_passive_sphericals(
+            skeleton, welds, rows, [a and e == 1.0 for a, e in zip(active, ease, strict=True)]
+        )
+        skeleton = with_spherical_frames(skeleton, balls)
+        for k, ball in balls.items():
+            blocks[k] = (*blocks[k][:4], replace(blocks[k][4], relation=ball.relation))
+    # the weights of goals do not apply to closures and joint constraints, whose tolerances are in m and rad
+    drafts = [ResidualBlock(skeleton, one[4], active, size, weights if one[2] >= 0 else (1.0, 1.0)) for one in blocks]
+    parts: list[Subproblem] = []
+    for group in _groups(drafts):
+        stages = sorted({blocks[k][:2] for k in group} | {(-1, False)})
+        chosen = sorted(group, key=lambda k: (*blocks[k][:2], k))
+        for k in chosen:
+            drafts[k].stage = stages.index(blocks[k][:2])
+        mine = [balls[k] for k in chosen if k in balls]
+        packed = pack_problem(skeleton, [drafts[k] for k in chosen], [wish for _, wish in stages], size, ease, mine)
+        moving = np.zeros(skeleton.nv, dtype=np.bool_)
+        moving[[v for v in packed.columns if 0 <= v < skeleton.nv]] = True
+        for ball in mine:
+            moving[ball.v : ball.v + 3] = True
+        parts.append(
+            Subproblem(
+                packed=packed,
+                owners=tuple(blocks[k][2] for k in chosen),
+                relation_indices=tuple(blocks[k][3] for k in chosen),
+                levels=tuple(level for level, _ in stages),
+                is_optional=tuple(wish for _, wish in stages),
+                moving_dofs=moving,
+                passive_spherical_v=tuple(ball.v for ball in mine),
+            )
+        )
+    numbers = np.array([value for closure in with_nodes for value in _closing_joint_values(closure)], dtype=np.float64)
+    laws = mechanism.joint_constraints
+    return Problem(tuple(objectives), closures, tuple(parts), skeleton, size, numbers, laws, tuple(cones))
+
+
+def _needs_nodes(closure: Closure) -> bool:
+    """Whether the closing joint has limits on one of several rotations, which no relation can express."""
+    joint = closure.joint
+    if not isinstance(joint, Joint):
+        return False
+    turns = [dof for dof in joint.dof if dof in ROTATIONS]
+    return len(turns) > 1 and bool(np.isfinite([joint.limits(dof) for dof in turns]).any())
+
+
+def _closure_rows(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tuple[Relation, ...]:
+    if not has_nodes:
+        return (*closure_relations(mechanism, closure), *closure_limit_relations(mechanism, closure))
+    end = f"closing {mechanism.name_of(closure.joint)}"
+    weld = Relation(RelationKind.POSE, tuple(range(6)), end, mechanism.name_of(closure.link), X_b=closure.at.matrix)
+    return (weld, *closure_cone_relations(mechanism, closure))
+
+
+def _closing_joint_values(closure: Closure) -> list[float]:
+    """Return the values in the order of the tree's nodes: translations, then rotations from the last to the first."""
+    joint = closure.joint
+    assert isinstance(joint, Joint)
+    shifts = [dof for dof in joint.dof if not dof.is_rotation]
+    turns = [dof for dof in joint.dof if dof.is_rotation]
+    return [joint.value(dof) for dof in (*shifts, *reversed(turns))]
+
+
+def _groups(drafts: Sequence[ResidualBlock]) -> list[list[int]]:
+    """Group the indices of blocks that share columns; each group and the list of groups are sorted."""
+    groups: list[tuple[set[int], set[int]]] = []
+    for k, draft in enumerate(drafts):
+        mine, columns = {k}, set(draft.columns)
+        apart: list[tuple[set[int], set[int]]] = []
+        for group in groups:
+            if group[1] & columns:
+                mine, columns = mine | group[0], columns | group[1]
+            else:
+                apart.append(group)
+        groups = [*apart, (mine, columns)]
+    return sorted((sorted(mine) for mine, _ in groups), key=lambda mine: mine[0])
+
+
+def same_structure(old: Relation, new: Relation) -> bool:
+    """Whether two relations differ in frames, targets or functions only, so that nothing must be compiled again.
+
+    Args:
+        old, new: relations to compare.
+
+    Example:
+        >>> from mechanik.problem import same_structure
+        >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
+        >>> moved = goal.with_target((0.4, 0.3, 0.0))
+        >>> same_structure(goal.relations(arm)[0], moved.relations(arm)[0])
+        True
+    """
+    return (
+        old.kind is new.kind
+        and old.rows == new.rows
+        and (old.a, old.b, old.dof_name) == (new.a, new.b, new.dof_name)
+        and (old.world_axes is None) == (new.world_axes is None)
+        and (old.lower is None) == (new.lower is None)
+        and (old.upper is None) == (new.upper is None)
+        and old.weight == new.weight
+        and old.terrain is new.terrain
+        and len(old.polynomials) == len(new.polynomials)
+        and all(
+            a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(old.polynomials, new.polynomials, strict=True)
+        )
+        and len(old.masses) == len(new.masses)
+        and all(a[:2] == b[:2] and np.array_equal(a[2], b[2]) for a, b in zip(old.masses, new.masses, strict=True))
+    )
+
+
+def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -> None:
+    """Write the targets of an objective's new relations into a compiled problem.
+
+    Args:
+        problem: changed in place.
+        owner: index of the objective, as in `Subproblem.owners`.
+        relations: all relations of the objective, with the structure of the compiled ones (`same_structure`).
+
+    Example:
+        >>> from mechanik.problem import ProblemSettings, compile_problem, write_targets
+        >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
+        >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
+        >>> write_targets(problem, 0, goal.with_target((0.4, 0.3, 0.0)).relations(arm))
+        >>> problem.subproblems[0].packed.tables["data"][9:12].tolist()
+        [0.4, 0.3, 0.0]
+    """
+    for part in problem.subproblems:
+        for b, (one, number) in enumerate(zip(part.owners, part.relation_indices, strict=True)):
+            if one == owner:
+                _write(problem, part, b, relations[number])
+
+
+def _write(program: Problem, part: Subproblem, b: int, relation: Relation) -> None:
+    at = part.packed.tables
+    data = at["data"][b * problem.BLOCK_FLOATS : (b + 1) * problem.BLOCK_FLOATS]
+    if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
+        data[: len(relation.target)] = relation.target
+    elif relation.kind is not RelationKind.FUNCTION:
+        data[problem.FRAME_A : problem.FRAME_B] = flat_pose(program.tree.frames[relation.a][1] @ relation.X_a)
+        data[problem.FRAME_B : problem.AXES_C] = flat_pose(program.tree.frames[relation.b][1] @ relation.X_b)
+    if relation.world_axes is not None:
+        data[problem.AXES_C : problem.POSITION_TOLERANCE2] = relation.world_axes.ravel()
+    block = at["blocks"][b * problem.BLOCK_INTS : (b + 1) * problem.BLOCK_INTS]
+    if block[problem.HAS_BANDS]:
+        first, slack = int(block[problem.FIRST_ROW]), at["slack"].reshape(-1, 2)
+        members = at["block_columns"][block[problem.FIRST_COLUMN] :]
+        for r in range(len(relation.rows)):
+            column = members[slack[first + r, 1]]
+            at["lower"][column] = -np.inf if relation.lower is None else relation.lower[r]
+            at["upper"][column] = np.inf if relation.upper is None else relation.upper[r]

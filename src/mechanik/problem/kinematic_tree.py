@@ -1,0 +1,257 @@
+"""Kinematic tree of a problem: the nodes of the mechanism, and of closing joints that need their own.
+
+The dofs of a closing joint are not part of q. Usually its closure has fewer residual rows instead. A closing joint with
+limits that no relation can express gets nodes and values behind q, and its end is welded to the link.
+
+Passive spherical joints: a leg that ends in a spherical joint, welded to a platform, is equivalent to a leg whose
+spherical joint closes the loop. If nothing else depends on this joint, its rotation follows from the weld. So the weld
+keeps its position rows only, three dofs are eliminated, and the rotation is computed after the solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mechanik.kernels.nodes import FIRST_Q, FIRST_V, NODE_FLOATS, NODE_KIND, NODE_RATIO, PARENT, SPHERICAL, TRANSLATION
+from mechanik.model.dof import ROTATIONS, TRANSLATIONS
+from mechanik.model.joint import Joint
+from mechanik.model.kinematics import Z_TO_AXIS, Kinematics
+from mechanik.model.loop_closure import Closure
+from mechanik.model.mechanism import Mechanism
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.spatial import inverse, make_pose, quaternion
+from mechanik.spatial.array import Array
+from mechanik.validation import read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KinematicTree:
+    """Nodes, frames, limits and indices of everything that can move in a problem.
+
+    x is q, followed by the values of closing joints that have nodes.
+
+    Attributes:
+        nodes: (n, 18), in the layout of `kernels/nodes.py`.
+        frames: for each link its node and its pose in it (4, 4); also for closing joints with nodes, as "closing NAME".
+        lower, upper: (nx,), limits, m and rad.
+        v_of_x: (nx,), for each entry of x the entry of v that moves it; -1 in quaternions.
+        spherical_joints: first index of each spherical joint in x and in v.
+        rotates: for each entry of v whether it is a rotation.
+        x_of: index in x of a scalar dof (as in `q_names`), a spherical joint (by joint name), or a closing joint's dof.
+        nq, nv: sizes of q and v of the mechanism alone.
+    """
+
+    nodes: Array
+    frames: Mapping[str | None, tuple[int, Array]]
+    lower: Array
+    upper: Array
+    v_of_x: np.ndarray[tuple[int], np.dtype[np.int64]]
+    spherical_joints: tuple[tuple[int, int], ...]
+    rotates: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    x_of: Mapping[str, int]
+    nq: int
+    nv: int
+
+    @property
+    def nx(self) -> int:
+        return len(self.lower)
+
+    @property
+    def reach(self) -> float:
+        """Longest path from the world along the links, m, with prismatic joints at their farthest finite limit."""
+        longest = np.zeros(len(self.nodes))
+        for i, node in enumerate(self.nodes):
+            longest[i] = np.linalg.norm(node[9:12]) + self._slide(node)
+            if node[PARENT] >= 0:
+                longest[i] += longest[int(node[PARENT])]
+        ends = [np.linalg.norm(X[:3, 3]) + (longest[node] if node >= 0 else 0.0) for node, X in self.frames.values()]
+        return float(max([0.0, *ends]))
+
+    def _slide(self, node: Array) -> float:
+        if node[NODE_KIND] != 1:
+            return 0.0
+        k = int(node[FIRST_Q])
+        ends = abs(np.array([self.lower[k], self.upper[k]]) * node[NODE_RATIO])
+        return float(np.max(ends, where=np.isfinite(ends), initial=0.0))
+
+    def is_rotational(self, dof_name: str) -> bool:
+        """Whether a scalar dof is a rotation; else it is a translation."""
+        return bool(self.rotates[self.v_of_x[self.x_of[dof_name]]])
+
+    def limits(self, dof_name: str) -> tuple[float, float]:
+        """Return the limits of a scalar dof, m or rad."""
+        k = self.x_of[dof_name]
+        return float(self.lower[k]), float(self.upper[k])
+
+    def columns_of(self, node: Array) -> list[tuple[int, int, bool]]:
+        """Return (index in v, axis of the node, whether it rotates) for each column of a node."""
+        kind, v = int(node[NODE_KIND]), int(node[FIRST_V])
+        if kind in (TRANSLATION, SPHERICAL):
+            return [(v + axis, axis, kind == SPHERICAL) for axis in range(3)]
+        return [(v, 2, kind == 0)]
+
+    def path(self, frame: str | None) -> list[int]:
+        """Return the nodes from the world to a frame."""
+        node = self.frames[frame][0]
+        way: list[int] = []
+        while node >= 0:
+            way.append(node)
+            node = int(self.nodes[node, PARENT])
+        return way[::-1]
+
+
+def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] = ()) -> KinematicTree:
+    """Build the tree of a mechanism, with extra nodes for the dofs of the joints of `node_closures`."""
+    kinematics: Kinematics = mechanism.kinematics
+    space = kinematics.space
+    rows = [row.copy() for row in kinematics.nodes]
+    frames: dict[str | None, tuple[int, Array]] = {None: (-1, np.eye(4))}
+    for name, end in zip(kinematics.links, kinematics.link_nodes, strict=True):
+        frames[name] = int(end[PARENT]), make_pose(end[:9].reshape(3, 3), end[9:12])
+    lower, upper = space.lower.tolist(), space.upper.tolist()
+    v_of_x = [-1] * space.nq
+    for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
+        v_of_x[k] = v
+    rotates = space.rotates.tolist()
+    x_of = {name: k for k, name in enumerate(space.q_names)}
+    x_of |= {
+        mechanism.name_of(joint): slot.quaternion_q
+        for joint, slot in kinematics.joint_indices.items()
+        if slot.quaternion_q is not None
+    }
+    for closure in node_closures:
+        joint = closure.joint
+        assert isinstance(joint, Joint)
+        name = mechanism.name_of(joint)
+        base = None if joint.parent is None else mechanism.name_of(joint.parent)
+        node, X = frames[base]
+        A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+        X = X @ joint.matrix @ A
+        for dof in (*TRANSLATIONS, *reversed(ROTATIONS)):
+            if dof not in joint.dof:
+                continue
+            turn = Z_TO_AXIS[dof.axis_index]
+            row = np.zeros(NODE_FLOATS)
+            row[:9], row[9:12] = (X @ turn)[:3, :3].ravel(), (X @ turn)[:3, 3]
+            row[NODE_RATIO], row[PARENT], row[NODE_KIND] = 1.0, node, 0 if dof.is_rotation else 1
+            row[FIRST_Q], row[FIRST_V] = len(lower), len(rotates)
+            rows.append(row)
+            node, X = len(rows) - 1, turn.T
+            x_of[name if len(joint.dof) == 1 else f"{name}.{dof.name}"] = len(lower)
+            v_of_x.append(len(rotates))
+            rotates.append(dof.is_rotation)
+            low, high = joint.effective_limits(dof)
+            lower.append(low)
+            upper.append(high)
+        frames[f"closing {name}"] = node, X @ A.T
+    return KinematicTree(
+        nodes=np.array(rows, dtype=np.float64).reshape(-1, NODE_FLOATS),
+        frames=frames,
+        lower=np.array(lower, dtype=np.float64),
+        upper=np.array(upper, dtype=np.float64),
+        v_of_x=np.array(v_of_x, dtype=np.int64),
+        spherical_joints=tuple(zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)),
+        rotates=np.array(rotates, dtype=np.bool_),
+        x_of=x_of,
+        nq=space.nq,
+        nv=space.nv,
+    )
+
+
+WELD_ROWS = (0, 1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassiveSpherical:
+    """Spherical joint whose rotation follows from a weld.
+
+    Attributes:
+        relation: remaining relation of the weld: the position of the joint's centre.
+        node: index of the joint among the nodes of the tree.
+        carrier, other: nodes that carry the joint and the other end of the weld; -1 is the world.
+        R_carrier_joint: (3, 3), axes of the joint in its carrier at zero rotation.
+        R_other_joint: (3, 3), axes of the joint in the other node as the weld requires them.
+        x, v: first index of the joint in x and in v.
+    """
+
+    relation: Relation
+    node: int
+    carrier: int
+    other: int
+    R_carrier_joint: Array
+    R_other_joint: Array
+    x: int
+    v: int
+
+
+def find_passive_sphericals(
+    tree: KinematicTree, welds: Mapping[int, Relation], relations: Sequence[Relation], movable: Sequence[bool]
+) -> dict[int, PassiveSpherical]:
+    """Return the spherical joints whose rotation follows from a weld, by index of the weld in `relations`.
+
+    Args:
+        welds: relations of closures, by index in `relations`.
+        relations: all relations of the problem.
+        movable: for each entry of v whether the dof may move and has the default weight.
+    """
+    if any(relation.kind is RelationKind.FUNCTION for relation in relations):
+        return {}
+    uses = np.zeros(len(tree.nodes), dtype=np.int64)
+    for relation in relations:
+        links = {relation.a, relation.b, *(link for link, _, _ in relation.masses)}
+        for node in {node for link in links for node in tree.path(link)}:
+            uses[node] += 1
+    asked = {
+        tree.x_of.get(relation.dof_name) for relation in relations if relation.kind is RelationKind.SPHERICAL_JOINT
+    }
+    found: dict[int, PassiveSpherical] = {}
+    for number, relation in welds.items():
+        if relation.kind is not RelationKind.POSE or relation.rows != WELD_ROWS or relation.lower is not None:
+            continue
+        for side in ("a", "b"):
+            node = tree.frames[relation.a if side == "a" else relation.b][0]
+            if node < 0 or tree.nodes[node, NODE_KIND] != SPHERICAL or uses[node] != 1:
+                continue
+            if node in tree.path(relation.b if side == "a" else relation.a):
+                continue  # it carries both ends, so it cannot move them relative to each other
+            x, v = int(tree.nodes[node, FIRST_Q]), int(tree.nodes[node, FIRST_V])
+            if x not in asked and all(movable[v : v + 3]):
+                found[number] = _read_off(tree, relation, side, node, x, v)
+                break
+    return found
+
+
+def with_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, PassiveSpherical]) -> KinematicTree:
+    """Return the tree with additional frames: those of passive spherical joints at zero rotation."""
+    frames = dict(tree.frames)
+    for one in passive_sphericals.values():
+        frames[_frame(one.node)] = one.carrier, make_pose(one.R_carrier_joint, tree.nodes[one.node, 9:12])
+    return replace(tree, frames=frames)
+
+
+def _read_off(skeleton: KinematicTree, relation: Relation, side: str, node: int, x: int, v: int) -> PassiveSpherical:
+    ends = {"a": (relation.a, relation.X_a), "b": (relation.b, relation.X_b)}
+    link, X_link_end = ends[side]
+    other, X_other_end = ends["b" if side == "a" else "a"]
+    X_ball_end = skeleton.frames[link][1] @ X_link_end
+    X_other_ball = read_only(X_other_end @ inverse(X_ball_end))
+    here, there = (_frame(node), read_only(np.eye(4))), (other, X_other_ball)
+    (a, X_a), (b, X_b) = (here, there) if side == "a" else (there, here)
+    other_node, X_node_other = skeleton.frames[other]
+    return PassiveSpherical(
+        replace(relation, rows=WELD_ROWS[:3], a=a, b=b, X_a=X_a, X_b=X_b),
+        node,
+        int(skeleton.nodes[node, PARENT]),
+        other_node,
+        skeleton.nodes[node, :9].reshape(3, 3),
+        (X_node_other @ X_other_ball)[:3, :3],
+        x,
+        v,
+    )
+
+
+def _frame(node: int) -> str:
+    return f"ball {node}, not turned"

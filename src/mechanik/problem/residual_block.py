@@ -1,0 +1,286 @@
+"""Residual blocks of a problem: the nodes and columns that move each relation, before columns are numbered.
+
+Also the parameters of joint constraints and height fields (`kernels/problem_layout.py`), and the choice between the
+primal step (over columns) and the dual step (over rows) of each stage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from mechanik.kernels import problem_layout as problem
+from mechanik.kernels.nodes import NODE_RATIO
+from mechanik.model.joint_constraint import term_scales
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.terrain import Terrain
+from mechanik.problem.kinematic_tree import KinematicTree
+from mechanik.spatial.array import Array
+
+MIN_COEFFICIENT = 1e-12
+"""Smallest gradient of a joint constraint, to avoid division by zero."""
+
+
+def count_parameters(relations: Iterable[Relation]) -> int:
+    """Return the number of parameters of all joint constraints and terrains; a shared terrain counts once."""
+    some = list(relations)
+    laws = sum(problem.FIRST_FACTOR + len(factors) for one in some for _, factors in one.polynomials)
+    fields = {id(one.terrain): one.terrain for one in some}.values()
+    return laws + sum(problem.HEIGHTS + field.heights.size for field in fields if field is not None)
+
+
+def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: Sequence[int]) -> list[float]:
+    """Return the parameters of a JOINT_CONSTRAINT relation as the kernel reads them.
+
+    Args:
+        x: index in x of each dof.
+        columns: column of each dof within the block; -1 if it may not move.
+    """
+    found: list[float] = []
+    for (_, factors), k, column in zip(relation.polynomials, x, columns, strict=True):
+        found += [k, column, len(factors), *factors.tolist()]
+    return found
+
+
+def terrain_parameters(terrain: Terrain) -> list[float]:
+    """Return the parameters of a terrain as the kernel reads them: sizes, cell, origin, then all heights."""
+    ny, nx = terrain.heights.shape
+    return [nx, ny, terrain.cell, *terrain.origin.tolist(), *terrain.heights.ravel().tolist()]
+
+
+def largest_gradient(
+    relation: Relation,
+    limits: Callable[[str], tuple[float, float]],
+    unit: Callable[[str], float] = lambda freedom: 1.0,
+) -> float:
+    """Estimate how much a unit of its most sensitive dof changes a joint constraint, as `JointConstraint.scale`.
+
+    Args:
+        limits: limits of a dof by name, m or rad.
+        unit: unit of a dof by name.
+    """
+    some = relation.polynomials
+    steep = term_scales([(factors, limits(freedom)) for freedom, factors in some], float(relation.target[0]))
+    return max([MIN_COEFFICIENT, *(unit(freedom) * one for (freedom, _), one in zip(some, steep, strict=True))])
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRelation:
+    """Relation with its tolerances and an additional weight.
+
+    Attributes:
+        relation: the relation.
+        metres, radians: tolerances of lengths (m) and angles (rad).
+        weight: factor in addition to that of the relation.
+    """
+
+    relation: Relation
+    metres: float
+    radians: float
+    weight: float = 1.0
+
+
+class ResidualBlock:
+    """Residual rows of one relation, with the nodes and dofs that move them.
+
+    Args:
+        tree: kinematic tree of the problem.
+        weighted_relation: the relation with tolerances.
+        active: for each entry of v whether it may move.
+        length_unit: m; lengths are divided by it.
+        weights: factors of lengths and of angles.
+    """
+
+    def __init__(
+        self,
+        tree: KinematicTree,
+        weighted_relation: WeightedRelation,
+        active: Sequence[bool],
+        length_unit: float,
+        weights: tuple[float, float] = (1.0, 1.0),
+    ) -> None:
+        relation = weighted_relation.relation
+        self.weighted_relation, self.relation, self.row_count = weighted_relation, relation, len(relation.rows)
+        self.stage = 0
+        self.node_a, self.X_a = _fixed(tree, relation.a, relation.X_a)
+        self.node_b, self.X_b = _fixed(tree, relation.b, relation.X_b)
+        self.masses = [(*_mass(tree, link, place), mass) for link, mass, place in relation.masses]
+        self.x_index = 0
+        self.constraint_gradient = 1.0
+        direct: set[int] = set()  # entries of v on which the rows depend without a node
+        in_a, in_b = set(tree.path(relation.a)), set(tree.path(relation.b))
+        match relation.kind:
+            case RelationKind.JOINT_VALUE | RelationKind.SPHERICAL_JOINT:
+                self.x_index = tree.x_of[relation.dof_name]
+                is_ball = relation.kind is RelationKind.SPHERICAL_JOINT
+                first = dict(tree.spherical_joints)[self.x_index] if is_ball else int(tree.v_of_x[self.x_index])
+                direct = {v for v in range(first, first + (3 if is_ball else 1)) if active[v]}
+            case RelationKind.JOINT_CONSTRAINT:
+                some = {int(tree.v_of_x[tree.x_of[freedom]]) for freedom, _ in relation.polynomials}
+                direct = {v for v in some if active[v]}
+            case RelationKind.FUNCTION:
+                direct = {v for v in range(tree.nv) if active[v]}
+            case RelationKind.CENTRE_OF_MASS:
+                in_b = {node for link, _, _ in relation.masses for node in tree.path(link)}
+            case _:
+                pass
+        self.nodes = in_a | in_b
+        both_count = relation.world_axes is not None or relation.kind is RelationKind.CENTRE_OF_MASS
+        moving = in_a | in_b if both_count else in_a ^ in_b
+        self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, is rotation, side, ratio
+        for node in sorted(moving):
+            side = problem.MOVES_A * (node in in_a) + problem.MOVES_B * (node in in_b)
+            for v, axis, turns in tree.columns_of(tree.nodes[node]):
+                if active[v]:
+                    self.terms.append((v, node, axis, turns, side, float(tree.nodes[node, NODE_RATIO])))
+        self.columns = _whole_balls(tree, direct | {v for v, *_ in self.terms})
+        self.has_spherical_joints = any(v in self.columns for _, v in tree.spherical_joints)
+        self.is_length = relation.is_length
+        if relation.kind is RelationKind.JOINT_VALUE:
+            self.is_length = (not tree.rotates[tree.v_of_x[self.x_index]],)
+        self.length_unit = length_unit
+        self.length_weight, self.angle_weight = (
+            weight * weighted_relation.weight * relation.weight for weight in weights
+        )
+        self.weights = [self.length_weight / length_unit if length else self.angle_weight for length in self.is_length]
+        if relation.kind is RelationKind.JOINT_CONSTRAINT:
+            self.constraint_gradient = largest_gradient(relation, tree.limits)
+            steepest = largest_gradient(
+                relation, tree.limits, lambda one: 1.0 if tree.is_rotational(one) else length_unit
+            )
+            self.weights = [self.angle_weight / steepest]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether it is a fixed pose goal of a serial chain of scalar dofs, each of which moves one node."""
+        relation = self.relation
+        turns = sum(row >= 3 for row in relation.rows)
+        moves = {(v, side) for v, _, _, _, side, _ in self.terms}
+        return (
+            relation.kind is RelationKind.POSE
+            and relation.world_axes is None
+            and turns in (0, 3)
+            and not self.is_banded(0)
+            and not self.has_spherical_joints
+            and moves == {(v, problem.MOVES_B) for v in self.columns}
+            and len(moves) == len(self.terms)
+        )
+
+    @property
+    def is_joint_space(self) -> bool:
+        """Whether the residual depends on a dof itself and on no frame."""
+        return self.relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT)
+
+    def is_banded(self, row: int) -> bool:
+        """Whether the rows have a band."""
+        return self.relation.lower is not None or self.relation.upper is not None
+
+    def band(self, row: int) -> tuple[float, float]:
+        """Return the lower and upper bound of a row; infinite where there is none."""
+        lower, upper = self.relation.lower, self.relation.upper
+        return (-math.inf if lower is None else float(lower[row])), (math.inf if upper is None else float(upper[row]))
+
+    @property
+    def mask(self) -> int:
+        """Bit mask of the rows, as the kernel reads it."""
+        if self.relation.kind is RelationKind.FUNCTION:
+            return 0
+        shift = 3 if self.relation.kind is RelationKind.COSINE else 0
+        return sum(1 << (row + shift) for row in self.relation.rows)
+
+    def tolerances(self) -> tuple[float, float]:
+        """Return the squared tolerances of rows 0-2 and of rows 3-5, in weighted units."""
+        relation = self.relation
+        metres = self.weighted_relation.metres * self.length_weight / self.length_unit
+        radians = self.weighted_relation.radians * self.angle_weight
+        if (
+            relation.kind is RelationKind.JOINT_CONSTRAINT
+        ):  # scaled so that the most sensitive dof is within the tolerance
+            metres = self.weighted_relation.radians * self.constraint_gradient * self.weights[0]
+        if relation.kind in (RelationKind.LOOK_AT, RelationKind.SPHERICAL_JOINT) or (
+            relation.kind is RelationKind.JOINT_VALUE and not self.is_length[0]
+        ):
+            metres = radians
+        if (
+            relation.kind is RelationKind.COSINE and relation.lower is not None
+        ):  # the derivative of a cosine is the sine
+            sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
+            radians *= max(sine, self.weighted_relation.radians)
+        return metres**2, radians**2
+
+
+def _fixed(skeleton: KinematicTree, link: str | None, X: Array) -> tuple[int, Array]:
+    node, X_node_link = skeleton.frames[link]
+    return node, X_node_link @ X
+
+
+def _mass(skeleton: KinematicTree, link: str, place: Array) -> tuple[int, Array]:
+    node, X_node_link = skeleton.frames[link]
+    return node, X_node_link[:3, :3] @ place + X_node_link[:3, 3]
+
+
+def _whole_balls(skeleton: KinematicTree, used: set[int]) -> list[int]:
+    """Add all three columns of each spherical joint of which one is used."""
+    whole = set(used)
+    for _, v in skeleton.spherical_joints:
+        if used & {v, v + 1, v + 2}:
+            whole |= {v, v + 1, v + 2}
+    return sorted(whole)
+
+
+DUAL_MIN_RATIO, DUAL_MIN_COLUMNS = 2, 12
+"""Smallest ratio of columns to rows, and smallest number of columns, for the dual step, which is cheaper from there on.
+Measured on arms of 7 to 30 joints."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageLayout:
+    """Form of the step of a stage.
+
+    Attributes:
+        hard_rows: number of rows of the stages before it.
+        rows: number of rows of a dual step: those that depend on several columns, and one for each dependent column.
+        use_dual_form, use_primal_form: which step it takes; neither, if the stage has no rows.
+        chain_block: block of a dual stage that is a serial chain with known second derivatives; -1 if there is none.
+    """
+
+    hard_rows: int
+    rows: int
+    use_dual_form: bool
+    use_primal_form: bool
+    chain_block: int
+
+
+def stage_layout(
+    stage: int, blocks: Sequence[ResidualBlock], members: Sequence[Sequence[int]], column_order: Sequence[int]
+) -> StageLayout:
+    """Choose the form of the step of a stage.
+
+    Args:
+        members: columns of each block.
+        column_order: position of each column in the order of elimination.
+    """
+    columns = len(column_order)
+    hard = sum(draft.row_count for draft in blocks if draft.stage < stage)
+    soft = [b for b, draft in enumerate(blocks) if draft.stage == stage]
+    several = [b for b in soft if (blocks[b].row_count, len(members[b])) != (1, 1)]
+    rows = sum(blocks[b].row_count for b in several) + min(hard, columns)
+    is_wide = bool(soft) and columns >= max(DUAL_MIN_RATIO * rows, DUAL_MIN_COLUMNS)
+    if is_wide and hard == 0:  # legs that share only a body have a sparse matrix
+        is_wide = rows * rows * columns < _work_over_columns(several, blocks, members, column_order)
+    chain = several[0] if is_wide and hard == 0 and len(several) == 1 and blocks[several[0]].is_chain else -1
+    return StageLayout(hard, rows, is_wide, bool(soft) and not is_wide, chain)
+
+
+def _work_over_columns(
+    blocks: Sequence[int], drafts: Sequence[ResidualBlock], members: Sequence[Sequence[int]], place: Sequence[int]
+) -> int:
+    """Estimate twice the number of products to sum up the matrix of blocks and to solve with it."""
+    first = list(range(len(place)))  # first entry of each row of the matrix, in the order of elimination
+    for b in blocks:
+        nearest = min((place[k] for k in members[b]), default=0)
+        for k in members[b]:
+            first[place[k]] = min(first[place[k]], nearest)
+    sums = sum(drafts[b].row_count * len(members[b]) ** 2 for b in blocks)
+    return sums + sum((row - start) ** 2 for row, start in enumerate(first))

@@ -1,0 +1,275 @@
+"""Orientation coverage of reached voxels: evenly spaced orientations, rotational mobility of a link, and the check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mechanik.errors import LimitsError
+from mechanik.kernels.nodes import FIRST_Q, FIXED, NODE_KIND, PRISMATIC, SPHERICAL, TRANSLATION
+from mechanik.model import Joint, Mechanism
+from mechanik.model.linearized_constraints import joint_constraint_jacobian
+from mechanik.model.mobility import closure_jacobian
+from mechanik.objectives import LinkGoal, PoseGoal
+from mechanik.objectives.pose_rules import AlignedAxes, PointConstraint
+from mechanik.reach.reachable_voxels import (
+    DofLimits,
+    Mask,
+    ReachedVoxels,
+    face_neighbours,
+    retry_from_neighbours,
+    solve_targets,
+)
+from mechanik.solver import Solver
+from mechanik.spatial import make_pose, quaternion, rotation
+from mechanik.spatial.array import Array
+
+GOLDEN = math.pi * (3.0 - math.sqrt(5.0))
+"""Golden angle, rad."""
+
+
+def even_directions(count: int) -> Array:
+    """Return unit vectors (count, 3) on a Fibonacci spiral; each covers about the same area of the sphere."""
+    z = 1.0 - (2.0 * np.arange(count) + 1.0) / count
+    around, width = GOLDEN * np.arange(count), np.sqrt(1.0 - z * z)
+    return np.stack([width * np.cos(around), width * np.sin(around), z], axis=1)
+
+
+def even_orientations(count: int) -> Array:
+    """Return evenly spaced orientations as quaternions wxyz (n, 4), with n near `count`.
+
+    Each direction of `even_directions` is the z axis of several orientations, evenly rotated about it. The angular
+    spacing of rotations and of directions is about the same. All rotations about a direction are consecutive. 60
+    orientations are 10 directions with 6 rotations each.
+    """
+    turns = max(1, round((math.pi * count) ** (1.0 / 3.0)))
+    directions = even_directions(max(1, round(count / turns)))
+    start = GOLDEN * np.arange(len(directions))[:, None]  # different phases for neighbouring directions
+    about_z = rotation.about_z(start + 2.0 * math.pi / turns * np.arange(turns))
+    return quaternion.from_matrix(rotations_to(directions)[:, None] @ about_z).reshape(-1, 4)
+
+
+def even_rotations(axis: Array, R: Array, count: int) -> Array:
+    """Return `R` (3, 3) rotated about a world axis (3,) in even steps, as quaternions wxyz (count, 4)."""
+    angles = 2.0 * math.pi / count * np.arange(count)
+    return quaternion.from_matrix(rotation.from_axis_angle(axis, angles) @ R)
+
+
+def rotations_to(directions: Array) -> Array:
+    """Return for each direction (n, 3) a rotation (n, 3, 3) that takes the z axis to it."""
+    return rotation.between(np.array([0.0, 0.0, 1.0]), directions)
+
+
+RANK_TOLERANCE = 1e-7
+"""Singular values below this share of the largest count as zero; lengths are scaled by the mechanism's size."""
+LOOKS = 24
+"""Number of configurations for the rank analysis; the most frequent rank counts, so singular ones do not matter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrientationMobility:
+    """Rotational mobility of a link while its origin stays in place.
+
+    Attributes:
+        rotation_dofs: number of independent rotations, 0 to 3.
+        can_point: whether the z axis can point in any nearby direction.
+        axis: (3,) the only world axis of rotation; None if there are several, or none.
+    """
+
+    rotation_dofs: int
+    can_point: bool
+    axis: Array | None
+
+
+def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked: Array) -> OrientationMobility:
+    """Determine the rotational mobility of a link from the ranks of its Jacobians.
+
+    Args:
+        q: (n, nq) configurations with closed loops.
+        locked: (nv,) nonzero for dofs that do not move.
+    """
+    some = q[:LOOKS]
+    X, J = mechanism.pose(link, some), mechanism.jacobian(link, some)
+    J = np.stack([one @ free for one, free in zip(J, _free_ways(mechanism, some, locked), strict=True)])
+    J[:, :3] /= max(float(np.abs(J[:, :3]).max(initial=0.0)), 1e-12)
+    shifts, ways = _usual_rank(J[:, :3]), _usual_rank(J)
+    across = np.stack([np.vstack([one[:3], R[:, :2].T @ one[3:]]) for one, R in zip(J, X[:, :3, :3], strict=True)])
+    points = _usual_rank(across) - shifts == 2
+    turns = np.concatenate(list(J[:, 3:]), axis=1)
+    axis = np.linalg.svd(turns)[0][:, 0] if turns.size and _rank(turns) == 1 else None
+    if axis is not None:
+        axis *= np.sign(axis[np.abs(axis).argmax()])  # the sign must not depend on the samples
+    return OrientationMobility(ways - shifts, points, axis)
+
+
+def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, locked: Iterable[int]) -> None:
+    """Raise an error if a link can translate without bound, because its reach would be infinite.
+
+    Args:
+        lower, upper: (nq,) limits, m or rad.
+        locked: indices into q of values that are locked, or that loops constrain.
+
+    Raises:
+        LimitsError: if a prismatic or floating joint above the link has no limits.
+    """
+    held, names = set(locked), mechanism.space.q_names
+    for node in mechanism.kinematics.path(link):
+        kind, first = int(node[NODE_KIND]), int(node[FIRST_Q])
+        slides = {PRISMATIC: [first], TRANSLATION: [first, first + 1, first + 2]}.get(kind, [])
+        endless = [k for k in slides if k not in held and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))]
+        if not endless:
+            continue
+        joint = names[endless[0]].rpartition(".")[0] or names[endless[0]]
+        if len(endless) == 3:
+            raise LimitsError(
+                f"joint {joint!r} floats, so link {link!r} reaches every place; "
+                f"lock={joint!r} maps what it reaches while {joint!r} stays"
+            )
+        some = names[endless[0]]
+        raise LimitsError(
+            f"{some!r} slides without an end, so the reach of link {link!r} has none; "
+            f"give it limits, as limits={{{some!r}: (0, 1)}}, or lock it"
+        )
+
+
+def q_indices_above(mechanism: Mechanism, link: str) -> set[int]:
+    """Return the indices into q of the values that move a link."""
+    sizes = {TRANSLATION: 3, SPHERICAL: 4, FIXED: 0}
+    found: set[int] = set()
+    for node in mechanism.kinematics.path(link):
+        first = int(node[FIRST_Q])
+        found.update(range(first, first + sizes.get(int(node[NODE_KIND]), 1)))
+    return found
+
+
+def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
+    """Return the joints of the loops that influence the pose of a link; empty if it is on an open chain."""
+    above = {frame for frame in mechanism.link(link).traverse_parents() if isinstance(frame, Joint)}
+    leaders = {coupling.resolve()[0] for joint in above for coupling in joint.couplings}
+    loops = list(mechanism.closures.values())
+    found: set[Joint] = set()
+    for chain in mechanism.chains():
+        closes = bool(chain.joint_constraints) or any(closure in loops for closure in chain.closures)
+        if closes and (above | leaders) & set(chain.joints):
+            found |= set(chain.joints)
+    return found
+
+
+def _free_ways(mechanism: Mechanism, q: Array, locked: Array) -> list[Array]:
+    """Return at each `q` a basis (nv, k) of the velocities that keep the loops closed and the locked dofs fixed."""
+    free = np.eye(mechanism.nv)[:, ~locked.astype(np.bool_)]
+    if not (mechanism.closures or mechanism.joint_constraints) or not free.size:
+        return [free] * len(q)
+    copy = deepcopy(mechanism)  # loop Jacobians are evaluated at the mechanism's own configuration
+    ways: list[Array] = []
+    for one in q:
+        copy.set_q(one)
+        loops = [closure_jacobian(copy, closure) for closure in copy.closures.values()]
+        rows = np.concatenate([*loops, joint_constraint_jacobian(copy, one)]) @ free
+        _, sizes, V = np.linalg.svd(rows)
+        rank = int((sizes > 1e-8 * max(float(sizes[0]), 1e-12)).sum()) if len(sizes) else 0
+        ways.append(free @ V[rank:].T)
+    widest = max(way.shape[1] for way in ways)
+    # zero columns give all bases the same shape
+    return [np.pad(way, ((0, 0), (0, widest - way.shape[1]))) for way in ways]
+
+
+def _usual_rank(several: Array) -> int:
+    """Return the most frequent rank of the matrices (n, rows, columns)."""
+    return int(np.bincount([_rank(J) for J in several]).argmax())
+
+
+def _rank(J: Array) -> int:
+    if not J.size:
+        return 0
+    sizes = np.linalg.svd(J, compute_uv=False)
+    return int((sizes > RANK_TOLERANCE * max(float(sizes[0]), 1e-6)).sum())
+
+
+OrientationKind = Literal["pose", "direction", "nothing"]
+"""What is checked besides the position: the full orientation, the direction of the link's z axis, or nothing."""
+RESTARTS, RESTARTS_IN_LOOPS, RESTARTS_BESIDE = 16, 1, 1
+"""Restarts from scratch, in loops, and from a neighbour. They trade time for completeness: on a Panda with voxels of
+0.1 m and 24 orientations, 16 find 99.9 % of the poses that 100 find, in a quarter of the time. In loops each seed must
+be assembled first, so retries from neighbours are cheaper.
+"""
+ORIGIN = PointConstraint((0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrientationQuery:
+    """The orientations to check in each voxel.
+
+    Attributes:
+        asked: what is checked besides the position.
+        wxyz: (n, 4) quaternions in the world frame; for directions only their z axis counts.
+    """
+
+    asked: OrientationKind
+    wxyz: Array
+
+
+def default_orientations(moves: OrientationMobility, R: Array, count: int) -> OrientationQuery:
+    """Choose orientations that fit the mobility of a link, without those that it can never take.
+
+    Args:
+        moves: rotational mobility of the link.
+        R: (3, 3) an orientation that the link can take.
+        count: approximate number of orientations.
+    """
+    if count and moves.rotation_dofs == 3:
+        return OrientationQuery("pose", even_orientations(count))
+    if count and moves.rotation_dofs == 1 and moves.axis is not None:
+        return OrientationQuery("pose", even_rotations(moves.axis, R, count))
+    if count and moves.rotation_dofs == 2 and moves.can_point:
+        return OrientationQuery("direction", quaternion.from_matrix(rotations_to(even_directions(count))))
+    return OrientationQuery("nothing", np.empty((0, 4)))
+
+
+def check_orientations(
+    voxels: ReachedVoxels,
+    query: OrientationQuery,
+    dof_limits: DofLimits,
+    in_loops: bool,
+    threads: int | None,
+    on_progress: Callable[[int], None],
+) -> Mask:
+    """Return which orientations (k, n) the link can take in each voxel, at the position stored for the voxel.
+
+    Each orientation is solved in all voxels from scratch, then in the failed voxels from the solution of a neighbour,
+    until there is no gain.
+
+    Args:
+        voxels: the reached voxels, k of them.
+        query: the orientations, n of them.
+        dof_limits: limits and locked dofs.
+        in_loops: whether loops influence the pose of the link.
+        threads: number of threads; None for the number of cores.
+        on_progress: called with the number of finished orientations.
+    """
+    reached = np.zeros((len(voxels.cells), len(query.wxyz)), dtype=np.bool_)
+    if not reached.size:
+        return reached
+    beside = face_neighbours(voxels.table, voxels.cells)
+    restarts = RESTARTS_IN_LOOPS if in_loops else RESTARTS
+    given: dict[str, Any] = {"limits": dof_limits.limits, "lock": dof_limits.lock or None}
+    goal: LinkGoal = PoseGoal(voxels.link, np.eye(4))
+    solver, nearby = (Solver(voxels.mechanism, goal, restarts=n, **given) for n in (restarts, RESTARTS_BESIDE))
+    targets = voxels.positions  # equal to the centres that are reached
+    for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
+        if query.asked == "direction":
+            goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))
+            solver, nearby = (Solver(voxels.mechanism, goal, restarts=n, **given) for n in (restarts, RESTARTS_BESIDE))
+        else:
+            targets = make_pose(R, voxels.positions)
+        # a chain has a seed table; otherwise the configuration that reaches the position is the best seed
+        q, success, _ = solve_targets(solver, targets, None if solver._chain_search is not None else voxels.q, threads)
+        retry_from_neighbours(nearby, targets, q, success, beside, threads)
+        reached[:, k] = success
+        on_progress(k + 1)
+    return reached

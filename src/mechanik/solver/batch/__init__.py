@@ -1,0 +1,30 @@
+"""Batches of many targets: solved in SIMD lanes for a single serial chain, otherwise by solvers in threads.
+
+A batch takes arrays of targets and starts, and a backend that solves rows. It returns arrays (`BatchResult`), in memory
+or in files. This package imports `search` and the layers below it; `Solver.solve_batch` passes the backend.
+"""
+
+from mechanik.solver.batch.batch_backends import (
+    CollisionFreeLaneBackend,
+    ConstrainedFallbackSolver,
+    LaneBackend,
+    SequentialBackend,
+    supports_lanes,
+)
+from mechanik.solver.batch.batch_result import BatchResult, Interrupted
+from mechanik.solver.batch.batch_rows import BatchBackend
+from mechanik.solver.batch.batch_run import BatchRequest, Progress, run_batch
+
+__all__ = [
+    "BatchBackend",
+    "BatchRequest",
+    "BatchResult",
+    "CollisionFreeLaneBackend",
+    "ConstrainedFallbackSolver",
+    "Interrupted",
+    "LaneBackend",
+    "Progress",
+    "SequentialBackend",
+    "run_batch",
+    "supports_lanes",
+]

@@ -1,0 +1,401 @@
+"""Batch backends: solvers for single targets, SIMD lanes for serial chains, and lanes with collision avoidance."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mechanik.errors import MechanikError
+from mechanik.kernels.chain_layout import BAD_INPUT, FROM_SEED, FROM_TABLE, NOT_SOLVED, REPORT_FLOATS
+from mechanik.kernels.state_layout import BATCH_BAD_TARGET, CONVERGED, STALLED
+from mechanik.model import Mechanism
+from mechanik.model.dof import ALL_DOFS
+from mechanik.objectives import Objective, PoseGoal, PositionGoal
+from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.objectives.pose_rules import FixedRotation, PointConstraint
+from mechanik.solver.batch.batch_rows import (
+    POINT,
+    POSE,
+    ROTATION,
+    WXYZ,
+    Mask,
+    RowResults,
+    Shape,
+    TargetRows,
+    normalize_targets,
+    target_shapes,
+)
+from mechanik.solver.batch.batch_store import row_seed
+from mechanik.solver.collision_constraint import CollisionConstraint
+from mechanik.solver.search.chain_search import MIN_IMPROVEMENT
+from mechanik.solver.search.collision_free_search import CollisionFreeSearch
+from mechanik.solver.solution import IN_COLLISION_CODE, STATUS_BY_CODE, Solution
+from mechanik.spatial import apply, from_position_wxyz, quaternion, rotation
+from mechanik.spatial.array import Array
+
+
+def goal_poses(objective: LinkGoal, values: Array | None, count: int) -> Array:
+    """Return the target pose of an objective's frame for each row, (count, 4, 4), contiguous float64.
+
+    Components that a target leaves open are those of the objective; components that the objective does not have are
+    zero or the identity.
+
+    Args:
+        objective: the goal.
+        values: targets (count, ...) in any shape that the objective takes; None if its target stays.
+        count: number of rows.
+    """
+    shape = None if values is None else values.shape[1:]
+    if values is not None and shape == POSE and objective.position is not None:
+        return values
+    X = np.tile(np.eye(4), (count, 1, 1))
+    if isinstance(objective.rotation, FixedRotation):
+        X[:, :3, :3] = objective.rotation.target
+    if objective.position is not None:
+        X[:, :3, 3] = objective.position.target
+    if values is not None and shape == POINT:
+        X[:, :3, 3] = values
+    elif values is not None:
+        X[:, :3, :3] = quaternion.to_matrix(values) if shape == WXYZ else values[:, :3, :3]
+    return X
+
+
+def row_errors(mechanism: Mechanism, objectives: Sequence[Objective], targets: TargetRows, q: Array) -> Array:
+    """Return the errors of q (M, nq), (M, objectives, 2), m and rad, as `Objective.error` defines them."""
+    errors = np.zeros((len(q), len(objectives), 2))
+    with np.errstate(over="ignore"):  # a target at 1e200 m has an infinite error
+        for k, objective in enumerate(objectives):
+            is_list = isinstance(targets.values[k], list)
+            if not is_list and (
+                type(objective) is PositionGoal or (type(objective) is PoseGoal and objective.dof == ALL_DOFS)
+            ):
+                X_target = goal_poses(objective, targets.values[k], len(q))
+                errors[:, k] = _placement_errors(mechanism, objective, X_target, q)
+                continue
+            for i in range(len(q)):
+                target = targets.target(k, i)
+                error = (objective if target is None else objective.with_target(target)).error(mechanism, q[i])
+                errors[i, k] = error.position, error.rotation
+    return errors
+
+
+def _placement_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array, q: Array) -> Array:
+    """Return the errors (M, 2) of a position goal with or without a full rotation."""
+    place, turn = objective.position, objective.rotation
+    X_world_link = mechanism.pose(objective.link, q)
+    if objective.relative_to is not None:
+        X_target = mechanism.pose(objective.relative_to, q) @ X_target
+    errors = np.zeros((len(q), 2))
+    if isinstance(place, PointConstraint):
+        away = apply(X_world_link, place.local) - X_target[:, :3, 3]
+        errors[:, 0] = np.sqrt((away * away).sum(axis=1))
+    if isinstance(turn, FixedRotation):
+        R_target_local = np.swapaxes(X_target[:, :3, :3], 1, 2) @ (X_world_link[:, :3, :3] @ turn.local)
+        angles = rotation.log(R_target_local)
+        errors[:, 1] = np.sqrt((angles * angles).sum(axis=1))
+    return errors
+
+
+SEQUENTIAL_CHUNK_ROWS = 64
+"""Rows of a chunk: a few milliseconds, at 0.05 to 1 ms for each."""
+CODE_BY_STATUS = {status: code for code, status in reversed(list(enumerate(STATUS_BY_CODE)))}
+"""First status code of each status."""
+
+
+class SingleTargetSolver(Protocol):
+    """Part of the `Solver` interface that the sequential backend needs."""
+
+    def solve(
+        self, targets: Any = None, q0: Any = None, *, rng: np.random.Generator | None = None, **options: Any
+    ) -> Solution: ...
+
+
+class SequentialBackend:
+    """Backend that solves rows one by one with a solver for each thread.
+
+    It supports every mechanism, objective and method.
+
+    Args:
+        mechanism: the mechanism.
+        objectives: the objectives.
+        make_solver: makes a solver for the same problem; solvers are reused for the next batch.
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, objectives: Sequence[Objective], make_solver: Callable[[], SingleTargetSolver]
+    ) -> None:
+        self._mechanism, self._objectives, self._make = mechanism, objectives, make_solver
+        self._idle: list[SingleTargetSolver] = []
+        self._making = threading.Lock()
+        self.chunk, self.checks_poses, self.kernels = (
+            SEQUENTIAL_CHUNK_ROWS,
+            False,
+            ("descent", "forward", "write_targets"),
+        )
+
+    def solve_rows(
+        self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults, **options: Any
+    ) -> None:
+        """Solve rows as `BatchBackend.solve_rows`, with solver options for these rows."""
+        tried = np.ones(targets.count, dtype=np.bool_)
+        with self._solver() as solver:
+            for i in range(targets.count):
+                start = None if q0 is None else q0[i]
+                row = targets.row(i)
+                rng = None if seed is None else np.random.default_rng(row_seed(seed, row, start))
+                try:
+                    solution = solver.solve(row, start, rng=rng, **options)
+                except MechanikError:
+                    if not self._is_bad(targets, i):
+                        raise
+                    results.code[i], tried[i] = BATCH_BAD_TARGET, False
+                    continue
+                results.q[i], results.iterations[i] = solution.q, solution.iterations
+                code = CODE_BY_STATUS[solution.status]
+                # a level may have converged, and the last step may have left it again
+                results.code[i] = CONVERGED if solution.success else code if code != CONVERGED else STALLED
+        if tried.all():
+            results.errors[:] = row_errors(self._mechanism, self._objectives, targets, results.q)
+        elif tried.any():
+            results.errors[tried] = row_errors(
+                self._mechanism, self._objectives, targets.subset(tried), results.q[tried]
+            )
+
+    @contextmanager
+    def _solver(self) -> Generator[SingleTargetSolver]:
+        """Hold a solver for exclusive use. Solvers are made one at a time, since they compile the same mechanism."""
+        with self._making:
+            solver = self._idle.pop() if self._idle else self._make()
+        try:
+            yield solver
+        finally:
+            self._idle.append(solver)
+
+    def _is_bad(self, wanted: TargetRows, i: int) -> bool:
+        """Return whether the target of a row is invalid."""
+        for k, objective in enumerate(self._objectives):
+            target = wanted.target(k, i)
+            if target is not None:
+                try:
+                    objective.with_target(target).relations(self._mechanism)
+                except MechanikError:
+                    return True
+        return False
+
+
+LANE_CHUNK_ROWS = 4096
+"""Rows of a chunk: a few milliseconds, at a microsecond each; larger chunks do not fit into the cache."""
+SEED_COUNT = 1 << 31
+"""Number of different seeds of the kernel."""
+ITERATIONS_COLUMN, POSITION_ERROR_COLUMN, ROTATION_ERROR_COLUMN = 2, 3, 4
+"""Columns of a row's report, behind its status and its attempts."""
+_WXYZ = np.array([[0.8, 0.6, 0.0, 0.0], [0.0, 0.6, 0.0, 0.8]])
+_X = from_position_wxyz(np.array([[0.3, -0.2, 0.7], [-0.4, 0.1, 0.2]]), _WXYZ)
+GENERIC_TARGETS: Mapping[Shape, Array] = {POSE: _X, POINT: _X[:, :3, 3], ROTATION: _X[:, :3, :3], WXYZ: _WXYZ}
+"""Two targets of each shape without symmetry, to test how an objective depends on its target."""
+
+
+class ChainRowSolver(Protocol):
+    """Part of the `ChainSearch` interface that the lane backend needs."""
+
+    def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None: ...
+
+    def cost(self, position_error: Array, rotation_error: Array) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneBackend:
+    """Backend that solves a single serial chain with a single goal in SIMD lanes.
+
+    Attributes:
+        search: search of the chain.
+        sequential: solves the rows that the chain kernel leaves: rows out of reach continue from their best
+            configuration to the closest pose, and invalid rows get a full check.
+        objective: the goal; see `supports_lanes`.
+        default_q: configuration without a start, (nq,); joints that are not in the chain keep these values.
+        chunk, checks_poses, kernels: as for `BatchBackend`.
+    """
+
+    search: ChainRowSolver
+    sequential: SequentialBackend
+    objective: LinkGoal
+    default_q: Array
+    chunk: int = LANE_CHUNK_ROWS
+    checks_poses: bool = True
+    kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel")
+
+    def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
+        taken: Any = targets.values[0]
+        if isinstance(taken, list | tuple):  # targets that are not an array
+            self.sequential.solve_rows(targets, q0, seed, results)
+            return
+        X = np.ascontiguousarray(goal_poses(self.objective, taken, targets.count))
+        q, report = np.empty_like(results.q), np.empty((targets.count, REPORT_FLOATS))
+        starts = np.tile(self.default_q, (targets.count, 1)) if q0 is None else q0
+        mode, key = FROM_TABLE if q0 is None else FROM_SEED, 0.0 if seed is None else float(seed % SEED_COUNT)
+        self.search.solve_rows(X, starts, mode, key, q, report)
+        odd, unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
+        results.code[:] = CONVERGED
+        np.copyto(results.q, q, where=~odd[:, None])
+        results.iterations[:] = report[:, ITERATIONS_COLUMN]
+        results.errors[:, 0, 0], results.errors[:, 0, 1] = (
+            report[:, POSITION_ERROR_COLUMN],
+            report[:, ROTATION_ERROR_COLUMN],
+        )
+        if unsolved.any():
+            self._go_on(targets, q0, results, unsolved)
+        if odd.any():
+            sound = odd.copy()
+            sound[odd] = normalize_targets(X[odd])[1]
+            self._look_closely(targets, q0, seed, results, odd, sound)
+
+    def _go_on(self, wanted: TargetRows, q0: Array | None, into: RowResults, rows: Mask) -> None:
+        """Descend to the closest pose from the best result, or from the seed unless the best is clearly closer."""
+        best, some = into.take(rows), wanted.subset(rows)
+        starts = best.q if q0 is None else q0[rows]
+        closest = self._closest(some, starts, best)
+        if q0 is not None:
+            clearly = closest.code != CONVERGED
+            clearly &= self._cost(best) < MIN_IMPROVEMENT * self._cost(closest)
+            if clearly.any():
+                others = self._closest(some.subset(clearly), best.q[clearly], best.take(clearly))
+                seeded = closest.take(clearly)
+                wins = (others.code == CONVERGED) | (self._cost(others) < MIN_IMPROVEMENT * self._cost(seeded))
+                seeded.put(wins, others.take(wins))
+                closest.put(clearly, seeded)
+        closest.iterations[:] += best.iterations
+        into.put(rows, closest)
+
+    def _closest(self, wanted: TargetRows, starts: Array, like: RowResults) -> RowResults:
+        found = like.take(np.ones(len(starts), dtype=np.bool_))
+        self.sequential.solve_rows(wanted, starts.copy(), None, found, restarts=0)
+        return found
+
+    def _cost(self, answers: RowResults) -> Array:
+        return self.search.cost(answers.errors[:, 0, 0], answers.errors[:, 0, 1])
+
+    def _look_closely(
+        self, wanted: TargetRows, q0: Array | None, seed: int | None, into: RowResults, odd: Mask, sound: Mask
+    ) -> None:
+        """Solve the rows that the chain kernel rejects, and mark invalid poses as BAD_TARGET.
+
+        The kernel rejects inaccurate rotations and far starts.
+        """
+        into.code[odd], into.errors[odd] = BATCH_BAD_TARGET, np.nan
+        if sound.any():
+            found = into.take(sound)
+            self.sequential.solve_rows(wanted.subset(sound), None if q0 is None else q0[sound], seed, found)
+            into.put(sound, found)
+
+
+def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
+    """Return whether a new target of an objective only changes the pose that the chain has to reach.
+
+    Args:
+        mechanism: the mechanism.
+        objective: the only objective of a solver.
+
+    Example:
+        >>> from mechanik.solver.batch import supports_lanes
+        >>> supports_lanes(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+        True
+    """
+    if not isinstance(objective, LinkGoal):
+        return False
+    own = objective.relations(mechanism)
+    shapes = [shape for shape in target_shapes(objective) if shape in GENERIC_TARGETS]
+    for shape in shapes:
+        for target, X in zip(GENERIC_TARGETS[shape], goal_poses(objective, GENERIC_TARGETS[shape], 2), strict=True):
+            rows = objective.with_target(target).relations(mechanism)
+            if len(own) != 1 or len(rows) != 1 or not np.array_equal(rows[0].X_b, own[0].X_b):
+                return False
+            if not np.allclose(rows[0].X_a, X, rtol=0.0, atol=1e-15):
+                return False
+    return bool(shapes)
+
+
+COLLISION_FREE_CHUNK_ROWS = 1024
+"""Rows of a chunk: tens of milliseconds."""
+
+
+class ConstrainedFallback(Protocol):
+    """Solver of a target whose other solutions are all in collision; `CollisionAvoidance` implements it."""
+
+    def solve_constrained(self, targets: Any, q0: Array, rng: np.random.Generator | None) -> Solution: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConstrainedFallbackSolver:
+    """Adapter that gives a `ConstrainedFallback` the interface of a solver.
+
+    Attributes:
+        fallback: solves with clearances as constraints.
+    """
+
+    fallback: ConstrainedFallback
+
+    def solve(
+        self, targets: Any = None, q0: Any = None, *, rng: np.random.Generator | None = None, **options: Any
+    ) -> Solution:
+        return self.fallback.solve_constrained(targets, q0, rng)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollisionFreeLaneBackend:
+    """Backend that solves a serial chain in lanes, checks for collisions, and solves colliding rows again.
+
+    Attributes:
+        lanes: solves without regard to collisions.
+        constraint: collisions to avoid.
+        free_search: searches for other solutions.
+        constrained_fallback: solves the remaining rows one by one, from the least deep solution.
+        chunk, checks_poses, kernels: as for `BatchBackend`.
+    """
+
+    lanes: LaneBackend
+    constraint: CollisionConstraint
+    free_search: CollisionFreeSearch
+    constrained_fallback: SequentialBackend
+    chunk: int = COLLISION_FREE_CHUNK_ROWS
+    checks_poses: bool = True
+    kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel", "distance.collision_query")
+
+    def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
+        self.lanes.solve_rows(targets, q0, seed, results)
+        bumps = results.code == CONVERGED
+        bumps[bumps] = ~self.constraint.are_free(results.q[bumps])
+        if bumps.any() and not isinstance(targets.values[0], list | tuple):
+            bumps[bumps] = ~self._others(targets, q0, results, bumps)
+        if bumps.any():
+            results.code[bumps] = IN_COLLISION_CODE
+            self._resort(targets, seed, results, bumps)
+
+    def _others(self, wanted: TargetRows, q0: Array | None, into: RowResults, rows: Mask) -> Mask:
+        """Search for other solutions of rows, and return whether each is free.
+
+        A solution that is not free replaces the first only if it is less deep.
+        """
+        taken: Any = wanted.subset(rows).values[0]
+        X = np.ascontiguousarray(goal_poses(self.lanes.objective, taken, int(rows.sum())))
+        answers, near = into.take(rows), None if q0 is None else q0[rows]
+        others = self.free_search.find_free(X, answers.q, near)
+        better = others.free.copy()
+        worse = others.exists & ~others.free
+        if worse.any():
+            better[worse] = self.constraint.distances(others.q[worse]) > self.constraint.distances(answers.q[worse])
+        answers.q[better], answers.errors[better, 0] = others.q[better], others.errors[better]
+        answers.iterations[:] += others.iterations
+        into.put(rows, answers)
+        return others.free
+
+    def _resort(self, wanted: TargetRows, seed: int | None, into: RowResults, rows: Mask) -> None:
+        answers = into.take(rows)
+        before = answers.iterations.copy()
+        self.constrained_fallback.solve_rows(wanted.subset(rows), answers.q.copy(), seed, answers)
+        answers.iterations[:] += before
+        into.put(rows, answers)

@@ -1,0 +1,277 @@
+"""Result of a batch: arrays with a row for each target, in memory or in the files of a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import CannotSave, NotSolved
+from mechanik.kernels.state_layout import BATCH_PENDING
+from mechanik.solver.batch import batch_store as files
+from mechanik.solver.batch.batch_rows import RowNumbers, RowResults
+from mechanik.solver.batch.batch_store import BatchMetadata
+from mechanik.solver.solution import STATUS_BY_CODE, Status
+from mechanik.spatial.array import Array
+from mechanik.validation import format_count, read_only
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a batch: `result` holds the finished rows, and the message says how to resume.
+
+    Args:
+        message: what is finished, and how to resume.
+        result: the unfinished result; give it as `out` to the same call to resume.
+
+    Example:
+        >>> def stop(done, total):
+        ...     if done:
+        ...         raise KeyboardInterrupt
+        >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+        >>> targets = np.array([[1.0, 1.0, 0.0], [0.5, 1.2, 0.0]])
+        >>> try:
+        ...     result = solver.solve_batch(targets, progress=stop, threads=1, chunk=1)
+        ... except mk.Interrupted as error:
+        ...     result = solver.solve_batch(targets, out=error.result)
+        >>> result.success.tolist()
+        [True, True]
+    """
+
+    def __init__(self, message: str, result: BatchResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+MAX_NAMED_ROWS = 5
+"""Maximum number of rows that an error names."""
+
+
+class BatchResult:
+    """Solutions for N targets. Arrays are read-only; those of a folder are memory-mapped.
+
+    Attributes:
+        q: configuration of each row, (N, nq); for a row that could not be tried, its start.
+        status: index of each row's `Status` in `mechanik.solver.solution.STATUS_BY_CODE`, (N,) int8; 0 is CONVERGED.
+        errors: position and rotation error of each objective, (N, objectives, 2), m and rad; NaN where nothing was
+            tried.
+        iterations: iterations over all attempts, (N,) int32.
+        joints: name of each entry of q.
+        objectives: name of each objective.
+        seconds: time spent on the finished rows, s.
+        folder: folder of its files, or None.
+
+    Example:
+        >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+        >>> result = solver.solve_batch(np.array([[1.0, 1.0, 0.0], [0.5, 1.2, 0.0], [3.0, 0.0, 0.0]]))
+        >>> result
+        <batch of 3 rows: 2 solved>
+        >>> result.q.shape, result.rows_with(mk.Status.CLOSEST).tolist()
+        ((3, 2), [2])
+    """
+
+    def __init__(
+        self, q: Array, status: npt.NDArray[np.int8], errors: Array, iterations: npt.NDArray[np.int32],
+        metadata: BatchMetadata,
+        folder: Path | None = None,
+    ) -> None:  # fmt: skip
+        self._arrays = q, status, errors, iterations
+        self._metadata, self.folder = metadata, folder
+
+    @staticmethod
+    def empty(metadata: BatchMetadata) -> BatchResult:
+        """Return a result in memory without finished rows."""
+        shape = files.array_shapes(metadata)
+        status = np.full(shape["status"], BATCH_PENDING, dtype=np.int8)
+        iterations = np.zeros(shape["iterations"], dtype=np.int32)
+        return BatchResult(np.zeros(shape["q"]), status, np.full(shape["errors"], np.nan), iterations, metadata)
+
+    @staticmethod
+    def open(folder: str | os.PathLike[str]) -> BatchResult:
+        """Open the result in a folder, finished or not; its files are memory-mapped.
+
+        Args:
+            folder: folder that a batch was written to.
+
+        Raises:
+            FileMissing: if the folder holds no result.
+            FormatError: if a file cannot be read.
+        """
+        place = as_folder(folder)
+        about = files.read_metadata(place)
+        found = files.read_arrays(place, about)
+        return BatchResult(found["q"], found["status"], found["errors"], found["iterations"], about, place)
+
+    def save(self, folder: str | os.PathLike[str]) -> BatchResult:
+        """Write the result to a new or empty folder, and return the result that is stored there.
+
+        Args:
+            folder: folder to write to.
+
+        Raises:
+            CannotSave: if the folder holds other files, or cannot be written.
+        """
+        place = as_folder(folder)
+        if files.has_batch(place):
+            raise CannotSave(f"{place} holds the result of a batch already; it is left as it is. Give another place")
+        q, status, errors, iterations = self._arrays
+        files.create_files(place, self._metadata)
+        writer = files.BatchWriter(place, self._metadata)
+        for first in range(0, len(self), files.ROWS_PER_WRITE):
+            rows = slice(first, min(first + files.ROWS_PER_WRITE, len(self)))
+            code, steps = status[rows].astype(np.int64), iterations[rows].astype(np.int64)
+            writer.put(np.arange(rows.start, rows.stop), RowResults(q[rows], code, errors[rows], steps))
+            writer.commit()
+        writer.close(0.0)
+        return BatchResult.open(place)
+
+    # ---- arrays and counts ------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        return read_only(self._arrays[0].view())
+
+    @property
+    def status(self) -> npt.NDArray[np.int8]:
+        found = self._arrays[1].view()
+        found.flags.writeable = False
+        return found
+
+    @property
+    def errors(self) -> Array:
+        return read_only(self._arrays[2].view())
+
+    @property
+    def iterations(self) -> npt.NDArray[np.int32]:
+        found = self._arrays[3].view()
+        found.flags.writeable = False
+        return found
+
+    @property
+    def success(self) -> npt.NDArray[np.bool_]:
+        """Whether each row met its required objectives with all loops closed, (N,)."""
+        return np.asarray(self._arrays[1] == 0)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self._metadata.joints
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        return self._metadata.objectives
+
+    @property
+    def seconds(self) -> float:
+        return self._metadata.seconds
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of all random numbers; None if there are none."""
+        return self._metadata.seed
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return self._metadata.rows
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def done(self) -> int:
+        """Number of rows that are no longer PENDING."""
+        return self.count - self.counts.get(Status.PENDING, 0)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all rows are done."""
+        return self.done == self.count
+
+    @property
+    def counts(self) -> Mapping[Status, int]:
+        """Number of rows by status, the most frequent first."""
+        found: dict[Status, int] = {}
+        for code, number in enumerate(np.bincount(self._arrays[1], minlength=len(STATUS_BY_CODE)).tolist()):
+            if number:
+                found[STATUS_BY_CODE[code]] = found.get(STATUS_BY_CODE[code], 0) + number
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def status_of(self, row: int) -> Status:
+        """Return the status of a row."""
+        return STATUS_BY_CODE[int(self._arrays[1][row])]
+
+    def rows_with(self, status: Status) -> RowNumbers:
+        """Return the indices of the rows with a status."""
+        codes = [code for code, one in enumerate(STATUS_BY_CODE) if one is status]
+        return np.flatnonzero(np.isin(self._arrays[1], codes))
+
+    # ---- text -------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        pending = counts.get(Status.PENDING, 0)
+        left = f", {pending:,} not solved yet" if pending else ""
+        where = f" in {self.folder}" if self.folder is not None else ""
+        return f"<batch of {format_count(self.count, 'row')}{where}: {counts.get(Status.CONVERGED, 0):,} solved{left}>"
+
+    def summary(self) -> str:
+        """Return a summary of several lines: the number of rows by status, and the speed."""
+        counts, done = self.counts, self.done
+        solved = counts.get(Status.CONVERGED, 0)
+        share = f" ({format_percent(solved, done)} %)" if done else ""
+        speed = f", {done / self.seconds:,.0f} rows a second" if self.seconds > 0 and done else ""
+        of_all = f"{done:,}" if done == self.count else f"{done:,} of {self.count:,}"
+        lines = [f"{solved:,} of {of_all} rows solved{share} in {self.seconds:.3g} s{speed}"]
+        width = len(f"{max(counts.values(), default=0):,}")
+        wide = max((len(status.name) for status in counts), default=0)
+        lines += [
+            f"  {number:>{width},} {status.name:<{max(wide, 10)}} {status.value}" for status, number in counts.items()
+        ]
+        return "\n".join(lines)
+
+    def require(self) -> BatchResult:
+        """Return this result if every row is solved.
+
+        Raises:
+            NotSolved: if not; the message names rows, and the exception carries the result.
+        """
+        failed = np.flatnonzero(self._arrays[1] != 0)
+        if len(failed):
+            some = ", ".join(f"{row} ({self.status_of(row).name})" for row in failed[:MAX_NAMED_ROWS].tolist())
+            more = ", ..." if len(failed) > MAX_NAMED_ROWS else ""
+            raise NotSolved(f"{len(failed):,} of {self.count:,} rows are not solved: row {some}{more}", self)
+        return self
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _put(self, rows: RowNumbers, found: RowResults) -> None:
+        """Write results to the arrays of a result in memory, the statuses last."""
+        q, status, errors, iterations = self._arrays
+        first, last = int(rows[0]), int(rows[-1])
+        place = slice(first, last + 1) if last + 1 - first == len(rows) else rows  # a slice is faster
+        q[place], errors[place], iterations[place] = found.q, found.errors, found.iterations
+        status[place] = found.code
+
+    def _spent(self, seconds: float) -> None:
+        self._metadata = replace(self._metadata, seconds=self._metadata.seconds + seconds)
+
+
+def format_percent(some: int, of_all: int) -> str:
+    """Format a percentage with four digits; never 100 if any is missing."""
+    text = f"{100 * some / of_all:.4g}"
+    return "over 99.99" if text == "100" and some < of_all else text
+
+
+def as_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return a folder as a path, with `~` expanded.
+
+    Raises:
+        CannotSave: if it is not a path.
+    """
+    try:
+        return Path(folder).expanduser()
+    except (TypeError, RuntimeError) as error:
+        raise CannotSave(f"{folder!r} is no folder: {error}") from None

@@ -1,0 +1,568 @@
+"""Input and output rows of a batch: validation of targets and starts, row results, and the backend protocol.
+
+Shapes are validated for the whole batch, and values row by row. Arrays are read in chunks, and pages of memory-mapped
+files are released, so memory is bounded. The accepted shapes of targets come from `Objective.with_target`, so a new
+kind of objective needs no code here.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import InvalidArgument, MechanikError, ShapeError, UnknownName
+from mechanik.kernels.state_layout import BATCH_PENDING
+from mechanik.model.configuration_space import ConfigurationSpace
+from mechanik.objectives import JointValues, Objective, RestPose
+from mechanik.objectives.target_validation import QUATERNION_TOLERANCE
+from mechanik.spatial import from_position_wxyz
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.rotation import is_rotation
+
+
+def release_pages(array: object) -> None:
+    """Release the pages of a memory-mapped array; they are read again from the file when needed.
+
+    Does nothing for an array in memory, nor for a copy-on-write map (mode "c"), whose changes are not in the file.
+    """
+    mode = ""
+    part: Any = array
+    while part is not None:
+        if isinstance(part, np.memmap):
+            mode = cast("Any", part).mode
+        if isinstance(part, mmap.mmap):
+            if mode in ("r", "r+", "w+") and hasattr(mmap, "MADV_DONTNEED"):
+                part.madvise(mmap.MADV_DONTNEED)
+            return
+        part = part.obj if isinstance(part, memoryview) else getattr(cast("object", part), "base", None)
+
+
+Shape = tuple[int, ...]
+Mask = npt.NDArray[np.bool_]
+
+POSE_TOLERANCE = 1e-6
+"""Tolerance of rotation matrices and of the last row of poses, as in all other validation; float32 poses pass."""
+
+POSE, POSITION_WXYZ, ROTATION, WXYZ, POINT, NUMBER = (4, 4), (7,), (3, 3), (4,), (3,), ()
+"""Shapes of a single target."""
+SAMPLE_TARGETS: Mapping[Shape, object] = {
+    POSE: np.eye(4),
+    ROTATION: np.eye(3),
+    WXYZ: np.array([1.0, 0.0, 0.0, 0.0]),
+    POINT: np.array([0.0, 0.0, 1.0]),
+    NUMBER: 1.0,
+}
+"""Valid target of each shape; a pose may also be given as position and quaternion wxyz."""
+SHAPE_TEXTS: Mapping[Shape, str] = {
+    POSE: "(N, 4, 4)",
+    POSITION_WXYZ: "(N, 7) as position and wxyz",
+    ROTATION: "(N, 3, 3)",
+    WXYZ: "(N, 4) as wxyz",
+    POINT: "(N, 3)",
+    NUMBER: "(N,)",
+}
+"""Description of each shape for messages."""
+
+
+def accepts_target(objective: Objective, target: object) -> bool:
+    """Return whether an objective accepts a target."""
+    try:
+        objective.with_target(target)  # type: ignore[arg-type]
+    except MechanikError:
+        return False
+    return True
+
+
+def target_shapes(objective: Objective) -> tuple[Shape, ...]:
+    """Return the shapes that a target of an objective may have; empty if its targets are not arrays."""
+    if isinstance(objective, JointValues | RestPose):
+        return ()
+    found = [shape for shape, probe in SAMPLE_TARGETS.items() if accepts_target(objective, probe)]
+    if POSE in found:
+        found.insert(1, POSITION_WXYZ)
+    return tuple(found)
+
+
+def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+    """Return targets in a shape that `Objective.with_target` takes, and which of them are valid.
+
+    Args:
+        rows: targets, (M, ...) float64.
+        skip_pose_check: whether the backend checks poses (4, 4) itself.
+
+    Returns:
+        Targets (M, ...), with position and quaternion converted to poses (M, 4, 4); and a mask of the valid ones, (M,).
+    """
+    shape = rows.shape[1:]
+    with np.errstate(all="ignore"):
+        if shape == POSE:
+            if skip_pose_check:
+                return rows, np.ones(len(rows), dtype=np.bool_)
+            is_flat = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
+            return rows, is_flat & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _finite(rows)
+        if shape == POSITION_WXYZ:
+            good = _finite(rows) & _is_unit(rows[:, 3:])
+            return from_position_wxyz(rows[:, :3], rows[:, 3:]), good
+        if shape == ROTATION:
+            return rows, is_rotation(rows, POSE_TOLERANCE) & _finite(rows)
+        if shape == WXYZ:
+            return rows, _finite(rows) & _is_unit(rows)
+    return rows, _finite(rows)
+
+
+def _finite(rows: Array) -> Mask:
+    return np.asarray(np.isfinite(rows).all(axis=tuple(range(1, rows.ndim))))
+
+
+def _is_unit(wxyz: Array) -> Mask:
+    return np.abs(np.sqrt((wxyz * wxyz).sum(axis=1)) - 1.0) <= QUATERNION_TOLERANCE
+
+
+RowNumbers = npt.NDArray[np.int64]
+"""Row indices, (M,), ascending."""
+NumberArray = npt.NDArray[Any]
+
+
+class TargetColumn(Protocol):
+    """Targets of an objective for all rows of a batch."""
+
+    @property
+    def count(self) -> int: ...
+
+    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Any, Mask]:
+        """Return the targets of rows, and which of them are numerically valid."""
+        ...
+
+    def row(self, taken: Any, i: int) -> Any:
+        """Return row `i` of taken targets, in a form that `Objective.with_target` takes."""
+        ...
+
+    def sample_target(self) -> Any:
+        """Return a constant target of the same shape, or None."""
+        ...
+
+    def release(self) -> None:
+        """Release pages that were read from files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayColumn:
+    """Targets as an array (N, ...) of any numeric type: in memory or memory-mapped, read-only, or not contiguous."""
+
+    array: NumberArray
+
+    @property
+    def count(self) -> int:
+        return len(self.array)
+
+    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+        return normalize_targets(read_rows(self.array, rows), skip_pose_check)
+
+    def row(self, taken: Array, i: int) -> Array | float:
+        return taken[i] if taken.ndim > 1 else float(taken[i])
+
+    def sample_target(self) -> object:
+        shape = self.array.shape[1:]
+        return SAMPLE_TARGETS.get(POSE if shape == POSITION_WXYZ else shape)
+
+    def release(self) -> None:
+        release_pages(self.array)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedColumn:
+    """Joint values by name: arrays (N,) or (N, values of the joint)."""
+
+    arrays: Mapping[str, NumberArray]
+
+    @property
+    def count(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+        parts = [read_rows(array if array.ndim == 2 else array[:, None], rows) for array in self.arrays.values()]
+        return normalize_targets(np.concatenate(parts, axis=1))
+
+    def row(self, taken: Array, i: int) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        at = 0
+        for name, array in self.arrays.items():
+            size = 1 if array.ndim == 1 else array.shape[1]
+            values[name] = float(taken[i, at]) if size == 1 else taken[i, at : at + size]
+            at += size
+        return values
+
+    def sample_target(self) -> object:
+        sizes = {name: 1 if array.ndim == 1 else array.shape[1] for name, array in self.arrays.items()}
+        # a spherical joint has four values; the identity quaternion is (1, 0, 0, 0)
+        return {name: np.eye(1, size)[0] if size == 4 else np.zeros(size) for name, size in sizes.items()}
+
+    def release(self) -> None:
+        for array in self.arrays.values():
+            release_pages(array)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectColumn:
+    """Targets that do not form an array: polygons of different lengths, or values by name for each row."""
+
+    objects: Sequence[Any]
+
+    @property
+    def count(self) -> int:
+        return len(self.objects)
+
+    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[list[Any], Mask]:
+        return [self.objects[i] for i in rows.tolist()], np.ones(len(rows), dtype=np.bool_)
+
+    def row(self, taken: list[Any], i: int) -> Any:
+        return taken[i]
+
+    def sample_target(self) -> object:
+        return None
+
+    def release(self) -> None:
+        """Do nothing, since the targets are in memory."""
+
+
+def read_rows(array: NumberArray, rows: RowNumbers) -> Array:
+    """Return rows of an array as contiguous float64, not to be written to; no other part of the array is read.
+
+    A copy, unless the rows already have this layout in memory.
+    """
+    in_a_row = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
+    some = array[rows[0] : rows[-1] + 1] if in_a_row else array[rows]
+    is_as_it_should = type(array) is np.ndarray and some.dtype == np.float64 and some.flags.carray
+    return cast("Array", some) if is_as_it_should else np.array(some, dtype=np.float64, order="C", subok=False)
+
+
+def as_number_array(values: object, name: str) -> NumberArray:
+    """Return an array of real numbers, unchanged if it is already an array of any numeric type."""
+    if isinstance(values, np.ndarray):
+        array = cast("NumberArray", values)
+    else:
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ShapeError(f"{name} must be an array of numbers, not {type(values).__name__}") from None
+    if array.dtype.kind not in "fiu":
+        raise ShapeError(f"{name} must be real numbers, but they are {array.dtype}")
+    if array.ndim == 0:
+        raise ShapeError(f"{name} must be several, one for each row, and this is the single number {array}")
+    return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetRows:
+    """Targets of several rows.
+
+    Attributes:
+        columns: targets of each objective; None where the target stays.
+        values: the taken targets of each column.
+        count: number of rows.
+    """
+
+    columns: tuple[TargetColumn | None, ...]
+    values: tuple[Any, ...]
+    count: int
+
+    def row(self, i: int) -> Any:
+        """Return row `i` in a form that `Solver.solve` takes."""
+        each = tuple(self.target(k, i) for k in range(len(self.columns)))
+        return each[0] if len(each) == 1 else each if any(one is not None for one in each) else None
+
+    def target(self, k: int, i: int) -> Any:
+        """Return the target of objective `k` in row `i`; None if it stays."""
+        column = self.columns[k]
+        return None if column is None else column.row(self.values[k], i)
+
+    def subset(self, rows: Mask) -> TargetRows:
+        """Return the rows of a mask."""
+        picked = tuple(_pick(taken, rows) for taken in self.values)
+        return TargetRows(self.columns, picked, int(np.count_nonzero(rows)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchTargets:
+    """Targets of a whole batch.
+
+    Attributes:
+        columns: targets of each objective; None where the target stays.
+        count: number of rows.
+    """
+
+    columns: tuple[TargetColumn | None, ...]
+    count: int
+
+    def take(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
+        """Return the targets of rows, and which of them are numerically valid."""
+        taken: list[Any] = []
+        good = np.ones(len(rows), dtype=np.bool_)
+        for column in self.columns:
+            found, sound = (None, good) if column is None else column.take(rows, skip_pose_check)
+            taken.append(found)
+            good = good & sound
+        return TargetRows(self.columns, tuple(taken), len(rows)), good
+
+    def release(self) -> None:
+        """Release pages that were read from files."""
+        for column in self.columns:
+            if column is not None:
+                column.release()
+
+
+def as_batch_targets(objectives: Sequence[Objective], targets: Any, starts: int | None, nq: int) -> BatchTargets:
+    """Validate the targets of a batch.
+
+    Args:
+        objectives: the objectives.
+        targets: for a single objective an array (N, ...), or N targets that its `with_target` takes. For several, one
+            of these each, by name or in order; None where a target stays. None: all targets stay.
+        starts: number of starts, if each row has its own.
+        nq: size of q.
+
+    Raises:
+        ShapeError: for targets of the wrong shape or number.
+        UnknownName: for an unknown objective.
+    """
+    columns = tuple(
+        None if given is None else _column(one, given, nq)
+        for one, given in zip(objectives, _given(objectives, targets), strict=True)
+    )
+    counts = {column.count for column in columns if column is not None}
+    if len(counts) > 1:
+        each = ", ".join("-" if column is None else str(column.count) for column in columns)
+        raise ShapeError(f"every objective needs as many targets as the others, and they have {each}")
+    if not counts and starts is None:
+        raise ShapeError("a batch needs targets, or a start for each row: q0 shaped (N, nq)")
+    count = counts.pop() if counts else starts
+    assert count is not None
+    if starts is not None and starts != count:
+        raise ShapeError(f"there are {count} targets and {starts} starts: q0 is one (nq,), or one for each target")
+    return BatchTargets(columns, count)
+
+
+def _given(objectives: Sequence[Objective], targets: Any) -> Sequence[Any]:
+    """Return the targets given for each objective."""
+    if targets is None:
+        return [None] * len(objectives)
+    only = objectives[0] if len(objectives) == 1 else None
+    if isinstance(targets, Mapping) and not isinstance(only, JointValues | RestPose):
+        names = {one.name: k for k, one in enumerate(objectives) if one.name}
+        found: list[Any] = [None] * len(objectives)
+        for name, given in cast("Mapping[str, Any]", targets).items():
+            if name not in names:
+                raise UnknownName("objective", name, names)
+            found[names[name]] = given
+        return found
+    if only is not None:
+        return [targets]
+    if not isinstance(targets, list | tuple | np.ndarray) or len(cast("Sequence[Any]", targets)) != len(objectives):
+        raise ShapeError(
+            f"there are {len(objectives)} objectives: give as many arrays of targets, or a mapping from their names"
+        )
+    return cast("Sequence[Any]", targets)
+
+
+def _column(objective: Objective, given: Any, nq: int) -> TargetColumn:
+    what = f"targets of {objective._label}"
+    if isinstance(given, str | bytes):
+        raise InvalidArgument(f"{what} are an array, not text; np.load(path, mmap_mode='r') reads a file of them")
+    if isinstance(objective, JointValues | RestPose):
+        return _values(objective, given, nq, what)
+    if not isinstance(given, np.ndarray) and isinstance(given, Sequence):
+        things = cast("Sequence[Any]", given)
+        try:
+            given = np.asarray(things, dtype=np.float64)
+        except (TypeError, ValueError):
+            return ObjectColumn(things)
+        if not len(things):
+            return ObjectColumn(())
+    array = as_number_array(cast("object", given), what)
+    shapes = target_shapes(objective)
+    if array.shape[1:] in shapes or (not shapes and len(array) and accepts_target(objective, array[0])):
+        return ArrayColumn(array)
+    if not shapes and not len(array):
+        return ObjectColumn(())
+    wanted = _any_of([SHAPE_TEXTS[shape] for shape in shapes]) or "one for each row, as its `at` takes them"
+    text = f"{what} are {wanted}, not an array of shape {array.shape}"
+    if array.shape in shapes:
+        text += ". This is a single one: `solve` takes it, or add an axis, as in target[None]"
+    raise ShapeError(text)
+
+
+def _values(objective: JointValues | RestPose, given: Any, nq: int, what: str) -> TargetColumn:
+    """Return joint values as a column, given as arrays by name or as an array with all values side by side."""
+    if isinstance(given, Mapping):
+        arrays = {
+            name: as_number_array(some, f"{what} at {name!r}")
+            for name, some in cast("Mapping[str, Any]", given).items()
+        }
+        if not arrays or any(
+            array.ndim > 2 or len(array) != len(next(iter(arrays.values()))) for array in arrays.values()
+        ):
+            raise ShapeError(f"{what} are arrays by name, (N,) or (N, numbers of the joint), all of one length")
+        column = NamedColumn(arrays)
+        objective.with_target(column.sample_target())  # type: ignore[arg-type]  # raises for unknown names
+        return column
+    if isinstance(given, Sequence) and len(cast("Sequence[Any]", given)) and isinstance(given[0], Mapping):
+        return ObjectColumn(cast("Sequence[Any]", given))
+    array = as_number_array(cast("object", given), what)
+    if isinstance(objective, RestPose):
+        if array.shape[1:] != (nq,):
+            raise ShapeError(f"{what} are (N, {nq}), or arrays by name, not an array of shape {array.shape}")
+        return ArrayColumn(array)
+    sizes = {name: len(value) for name, value in objective.values.items()}
+    total = sum(sizes.values())
+    if array.shape[1:] != (total,) and not (total == 1 and array.ndim == 1):
+        named = ", ".join(sizes)
+        raise ShapeError(f"{what} are (N, {total}), in the order {named}, not an array of shape {array.shape}")
+    wide, last = array.reshape(len(array), total), np.cumsum(list(sizes.values())).tolist()
+    each = zip(sizes.items(), last, strict=True)
+    return NamedColumn(
+        {name: wide[:, end - 1] if size == 1 else wide[:, end - size : end] for (name, size), end in each}
+    )
+
+
+def _any_of(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))
+
+
+def _pick(taken: Any, rows: Mask) -> Any:
+    if isinstance(taken, list):
+        return [one for one, kept in zip(cast("list[Any]", taken), rows.tolist(), strict=True) if kept]
+    return None if taken is None else taken[rows]
+
+
+MIN_QUATERNION_COMPONENT = 1e-6
+"""As in `ConfigurationSpace.check_q`: a quaternion with all components below this has no direction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchStarts:
+    """Start configurations of a batch.
+
+    Attributes:
+        q0: (nq,) for all rows, (N, nq), or None.
+        default_q: configuration of a row without a valid start, (nq,).
+        space: configuration space.
+    """
+
+    q0: NumberArray | None
+    default_q: Array
+    space: ConfigurationSpace
+
+    @property
+    def count(self) -> int | None:
+        """Number of starts if each row has its own, else None."""
+        return None if self.q0 is None or self.q0.ndim == 1 else len(self.q0)
+
+    def take(self, rows: RowNumbers) -> tuple[Array | None, Mask]:
+        """Return the starts of rows, (M, nq) or None, and which of them are valid."""
+        good = np.ones(len(rows), dtype=np.bool_)
+        if self.q0 is None:
+            return None, good
+        if self.q0.ndim == 1:
+            return np.tile(np.asarray(self.q0, dtype=np.float64), (len(rows), 1)), good
+        q0 = read_rows(self.q0, rows)
+        good = np.asarray(np.isfinite(q0).all(axis=1))
+        for k in self.space.quaternions_q:
+            good &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_COMPONENT
+        return q0, good
+
+    def release(self) -> None:
+        """Release pages that were read from files."""
+        release_pages(self.q0)
+
+
+def as_batch_starts(space: ConfigurationSpace, q0: ArrayLike | None, default_q: Array) -> BatchStarts:
+    """Validate the starts of a batch.
+
+    Args:
+        space: configuration space.
+        q0: (nq,) for all rows, (N, nq), or None.
+        default_q: present configuration, (nq,).
+
+    Raises:
+        ShapeError: for a `q0` of the wrong shape.
+    """
+    if q0 is None:
+        return BatchStarts(None, default_q, space)
+    given = as_number_array(q0, "q0")
+    if given.ndim > 2 or given.shape[-1] != space.nq:
+        raise ShapeError(f"q0 is ({space.nq},), or (N, {space.nq}) with one for each row, not {given.shape}")
+    return BatchStarts(space.check_q(given) if given.ndim == 1 else given, default_q, space)
+
+
+Codes = npt.NDArray[np.int64]
+RowMask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowResults:
+    """Results of M rows, to be filled by a backend.
+
+    Attributes:
+        q: (M, nq).
+        code: index in `STATUS_BY_CODE`, (M,).
+        errors: m and rad, (M, objectives, 2).
+        iterations: (M,).
+    """
+
+    q: Array
+    code: Codes
+    errors: Array
+    iterations: Codes
+
+    @staticmethod
+    def unsolved(q: Array, objectives: int) -> RowResults:
+        """Return results for rows at q (M, nq) that are not solved yet."""
+        rows = len(q)
+        code, iterations = np.full(rows, BATCH_PENDING, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+        return RowResults(q, code, np.full((rows, objectives, 2), np.nan), iterations)
+
+    def take(self, rows: RowMask) -> RowResults:
+        """Return a copy of the rows of a mask."""
+        return RowResults(self.q[rows], self.code[rows], self.errors[rows], self.iterations[rows])
+
+    def put(self, rows: RowMask, found: RowResults) -> None:
+        """Write a copy back to the rows of a mask."""
+        self.q[rows], self.code[rows] = found.q, found.code
+        self.errors[rows], self.iterations[rows] = found.errors, found.iterations
+
+
+class BatchBackend(Protocol):
+    """Backend that solves rows independently: a result depends only on target, start and seed of its row.
+
+    Attributes:
+        chunk: number of rows that take a few milliseconds.
+        checks_poses: whether the backend detects invalid poses (4, 4) itself.
+        kernels: names of the kernel modules in which it spends its time.
+    """
+
+    @property
+    def chunk(self) -> int: ...
+
+    @property
+    def checks_poses(self) -> bool: ...
+
+    @property
+    def kernels(self) -> tuple[str, ...]: ...
+
+    def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
+        """Solve rows; several threads call this at the same time with different rows.
+
+        Args:
+            targets: targets of the rows.
+            q0: starts, (M, nq); None: the default starts.
+            seed: seed of all random numbers; None if there are none.
+            results: `code` and `q` of every row must be written; `q` holds the configuration that an unsolved row
+                keeps.
+        """
+        ...

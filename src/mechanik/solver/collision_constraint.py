@@ -1,0 +1,130 @@
+"""Collision constraint of a solver: the collider, the clearance, and the checks of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, StructureError
+from mechanik.model import Mechanism
+from mechanik.objectives.clearance import CLEARANCE_TOLERANCE, Clearance
+from mechanik.spatial.array import Array
+from mechanik.validation import as_number
+
+if TYPE_CHECKING:
+    from mechanik.collision import Collider, Contact, Obstacle
+
+Avoid: TypeAlias = "Collider | Obstacle | str | Iterable[Obstacle | str]"
+"""What to avoid: a `Collider`, or its parts: "self" and obstacles."""
+Mask = npt.NDArray[np.bool_]
+AvoidAs = Literal["limit", "cost"]
+"""Whether the clearance is a constraint above the goals or a cost that is weighed against them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollisionConstraint:
+    """Clearance that a solver keeps between the pairs of a collider.
+
+    Attributes:
+        collider: computes distances; its obstacles may move.
+        clearance: desired distance, m.
+        is_cost: whether the clearance is weighed against the goals; then only a collision prevents success.
+        objective: the same clearance as an objective.
+    """
+
+    collider: Collider
+    clearance: float
+    is_cost: bool
+    objective: Clearance
+
+    @property
+    def required_clearance(self) -> float:
+        """Distance that success needs, m: the clearance, or 0 if the clearance is a cost."""
+        return 0.0 if self.is_cost else self.clearance
+
+    def is_free(self, q: Array) -> bool:
+        """Return whether q (nq,) keeps the required clearance."""
+        return bool(self.collider.is_free(q, self.required_clearance - CLEARANCE_TOLERANCE))
+
+    def are_free(self, q: Array) -> Mask:
+        """Return whether each of q (K, nq) keeps the required clearance, (K,)."""
+        return np.asarray(self.collider.is_free(q, self.required_clearance - CLEARANCE_TOLERANCE))
+
+    def distances(self, q: Array) -> Array:
+        """Return the smallest distance at each of q (K, nq), (K,), m; negative values are penetration depths."""
+        return np.asarray(self.collider.distance(q))
+
+    def contacts(self, q: Array, margin: float = -CLEARANCE_TOLERANCE) -> tuple[Contact, ...]:
+        """Return the pairs at q (nq,) that are closer than the required clearance plus `margin` (m), deepest first."""
+        return self.collider.contacts(q, self.required_clearance + margin)
+
+    def solver_arguments(self) -> dict[str, Any]:
+        """Return the `Solver` arguments that set up the same constraint."""
+        avoid_as = "cost" if self.is_cost else "limit"
+        return {"avoid": self.collider, "clearance": self.clearance, "avoid_as": avoid_as}
+
+    def fingerprint_data(self) -> object:
+        """Return all data that solutions depend on, for the fingerprint of a batch."""
+        return (
+            self.clearance,
+            self.is_cost,
+            self.objective.level,
+            self.objective.weight,
+            self.collider.fingerprint_data(),
+        )
+
+
+def make_collision_constraint(
+    mechanism: Mechanism,
+    avoid: Avoid,
+    clearance: float,
+    allow: Iterable[tuple[str, str]],
+    forbid: Iterable[tuple[str, str]],
+    avoid_as: AvoidAs,
+    level: int,
+    has_levels: bool,
+) -> CollisionConstraint:
+    """Make the collision constraint of a solver from the arguments of `Solver`.
+
+    Args:
+        mechanism: the mechanism.
+        avoid, clearance, allow, forbid, avoid_as: as for `Solver`.
+        level: priority level of the most important goal, at which a cost is weighed.
+        has_levels: whether the method has priority levels; if not, a limit is weighed too, and configurations in
+            collision are rejected after the solve.
+
+    Raises:
+        LimitsError: for a negative clearance as a cost.
+        ObjectiveError: if `avoid_as` is neither "limit" nor "cost".
+    """
+    if avoid_as not in ("limit", "cost"):
+        raise ObjectiveError(f"avoid_as is 'limit' or 'cost', not {avoid_as!r}")
+    distance = as_number(clearance, "clearance")
+    if avoid_as == "cost" and distance < 0.0:
+        raise LimitsError(f"as a cost, clearance cannot be below 0, but is {distance:g}")
+    wish: dict[str, Any] = {"name": "clearance", "level": 0 if has_levels and avoid_as == "limit" else level}
+    if avoid_as == "cost":  # met as soon as nothing collides; until then the full clearance is the target
+        wish |= {"tolerance": max(distance, CLEARANCE_TOLERANCE), "angle_tolerance": max(distance, CLEARANCE_TOLERANCE)}
+    objective = Clearance(avoid, distance, allow=allow, forbid=forbid, **wish)
+    collider = objective.collider(mechanism)
+    if avoid_as == "limit":
+        from mechanik.collision.collider import warn_of_always_close_pairs
+
+        warn_of_always_close_pairs(collider, distance)
+    return CollisionConstraint(collider, distance, avoid_as == "cost", objective)
+
+
+def check_avoid_arguments(
+    mechanism: object, avoid: object, clearance: float, *rules: Iterable[tuple[str, str]]
+) -> None:
+    """Raise if collision arguments are given without `avoid`, or `avoid` without a mechanism."""
+    if avoid is None and (clearance != 0.0 or any(tuple(rule) for rule in rules)):
+        raise InvalidArgument(
+            "clearance, allow and forbid need something to keep off: give avoid=, as in avoid=['self']"
+        )
+    if avoid is not None and not isinstance(mechanism, Mechanism):
+        raise StructureError("avoid= takes a mechanism; make one of the frames with Mechanism(roots)")

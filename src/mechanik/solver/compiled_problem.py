@@ -1,0 +1,264 @@
+"""Compiled problem of a solver: mechanism and objectives in kernel tables, recompiled when either changes.
+
+A solver without given objectives takes them from the graph: goals connected to links, joint targets, rest poses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, ObjectiveError
+from mechanik.model import Closure, Frame, Mechanism
+from mechanik.objectives import JointValues, Objective, RestPose, jacobian, residual
+from mechanik.objectives.constraint_relations import closure_relations
+from mechanik.objectives.joint_goals import JointObjective
+from mechanik.objectives.objective import ObjectiveOptions, ResidualDefinition, as_objectives
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.problem import ProblemSettings, Subproblem, compile_problem, same_structure, write_targets
+from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask, as_weights
+from mechanik.solver.kernel_driver import write_options
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.methods.method import Method
+from mechanik.solver.methods.method_registry import make_method, option_names
+from mechanik.solver.options import Options, check_option_names
+from mechanik.solver.target_writer import scaled_rest
+from mechanik.spatial.array import Array, ArrayLike
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GraphGoal(Objective):
+    """Objective of a `Goal` of the graph; its target is the current pose of the goal."""
+
+    closure: Closure
+
+    def __init__(self, name: str, closure: Closure, tolerance: float, angle_tolerance: float) -> None:
+        Objective.__init__(self, name=name, tolerance=tolerance, angle_tolerance=angle_tolerance)
+        object.__setattr__(self, "closure", closure)
+
+    def __repr__(self) -> str:
+        return f"<goal {self.name!r} of {self.closure.link}>"
+
+    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
+        return closure_relations(mechanism, self.closure, self.weight)
+
+
+def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance: float) -> tuple[Objective, ...]:
+    """Return the objectives of a graph: its goals, an objective for each joint with targets, and a common rest pose.
+
+    Args:
+        tolerance, angle_tolerance: tolerances of the objectives, m and rad.
+    """
+    found: list[Objective] = []
+    for name, goal in mechanism.goals.items():
+        if goal.closure is not None and goal.goal_dof:
+            found.append(GraphGoal(name, goal.closure, tolerance, angle_tolerance))
+    for name, joint in mechanism.joints.items():
+        wanted = {dof: target for dof, target in zip(joint.dof, joint.targets, strict=True) if target is not None}
+        if not wanted or not (joint.children or joint.is_closure):  # a joint without children moves nothing
+            continue
+        turns = "exact" if joint.track_turns else "nearest"
+        if len(wanted) == len(joint.dof):
+            values = {name: [wanted[dof] for dof in joint.dof]}
+        else:
+            values = {f"{name}.{dof.name}": target for dof, target in wanted.items()}
+        wish = ObjectiveOptions(name=f"target of {name}", tolerance=tolerance, angle_tolerance=angle_tolerance)
+        found.append(JointValues(values, angle_mode=turns, **wish))
+    if any(value is not None for joint in mechanism.joints.values() for value in joint.rest_pose):
+        found.append(RestPose(name="rest pose"))
+    return tuple(found)
+
+
+CLOSURE_PLACEHOLDER = Relation(RelationKind.POSE, ())
+"""Relation of a closure block in the list of relations of a subproblem; the list serves only to find Python functions.
+"""
+
+
+class CompiledProblem:
+    """Compiled state of a solver; see `Solver` for the arguments.
+
+    Attributes:
+        mechanism: the mechanism.
+        method: the method.
+        why: sentence that says why this method is used.
+        options: options of every method.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | Frame | Iterable[Frame],
+        goals: Objective | Iterable[Objective] | None,
+        solver: str | Method,
+        active: DofNames | str | None,
+        lock: DofNames | str | None,
+        limits: Mapping[str, ArrayLike] | None,
+        weights: Mapping[str, float] | None,
+        rest: ArrayLike | Mapping[str, ArrayLike] | bool | None,
+        options: dict[str, Any],
+    ) -> None:
+        self._is_auto = isinstance(solver, str) and solver == "auto"
+        self.method, common = make_method("lm" if self._is_auto else solver, options)
+        check_option_names(common, option_names(type(self.method)))
+        self.options = Options(**common)
+        if isinstance(mechanism, str):
+            raise InvalidArgument(
+                f"a solver takes a mechanism, not the name {mechanism!r}; mk.load reads a file into one"
+            )
+        if weights is not None and not isinstance(weights, Mapping):
+            raise InvalidArgument(f"weights are given by name, as in {{'elbow': 2}}, not as {weights!r}")
+        self._moves_joints = not isinstance(mechanism, Mechanism)
+        self.mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism)
+        self._given_objectives = None if goals is None else as_objectives(goals)
+        if self._given_objectives == ():
+            raise ObjectiveError(
+                "nothing is asked for: the list of goals is empty. To do no more than shut loops, leave the goals out"
+            )
+        self._active, self._lock, self._limits, self._rest = active, lock, limits, rest
+        self._weights = dict(weights or {})
+        self._may_eliminate_spherical = True
+        self._objectives: tuple[Objective, ...] = ()
+        self.why = f"{self.method.title}, as asked"
+        self._compile(self._required_objectives())
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Objectives of the solver, or of the graph."""
+        return self._objectives
+
+    def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
+        """Return the stacked residual of all objectives at q, (m,), in m and rad, without weights.
+
+        Args:
+            q: configuration, (nq,). None: `mechanism.q`.
+            definition: "klampt" gives the residual of Klampt's IK functions, for `LinkGoal` only.
+        """
+        self._recompile_if_stale()
+        return residual(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
+
+    def jacobian(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
+        """Return the Jacobian of `residual` with respect to a step v, (m, nv).
+
+        Args:
+            q, definition: as in `residual`.
+        """
+        self._recompile_if_stale()
+        return jacobian(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _required_objectives(self) -> tuple[Objective, ...]:
+        given, options = self._given_objectives, self.options
+        found = (
+            objectives_of_graph(self.mechanism, options.tolerance, options.angle_tolerance) if given is None else given
+        )
+        if self._rest is None or self._rest is False:
+            return found
+        return (*found, RestPose(None if self._rest is True else self._rest, name="rest"))
+
+    def _relations(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
+        """Return the relations of each objective; angles defined up to full revolutions are taken nearest to q."""
+        mechanism, bounds = self.mechanism, self._bounds
+        return [
+            one.nearest_relations(mechanism, q, *bounds)
+            if isinstance(one, JointObjective) and q is not None
+            else one.relations(mechanism)
+            for one in objectives
+        ]
+
+    def _compile(self, objectives: tuple[Objective, ...], relations: list[tuple[Relation, ...]] | None = None) -> None:
+        mechanism = self.mechanism
+        self._revision, self._edits = mechanism.revision, Frame.edit_count
+        self._bounds = as_bounds(mechanism, self._limits)
+        active = as_dof_mask(mechanism, self._active, True)
+        if self._lock is not None:
+            active &= ~as_dof_mask(mechanism, self._lock, False)
+        self._objectives = objectives
+        self._objective_relations: list[tuple[Relation, ...]] = (
+            self._relations(objectives, None) if relations is None else relations
+        )
+        factors, ease = as_weights(mechanism, objectives, self._weights)
+        self._settings = ProblemSettings(
+            active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight,
+            isinstance(self.method, LevenbergMarquardt) and self._may_eliminate_spherical,
+        )  # fmt: skip
+        self._problem = compile_problem(mechanism, objectives, self._objective_relations, self._settings)
+        self._moving_dofs = np.zeros(mechanism.nv, dtype=np.bool_)
+        for part in self._problem.subproblems:
+            self._moving_dofs |= part.moving_dofs
+        self._block_relations = self._relations_by_block()
+        self._targets_changed = False
+        self._reset_options()
+        self._on_compiled()
+
+    def _on_compiled(self) -> None:
+        """Hook that runs after each compilation."""
+
+    def _reset_options(self) -> None:
+        """Write the bounds and options of the solver to the tables."""
+        program, options = self._problem, self.options
+        for part in program.subproblems:
+            if isinstance(self.method, LevenbergMarquardt):
+                write_options(part, options, self.method, program.length_unit)
+            self._write_bounds(part, *self._bounds)
+            part.packed.tables["ban"][:] = 0
+            beyond_q = part.packed.tables["x"][self.mechanism.nq :]
+            beyond_q[: len(program.extra_values)] = program.extra_values
+            beyond_q[len(program.extra_values) :] = 0.0  # slacks, so that a call does not depend on the last one
+
+    def _recompile_if_stale(self) -> None:
+        """Compile again if the mechanism or the objectives of the graph have changed."""
+        objectives = self._objectives
+        if Frame.edit_count != self._edits or self._given_objectives is None:
+            objectives = self._required_objectives() if self._given_objectives is None else self._objectives
+            if self.mechanism.revision != self._revision or len(objectives) != len(self._objectives):
+                self._compile(objectives)
+            self._edits = Frame.edit_count
+        self._objectives = objectives
+
+    def _update_targets(self, objectives: Sequence[Objective], q: Array, rest_factor: float) -> None:
+        """Write the targets of the objectives to the tables; compile again only if the structure has changed.
+
+        Args:
+            q: start configuration, (nq,).
+            rest_factor: share of the distance from q to a rest pose, 0 to 1.
+        """
+        relations = self._relations(objectives, q)
+        if rest_factor < 1.0:
+            relations = [
+                scaled_rest(self.mechanism, rows, q, rest_factor) if isinstance(one, RestPose) else rows
+                for one, rows in zip(objectives, relations, strict=True)
+            ]
+        same = all(
+            len(old) == len(new) and all(same_structure(a, b) for a, b in zip(old, new, strict=True))
+            for old, new in zip(self._objective_relations, relations, strict=True)
+        )
+        if not same:
+            given = self._objectives
+            self._compile(tuple(objectives), relations)
+            self._objectives = given
+            return
+        for number, (old, new) in enumerate(zip(self._objective_relations, relations, strict=True)):
+            if self._targets_changed or any(a is not b for a, b in zip(old, new, strict=True)):
+                write_targets(self._problem, number, new)
+        self._objective_relations = relations
+        self._block_relations = self._relations_by_block()
+
+    def _relations_by_block(self) -> list[list[Relation]]:
+        """Return, for each subproblem, the relation of each of its blocks."""
+        return [
+            [
+                self._objective_relations[owner][i] if owner >= 0 else CLOSURE_PLACEHOLDER
+                for owner, i in zip(part.owners, part.relation_indices, strict=True)
+            ]
+            for part in self._problem.subproblems
+        ]
+
+    def _write_bounds(self, part: Subproblem, lower: Array, upper: Array) -> None:
+        """Write limits of q, (nq,) each, to the columns of a subproblem."""
+        at = part.packed.tables
+        x, nq = at["column_x"], self.mechanism.nq
+        mine = (x >= 0) & (x < nq)
+        at["lower"][mine], at["upper"][mine] = lower[x[mine]], upper[x[mine]]

@@ -1,0 +1,388 @@
+"""Fast solve paths from a new target to a kernel, for solvers that are called in loops.
+
+A path handles the common arguments without the checks of the general path. It returns None for all other arguments;
+then the general path takes the call.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
+from mechanik.kernels.problem_layout import AT_BLOCK_DATA, BLOCK_FLOATS, FRAME_A, TARGET_BLOCK
+from mechanik.kernels.state_layout import ATTEMPTS_OUT, DONE, ITERATIONS_OUT, SUCCESS
+from mechanik.objectives import PoseGoal, PositionGoal
+from mechanik.objectives.relation import Relation
+from mechanik.problem import write_targets
+from mechanik.problem.serial_chain import ChainWeights, find_serial_chain
+from mechanik.solver.compiled_problem import CompiledProblem
+from mechanik.solver.kernel_driver import NO_TARGET, descent_kernel
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.methods.method import Method, run_method
+from mechanik.solver.methods.method_registry import select_fallback_method
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.solver.restarts import nearly_closed_starts
+from mechanik.solver.search.chain_search import LONG_CHAIN_JOINTS, MIN_IMPROVEMENT, ChainResult, ChainSearch
+from mechanik.solver.solution import Solution, goal_cost
+from mechanik.solver.start_configurations import halton_configurations
+from mechanik.solver.target_writer import (
+    UNCHANGED,
+    MultiTargetWriter,
+    Targets,
+    append_end_poses,
+    is_pose,
+    make_multi_target_writer,
+    make_target_writer,
+    pass_pose,
+)
+from mechanik.spatial import make_pose, rotation
+from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+chain_kernel = kernel_module("chain_kernel")
+PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
+"""Arbitrary pose, to test how the relations of a goal depend on its target."""
+
+
+def new_translation() -> tuple[Array, Array]:
+    """Return a pose with the identity rotation, and its position as a view."""
+    X = np.eye(4)
+    return X, X[:3, 3]
+
+
+ChainSolver = Callable[[Any, Any], Solution | ChainResult | None]
+"""(target, q0) -> the solution, the best result of a failed search, or None if the general path must take the call."""
+
+
+def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[Relation]) -> ChainSolver | None:
+    """Make the fast path to the chain kernel: poses (4, 4) for a `PoseGoal`, positions (3,) for a `PositionGoal`.
+
+    Everything that does not change between calls is looked up here. Returns None for other goals.
+    """
+    goal, mechanism, home, bounds = solver.objectives[0], solver.mechanism, solver._mid_configuration, solver._bounds
+    is_point = type(goal) is PositionGoal and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
+    if type(goal) is PoseGoal:
+        # a new target may change only the X of the kernel
+        others = goal.with_target(PROBE_POSE).relations(mechanism)
+        if not all(np.array_equal(one.X_b, other.X_b) for one, other in zip(relations, others, strict=True)):
+            return None
+    elif not is_point:
+        return None
+    usual_pool, has_held, nq = chain.workspace_pool, chain.has_fixed_joints, mechanism.nq
+    points: list[tuple[Array, Array]] = []  # pool of poses for point targets, and views of their positions
+    array, empty = np.ndarray, np.empty
+
+    def solve(target: Any, q0: Any) -> Solution | ChainResult | None:
+        begun = perf_counter()
+        if type(target) is not array:
+            return None
+        X, mode, place = target, FROM_SEED, None
+        if is_point:
+            if X.shape != (3,) or X.dtype != np.float64:
+                return None
+            X, place = points.pop() if points else new_translation()
+            place[:] = target
+        if q0 is None:
+            q0, mode = home if home is not None else np.array(mechanism.q), FROM_TABLE
+        elif type(q0) is not array:
+            return None
+        pool = usual_pool
+        if has_held:
+            if q0.shape != (nq,) or q0.dtype != np.float64:
+                return None
+            chain.rebuild_table_if_moved(q0)
+            pool = chain.workspace_pool  # a new table has a new pool
+        work = pool.pop() if pool else chain.allocate_workspace()
+        q = empty(nq)
+        try:
+            code = chain_kernel.solve_target(work, X, q0, mode, 0.0, q)
+        except TypeError:  # not contiguous arrays of float64, or of other dimensions
+            return None
+        if code < 0:
+            tried = chain.read_result(work, code, q, perf_counter() - begun)
+            pool.append(work)
+            return tried
+        pool.append(work)
+        if place is not None:
+            points.append((X, place))
+        return Solution(solver, target.copy(), q, code, perf_counter() - begun, bounds)
+
+    return solve
+
+
+MIN_CHAIN_SECONDS = 2e-3
+"""s: with less time the chain kernel is not used, since it does not check the clock and takes up to 1 ms."""
+NO_STARTS = np.zeros((0, 0))
+"""Starts argument of the kernel for a search without restarts."""
+MIN_QUATERNION_NORM2 = 1e-6
+"""Squared norm below which a quaternion is left to the checks of the general path; the kernel uses the same value."""
+
+
+class FastPath(CompiledProblem):
+    """Compiled problem with its fast paths: the chain kernel, the descent kernel, and the loop of a method."""
+
+    def __init__(self, *given: Any) -> None:
+        self._lock_tables = threading.Lock()  # all paths except the chain kernel use the same tables
+        super().__init__(*given)
+
+    def _on_compiled(self) -> None:
+        """Set up the fast paths; raise `InvalidOperation` if the method does not support the problem."""
+        self._q_shape = (self.mechanism.nq,)
+        self._start_tables: dict[int, Array] = {}
+        self._supports_lanes: bool | None = None
+        self._fingerprint_cache: dict[str, str] = {}
+        self._target_writer = None
+        self._fallback_method: Method | None = None
+        self._problems = [
+            LeastSquaresProblem(self.mechanism, self._problem, part) for part in self._problem.subproblems
+        ]
+        for problem, relations in zip(self._problems, self._block_relations, strict=True):
+            problem.set_request(self._objectives, relations, self._bounds, None)
+        if self._is_auto:
+            self._fallback_method, self.why = select_fallback_method(self._problems)
+        elif not isinstance(self.method, LevenbergMarquardt):
+            for problem in self._problems:
+                self.method.check(problem)
+        quick = isinstance(self.method, LevenbergMarquardt) or self.options.restart_count == 0
+        if quick and not self._moves_joints and self.options.max_seconds == np.inf:
+            self._target_writer = make_target_writer(
+                self._problem, self._objectives, self._objective_relations, *self._bounds
+            )
+        self._save_extra_state()
+        self._multi_target_writer: MultiTargetWriter | None = None
+        self._own_relations: list[tuple[Relation, ...]] = self._objective_relations
+        if self._target_writer is None and self._can_write_multiple_targets():
+            self._multi_target_writer = make_multi_target_writer(
+                self.mechanism, self._problem, self._objectives, self._objective_relations, self._bounds
+            )
+        self._chain_search = self._find_chain()
+        has_time = self.options.max_seconds == math.inf
+        self._chain_solver = (
+            None
+            if self._chain_search is None or not has_time
+            else make_chain_solver(self, self._chain_search, self._objective_relations[0])
+        )
+        if self._target_writer is not None:
+            packed = self._problem.subproblems[0].packed
+            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.tables["out"]
+            self._start_cache: Array | None = None
+            self._is_compiled = isinstance(self.method, LevenbergMarquardt)
+            self._frame_a = int(packed.ints[AT_BLOCK_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET_BLOCK]) + FRAME_A
+
+    def _find_chain(self) -> ChainSearch | None:
+        """Return the chain search if the problem is a single pose-like goal of a serial chain, else None."""
+        self._mid_configuration: Array | None = None
+        program, options, method = self._problem, self.options, self.method
+        usual = Options(
+            restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
+            tolerance=options.tolerance, angle_tolerance=options.angle_tolerance, max_seconds=options.max_seconds,
+        )  # fmt: skip
+        plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
+        plain = plain and options.max_seconds >= MIN_CHAIN_SECONDS
+        if not plain or self._moves_joints or self._given_objectives is None or len(program.subproblems) != 1:
+            return None
+        if self.mechanism.closures or self.mechanism.joint_constraints or program.cones:
+            return None
+        if len(self._objectives) != 1 or not self._objectives[0].required:
+            return None
+        if not all(ease == 1.0 for ease in self._settings.dof_weights):
+            return None
+        goal = self._objectives[0]
+        weights = ChainWeights(
+            goal.tolerance, goal.angle_tolerance, program.length_unit, options.position_weight, options.rotation_weight,
+            self._settings.objective_weights.get(0, 1.0),
+        )  # fmt: skip
+        is_pose = type(goal) is PoseGoal
+        given = goal.target if is_pose else None
+        chain = find_serial_chain(
+            program.tree, self._objective_relations[0], self._settings.active, self._bounds, weights, given
+        )
+        if chain is None:
+            return None
+        # if the chain covers all of q, the start does not depend on `mechanism.q`
+        if len(chain.columns) == self.mechanism.nq and not chain.locked.any():
+            low, high = (np.where(np.isfinite(one), one, 0.0) for one in self._bounds)
+            self._mid_configuration = np.clip(0.5 * (low + high), *self._bounds)
+        return ChainSearch(chain, self.mechanism.q, options.restarts)
+
+    def _refine_failed_chain(self, target: Targets, tried: ChainResult, q0: Any) -> Solution | None:
+        """Descend from the best result of a failed chain search to the closest pose; None without a fast path.
+
+        With a seed the result is the closest pose that the seed leads to, unless another is clearly closer. So small
+        changes of the target do not cause jumps.
+        """
+        if self._target_writer is None or self._fallback_method is not None or self.options.restarts is not None:
+            return None
+        begun = perf_counter()
+        best: tuple[Array, Array] | None = None
+        with self._lock_tables:
+            for start in self._refinement_starts(tried, q0):
+                if best is not None and (
+                    best[1][SUCCESS] == 1.0 or not tried.cost < MIN_IMPROVEMENT * goal_cost(best[1])
+                ):
+                    break
+                found = self._run_kernel(target, start, None, {}, begun)
+                if found is None:
+                    return None
+                out = self._out.copy()
+                if best is None or out[SUCCESS] == 1.0 or goal_cost(out) < MIN_IMPROVEMENT * goal_cost(best[1]):
+                    best = found, out
+            self._targets_changed = True
+        assert best is not None
+        q, out = best
+        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
+        return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
+
+    def _refinement_starts(self, tried: ChainResult, q0: Any) -> tuple[Array, ...]:
+        """Return the starts of a refinement: the seed first, to avoid jumps; for a long chain its mid configuration."""
+        if q0 is None and self._mid_configuration is not None and len(self._mid_configuration) > LONG_CHAIN_JOINTS:
+            q0 = self._mid_configuration
+        return (tried.q,) if q0 is None else (q0, tried.q)
+
+    def _run_kernel(
+        self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+    ) -> Array | None:
+        """Run the descent kernel or the loop of the method; None if the general path must take the call."""
+        assert self._target_writer is not None
+        target = self._target_writer(targets, q0)
+        if target is None or not self._reset_extra_state(q0):
+            return None
+        if not self._is_compiled:
+            return self._run_method(target, q0, rng, options, begun)
+        if options or rng is not None:
+            return None
+        q = np.empty(self._q_shape)
+        starts = self._starts if self._start_cache is None else self._start_cache
+        try:
+            code = descent_kernel.search(self._ints, self._floats, target, q0, starts, q)
+        except TypeError:  # not a contiguous array of float64
+            return None
+        is_last_word = self._fallback_method is None and len(starts) == self.options.restart_count
+        self._normalize_idle_quaternions(q)
+        return q if code == DONE and (is_last_word or self._out[SUCCESS] == 1.0) else None
+
+    def _save_extra_state(self) -> None:
+        """Save the kernel's variables behind q, and list the quaternions that the kernel does not read."""
+        nq, space = self.mechanism.nq, self.mechanism.space
+        self._extra_state = [
+            (part.packed.tables["x"][nq:], part.packed.tables["x"][nq:].copy())
+            for part in self._problem.subproblems
+            if len(part.packed.tables["x"]) > nq
+        ]
+        self._idle_quaternions = [
+            k
+            for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
+            if not self._moving_dofs[v]
+        ]
+
+    def _reset_extra_state(self, q0: Array) -> bool:
+        """Reset the kernel's variables behind q; False if a quaternion that the kernel does not read is nearly zero."""
+        for now, first in self._extra_state:
+            now[:] = first
+        return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternions)
+
+    def _normalize_idle_quaternions(self, q: Array) -> None:
+        """Normalize the quaternions in q that the kernel does not move."""
+        for k in self._idle_quaternions:
+            q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+
+    def _can_write_multiple_targets(self) -> bool:
+        """Return whether only the targets of the given objectives change between calls."""
+        plain = isinstance(self.method, LevenbergMarquardt) and not self._is_auto and not self._moves_joints
+        given = self._given_objectives is not None and len(self._given_objectives) == len(self._objectives)
+        mine = given and all(
+            one is other for one, other in zip(self._given_objectives or (), self._objectives, strict=True)
+        )
+        return plain and mine and self.options.max_seconds == math.inf and self.options.rest_factor == 1.0
+
+    def _run_kernel_multi_target(self, targets: Targets, q0: Array, begun: float) -> Solution | None:
+        """Run the descent kernel on each subproblem with new targets for several objectives; None if it cannot."""
+        several = self._multi_target_writer
+        assert several is not None
+        numbers = several.pack_targets(targets)
+        if numbers is None or not self._reset_extra_state(q0):
+            return None
+        try:
+            if not several.write(numbers, q0):
+                return None
+        except TypeError:  # not an array of float64 that kernels take
+            return None
+        if (
+            self._objective_relations is not self._own_relations
+        ):  # the general path may have left other targets for these objectives
+            for number, kind in enumerate(several.kinds):
+                if kind == UNCHANGED:
+                    write_targets(self._problem, number, self._own_relations[number])
+            self._objective_relations = self._own_relations
+            self._block_relations = self._relations_by_block()
+        outs: list[Array] = []
+        q = q0
+        for part in self._problem.subproblems:
+            packed, found = part.packed, np.empty(self._q_shape)
+            try:
+                code = descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q, NO_STARTS, found)
+            except TypeError:  # not a contiguous array of float64
+                return None
+            out = packed.tables["out"]
+            if code != DONE or (out[SUCCESS] != 1.0 and self.options.restart_count):
+                return None
+            outs.append(out.copy())
+            q = found
+        self._targets_changed = True
+        self._normalize_idle_quaternions(q)
+        asked = partial(several.objectives, self._objectives, numbers)
+        return Solution(self, asked, q, tuple(outs), perf_counter() - begun, self._bounds)
+
+    def _run_method(
+        self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+    ) -> Array | None:
+        """Check and write the target, and run an attempt of a Python method; None if the general path must do it."""
+        deadline = math.inf
+        if options:
+            seconds = options.get("max_seconds") if len(options) == 1 else None
+            if type(seconds) is not float or not seconds >= 0.0:
+                return None
+            deadline = begun + seconds
+        if q0.dtype != np.float64 or target.dtype != np.float64 or not math.isfinite(float(q0.sum())):
+            return None
+        if any(not q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self.mechanism.space.quaternions_q):
+            return None
+        if not (rng is None or isinstance(rng, np.random.Generator)):
+            return None
+        if len(target) == 4:
+            if not is_pose(target):
+                return None
+            at = self._floats[self._frame_a :]
+            at[:9], at[9:12] = target[:3, :3].ravel(), target[:3, 3]
+        problem = self._problems[0]
+        problem.set_request(self._objectives, problem.relations, self._bounds, rng)
+        return run_method(problem, self.method, q0, self.options, Monitor(deadline))
+
+    @property
+    def _starts(self) -> Array:
+        """Restart configurations of the fast path; computed at first use, since their poses need another kernel."""
+        if self._start_cache is None:
+            starts = self._start_table(self.options.restart_count)
+            if self._problems[0].closures:  # only starts that nearly close; if they fail, the general path takes over
+                starts = nearly_closed_starts(self._problems[0], self._bounds, len(starts))
+            ranked = self._target_writer is pass_pose and len(starts) > 0
+            self._start_cache = (
+                append_end_poses(self.mechanism, starts, self._objective_relations[0][0]) if ranked else starts
+            )
+        return self._start_cache
+
+    def _start_table(self, count: int) -> Array:
+        if count not in self._start_tables:
+            space = replace(self.mechanism.space, lower=self._bounds[0], upper=self._bounds[1])
+            self._start_tables[count] = np.ascontiguousarray(halton_configurations(space, count))
+        return self._start_tables[count]

@@ -1,0 +1,169 @@
+"""Cyclic coordinate descent: each joint in order moves to the value that minimizes the error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, LimitsError
+from mechanik.kernels.methods.ccd_cost import USE_POSITIONS, USE_ROTATIONS
+from mechanik.kernels.methods.ccd_sweep import JOINT_INTS, SPHERICAL_WORK_FLOATS
+from mechanik.kernels.nodes import FIRST_Q, NODE_FLOATS, NODE_KIND, PARENT, REVOLUTE, SPHERICAL
+from mechanik.kernels.problem_layout import (
+    AXIS,
+    BLOCK_INTS,
+    COSINE,
+    HAS_BANDS,
+    IN_WORLD,
+    NODE_A,
+    NODE_B,
+    POSE,
+    ROW_MASK,
+)
+from mechanik.kernels.problem_layout import BLOCK_KIND as BLOCK_KIND
+from mechanik.solver.dof_selection import dof_indices
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.method import Method
+from mechanik.tiers import kernel_module
+from mechanik.validation import as_number
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+ccd_kernel = kernel_module("methods.ccd_sweep")
+MIN_SWEEP_MOTION = 1e-10
+"""rad or characteristic lengths: a sweep with smaller motions ends the method."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CyclicCoordinateDescent(Method):
+    """Cyclic coordinate descent: an iteration is a sweep over all joints, none of which increases the error.
+
+    Limits hold at every moment. It supports points, poses, directions, hinges, lines and planes of any number of links,
+    in the world or relative to other links. A swing limit of a spherical joint is an `InCone` between the links that it
+    connects. A value that several joints share is searched within half a revolution. The options `position_weight` and
+    `rotation_weight` of every solver weigh angles against lengths. If the target is out of reach and the arm is
+    stretched, convergence is slow.
+
+    Attributes:
+        order: order of the joints in a sweep.
+        direction_joints: None: every joint uses all of its goals. Else joints by name, or the number of last joints
+            above each goal: these use only directions and rotations, and all others use only positions. That is fast if
+            the last joints are a wrist with as many joints as there are rotations to match; elsewhere it may cycle.
+        largest_turn: rad or characteristic lengths; largest motion of a joint in a sweep.
+        blend: share of its best motion that a joint makes, above 0 and up to 1.
+    """
+
+    name: ClassVar[str] = "ccd"
+    title: ClassVar[str] = "cyclic coordinate descent"
+    citation: ClassVar[str] = (
+        "L.-C. T. Wang and C. C. Chen, A combined optimization method for solving the inverse kinematics problem of"
+        " mechanical manipulators, IEEE Trans. Robotics and Automation 7 (1991); C. Welman, Inverse kinematics and"
+        " geometric constraints for articulated figure manipulation, Simon Fraser University, 1993; with quaternions:"
+        " J. Blow, Inverse kinematics with quaternion joint limits, Game Developer, April 2002"
+    )
+    default_iterations: ClassVar[int] = 500
+    supports_loops: ClassVar[bool] = False
+
+    order: Literal["tip to base", "base to tip"] = "tip to base"
+    direction_joints: int | Sequence[str] | None = None
+    largest_turn: float = math.inf
+    blend: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.order not in ("tip to base", "base to tip"):
+            raise InvalidArgument(f"order is 'tip to base' or 'base to tip', not {self.order!r}")
+        for name in ("largest_turn", "blend"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not as_number(value, name, allow_infinite=True) > 0:
+                raise LimitsError(f"{name} must be a number above 0, not {value!r}")
+        if self.blend > 1:
+            raise LimitsError(f"blend is a share of at most 1, not {self.blend!r}")
+        some = self.direction_joints
+        if isinstance(some, bool) or (isinstance(some, int) and some < 0):
+            raise LimitsError(f"direction_joints is a number of joints, or their names, not {some!r}")
+        if some is not None and not isinstance(some, int):
+            if isinstance(some, str) or not isinstance(some, Sequence):
+                raise InvalidArgument(f"direction_joints is a number of joints, or several names, not {some!r}")
+            object.__setattr__(self, "direction_joints", tuple(some))
+
+    def check(self, problem: LeastSquaresProblem) -> None:
+        Method.check(self, problem)
+        blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
+        for b, block in enumerate(blocks):
+            kind, rows = block[BLOCK_KIND], block[ROW_MASK]
+            known = (kind == POSE and rows >> 3 in (0, 7)) or (kind == AXIS and rows >> 3 in (0, 3)) or kind == COSINE
+            if not known or block[IN_WORLD] or (block[HAS_BANDS] and kind != COSINE):
+                asked = problem.objectives[problem.subproblem.owners[b]]
+                raise self.unsupported_error(f"has no best value of a joint for {asked!r}", "lm")
+        self._cones(problem)
+        self._uses(problem)
+
+    def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
+        packed = problem.subproblem.packed
+        nodes, blocks = packed.sizes["nodes"], packed.sizes["blocks"]
+        joints = np.zeros((3 * nodes, JOINT_INTS), dtype=np.int64)
+        sides = np.zeros((nodes, blocks), dtype=np.int64)
+        frames, room = np.empty((blocks, 24)), np.empty(SPHERICAL_WORK_FLOATS)
+        from_base = self.order == "base to tip"
+        count = ccd_kernel.list_sweep_joints(
+            packed.ints, packed.floats, self._uses(problem), self._cones(problem), from_base, joints, sides
+        )
+        joints = joints[:count]
+        cosines = [-1.0 if one.lower is None else float(one.lower[0]) for one in problem.relations]
+        how = np.array([float(from_base), self.largest_turn, self.blend, *cosines])
+        while True:
+            moved = ccd_kernel.ccd_sweep(packed.ints, packed.floats, joints, sides, frames, how, room)
+            problem.evaluate()
+            yield
+            if not moved > MIN_SWEEP_MOTION:
+                return
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _cones(self, problem: LeastSquaresProblem) -> Integers:
+        """Return the block that is the cone of each node, (nodes,); -1 for none."""
+        at = problem.subproblem.packed.tables
+        nodes, blocks = at["nodes"].reshape(-1, NODE_FLOATS), at["blocks"].reshape(-1, BLOCK_INTS)
+        cones = np.full(len(nodes), -1, dtype=np.int64)
+        for b in np.flatnonzero(blocks[:, HAS_BANDS]):
+            between = set(_path(nodes, int(blocks[b, NODE_A]))) ^ set(_path(nodes, int(blocks[b, NODE_B])))
+            turning = [i for i in between if nodes[i, NODE_KIND] in (REVOLUTE, SPHERICAL)]
+            if len(turning) != 1 or nodes[turning[0], NODE_KIND] != SPHERICAL:
+                asked = problem.objectives[problem.subproblem.owners[b]]
+                raise self.unsupported_error(
+                    f"keeps to a cone only between the two links of one ball joint, not {asked!r}", "lm"
+                )
+            if cones[turning[0]] >= 0:
+                raise self.unsupported_error("keeps each ball to one cone, and here are two of one", "lm")
+            cones[turning[0]] = b
+        return cones
+
+    def _uses(self, problem: LeastSquaresProblem) -> Integers:
+        """Return which residuals each node uses, (nodes,): positions, rotations or both."""
+        at = problem.subproblem.packed.tables
+        nodes, blocks = at["nodes"].reshape(-1, NODE_FLOATS), at["blocks"].reshape(-1, BLOCK_INTS)
+        if self.direction_joints is None:
+            return np.full(len(nodes), USE_POSITIONS | USE_ROTATIONS, dtype=np.int64)
+        uses = np.full(len(nodes), USE_POSITIONS, dtype=np.int64)
+        if not isinstance(self.direction_joints, int):
+            named = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
+            uses[[int(node[FIRST_Q]) in named for node in nodes]] = USE_ROTATIONS
+            return uses
+        numbers = {*problem.column_x.tolist(), *at["balls"].reshape(-1, 2)[:, 0].tolist()}
+        for block in blocks[blocks[:, ROW_MASK] > 7]:
+            for end in (NODE_A, NODE_B):
+                path = [i for i in _path(nodes, int(block[end])) if nodes[i, FIRST_Q] in numbers]
+                uses[path[: self.direction_joints]] = USE_ROTATIONS
+        return uses
+
+
+def _path(nodes: np.ndarray[tuple[int, int], np.dtype[np.float64]], node: int) -> list[int]:
+    """Return the nodes from a node up to the world."""
+    path: list[int] = []
+    while node >= 0:
+        path.append(node)
+        node = int(nodes[node, PARENT])
+    return path

@@ -1,0 +1,244 @@
+"""Least-squares problem as a method sees it: state, residual, Jacobian, limits, and steps.
+
+A problem is a subproblem of a solve: objectives and closures that share dofs. Its numbers are in the flat arrays of the
+subproblem. A method writes `step` and calls `advance`. Residuals are weighted, lengths divided by the characteristic
+length of the mechanism; a unit of a column is 1 rad or 1 characteristic length. So all residuals and all columns are
+comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mechanik.kernels.problem_layout import BLOCK_INTS, HARD_END, LOCKED, ROW_COUNT, SOFT_END, STAGE_INTS
+from mechanik.kernels.state_layout import CURRENT_BUFFER, STATUS
+from mechanik.model import Mechanism
+from mechanik.objectives import Objective
+from mechanik.objectives.relation import Relation
+from mechanik.problem import Problem, Subproblem
+from mechanik.solver.kernel_driver import evaluate_python_residuals, run_kernel, write_options
+from mechanik.solver.monitor import Monitor
+from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+if TYPE_CHECKING:
+    from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+
+evaluation_kernel = kernel_module("dense_evaluation")
+MOVE, EVALUATE, COLLECT = 1, 2, 4
+"""Flags of the evaluation kernel: apply the step, evaluate the residual and Jacobian, collect them in dense arrays."""
+TRIAL_BUFFER, SCRATCH_BUFFER = 1, 0
+"""Kernel buffers: the state of the method, and scratch memory for evaluations that do not change the state."""
+
+
+class LeastSquaresProblem:
+    """Residual, Jacobian and limits of a subproblem at the present state, for methods.
+
+    Attributes:
+        mechanism: the mechanism.
+        objectives: all objectives of the solver.
+        problem, subproblem: the compiled problem; `subproblem.packed.tables` has every table by name.
+        relations: relation of each block of the subproblem.
+        levels: number of priority levels with required objectives.
+        n: number of columns, which are the dofs that may move.
+        x: state of the method; starts with q (nq,).
+        residual: required residual at x, (m,): closures first, then goals.
+        jacobian: its Jacobian, (m, n).
+        soft_residual, soft_jacobian: the same for soft objectives, such as a rest pose.
+        cost: sum of squares of `residual`.
+        is_met: whether every required objective is within its tolerance, and every loop is closed.
+        step: step to take, (n,); to be written before `advance`.
+        column_x: index in x of each column, (n,); negative for the columns of spherical joints.
+        scale: change of x for a unit of each column, (n,): 1 rad or the characteristic length in m, times the mobility
+            weight of the dof.
+        bounded_columns: mask of the columns that have limits, (n,); spherical joints have none.
+        q_lower, q_upper: limits of this solve, (nq,).
+        deadline: time of `time.perf_counter`, s; methods with long iterations check it.
+        cache: data about the mechanism that a method stores for the next call.
+
+    Example:
+        >>> class Inspect(mk.Method):
+        ...     name, title, citation = "inspect", "inspection", "2024"
+        ...
+        ...     def iterate(self, problem):
+        ...         print(problem.residual.shape, problem.jacobian.shape)
+        ...         yield from ()
+        >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)), solver=Inspect())
+        >>> solution = solver.solve(q0=[0.1, 0.2])
+        (3,) (3, 2)
+    """
+
+    def __init__(self, mechanism: Mechanism, problem: Problem, subproblem: Subproblem) -> None:
+        self.mechanism, self.problem, self.subproblem = mechanism, problem, subproblem
+        self.relations: Sequence[Relation] = ()
+        self.objectives: tuple[Objective, ...] = ()
+        self._rng: np.random.Generator | None = None
+        self.q_lower, self.q_upper = mechanism.space.lower, mechanism.space.upper
+        packed = subproblem.packed
+        self._ints, self._floats, at = packed.ints, packed.floats, packed.tables
+        stages = at["stages"].reshape(-1, STAGE_INTS)
+        required = [k for k, wish in enumerate(subproblem.is_optional) if not wish]
+        self.levels = sum(stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required)
+        self._required_blocks, self._end = (
+            int(max((stages[k, SOFT_END] for k in required), default=0)),
+            packed.sizes["blocks"],
+        )
+        self.has_soft_above_required = any(wish for wish in subproblem.is_optional[: required[-1]])
+        """Whether a soft objective has a higher priority than a required one."""
+        self.closures = int(stages[0, SOFT_END])
+        """Number of closure blocks; they come first."""
+        blocks = at["blocks"].reshape(-1, BLOCK_INTS)
+        heights = blocks[:, ROW_COUNT].tolist()
+        m, n = sum(heights[: self._required_blocks]), int((packed.columns >= 0).sum())
+        self.n = n
+        self._E, self._J = np.zeros(sum(heights)), np.zeros((sum(heights), n))
+        self.residual, self.jacobian = self._E[:m], self._J[:m]
+        self.soft_residual, self.soft_jacobian = self._E[m:], self._J[m:]
+        self.x: Array = at["trial"]
+        self.step: Array = at["step"][:n]
+        self._all_of_step: Array = at["step"]
+        self.column_x: np.ndarray[Any, Any] = at["column_x"][:n]
+        self.scale: Array = at["scale"][:n]
+        self.bounded_columns = self.column_x >= 0
+        self.cost, self.is_met, self.deadline = np.inf, False, np.inf
+        self.cache: dict[str, object] = {}
+        self._has_functions = packed.sizes["functions"] > 0
+
+    def set_request(
+        self,
+        objectives: tuple[Objective, ...],
+        relations: Sequence[Relation],
+        bounds: tuple[Array, Array],
+        rng: np.random.Generator | None,
+    ) -> None:
+        """Set the objectives, limits and random generator of a call; the tables of the subproblem must be current."""
+        self.objectives, self.relations = objectives, relations
+        self.q_lower, self.q_upper = bounds
+        self._rng = rng
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random generator of the call, or one with a fixed seed."""
+        if self._rng is None:
+            self._rng = np.random.default_rng(0)
+        return self._rng
+
+    @property
+    def q(self) -> Array:
+        """Copy of the present configuration, (nq,)."""
+        return self.x[: self.mechanism.nq].copy()
+
+    @property
+    def free_columns(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Mask of the columns that are not locked, (n,)."""
+        return self.subproblem.packed.tables["ban"][: self.n] != LOCKED
+
+    @property
+    def lower(self) -> Array:
+        """Largest negative step of each column within the limits, (n,); 0 or below."""
+        return self._distance_to_bound("lower", -np.inf)
+
+    @property
+    def upper(self) -> Array:
+        """Largest positive step of each column within the limits, (n,); 0 or above."""
+        return self._distance_to_bound("upper", np.inf)
+
+    @property
+    def soft_cost(self) -> float:
+        """Sum of squares of the soft residual."""
+        return float(self.soft_residual @ self.soft_residual)
+
+    @property
+    def gradient(self) -> Array:
+        """Gradient of half the cost, (n,)."""
+        return self.residual @ self.jacobian
+
+    def reduced_gradient(self) -> Array:
+        """Return the gradient (n,), zero where a step against it would leave the limits."""
+        g = self.gradient
+        stuck = ((g > 0) & (self.lower > -1e-12)) | ((g < 0) & (self.upper < 1e-12))
+        return np.where(stuck, 0.0, g)
+
+    # ---- moving -----------------------------------------------------------------------------
+
+    def set_configuration(self, q: Array) -> None:
+        """Set the state to q (nq,), clamped to the limits, also for locked dofs."""
+        at = self.subproblem.packed.tables
+        nq = self.mechanism.nq
+        self.x[:nq] = q
+        self.x[nq:] = at["x"][nq:]
+        at["ban"][at["ban"] != LOCKED] = 0
+        self._all_of_step[:] = 0.0
+        at["state"][CURRENT_BUFFER] = 0.0
+        self._run_evaluation(MOVE, 0.0, TRIAL_BUFFER)
+        self.evaluate()
+
+    def set_state(self, x: Array) -> None:
+        """Set the state to a copy of `x` that was taken before."""
+        self.x[:] = x
+        self.evaluate()
+
+    def advance(self, share: float = 1.0) -> None:
+        """Apply `share` of the step, clamped to the limits, and evaluate."""
+        if self._has_functions:
+            self._run_evaluation(MOVE, share, TRIAL_BUFFER)
+            self.evaluate()
+        else:
+            self.cost, met = self._run_evaluation(MOVE | EVALUATE | COLLECT, share, TRIAL_BUFFER)
+            self.is_met = met == 1.0
+
+    def evaluate(self) -> None:
+        """Evaluate residual and Jacobian at x."""
+        if self._has_functions:
+            self._run_evaluation(EVALUATE, 0.0, TRIAL_BUFFER)
+            evaluate_python_residuals(self.mechanism, self.subproblem, self.relations, self.mechanism.nq)
+            self.cost, met = self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER)
+        else:
+            self.cost, met = self._run_evaluation(EVALUATE | COLLECT, 0.0, TRIAL_BUFFER)
+        self.is_met = met == 1.0
+
+    def cost_after(self, share: float = 1.0) -> float:
+        """Return the cost after `share` of the step, without a change of state."""
+        if not self._has_functions:
+            return self._run_evaluation(MOVE | EVALUATE | COLLECT, share, SCRATCH_BUFFER)[0]
+        here, rows, jacobian, before = self.x.copy(), self._E.copy(), self._J.copy(), (self.cost, self.is_met)
+        self.advance(share)
+        cost = self.cost
+        self.x[:], self._E[:], self._J[:], (self.cost, self.is_met) = here, rows, jacobian, before
+        return cost
+
+    def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
+        """Descend with Levenberg-Marquardt from the present state and return the status; the cost never increases."""
+        from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+        from mechanik.solver.options import Options
+
+        q = self.q
+        write_options(
+            self.subproblem, Options(), method or LevenbergMarquardt(), self.problem.length_unit, max_iterations
+        )
+        q = run_kernel(
+            self.mechanism, self.subproblem, self.relations, q, np.zeros((0, len(q))), Monitor(self.deadline)
+        )
+        status = float(self.subproblem.packed.tables["out"][STATUS])
+        self.set_configuration(q)
+        return status
+
+    def are_loops_closed(self) -> bool:
+        """Return whether every loop is closed."""
+        return self.closures == 0 or self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER, required=self.closures)[1] == 1.0
+
+    def _run_evaluation(
+        self, doing: int, share: float, buffer: int, required: int | None = None
+    ) -> tuple[float, float]:
+        return evaluation_kernel.evaluate_dense(
+            self._ints, self._floats, doing, share, buffer, self._required_blocks if required is None else required,
+            self._end, self._E, self._J,
+        )  # fmt: skip
+
+    def _distance_to_bound(self, which: str, none: float) -> Array:
+        bound = self.subproblem.packed.tables[which][: self.n]
+        here = self.x[np.where(self.bounded_columns, self.column_x, 0)]
+        return np.where(self.bounded_columns, (bound - here) / self.scale, none)

@@ -1,0 +1,78 @@
+"""Levenberg-Marquardt on the configuration manifold, with joint limits, loop closure and strict priority levels.
+
+The error never increases: a step is accepted only if the error falls with the loops closed. The loop is compiled:
+`kernels/descent.py` has the loop and `kernels/bounded_step.py` the step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, ClassVar
+
+from mechanik.errors import LimitsError
+from mechanik.solver.methods.method import Method, check_bool
+from mechanik.validation import as_number
+
+if TYPE_CHECKING:
+    from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevenbergMarquardt(Method):
+    """Damped Gauss-Newton steps with limits, loop closure and strict priority levels; the default method.
+
+    Attributes:
+        damping: None: adapted to the quality of the linear model, as Levenberg and Marquardt do. A number: fixed, in
+            units of the weighted residual; raised only where a step would increase the error.
+        largest_error, largest_angle_error: m and rad; larger errors of goals are clipped to this. Infinite by default.
+        kick: rad; size of a perturbation to leave a stationary pose, such as a straight arm. 0: never.
+        kicks: maximum number of perturbations before a level ends; large perturbations act like restarts, and may jump.
+        svd: solve each step by singular values instead of Cholesky's method; slower, and the same within rounding.
+    """
+
+    name: ClassVar[str] = "lm"
+    title: ClassVar[str] = "Levenberg-Marquardt"
+    citation: ClassVar[str] = (
+        "K. Levenberg, A method for the solution of certain non-linear problems in least squares, Quart. Appl. Math. 2"
+        " (1944); D. W. Marquardt, An algorithm for least-squares estimation of nonlinear parameters, SIAM J. Appl."
+        " Math. 11 (1963)"
+    )
+    default_iterations: ClassVar[int] = 100
+    supports_soft_objectives: ClassVar[bool] = True
+
+    damping: float | None = None
+    largest_error: float = math.inf
+    largest_angle_error: float = math.inf
+    kick: float = 0.02
+    kicks: int = 1
+    svd: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kicks, bool) or not isinstance(self.kicks, Integral) or self.kicks < 0:
+            raise LimitsError(f"kicks must be a whole number of 0 or more, not {self.kicks!r}")
+        for name in ("damping", "largest_error", "largest_angle_error", "kick"):
+            if isinstance(getattr(self, name), str):
+                raise LimitsError(f"{name} must be a number, not the text {getattr(self, name)!r}")
+        for name in ("largest_error", "largest_angle_error"):
+            if not as_number(getattr(self, name), name, allow_infinite=True) > 0:
+                raise LimitsError(f"{name} must be above 0, not {getattr(self, name)!r}")
+        if not as_number(self.kick, "kick", allow_infinite=True) >= 0:
+            raise LimitsError(f"kick cannot be below 0, but is {self.kick!r}")
+        if self.damping is not None and not as_number(self.damping, "damping") > 0:
+            raise LimitsError(f"damping must be above 0, or None for the adaptive one, not {self.damping!r}")
+        check_bool(self, "svd")
+
+    def check(self, problem: LeastSquaresProblem) -> None:
+        """Accept every problem."""
+
+    def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
+        """Iterate as the local method of another method; by itself the whole loop runs compiled, which is faster."""
+        while True:
+            before = problem.cost
+            problem.descend(max_iterations=1, method=self)
+            yield
+            if not problem.cost < before:
+                return

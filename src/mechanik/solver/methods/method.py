@@ -1,0 +1,232 @@
+"""Base class of iterative methods, validation of their options, and the driver of an attempt.
+
+A method is a frozen dataclass: its fields are its options, with the names of its paper, and `iterate` is a generator
+that moves the problem by one iteration between two yields. `run_method` handles the deadline, callbacks, history and
+stopping rules for all methods.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError
+from mechanik.kernels.state_layout import (
+    ATTEMPTS_OUT,
+    CLOSEST,
+    CONVERGED,
+    DIVERGED,
+    FIRST_STAGE_REPORT,
+    ITERATIONS_OUT,
+    NOT_CLOSED,
+    STAGE_COST,
+    STAGE_REPORT_FLOATS,
+    STAGE_STATUS,
+    STALLED,
+    START_WAS_CLAMPED,
+    STATUS,
+    STOPPED,
+    SUCCESS,
+    TIMEOUT,
+)
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.spatial.array import Array
+from mechanik.validation import as_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method(ABC):
+    """Base class of iterative inverse kinematics methods.
+
+    A subclass sets the class attributes and implements `iterate`.
+
+    Attributes:
+        name: name for `Solver(..., solver=name)`.
+        title: name for messages.
+        citation: the paper.
+        default_iterations: maximum number of iterations if the caller gives none.
+        supports_soft_objectives: whether it follows rest poses and other soft objectives below the required ones.
+        supports_loops: whether closures may be part of the residual. Loops are then closed together with the goals.
+
+    Example:
+        >>> class GaussNewton(mk.Method):
+        ...     name, title, citation = "gauss_newton", "Gauss-Newton", "C. F. Gauss, 1809"
+        ...
+        ...     def iterate(self, problem):
+        ...         while True:
+        ...             problem.step[:] = -np.linalg.lstsq(problem.jacobian, problem.residual)[0]
+        ...             problem.advance()
+        ...             yield
+        >>> arm = mk.arm_2d([1.0, 1.0])
+        >>> mk.solve(arm, mk.PositionGoal("tool", (0.5, 1.2, 0.0)), q0=[0.3, 1.5], solver=GaussNewton()).success
+        True
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    citation: ClassVar[str]
+    default_iterations: ClassVar[int] = 200
+    supports_soft_objectives: ClassVar[bool] = False
+    supports_loops: ClassVar[bool] = True
+
+    @abstractmethod
+    def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
+        """Move the problem from its present state, by one iteration between two yields.
+
+        The driver stops the generator once the problem is met. The generator may return if it makes no more progress.
+        It may yield a status code of `kernels/state_layout.py` to end the attempt with this status.
+
+        Args:
+            problem: the problem; write `problem.step` and call `problem.advance`.
+        """
+
+    def check(self, problem: LeastSquaresProblem) -> None:
+        """Raise if the method does not support the problem.
+
+        Raises:
+            InvalidOperation: for priority levels, soft objectives or loops that the method does not support.
+        """
+        if problem.levels > 1:
+            raise self.unsupported_error(f"knows no levels, and there are {problem.levels}", "lm")
+        if not self.supports_soft_objectives and len(problem.soft_residual):
+            raise self.unsupported_error("knows no wishes, such as a rest pose, below what is required", "lm' or 'dls")
+        if problem.has_soft_above_required:
+            raise self.unsupported_error("cannot put a wish above what is required", "lm")
+        if not self.supports_loops and problem.closures:
+            raise self.unsupported_error("cannot shut loops", "lm")
+
+    def unsupported_error(self, reason: str, alternative: str) -> InvalidOperation:
+        """Return an error that says what the method does not support, and which method does."""
+        return InvalidOperation(f"{self.title} {reason}; solver='{alternative}' does")
+
+
+def check_positive(method: Method, *names: str) -> None:
+    """Raise `LimitsError` if an option is not above 0; infinity is allowed and means no limit."""
+    for name in names:
+        if not _number(method, name) > 0.0:
+            raise LimitsError(f"{name} must be above 0, not {getattr(method, name)!r}")
+
+
+def check_non_negative(method: Method, *names: str) -> None:
+    """Raise `LimitsError` if an option is below 0."""
+    for name in names:
+        if not _number(method, name) >= 0.0:
+            raise LimitsError(f"{name} cannot be below 0, but is {getattr(method, name)!r}")
+
+
+def check_finite(method: Method, *names: str) -> None:
+    """Raise `LimitsError` if an option is not finite."""
+    for name in names:
+        if not math.isfinite(_number(method, name)):
+            raise LimitsError(f"{name} must be finite, not {getattr(method, name)!r}")
+
+
+def check_at_most_one(method: Method, *names: str) -> None:
+    """Raise `LimitsError` if an option is above 1."""
+    for name in names:
+        if not _number(method, name) <= 1.0:
+            raise LimitsError(f"{name} is a share from 0 to 1, not {getattr(method, name)!r}")
+
+
+def check_bool(method: Method, *names: str) -> None:
+    """Raise `InvalidArgument` if an option is not True or False."""
+    for name in names:
+        if not isinstance(getattr(method, name), bool):
+            raise InvalidArgument(f"{name} is True or False, not {getattr(method, name)!r}")
+
+
+def _number(method: Method, name: str) -> float:
+    value = getattr(method, name)
+    if isinstance(value, str | bool):
+        raise LimitsError(f"{name} must be a number, not {value!r}")
+    return as_number(value, name, allow_infinite=True)
+
+
+SOFT_PATIENCE_ITERATIONS, SOFT_PROGRESS_RATIO = 3, 0.999
+"""Once the required objectives are met, iterations continue while one of this many reduces the soft cost to this ratio.
+More patience improves soft objectives and costs iterations.
+"""
+
+
+def run_method(
+    problem: LeastSquaresProblem, method: Method, q0: Array, options: Options, monitor: Monitor, keeps_best: bool = True
+) -> Array:
+    """Iterate from `q0` (nq,) until the problem is met or a stopping rule applies, and return q (nq,).
+
+    The report goes to the table `out` of the subproblem, in the kernel's format.
+
+    Args:
+        keeps_best: whether to return the best configuration of the attempt instead of the last.
+    """
+    most = method.default_iterations if options.max_iterations is None else options.max_iterations
+    nq = problem.mechanism.nq
+    follows_wishes = method.supports_soft_objectives and len(problem.soft_residual) > 0
+    problem.deadline = monitor.deadline
+    problem.set_configuration(q0)
+    brought_in = not np.array_equal(problem.x[:nq], q0)
+    best, least = problem.x.copy(), _merit(problem)
+    iterations, idle, status = 0, 0, CONVERGED
+    running = method.iterate(problem)
+    while not problem.is_met or (follows_wishes and idle < SOFT_PATIENCE_ITERATIONS):
+        if iterations >= most or monitor.is_over():
+            status = STOPPED if monitor.stopped else TIMEOUT
+            break
+        said = next(running, running)
+        if said is running:
+            status = STALLED
+            break
+        iterations += 1
+        monitor.record(problem.x, nq, problem.cost)
+        if not problem.cost < math.inf:
+            status = DIVERGED
+            break
+        merit = _merit(problem)
+        if follows_wishes:
+            idle = 0 if merit[0] < least[0] or merit[1] < SOFT_PROGRESS_RATIO * least[1] else idle + 1
+        if merit < least:
+            best[:], least = problem.x, merit
+        if isinstance(said, float):
+            _write_out(problem, said, iterations, brought_in)
+            return problem.q
+        if options.smallest_step > 0.0 and np.abs(problem.step).max(initial=0.0) < options.smallest_step:
+            status = STALLED
+            break
+    if keeps_best and not _merit(problem) <= least:
+        problem.set_state(best)
+    status = CONVERGED if problem.is_met else _why(problem, status, options)
+    _write_out(problem, status, iterations, brought_in)
+    return problem.q
+
+
+def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
+    """Return a sort key: met states first, ordered by soft cost; then the others by required cost."""
+    return (False, problem.soft_cost) if problem.is_met else (True, problem.cost)
+
+
+def _why(problem: LeastSquaresProblem, status: float, options: Options) -> float:
+    """Return the final status of a stopped attempt: NOT_CLOSED with open loops, CLOSEST at a stationary point."""
+    if not problem.are_loops_closed():
+        return NOT_CLOSED
+    if status in (STALLED, TIMEOUT):
+        slope = np.abs(problem.reduced_gradient()).max(initial=0.0)
+        if slope <= options.smallest_gradient * math.sqrt(problem.cost):
+            return CLOSEST
+    return status
+
+
+def _write_out(problem: LeastSquaresProblem, status: float, iterations: int, brought_in: bool) -> None:
+    out = problem.subproblem.packed.tables["out"]
+    out[:] = 0.0
+    out[STATUS], out[ITERATIONS_OUT], out[ATTEMPTS_OUT] = status, iterations, 1
+    out[SUCCESS], out[START_WAS_CLAMPED] = float(status == CONVERGED), float(brought_in)
+    for s, wish in enumerate(problem.subproblem.is_optional):
+        about = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+        if not wish:
+            out[about + STAGE_STATUS], out[about + STAGE_COST] = status, problem.cost

@@ -1,0 +1,95 @@
+"""Registry of the methods by name, and the choice of a fallback method for solver="auto"."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+from mechanik.errors import InvalidArgument, InvalidOperation, UnknownName
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.method import Method
+
+METHODS = {
+    "lm": "mechanik.solver.methods.levenberg_marquardt:LevenbergMarquardt",
+    "dls": "mechanik.solver.methods.least_squares_methods:DampedLeastSquares",
+    "sdls": "mechanik.solver.methods.least_squares_methods:SelectivelyDamped",
+    "pseudo_inverse": "mechanik.solver.methods.least_squares_methods:PseudoInverse",
+    "newton": "mechanik.solver.methods.least_squares_methods:Newton",
+    "chan": "mechanik.solver.methods.least_squares_methods:Chan",
+    "sugihara": "mechanik.solver.methods.least_squares_methods:Sugihara",
+    "jacobian_transpose": "mechanik.solver.methods.gradient_methods:JacobianTranspose",
+    "ccd": "mechanik.solver.methods.ccd:CyclicCoordinateDescent",
+    "fabrik": "mechanik.solver.methods.fabrik:Fabrik",
+    "gradient_descent": "mechanik.solver.methods.gradient_methods:GradientDescent",
+    "momentum": "mechanik.solver.methods.gradient_methods:Momentum",
+    "adam": "mechanik.solver.methods.gradient_methods:Adam",
+    "lbfgsb": "mechanik.solver.methods.gradient_methods:LimitedMemoryBFGS",
+    "annealing": "mechanik.solver.methods.stochastic_methods:Annealing",
+    "evolution": "mechanik.solver.methods.stochastic_methods:Evolution",
+    "closed_form": "mechanik.solver.search.closed_form:ClosedFormMethod",
+}
+"""Module and class of each method, by name. A method is imported at first use: methods in `search` import this package,
+and most programs need a single method.
+"""
+
+
+def find_method(solver: str | Method) -> type[Method]:
+    """Return the class of a method, given its name or an instance.
+
+    Raises:
+        InvalidArgument: if `solver` is neither a name nor a method.
+        UnknownName: if there is no method of this name.
+    """
+    if isinstance(solver, Method):
+        return type(solver)
+    if not isinstance(solver, str):
+        raise InvalidArgument(f"solver is the name of a method, as in solver='lm', or a method, not {solver!r}")
+    if solver not in METHODS:
+        raise UnknownName("solver", solver, [*METHODS, "auto"])
+    module, name = METHODS[solver].split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@cache
+def option_names(kind: type[Method]) -> tuple[str, ...]:
+    """Return the names of the options of a method."""
+    return tuple(field.name for field in fields(kind))
+
+
+def make_method(solver: str | Method, options: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
+    """Make a method with its options from `options`; return it and the options that are left."""
+    kind = find_method(solver)
+    own = {name: options[name] for name in option_names(kind) if name in options}
+    rest = {name: value for name, value in options.items() if name not in own}
+    if isinstance(solver, Method):
+        return (replace(solver, **own) if own else solver), rest
+    return kind(**own), rest
+
+
+def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Method | None, str]:
+    """Return the method to use if Levenberg-Marquardt fails from the start, or None, and a sentence that says why.
+
+    Levenberg-Marquardt is the fastest in `docs/comparison.md` and supports every problem, so it comes first. It may end
+    in a local minimum or at a limit. A closed form cannot, but takes 50 times as long, so it comes second, for arms
+    that have a closed form.
+    """
+    usual, by_formula = make_method("lm", {})[0], make_method("closed_form", {})[0]
+    first = f"{usual.title} first: it is the fastest, and takes any mechanism and any goal"
+    if len(problems) != 1:
+        return None, f"{first}. Nothing else: there are {len(problems)} chains, each solved apart"
+    try:
+        by_formula.check(problems[0])
+    except InvalidOperation as refusal:
+        why = str(refusal).removesuffix("; solver='lm' does")
+        return None, f"{first}. Restarts if it fails, and no formula: {why}"
+    return by_formula, f"{first}. If it fails, {by_formula.title}, which cannot miss: {_recognised(problems[0])}"
+
+
+def _recognised(problem: LeastSquaresProblem) -> str:
+    from mechanik.model.closed_form_family import match_closed_form
+
+    found = match_closed_form(problem.mechanism, problem.relations[0].b or "")
+    return f"{found.family}, since {'; '.join(found.reasons)}"

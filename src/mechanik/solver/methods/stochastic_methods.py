@@ -1,0 +1,372 @@
+"""Stochastic methods, simulated annealing and memetic evolution: random moves with a local method after each."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from mechanik.errors import LimitsError, UnknownName
+from mechanik.model.configuration_space import Indices
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.methods.method import Method
+from mechanik.solver.methods.method_registry import METHODS, find_method
+from mechanik.spatial import quaternion
+from mechanik.spatial.array import Array
+from mechanik.validation import as_number
+
+PROGRESS_WINDOW = 5
+"""Iterations over which progress is measured, since methods with momentum may increase the error for a few."""
+PROGRESS_RATIO = 0.995
+"""A descent ends if a window leaves more than this share of the cost; at that rate it would take thousands of
+iterations.
+"""
+
+
+def local_method(local: str | Method) -> Method:
+    """Return the local method, given its name or an instance."""
+    if local == "auto":
+        raise UnknownName("local method", "auto", METHODS)
+    return local if isinstance(local, Method) else find_method(local)()
+
+
+def descend_with(problem: LeastSquaresProblem, method: Method, iterations: int, patient: bool = False) -> None:
+    """Descend with a method until the problem is met or iterations or time are used up; end at the best state.
+
+    Args:
+        patient: if False, also end when there is little progress.
+    """
+    if isinstance(method, LevenbergMarquardt) and method == LevenbergMarquardt():
+        problem.descend(iterations)  # the whole loop is compiled
+        return
+    best, best_cost = problem.x.copy(), problem.cost
+    before = problem.cost
+    running = method.iterate(problem)
+    for k in range(1, iterations + 1):
+        if problem.is_met or next(running, running) is running or not problem.cost < math.inf:
+            break
+        if problem.deadline < math.inf and time.perf_counter() >= problem.deadline:
+            break
+        if problem.cost < best_cost:
+            best[:], best_cost = problem.x, problem.cost
+        if k % PROGRESS_WINDOW == 0:
+            if not patient and best_cost > PROGRESS_RATIO * before:
+                break
+            before = best_cost
+    if not problem.is_met and not problem.cost <= best_cost:
+        problem.set_state(best)
+
+
+def descent_iterations(given: int | None, method: Method, share: int) -> int:
+    """Return the given number of iterations, or the default of the method divided by `share`."""
+    return max(1, method.default_iterations // share) if given is None else given
+
+
+def check_count(value: object, name: str, minimum: int = 1) -> None:
+    """Raise `LimitsError` if a value is not a whole number of `minimum` or more."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        raise LimitsError(f"{name} must be a whole number of {minimum} or more, not {value!r}")
+
+
+def check_ratio(value: object, name: str) -> None:
+    """Raise `LimitsError` if a value is not a number above 0 and below 1."""
+    if isinstance(value, str | bool) or not 0.0 < as_number(value, name) < 1.0:
+        raise LimitsError(f"{name} must be above 0 and below 1, not {value!r}")
+
+
+DESCENT_DIVISOR = 5
+"""A descent after a jump has this fraction of the iterations of the local method. A new best state gets all of them,
+since a method that converges slowly would otherwise never reach the tolerance.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annealing(Method):
+    """Simulated annealing: random jumps of all joints within their limits, each followed by a descent.
+
+    The first iteration is a descent without a jump. The temperature determines the size of a jump and which states are
+    accepted: an increase d of the error is accepted with probability exp(-d / temperature). The error is the root of
+    the cost: weighted, in rad and characteristic lengths. The best state is stored, and a new best state gets a longer
+    descent.
+
+    Attributes:
+        local: local method, by name or as an object.
+        temperature: rad or characteristic lengths; maximum offset of the first jumps, in both directions.
+        cooling: factor on the temperature after each jump.
+        jumps: number of jumps after which the temperature is reset.
+        descent: maximum number of iterations of the local method after each jump. None: a fifth of its default.
+    """
+
+    name: ClassVar[str] = "annealing"
+    title: ClassVar[str] = "simulated annealing"
+    citation: ClassVar[str] = (
+        "S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Optimization by simulated annealing, Science 220 (1983)"
+    )
+    default_iterations: ClassVar[int] = 200
+
+    local: str | Method = "lm"
+    temperature: float = 2.0 * math.pi
+    cooling: float = 0.85
+    jumps: int = 20
+    descent: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(local_method(self.local), Annealing):
+            raise LimitsError("local cannot be annealing itself; 'lm' and 'ccd' are good ones")
+        if isinstance(self.temperature, str | bool) or not as_number(self.temperature, "temperature") > 0:
+            raise LimitsError(f"temperature must be a number above 0, not {self.temperature!r}")
+        check_ratio(self.cooling, "cooling")
+        check_count(self.jumps, "jumps")
+        if self.descent is not None:
+            check_count(self.descent, "descent")
+
+    def check(self, problem: LeastSquaresProblem) -> None:
+        super(Annealing, self).check(problem)
+        local_method(self.local).check(problem)
+
+    def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
+        local, rng = local_method(self.local), problem.rng
+        descent = descent_iterations(self.descent, local, DESCENT_DIVISOR)
+        descend_with(problem, local, DESCENT_DIVISOR * descent, patient=True)
+        here, error = problem.x.copy(), math.sqrt(problem.cost)
+        least = error
+        problem.step[:] = self.temperature
+        yield
+        while True:
+            temperature = self.temperature
+            for _ in range(self.jumps):
+                problem.step[:] = jump = random_offsets(problem, temperature)
+                problem.advance()
+                descend_with(problem, local, descent)
+                if not problem.is_met and problem.cost < least * least:
+                    descend_with(problem, local, DESCENT_DIVISOR * descent, patient=True)
+                found = math.sqrt(problem.cost)
+                # drawn in any case, so that each jump consumes the same number of random numbers
+                bold = rng.random() < math.exp(min(0.0, (error - found) / temperature))
+                if problem.is_met or found < least or bold:
+                    here[:], error = problem.x, found
+                    least = min(least, found)
+                else:
+                    problem.set_state(here)
+                temperature *= self.cooling
+                problem.step[:] = jump  # the motion of this iteration, not the last step of its descent
+                yield
+
+
+def random_offsets(problem: LeastSquaresProblem, size: float) -> Array:
+    """Return a uniform random step (n,) of up to `size` in each column, within the limits.
+
+    Units are rad or characteristic lengths. Locked columns stay at 0. The three columns of a spherical joint are a
+    rotation vector.
+    """
+    low, high = np.maximum(problem.lower, -size), np.minimum(problem.upper, size)
+    return np.where(problem.free_columns, low + (high - low) * problem.rng.random(problem.n), 0.0)
+
+
+INERTIA = 0.5
+"""Largest share of a parent's last step that a child continues."""
+
+
+class Population:
+    """States of a problem that evolve; the first is the present state, and the others are random.
+
+    Attributes:
+        x: state of each individual, (N, len(problem.x)).
+        cost: (N,).
+        span: range of each column, (n,); 2 pi without limits, in rad or characteristic lengths.
+        momentum: step of each individual from its first parent, with a share of that parent's step, (N, n).
+    """
+
+    def __init__(self, problem: LeastSquaresProblem, count: int) -> None:
+        self.problem = problem
+        # columns with a scalar in x; the columns of spherical joints are rotated instead
+        self._plain = np.flatnonzero(problem.bounded_columns)
+        self._number = problem.column_x[self._plain]
+        balls = problem.subproblem.packed.tables["balls"].reshape(-1, 2)
+        self._balls: list[tuple[int, int]] = [(int(k), int(v)) for k, v in balls]
+        span = problem.upper - problem.lower
+        self.span = np.where(np.isfinite(span), span, 2.0 * math.pi)
+        self.x, self.cost = np.tile(problem.x, (count, 1)), np.full(count, problem.cost)
+        self.momentum = np.zeros((count, problem.n))
+        self._home = problem.x.copy()
+        self.scatter(1)
+
+    def load(self, i: int) -> None:
+        """Set the problem to the state of individual `i`."""
+        self.problem.set_state(self.x[i])
+
+    def store(self, i: int) -> None:
+        """Store the state of the problem as individual `i`."""
+        problem = self.problem
+        self.x[i], self.cost[i] = problem.x, problem.cost if problem.cost < math.inf else np.inf
+
+    def sort(self) -> None:
+        """Sort the individuals by cost."""
+        order = np.argsort(self.cost, kind="stable")
+        self.x, self.cost, self.momentum = self.x[order], self.cost[order], self.momentum[order]
+
+    def scatter(self, first: int) -> None:
+        """Replace all individuals from index `first` by random ones, uniform within the limits or over `span`."""
+        problem, rng = self.problem, self.problem.rng
+        count = len(self.x) - first
+        problem.x[:] = self._home
+        lower, upper, span = problem.lower, problem.upper, self.span
+        low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - span, -0.5 * span))
+        high = np.where(np.isfinite(upper), upper, low + span)
+        steps = low + (high - low) * rng.random((count, problem.n))
+        for _, v in self._balls:
+            steps[:, v : v + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
+        self._move(range(first, len(self.x)), np.broadcast_to(self._home, (count, len(self._home))), steps)
+        self.momentum[first:] = 0.0
+
+    def breed(self, elites: int) -> None:
+        """Replace all but the first `elites` individuals by children; the population must be sorted."""
+        rng, N, n = self.problem.rng, len(self.x), self.problem.n
+        count = N - elites
+        extinction = self._extinction()
+        share = np.arange(N, 0, -1) / (N * (N + 1) / 2)  # better individuals have more children
+        parents = np.searchsorted(np.cumsum(share), rng.random((3, count))).clip(max=N - 1)
+        first, second, third = parents[0], parents[1], parents.min(axis=0)
+        towards = self._difference(first, second) * rng.random((count, n))
+        gone_on = self.momentum[first] * (INERTIA * rng.random((count, 1)))
+        adopted = self._difference(first, third) * (0.5 * rng.random((count, 1)))
+        danger = 0.5 * (extinction[first] + extinction[second])[:, None]
+        mutates = rng.random((count, n)) < (danger * (n - 1) + 1) / n
+        mutation = np.where(mutates, danger * self.span * (rng.random((count, n)) - 0.5), 0.0)
+        steps = towards + gone_on + adopted + mutation
+        self._move(range(elites, N), self.x[first], steps)
+        self.momentum[elites:] = steps
+        self.momentum[:elites] = 0.0
+
+    def _extinction(self) -> Array:
+        """Return the extinction factor of Starke, (N,): 0 for the best to 1 for the worst, by cost and rank.
+
+        The population must be sorted by cost.
+        """
+        error = np.sqrt(np.minimum(self.cost, 1e300))
+        rank = np.arange(len(error)) / (len(error) - 1)
+        return (error + error[0] * (rank - 1.0)) / max(float(error[-1]), 1e-300)
+
+    def _difference(self, a: Indices, b: Indices) -> Array:
+        """Return the steps from individuals `a` to individuals `b`, (m, n)."""
+        here, there = self.x[a], self.x[b]
+        steps = np.zeros((len(here), self.problem.n))
+        steps[:, self._plain] = (there[:, self._number] - here[:, self._number]) / self.problem.scale[self._plain]
+        for k, v in self._balls:
+            turn = quaternion.multiply(quaternion.conjugate(here[:, k : k + 4]), there[:, k : k + 4])
+            steps[:, v : v + 3] = quaternion.log(turn)
+        return steps
+
+    def _move(self, which: range, start: Array, steps: Array) -> None:
+        """Set individuals to the result of a step from a start, clamped to the limits."""
+        problem = self.problem
+        locked = ~problem.free_columns
+        if locked.any():
+            steps[:, locked] = 0.0
+        start = start.copy()  # parents may be among the replaced individuals
+        for i, x, step in zip(which, start, steps, strict=True):
+            problem.x[:], problem.step[:] = x, step
+            problem.advance()
+            self.store(i)
+
+
+BEST_DESCENT_FACTOR = 10
+"""The best of a generation gets this many times the descent iterations of other elites, so that it can converge."""
+IMPROVEMENT_RATIO = 0.99
+"""A generation that leaves more than this share of its best cost counts as no progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evolution(Method):
+    """Memetic evolution: an iteration is a generation; the state is the best ever found, so the error never increases.
+
+    The start descends first. If that does not meet the problem, a random population is made. The elites of a generation
+    descend and survive. Children replace the others: two parents are drawn by rank, and each value of the child is
+    drawn between theirs, plus a share of the step of the first parent, plus a step towards a third, better individual
+    (adoption). Values mutate more often and farther if the parents are close to extinction, that is, if their cost is
+    high among the population. A population whose best no longer improves is replaced at random; only the record is
+    kept. All steps are on the manifold: quaternions are rotated.
+
+    With loops, states with closed loops rank above others; the local method closes them.
+
+    Attributes:
+        population: number of individuals.
+        elites: number of individuals that descend and survive.
+        local: local method, by name or as an object.
+        descent: its iterations for an elite in a generation; ten times as many for the best. None: 4 % of its default.
+        patience: generations without progress after which the population is replaced.
+    """
+
+    name: ClassVar[str] = "evolution"
+    title: ClassVar[str] = "memetic evolution"
+    citation: ClassVar[str] = (
+        "S. Starke, N. Hendrich, J. Zhang, A memetic evolutionary algorithm for real-time articulated kinematic motion,"
+        " IEEE CEC 2017; P. Ruppel, N. Hendrich, S. Starke, J. Zhang, Cost functions to specify full-body motion and"
+        " multi-goal manipulation tasks, ICRA 2018"
+    )
+    default_iterations: ClassVar[int] = 100
+
+    population: int = 16
+    elites: int = 3
+    local: str | Method = "lm"
+    descent: int | None = None
+    patience: int = 2
+
+    def __post_init__(self) -> None:
+        if isinstance(local_method(self.local), Evolution):
+            raise LimitsError("local cannot be evolution itself; 'lm' and 'lbfgsb' are good ones")
+        check_count(self.population, "population", 3)
+        for name in ("elites", "patience") if self.descent is None else ("elites", "descent", "patience"):
+            check_count(getattr(self, name), name)
+        if self.elites >= self.population:
+            raise LimitsError(f"elites, {self.elites}, must be fewer than the population, {self.population}")
+
+    def check(self, problem: LeastSquaresProblem) -> None:
+        super(Evolution, self).check(problem)
+        local_method(self.local).check(problem)
+
+    def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
+        local = local_method(self.local)
+        descent = descent_iterations(self.descent, local, 25)
+        descend_with(problem, local, BEST_DESCENT_FACTOR * descent)
+        rank, record = _rank(problem), problem.x.copy()
+        problem.step[:] = math.pi
+        yield
+        if problem.n == 0:  # no columns to sample
+            return
+        folk = Population(problem, self.population)
+        while True:
+            waiting, before = 0, math.inf
+            folk.sort()
+            while waiting < self.patience:
+                for i in range(self.elites):
+                    folk.load(i)
+                    descend_with(problem, local, descent * (BEST_DESCENT_FACTOR if i == 0 else 1))
+                    folk.store(i)
+                    if (mine := _rank(problem)) < rank:
+                        rank, record = mine, problem.x.copy()
+                    if problem.is_met:
+                        break
+                if not problem.is_met:
+                    problem.set_state(record)
+                problem.step[:] = folk.span  # the range of motion, not the last step of a descent
+                yield
+                folk.sort()
+                waiting, before = (
+                    (0, folk.cost[0]) if folk.cost[0] < IMPROVEMENT_RATIO * before else (waiting + 1, before)
+                )
+                folk.breed(self.elites)
+                folk.sort()
+            folk.scatter(0)
+
+
+def _rank(problem: LeastSquaresProblem) -> tuple[bool, float]:
+    """Return the sort key of the record: closed loops first, then by cost."""
+    cost = problem.cost
+    return not problem.are_loops_closed(), cost if np.isfinite(cost) else math.inf

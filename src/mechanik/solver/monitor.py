@@ -1,0 +1,86 @@
+"""Monitoring of a running solve for all methods: deadline, history and user callback."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mechanik.errors import InvalidArgument
+from mechanik.spatial.array import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iterate:
+    """State of a solver after an iteration, as given to a callback.
+
+    Attributes:
+        q: configuration, (nq,); subproblems that are not solved yet are at their start.
+        number: iteration number from 1, over all attempts and subproblems.
+        error: norm of the residual of the current level, weighted, lengths divided by the characteristic length of the
+            mechanism.
+
+    Example:
+        >>> arm, goal, iterates = mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)), []
+        >>> solution = mk.solve(arm, goal, q0=[0.1, 0.2], callback=iterates.append)
+        >>> len(iterates) == solution.iterations == iterates[-1].number
+        True
+    """
+
+    q: Array
+    number: int
+    error: float
+
+
+Callback = Callable[[Iterate], bool | None]
+"""Called after each iteration; True stops the solve."""
+
+
+class Monitor:
+    """Deadline, history and callback of a solve.
+
+    Attributes:
+        deadline: time of `time.perf_counter` at which the solve must end, s.
+        callback: called after each iteration, or None.
+        history: error after each iteration; None if not requested.
+        number: iterations so far.
+        stopped: whether the callback requested to stop.
+    """
+
+    __slots__ = ("callback", "deadline", "history", "number", "stopped")
+
+    def __init__(self, deadline: float = math.inf, history: bool = False, callback: Callback | None = None) -> None:
+        """Create a monitor.
+
+        Args:
+            deadline: time of `time.perf_counter`, s.
+            history: whether to record the error after each iteration.
+            callback: called after each iteration.
+
+        Raises:
+            InvalidArgument: if `callback` is not callable.
+        """
+        if callback is not None and not callable(callback):
+            raise InvalidArgument(f"callback must be a function of an iterate, not {callback!r}")
+        self.deadline, self.callback = deadline, callback
+        self.history: list[float] | None = [] if history else None
+        self.number, self.stopped = 0, False
+
+    @property
+    def wants_iterations(self) -> bool:
+        """Whether each iteration must be recorded."""
+        return self.history is not None or self.callback is not None
+
+    def is_over(self) -> bool:
+        """Return whether the callback stopped the solve or the deadline has passed."""
+        return self.stopped or (self.deadline < math.inf and time.perf_counter() >= self.deadline)
+
+    def record(self, x: Array, nq: int, cost: float) -> None:
+        """Record an iteration; `x` starts with q (nq,), and `cost` is the squared error."""
+        self.number += 1
+        error = math.sqrt(cost) if cost >= 0.0 else math.nan
+        if self.history is not None:
+            self.history.append(error)
+        if self.callback is not None and self.callback(Iterate(x[:nq].copy(), self.number, error)):
+            self.stopped = True

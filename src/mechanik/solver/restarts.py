@@ -1,0 +1,207 @@
+"""Restarts of a solve: the order of start configurations, and the loops that try them in the kernel or in Python.
+
+Without a random generator the starts come from the seed table, best first, and then from the Halton sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from mechanik.kernels.state_layout import (
+    ATTEMPTS_OUT,
+    FIRST_STAGE_REPORT,
+    ITERATIONS_OUT,
+    STAGE_COST,
+    STAGE_REPORT_FLOATS,
+    STAGE_STATUS,
+    SUCCESS,
+)
+from mechanik.model import Mechanism
+from mechanik.problem import Subproblem
+from mechanik.solver.kernel_driver import run_kernel, write_options
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.methods.method import Method, run_method
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.solver.start_configurations import (
+    SEED_TABLE_SIZE,
+    Mask,
+    halton_configurations,
+    movable_configuration_mask,
+    random_configurations,
+    seed_tables_of,
+)
+from mechanik.spatial.array import Array
+
+STARTS_PER_BLOCK = 128
+"""Starts that are made at a time."""
+STARTS_BEFORE_CLOSING = 8
+"""Starts with open loops that are tried before the loops of all remaining starts are closed. Closing costs as much as
+the attempts; only hard targets need it, and most targets are solved before.
+"""
+
+
+class RestartRequest(Protocol):
+    """Arguments of a call that the restart sequence needs."""
+
+    @property
+    def options(self) -> Options: ...
+    @property
+    def bounds(self) -> tuple[Array, Array]: ...
+    @property
+    def locked(self) -> Mask: ...
+    @property
+    def rng(self) -> np.random.Generator | None: ...
+    @property
+    def monitor(self) -> Monitor: ...
+
+
+def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+    """Yield blocks (n, nq) of restart configurations, `restart_count` in total; at least one block, which may be empty.
+
+    Each block is made when it is needed. Joints that the problem does not move keep their value in q.
+    """
+    left = request.options.restart_count
+    if left == 0:
+        yield np.zeros((0, len(q)))
+    blocks = _seeds(request, problem, q) if request.rng is None else _draws(request, problem, q, request.rng)
+    while left > 0:
+        starts = np.ascontiguousarray(next(blocks)[:left])
+        left -= len(starts)
+        yield starts
+
+
+def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
+    """Return the starts (n, nq) whose loops are most nearly closed, for a path that tries a fixed set of starts."""
+    nq = problem.mechanism.nq
+    table = seed_tables_of(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
+    return np.ascontiguousarray(table.most_nearly_closed(min(max_count, STARTS_BEFORE_CLOSING)))
+
+
+def _seeds(call: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+    mine = movable_configuration_mask(problem, call.locked)
+    table = seed_tables_of(problem).table(call.bounds, mine, q)
+    starts = table.best_first(problem)
+    if table.has_loops and problem.subproblem.packed.sizes["functions"] == 0:
+        yield starts[:STARTS_BEFORE_CLOSING]
+        left = call.options.restart_count - STARTS_BEFORE_CLOSING
+        starts = table.closed_best_first(problem, left, call.options, call.monitor)
+    for first in range(0, len(starts), STARTS_PER_BLOCK):
+        yield starts[first : first + STARTS_PER_BLOCK]
+    space = replace(problem.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
+    first = SEED_TABLE_SIZE
+    while True:
+        yield np.where(mine, halton_configurations(space, STARTS_PER_BLOCK, first), q)
+        first += STARTS_PER_BLOCK
+
+
+def _draws(call: RestartRequest, problem: LeastSquaresProblem, q: Array, rng: np.random.Generator) -> Iterator[Array]:
+    mine = movable_configuration_mask(problem, call.locked)
+    space = replace(problem.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
+    left = call.options.restart_count
+    while True:
+        yield np.where(mine, random_configurations(space, min(left, STARTS_PER_BLOCK), rng), q)
+        left -= STARTS_PER_BLOCK
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttemptRequest:
+    """Arguments of a solver call, besides the start.
+
+    Attributes:
+        mechanism: the mechanism.
+        method: the method.
+        options: options of the call.
+        bounds: lower and upper limits, (nq,) each.
+        locked: mask of locked dofs, (nv,).
+        rng: random generator of the starts; None for the Halton sequence.
+        feasible: function of q that accepts or rejects a solution.
+        monitor: deadline, history and callback.
+        is_step: whether to run a single iteration and keep its result, even if the error increases.
+    """
+
+    mechanism: Mechanism
+    method: Method
+    options: Options
+    bounds: tuple[Array, Array]
+    locked: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    rng: np.random.Generator | None
+    feasible: Callable[[Array], bool] | None
+    monitor: Monitor
+    is_step: bool
+
+
+def restart_in_kernel(
+    request: AttemptRequest, method: LevenbergMarquardt, problem: LeastSquaresProblem, q: Array
+) -> tuple[Array, Array]:
+    """Search in the kernel from q and then from further starts.
+
+    Starts are made block by block, since making all of them may take too long.
+
+    Returns:
+        q (nq,) and the kernel report.
+    """
+    part, relations, options, watch = problem.subproblem, problem.relations, request.options, request.monitor
+    attempts = iterations = first = 0
+    out = part.packed.tables["out"]
+    for starts in restart_sequence(request, problem, q):
+        write_options(part, options, method, problem.problem.length_unit)
+        q = run_kernel(request.mechanism, part, relations, q, starts, watch)
+        attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
+        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+        first += len(starts)
+        if out[SUCCESS] == 1.0 or watch.is_over():
+            break
+    return q, out.copy()
+
+
+def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
+    """Search attempt by attempt, for methods whose loop is in Python and for calls with `feasible`.
+
+    Returns:
+        q (nq,), a report in the kernel's format, and whether `feasible` rejected every solution.
+    """
+    part, relations = problem.subproblem, problem.relations
+    if not isinstance(request.method, LevenbergMarquardt):
+        request.method.check(problem)
+    best: tuple[tuple[float, ...], Array, Array] | None = None
+    attempts = iterations = 0
+    found_one = False
+    for start in _all_starts(request, problem, q):
+        if isinstance(request.method, LevenbergMarquardt):
+            write_options(part, request.options, request.method, problem.problem.length_unit)
+            found = run_kernel(request.mechanism, part, relations, start, np.zeros((0, len(q))), request.monitor)
+        else:
+            found = run_method(problem, request.method, start, request.options, request.monitor, not request.is_step)
+        out = part.packed.tables["out"].copy()
+        attempts, iterations = attempts + 1, iterations + out[ITERATIONS_OUT]
+        solved = bool(out[SUCCESS] == 1.0)
+        fine = solved and (request.feasible is None or bool(request.feasible(found.copy())))
+        found_one |= solved
+        rank = (float(not fine), float(not solved), *_costs(part, out))
+        if best is None or rank < best[0]:
+            best = rank, found, out
+        if fine or request.monitor.is_over():
+            break
+    assert best is not None
+    rank, found, out = best
+    out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+    return found, out, found_one and rank[0] != 0.0
+
+
+def _all_starts(call: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+    """Yield q and then the restarts; joints that the subproblem does not move keep their value in q."""
+    yield q
+    for starts in restart_sequence(call, problem, q):
+        yield from starts
+
+
+def _costs(part: Subproblem, out: Array) -> list[float]:
+    """Return the remaining cost of each required stage, in order."""
+    about = [FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s for s, wish in enumerate(part.is_optional) if not wish]
+    return [0.0 if out[k + STAGE_STATUS] == 0.0 else float(out[k + STAGE_COST]) for k in about]

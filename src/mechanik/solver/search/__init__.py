@@ -1,0 +1,10 @@
+"""Global search for solutions: seed tables of chains, all solutions of a target, self-motions, and closed forms.
+
+The input is a compiled problem or a mechanism, the output configurations. This package imports `solver.methods` and
+lower layers. The closed form is also a method, as in `Solver(..., solver="closed_form")`.
+"""
+
+from mechanik.solver.search.closed_form import ClosedForm, closed_form
+from mechanik.solver.search.solution_set import SolutionSet
+
+__all__ = ["ClosedForm", "SolutionSet", "closed_form"]

@@ -1,0 +1,462 @@
+"""Closed-form equations of the arm families: planar arms, three parallel axes, spherical wrist, S-R-S.
+
+Planar arms (all axes parallel): two triangles, elbow up and elbow down.
+
+Three parallel axes (6R arms whose axes 2, 3 and 4 are parallel, as those of Universal Robots). Rotations about the
+parallel axes do not change the coordinate of a point, or of a direction, along their common direction h. A point and
+the direction of axis 6 give two equations for angles 1 and 5, linear in the cosines and sines of both; if axes 5 and 6
+intersect, one equation does not contain angle 5. Then angle 6 follows, and a planar arm remains.
+
+Spherical wrist (6R arms whose axes 4, 5 and 6 intersect in a point; axes 1, 2 and 3 are arbitrary). D. L. Pieper, "The
+Kinematics of Manipulators under Computer Control", Stanford 1968: the position of that point alone determines the first
+three angles, with up to four solutions, each with two of the wrist. The angles 1 and 2 are eliminated by what rotations
+about axis 1 preserve: the coordinate of the point along axis 1, and its distance from a point of that axis. One
+equation in the third angle remains: linear in its cosine and sine if axes 1 and 2 intersect or are parallel, a
+quadratic if axes 2 and 3 do, else a quartic.
+
+S-R-S (7R arms with a spherical shoulder, one elbow axis and a spherical wrist, like a human arm). The distance from
+shoulder to wrist determines the angle of the elbow joint; then the arm can still rotate about the line between them.
+This angle is a parameter: the elbow angle. Shoulder, elbow and wrist have two solutions each, so there are eight for
+each elbow angle. M. Shimizu, H. Kakuya, W.-K. Yoon, K. Kitagaki, K. Kosuge, "Analytical Inverse Kinematic Computation
+for 7-DOF Redundant Manipulators with Joint Limits and Its Application to Redundancy Resolution", IEEE Transactions on
+Robotics 24, 2008.
+
+Definition of the elbow angle. Let S be the shoulder, W the wrist, E the point of axis 4 nearest to S, and l the
+direction from S to W. The elbow side is the direction perpendicular to l and to axis 4, on the side of E; if axis 4 is
+perpendicular to the plane S E W, as in common arms, it points from the line to the elbow. The elbow angle is the
+right-handed angle about l from the reference direction to the elbow side. The reference is the component of the
+positive direction of axis 1 perpendicular to l: at 0 the elbow of an upright arm is above the line. If l is on axis 1
+(within 1e-9 rad), the reference is the direction perpendicular to axis 1 nearest to the base's x axis (to its y axis,
+if axis 1 is nearer to x than to y and z). If the arm is straight, the elbow side is (axis 4) x l.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mechanik.model import screw_axes as lines
+from mechanik.solver.search.subproblems import (
+    DEGENERATE_RATIO,
+    SPECIAL_GEOMETRY_TOLERANCE,
+    circle_and_conic,
+    other_leg,
+    perpendicular_basis,
+    rotated,
+    rotation_about,
+    rotation_angle_onto,
+    sinusoid_roots,
+    squared_sinusoid,
+    three_axis_angles,
+)
+from mechanik.spatial import make_pose
+from mechanik.spatial.array import Array
+from mechanik.spatial.vector_math import cross, dot, length
+
+
+class TwoLinkSolver:
+    """Solver for the angles about two parallel axes that move a point to a position.
+
+    Args:
+        h: (3,) unit direction of both axes.
+        signs: (2,) 1 or -1: whether each joint rotates about h or -h.
+        p1, p2: (3,) points of the axes, m.
+        point: (3,) the point, m, with both angles at zero.
+        size: approximate reach, m.
+    """
+
+    def __init__(self, h: Array, signs: Array, p1: Array, p2: Array, point: Array, size: float) -> None:
+        self.h, self.signs, self.p1, self.size = h, signs, p1, size
+        self.first, self.second = perpendicular_part(h, p2 - p1), perpendicular_part(h, point - p2)
+
+    def angles(self, position: Array, near: Array) -> Array:
+        """Return the angles (m, 2, 2), rad, for positions (m, 3), m; coordinates along the axes do not count."""
+        a, b, goal = self.first, self.second, perpendicular_part(self.h, position - self.p1)
+        free = near * self.signs
+        A, B = 2 * a @ b, 2 * a @ cross(self.h, b)
+        D = dot(goal, goal) - a @ a - b @ b
+        one = np.ones_like(D)
+        q2 = sinusoid_roots(A * one, B * one, D, free[:, 1], self.size**2)
+        tip = a + rotated(self.h, q2, np.broadcast_to(b, (*q2.shape, 3)))
+        q1 = rotation_angle_onto(self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free[:, None, 0], self.size)
+        return np.stack([q1, q2], axis=-1) * self.signs
+
+
+class Planar2R:
+    """Formula of a planar 2R arm for the position of the link's origin; up to two solutions."""
+
+    branches = 2
+    constrains_rotation = False
+
+    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+        h = directions[0]
+        self.tip = home[:3, 3]
+        self.bars = TwoLinkSolver(h, np.sign(directions @ h), points[0], points[1], self.tip, size)
+
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
+        return self.bars.angles(T[:, :3, :3] @ self.tip + T[:, :3, 3], near)
+
+
+class Planar3R:
+    """Formula of a planar 3R arm for position and rotation in the plane; up to two solutions."""
+
+    branches = 2
+    constrains_rotation = True
+
+    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+        self.arm = ThreeParallelAxes(directions, points, size)
+
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
+        return self.arm.angles(T, near)
+
+
+class ThreeParallelAxes:
+    """Solver for the angles about three parallel axes that give a planar displacement.
+
+    Args:
+        directions, points: (3, 3) unit directions and points (m) of the axes.
+        size: approximate reach, m.
+    """
+
+    def __init__(self, directions: Array, points: Array, size: float) -> None:
+        self.h = h = directions[0]
+        self.signs = np.sign(directions @ h)
+        self.last = points[2]
+        self.bars = TwoLinkSolver(h, self.signs[:2], points[0], points[1], points[2], size)
+        self.across = perpendicular_part(h, np.eye(3)[np.argmin(np.abs(h))])
+
+    def angles(self, T: Array, near: Array) -> Array:
+        """Return the angles (m, 2, 3), rad, for displacements T (m, 4, 4)."""
+        q = np.empty((len(T), 2, 3))
+        q[..., :2] = self.bars.angles(T[:, :3, :3] @ self.last + T[:, :3, 3], near[:, :2])
+        whole = rotation_angle_onto(
+            self.h, np.broadcast_to(self.across, (len(T), 3)), T[:, :3, :3] @ self.across, near[:, 2]
+        )
+        q[..., 2] = (whole[:, None] - q[..., :2] @ self.signs[:2]) * self.signs[2]
+        return q
+
+
+def perpendicular_part(h: Array, v: Array) -> Array:
+    """Return the component of v (..., 3) perpendicular to h (3,)."""
+    return v - (v @ h)[..., None] * h
+
+
+class ThreeParallel:
+    """Formula of a 6R arm whose axes 2, 3 and 4 are parallel.
+
+    Args:
+        directions, points: (6, 3) unit directions and points (m) of the axes.
+        home: (4, 4) pose of the link with all angles at zero; not used.
+        size: approximate reach, m.
+    """
+
+    branches = 8
+    constrains_rotation = True
+
+    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+        self.axes = directions
+        self.size = size
+        self.h = h = directions[1]
+        h5, h6 = directions[4], directions[5]
+        self.p1 = points[0]
+        self.p5, self.p6 = p5, p6 = lines.common_normal(points[4], h5, points[5], h6)
+        self.planar = ThreeParallelAxes(directions[1:4], points[1:4], size)
+        # coordinates along h of the point p6 and of the direction h6: coefficients of 1, cos q5, sin q5
+        point, tip = _height(h, h5, p6 - p5), _height(h, h5, h6)
+        point[0] += h @ (p5 - self.p1)
+        self.rows = np.stack([point / size, tip])
+        U, sizes, V = np.linalg.svd(self.rows[:, 1:])
+        self.U, self.V, self.sizes = U, V, sizes
+        self.is_parted = bool(sizes[1] < SPECIAL_GEOMETRY_TOLERANCE)
+
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
+        """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
+
+        Candidates that do not exist are NaN or wrong.
+        """
+        h, (h1, *_, h5, h6) = self.h, self.axes
+        R = T[:, :3, :3]
+        q1, q5 = self._first_and_fifth(T, near)  # (m, 4) each
+        # R1' R = (rotation about h) R5 R6, so R1' R and R5 R6 map the same vector to h
+        seen = np.swapaxes(R, -1, -2)[:, None] @ rotated(h1, q1, np.broadcast_to(h, (*q1.shape, 3)))[..., None]
+        q6 = rotation_angle_onto(
+            h6, seen[..., 0], rotated(h5, -q5, np.broadcast_to(h, (*q5.shape, 3))), near[:, None, 5]
+        )
+        # recomputed from angle 6, because an arc cosine has only half of the digits of an angle near zero
+        q5 = rotation_angle_onto(h5, rotated(h6, q6, seen[..., 0]), np.broadcast_to(h, (*q5.shape, 3)), q5)
+        inner = _back(h1, self.p1, q1) @ T[:, None] @ _back(h6, self.p6, q6) @ _back(h5, self.p5, q5)
+        m = len(T)
+        wide = np.broadcast_to(near[:, None, 1:4], (m, 4, 3)).reshape(-1, 3)
+        middle = self.planar.angles(inner.reshape(-1, 4, 4), wide).reshape(m, 4, 2, 3)
+        q = np.empty((m, 4, 2, 6))
+        q[..., 0], q[..., 4], q[..., 5] = q1[..., None], q5[..., None], q6[..., None]
+        q[..., 1:4] = middle
+        return q.reshape(m, 8, 6)
+
+    def _first_and_fifth(self, T: Array, near: Array) -> tuple[Array, Array]:
+        h, h1, R = self.h, self.axes[0], T[:, :3, :3]
+        point, tip = R @ self.p6 + T[:, :3, 3] - self.p1, R @ self.axes[5]
+        # the same coordinates after the inverse rotation about axis 1: coefficients of 1, cos q1, sin q1, (m, 2, 3)
+        rows = np.stack([_height(h, -h1, point) / self.size, _height(h, -h1, tip)], axis=1)
+        rows[..., 0] -= self.rows[:, 0]
+        # U' rows = sizes V (cos q5, sin q5)
+        with_q5, less_q5 = self.U[:, 0] @ rows / self.sizes[0], self.U[:, 1] @ rows
+        if self.is_parted:
+            q1 = sinusoid_roots(less_q5[:, 1], less_q5[:, 2], -less_q5[:, 0], near[:, 0])
+            q1 = np.repeat(q1, 2, axis=1)
+            x = _trigonometric_value(with_q5, q1)
+            y = other_leg(np.ones_like(x), x) * (1, -1, 1, -1)
+        else:
+            # x² + y² = 1 for the parts of (cos q5, sin q5) along the rows of V
+            e = squared_sinusoid(less_q5) + self.sizes[1] ** 2 * squared_sinusoid(with_q5)
+            e[:, 0] -= self.sizes[1] ** 2
+            q1 = circle_and_conic(e / np.abs(e).max(axis=-1, keepdims=True))
+            x, direct = _trigonometric_value(with_q5, q1), _trigonometric_value(less_q5, q1) / self.sizes[1]
+            # two formulas for y: the first is accurate if y is large, the second if it is small
+            y = np.where(np.abs(direct) > self.sizes[1], np.copysign(other_leg(np.ones_like(x), x), direct), direct)
+        return q1, np.arctan2(self.V[0, 1] * x + self.V[1, 1] * y, self.V[0, 0] * x + self.V[1, 0] * y)
+
+
+def _trigonometric_value(row: Array, t: Array) -> Array:
+    """Return row (m, 3) · (1, cos t, sin t) for t (m, k)."""
+    return row[:, :1] + row[:, 1:2] * np.cos(t) + row[:, 2:] * np.sin(t)
+
+
+def _height(h: Array, k: Array, v: Array) -> Array:
+    """Return h · (v rotated about k by t) as coefficients (..., 3) of 1, cos t, sin t."""
+    along = (v @ k) * (k @ h)
+    return np.stack([along, v @ h - along, cross(k, v) @ h], axis=-1)
+
+
+def _back(k: Array, p: Array, t: Array) -> Array:
+    """Return the displacements (..., 4, 4) by -t (...), rad, about the axis k through p."""
+    R = rotation_about(k, -t)
+    return make_pose(R, p - R @ p)
+
+
+class SphericalWrist:
+    """Formula of a 6R arm with a spherical wrist.
+
+    Args:
+        directions, points: (6, 3) unit directions and points (m) of the axes.
+        home: (4, 4) pose of the link with all angles at zero; not used.
+        size: approximate reach, m.
+    """
+
+    branches = 8
+    constrains_rotation = True
+
+    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+        self.h, self.size = directions, size
+        self.wrist, _ = lines.closest_point_to_lines(points[3:], directions[3:])
+        self.place = ThreeAxisPositioner(directions[:3], points[:3], self.wrist, size)
+
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
+        """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
+
+        Candidates that do not exist are NaN or wrong.
+        """
+        h = self.h
+        wrist = T[:, :3, :3] @ self.wrist + T[:, :3, 3]
+        arm = self.place.angles(wrist, near[:, :3])  # (m, 4, 3)
+        R_base_forearm = (
+            rotation_about(h[0], arm[..., 0]) @ rotation_about(h[1], arm[..., 1]) @ rotation_about(h[2], arm[..., 2])
+        )
+        R_forearm_hand = np.swapaxes(R_base_forearm, -1, -2) @ T[:, None, :3, :3]
+        hand = three_axis_angles(R_forearm_hand, h[3], h[4], h[5], np.broadcast_to(near[:, None, 3:], arm.shape))
+        q = np.empty((len(T), 4, 2, 6))
+        q[..., :3], q[..., 3:] = arm[:, :, None], hand
+        return q.reshape(len(T), 8, 6)
+
+
+class ThreeAxisPositioner:
+    """Solver for the angles about three axes that move a point to a position.
+
+    Lengths are divided by the reach. o1, o2 and o3 are points of the axes, d is the vector from o1 to o2, and g the
+    vector from o2 to the point rotated about axis 3; v is the component of g perpendicular to axis 2, rotated about
+    axis 2. A rotation about axis 1 changes neither the distance from o1 nor the coordinate along the axis. This gives
+    two linear equations for v,
+
+        d · v = (|position - o1|² - |d|² - |g|²) / 2 - (d · h2) (h2 · g)
+        h1 · v = h1 · (position - o2) - (h1 · h2) (h2 · g)
+
+    The third equation is that the rotation preserves its length. |g|² and h2 · g are linear in the cosine and sine of
+    the third angle. The left sides have the singular value decomposition U sizes V; the smaller singular value is zero
+    if axes 1 and 2 intersect or are parallel.
+    """
+
+    def __init__(self, directions: Array, points: Array, point: Array, size: float) -> None:
+        h1, h2, h3 = self.h = directions
+        points, point, self.size = points / size, point / size, size
+        o3 = lines.closest_point_on_line(point, points[2], h3)
+        self.o2 = o2 = lines.closest_point_on_line(o3, points[1], h2)
+        self.o1 = o1 = lines.closest_point_on_line(o2, points[0], h1)
+        self.d = d = o2 - o1
+        self.basis = perpendicular_basis(h2)
+        U, self.sizes, self.V = np.linalg.svd(np.stack([d, h1]) @ self.basis.T)
+        self.is_parted = bool(self.sizes[1] < SPECIAL_GEOMETRY_TOLERANCE)
+        # g = b + cos(q3) r + sin(q3) s; its squared length and its part along axis 2 as coefficients of 1, cos, sin
+        self.b, self.r = o3 - o2, point - o3
+        self.s = cross(h3, self.r)
+        b, r, s = self.b, self.r, self.s
+        self.squared = np.array([b @ b + r @ r, 2 * b @ r, 2 * b @ s])
+        self.along = np.array([h2 @ b, h2 @ r, h2 @ s])
+        # the terms of the right-hand sides that do not depend on the position
+        right = np.stack([-self.squared / 2 - (d @ h2) * self.along, -(h1 @ h2) * self.along])
+        self.U, self.right = U, U.T @ right
+
+    def angles(self, position: Array, near: Array) -> Array:
+        """Return the angles (m, 4, 3), rad, for positions (m, 3), m."""
+        h1, h2, _ = self.h
+        position = position / self.size
+        from_axis = position - self.o1
+        far, high = (dot(from_axis, from_axis) - self.d @ self.d) / 2, (position - self.o2) @ h1
+        right = np.repeat(self.right[:, None], len(position), axis=1)  # (2, m, 3)
+        right[..., 0] += self.U.T @ np.stack([far, high])
+        well, badly = right[0] / self.sizes[0], right[1]
+        q3 = self._third(well, badly, near[:, 2])
+        # v along the rows of V
+        squared = _linear_trigonometric_value(self.squared, q3) - _linear_trigonometric_value(self.along, q3) ** 2
+        x = _linear_trigonometric_value(well[:, None], q3)
+        y = other_leg(squared, x)
+        if self.is_parted:
+            y = y * (1, -1, 1, -1)
+        else:  # the first formula is accurate if y is large, the second if it is small
+            direct = _linear_trigonometric_value(badly[:, None], q3) / self.sizes[1]
+            y = np.where(np.abs(direct) > self.sizes[1], np.copysign(y, direct), direct)
+        v = np.stack([x, y], axis=-1) @ self.V @ self.basis
+        g = self.b + np.cos(q3)[..., None] * self.r + np.sin(q3)[..., None] * self.s
+        q2 = rotation_angle_onto(h2, g, v, near[:, None, 1])
+        arm = self.d + rotated(h2, q2, g)
+        q1 = rotation_angle_onto(h1, arm, np.broadcast_to(from_axis[:, None], arm.shape), near[:, None, 0])
+        return np.stack([q1, q2, q3], axis=-1)
+
+    def _third(self, well: Array, badly: Array, free: Array) -> Array:
+        """Return the angles (m, 4) of axis 3, rad; if there are only two, each twice, for two angles of axis 2."""
+        if self.is_parted:
+            return np.repeat(sinusoid_roots(badly[:, 1], badly[:, 2], -badly[:, 0], free), 2, axis=1)
+        # x² + y² = |g|² - (h2 · g)², times the smaller singular value squared
+        G, H, small = self.squared, self.along, self.sizes[1] ** 2
+        e = squared_sinusoid(badly) + small * (squared_sinusoid(well) + squared_sinusoid(H))
+        e[:, :3] -= small * G
+        e /= np.abs(e).max(axis=-1, keepdims=True)
+        if abs(G[1] * H[2] - G[2] * H[1]) > SPECIAL_GEOMETRY_TOLERANCE:
+            return circle_and_conic(e)
+        # axes 2 and 3 intersect or are parallel: a quadratic in cos(q3 - middle)
+        lead = G[1:] if G[1:] @ G[1:] > H[1:] @ H[1:] else H[1:]
+        middle = np.arctan2(lead[1], lead[0])
+        c, s = np.cos(middle), np.sin(middle)
+        two = e[:, 3] * c * c + e[:, 4] * c * s + e[:, 5] * s * s
+        one, zero = e[:, 1] * c + e[:, 2] * s, e[:, 0]
+        root = np.sqrt(np.maximum(one**2 - 4 * two * zero, 0.0))
+        big = -(one + np.copysign(root, one)) / 2
+        cosines = np.stack([big / two, np.where(big == 0.0, 0.0, zero / np.where(big == 0.0, 1.0, big))], axis=-1)
+        half = np.arccos(np.clip(cosines, -1.0, 1.0))
+        return np.concatenate([middle + half, middle - half], axis=-1)
+
+
+def _linear_trigonometric_value(row: Array, t: Array) -> Array:
+    """Return row (..., 3) · (1, cos t, sin t) for t (...)."""
+    return row[..., 0] + row[..., 1] * np.cos(t) + row[..., 2] * np.sin(t)
+
+
+MIN_ELBOW_SINE = 1e-6
+"""Sine of the elbow angle below which the arm counts as straight, or as folded."""
+
+
+class SRS:
+    """Formula of an S-R-S arm for a given elbow angle.
+
+    Args:
+        directions, points: (7, 3) unit directions and points (m) of the axes.
+        home: (4, 4) pose of the link with all angles at zero; not used.
+        size: approximate reach, m.
+    """
+
+    branches = 8
+    constrains_rotation = True
+
+    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+        self.h, self.size = directions, size
+        self.shoulder, _ = lines.closest_point_to_lines(points[:3], directions[:3])
+        self.wrist, _ = lines.closest_point_to_lines(points[4:], directions[4:])
+        elbow = lines.closest_point_on_line(self.shoulder, points[3], directions[3])
+        self.upper, self.fore = elbow - self.shoulder, self.wrist - elbow
+        up = directions[0]
+        aside = perpendicular_part(up, np.eye(3)[1 if np.argmax(np.abs(up)) == 0 else 0])
+        self.aside = aside / length(aside)
+
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
+        """Return candidates (m, 8, 7), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
+
+        Candidates that do not exist are NaN or wrong.
+
+        Args:
+            near: (m, 7) angles for joints that are free at a singular pose, rad.
+            elbow: (m,) elbow angles, rad; None for zero.
+        """
+        h, m = self.h, len(T)
+        psi = np.zeros(m) if elbow is None else elbow
+        R = T[:, :3, :3]
+        reach = R @ self.wrist + T[:, :3, 3] - self.shoulder
+        a, b = self.upper, self.fore
+        A, B, D = 2 * a @ b, 2 * a @ cross(h[3], b), dot(reach, reach) - a @ a - b @ b
+        one = np.ones(m)
+        q4 = sinusoid_roots(A * one, B * one, D, near[:, 3], self.size**2)  # (m, 2)
+        R_arm = self._shoulder_turn(q4, reach, psi, near)
+        shoulder = three_axis_angles(R_arm, h[0], h[1], h[2], np.broadcast_to(near[:, None, :3], (m, 2, 3)))
+        R_hand = np.swapaxes(R_arm @ rotation_about(h[3], q4), -1, -2) @ R[:, None]
+        wrist = three_axis_angles(R_hand, h[4], h[5], h[6], np.broadcast_to(near[:, None, 4:], (m, 2, 3)))
+        q = np.empty((m, 2, 2, 2, 7))  # pose, elbow, shoulder, wrist
+        q[..., :3], q[..., 3], q[..., 4:] = shoulder[:, :, :, None], q4[:, :, None, None], wrist[:, :, None]
+        return q.reshape(m, 8, 7)
+
+    def elbow_angle(self, q: Array) -> Array:
+        """Return the elbow angle (m,), rad, at q (m, 7)."""
+        R = self._turns(q)
+        reach, side = self._reach_and_side(q[:, 3])
+        line = np.einsum("mij,mj->mi", R, reach / _length(reach))
+        side = np.einsum("mij,mj->mi", R, side)
+        reference = self._reference(line)
+        return np.arctan2(dot(cross(line, reference), side), dot(reference, side))
+
+    def _shoulder_turn(self, q4: Array, reach: Array, psi: Array, near: Array) -> Array:
+        """Return the rotation (m, 2, 3, 3) of the upper arm that brings wrist and elbow to their positions."""
+        line = reach / _length(reach)
+        reference = self._reference(line)
+        side = np.cos(psi)[:, None] * reference + np.sin(psi)[:, None] * cross(line, reference)
+        before, before_side = self._reach_and_side(q4)
+        before = before / _length(before)
+        F = np.stack([line, side, cross(line, side)], axis=-1)[:, None]
+        F_before = np.stack([before, before_side, cross(before, before_side)], axis=-1)
+        R = F @ np.swapaxes(F_before, -1, -2)
+        folded = length(reach) < DEGENERATE_RATIO * self.size  # wrist in the shoulder: any rotation solves it
+        return np.where(folded[:, None, None, None], self._turns(near)[:, None], R) if folded.any() else R
+
+    def _reach_and_side(self, q4: Array) -> tuple[Array, Array]:
+        """Return the vector from shoulder to wrist and the elbow side, (..., 3) each, before the shoulder rotates."""
+        k = self.h[3]
+        reach = self.upper + rotated(k, q4, np.broadcast_to(self.fore, (*q4.shape, 3)))
+        side = cross(k, reach)
+        straight = MIN_ELBOW_SINE * float(length(self.upper)) * length(side)
+        side = np.where((side @ self.upper < -straight)[..., None], -side, side)
+        return reach, side / _length(side)
+
+    def _reference(self, line: Array) -> Array:
+        """Return the unit vectors (m, 3) perpendicular to `line` (m, 3) at which the elbow angle is zero."""
+        up = self.h[0] - (line @ self.h[0])[:, None] * line
+        along = length(up) < DEGENERATE_RATIO
+        aside = self.aside - (line @ self.aside)[:, None] * line
+        reference = np.where(along[:, None], aside, up)
+        reference = reference / _length(reference)
+        reference = reference - dot(reference, line)[:, None] * line  # again, because a short vector has few digits
+        return reference / _length(reference)
+
+    def _turns(self, q: Array) -> Array:
+        return (
+            rotation_about(self.h[0], q[:, 0]) @ rotation_about(self.h[1], q[:, 1]) @ rotation_about(self.h[2], q[:, 2])
+        )
+
+
+def _length(v: Array) -> Array:
+    """Return the lengths (..., 1), at least 1e-300."""
+    return np.maximum(length(v)[..., None], 1e-300)

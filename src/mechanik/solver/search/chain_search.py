@@ -1,0 +1,194 @@
+"""Inverse kinematics of serial chains by compiled kernels: one target, or many in lanes, with a seed table for both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from mechanik.kernels import chain_layout as at
+from mechanik.problem.serial_chain import SerialChain
+from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+
+chain_kernel = kernel_module("chain_kernel")
+lane_kernel = kernel_module("lane_kernel")
+
+ITERATION_BUDGET, ITERATION_OVERHEAD = 20_000, 3
+"""A target fails after ITERATION_BUDGET / (joints + ITERATION_OVERHEAD) iterations, more than half a millisecond. A
+larger budget finds more solutions, and takes longer for targets out of reach.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainResult:
+    """Result of the chain kernel for one target.
+
+    Attributes:
+        code: return code of the kernel; negative if not solved.
+        q: (nq,) the solution, or the closest configuration that was found.
+        attempts: number of starts.
+        iterations: number of iterations of all starts.
+        cost: sum of squared weighted residuals at `q`, as in the general kernel.
+        seconds: time so far, s.
+    """
+
+    code: int
+    q: Array
+    attempts: int
+    iterations: int
+    cost: float
+    seconds: float = 0.0
+
+    @property
+    def is_solved(self) -> bool:
+        return self.code >= 0
+
+
+LONG_CHAIN_JOINTS = 30
+"""Number of joints; in a longer chain the final descents to the closest pose take as long as the attempts."""
+RESTARTS_PER_CLOCK_CHECK = 250
+"""Restarts between two checks of the clock: about a millisecond."""
+MIN_IMPROVEMENT = 0.99
+"""Ratio of costs: a closest pose from another start replaces that of the seed only if its cost is below this share."""
+
+
+class ChainSearch:
+    """A serial chain with its seed table, ready to search; thread-safe.
+
+    Attributes:
+        chain: the chain in canonical form.
+        columns: (n,) indices of its joints into q.
+        lower, upper: (n,) their limits, rad or m.
+        model, table: kernel tables of the chain and of the seeds.
+        has_fixed_joints: whether joints of the chain are locked.
+        workspace_pool: idle workspaces; pop and append are atomic, so threads need no lock.
+    """
+
+    def __init__(self, chain: SerialChain, q: Array, restarts: int | None = None) -> None:
+        """Build the seed table.
+
+        Args:
+            q: (nq,) values of locked joints.
+            restarts: maximum number of restarts after the first start; None for the default iteration budget.
+        """
+        self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
+        self.model = chain.model.copy()
+        self._limit(self.model, restarts)
+        self.has_fixed_joints = bool(chain.locked.any())
+        self.workspace_pool: list[Array] = []
+        self._lane_pool: list[Array] = []
+        self._build(q)
+
+    def _limit(self, model: Array, restarts: int | None) -> None:
+        """Write the maximum numbers of attempts and iterations.
+
+        Explicit restarts are all made, also for targets that are out of reach.
+        """
+        if restarts is None:
+            share = 1.0 if self.chain.n <= LONG_CHAIN_JOINTS else 0.5
+            model[at.ITERATION_BUDGET] = share * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD)
+        else:
+            model[at.MAX_ATTEMPTS], model[at.ITERATION_BUDGET], model[at.REACH] = restarts + 1, np.inf, np.inf
+
+    def _build(self, q: Array) -> None:
+        table = np.zeros(2 * int(self.model[at.TABLE_SIZE]), dtype=np.float32)
+        held_at = np.ascontiguousarray(q[self.columns])
+        chain_kernel.build_seed_table(self.model, np.zeros(at.workspace_size(self.chain.n, 1)), held_at, table)
+        self.table, self._held_at = table, held_at[self.chain.locked]
+        self.workspace_pool = []
+
+    def rebuild_table_if_moved(self, q: Array) -> None:
+        """Rebuild the seed table if locked joints have other values in `q` (nq,) than when it was built."""
+        if not np.array_equal(q[self.columns][self.chain.locked], self._held_at):
+            self._build(q)
+
+    def search(
+        self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
+    ) -> ChainResult | None:
+        """Search for one target X (4, 4); None if `q0` is outside the range of the kernel.
+
+        Args:
+            X: (4, 4) target in the chain's target frame, m.
+            q0: (nq,) the seed; without one, the values of the joints outside the chain.
+            has_seed: whether `q0` is a seed.
+            key: random seed.
+            restarts: maximum number of restarts; None for the default of the constructor.
+        """
+        if self.has_fixed_joints:
+            self.rebuild_table_if_moved(q0)
+        work, q = self.allocate_workspace(), np.empty(len(q0))
+        mode = at.FROM_SEED if has_seed else at.FROM_TABLE
+        X = np.array(X, dtype=np.float64, order="C")
+        if restarts is not None:
+            self._limit(work, restarts)
+        code = chain_kernel.solve_target(work, X, q0, mode, key, q)
+        return self.read_result(work, code, q)
+
+    def search_until(
+        self, deadline: float, X: Array, q0: Array, has_seed: bool, key: float, restarts: int
+    ) -> ChainResult | None:
+        """Search as `search` does, and check the time (`time.perf_counter`) after each block of restarts."""
+        best, made, spent = None, 0, 0
+        while True:
+            tried = self.search(X, q0, has_seed, key, min(restarts - made, RESTARTS_PER_CLOCK_CHECK))
+            if tried is None:
+                return None
+            made, spent = made + tried.attempts, spent + tried.iterations
+            if best is None or tried.is_solved or tried.cost < best.cost:
+                best = tried
+            if tried.is_solved or made > restarts or perf_counter() >= deadline:
+                code = best.code if not best.is_solved else (made << 32) + 2 * spent + (best.code & 1)
+                return replace(best, code=code, attempts=made, iterations=spent)
+            key += 1.0
+
+    def read_result(self, work: Array, code: int, q: Array, seconds: float = 0.0) -> ChainResult | None:
+        """Read the result of the last search from its workspace; None if the kernel rejected the start."""
+        if code == -2:
+            return None
+        _, attempts, iterations, metres, radians, _ = work[-at.REPORT_FLOATS :].tolist()
+        return ChainResult(code, q, int(attempts), int(iterations), self.cost(metres, radians), seconds)
+
+    def cost(self, position_error: Any, rotation_error: Any) -> Any:
+        """Return the sum of squared weighted residuals for a position error (m) and a rotation error (rad)."""
+        lengths, angles = self.chain.weight * self.model[[at.LENGTH_SCALE, at.ROTATION_WEIGHT]]
+        return (lengths * position_error) ** 2 + (angles * rotation_error) ** 2
+
+    def allocate_workspace(self) -> Array:
+        """Allocate model, table and workspace as one array; the caller returns it to the pool after use."""
+        return np.concatenate([self.model, self.table.view(np.float64), np.zeros(at.workspace_size(self.chain.n, 1))])
+
+    def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None:
+        """Solve many targets in lanes; each result depends on its own row and the key only.
+
+        Args:
+            X: (M, 4, 4) targets.
+            q0: (M, nq) seeds, or the values of the joints outside the chain.
+            mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT of `kernels/chain_layout.py`.
+            key: random seed.
+            q: (M, nq) output: configurations.
+            report: (M, REPORT_FLOATS) output: SOLVED, NOT_SOLVED or BAD_INPUT; attempts; iterations; errors (m, rad);
+                whether the seed was clamped to the limits.
+        """
+        try:
+            work = self._lane_pool.pop()
+        except IndexError:
+            work = np.zeros(at.workspace_size(self.chain.n, 8))
+        lane_kernel.solve_targets(
+            self.model, self.table, work, X.reshape(-1), q0.reshape(-1), mode, key, q.reshape(-1), report.reshape(-1)
+        )
+        self._lane_pool.append(work)
+
+    def solve_from_starts(self, X: Array, starts: Array) -> tuple[Array, Any, Any]:
+        """Make one attempt from each start (K, nq), for one target (4, 4) or one target each (K, 4, 4).
+
+        Returns:
+            q (K, nq), whether it is a solution (K,), iterations (K,).
+        """
+        starts = np.ascontiguousarray(starts, dtype=np.float64)
+        targets = np.array(np.broadcast_to(X, (len(starts), 4, 4)), dtype=np.float64, order="C")
+        q, report = np.empty_like(starts), np.empty((len(starts), at.REPORT_FLOATS))
+        self.solve_rows(targets, starts, at.SINGLE_ATTEMPT, 0.0, q, report)
+        return q, report[:, 0] == at.SOLVED, report[:, 2].astype(np.int64)

@@ -1,0 +1,497 @@
+"""Closed-form inverse kinematics of serial arms: every branch by formula, independent of a start.
+
+The formulas of an arm family propose candidates. Each candidate is polished by Newton's method and checked by forward
+kinematics, and branches that coincide are returned once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import InvalidArgument, NoClosedForm, NotFinite, ShapeError, StructureError
+from mechanik.kernels.problem_layout import FRAME_A
+from mechanik.model import Link, Mechanism
+from mechanik.model.closed_form_family import ClosedFormFamily, ClosedFormMatch, match_closed_form
+from mechanik.model.screw_axes import ScrewAxes
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.method import Method
+from mechanik.solver.search.arm_families import SRS, Planar2R, Planar3R, SphericalWrist, ThreeParallel
+from mechanik.solver.search.constraint_system import unwrap_angles
+from mechanik.spatial import Pose, as_pose_matrix, inverse, make_pose, rotation
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.vector_math import cross, length
+from mechanik.validation import as_number
+
+BRANCH_TOLERANCE = 1e-9
+"""m and rad; maximum pose error of a branch."""
+EXACT = 1e-12
+"""Share of the reach, and rad; larger errors are polished."""
+SAME_BRANCH_RAD = 1e-7
+"""rad; branches nearer than this are the same. At a singular pose two branches coincide to half of the digits."""
+CLOSE_BRANCH_RAD, ROUNDING = 1e-3, 1e-11
+"""rad, and share of the reach or rad: a branch this close to another, with an error above rounding, is spurious."""
+MAX_POLISHED_ERROR = 1e-7
+"""Share of the reach, and rad; candidates with larger errors do not exist, and polishing could lead them anywhere."""
+STEPS = 4
+"""Maximum number of Newton steps: one suffices for exact axes, more are necessary if a file has rounded them."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+def verify_branches(
+    axes: ScrewAxes, q: Array, target: Array, constrains_rotation: bool, deviation: float
+) -> tuple[Array, Mask]:
+    """Polish and check candidates `q` (m, B, n) for targets (m, 4, 4); those that do not exist become NaN.
+
+    Args:
+        axes: the axes of the chain.
+        q: (m, B, n) candidates, rad.
+        target: (m, 4, 4) poses X_base_link.
+        constrains_rotation: whether the rotation of the target counts, not only its position.
+        deviation: deviation of the axes from the geometry of their family, rad or share of the reach.
+
+    Returns:
+        Angles (m, B, n) in (-pi, pi], and the mask (m, B) of those that exist.
+    """
+    hopeful = MAX_POLISHED_ERROR + 100 * deviation  # the formulas err by a multiple of the deviation
+    m, B, n = q.shape
+    flat = q.reshape(-1, n)
+    owner: npt.NDArray[np.int64] = np.repeat(np.arange(m, dtype=np.int64), B)
+    alive = np.flatnonzero(np.isfinite(flat).all(axis=-1))
+    angles, owner = flat[alive], owner[alive]
+    tolerance = BRANCH_TOLERANCE * max(1.0, axes.size / 1000)  # for models in millimetres
+    position, turn = _errors(axes.poses(angles), target[owner], constrains_rotation)
+    for _ in range(STEPS):
+        worst = np.maximum(position / axes.size, turn)
+        rough = np.flatnonzero((worst > EXACT) & (worst < hopeful))
+        if not len(rough):
+            break
+        better = _newton(axes, angles[rough], target[owner[rough]], constrains_rotation)
+        new_position, new_turn = _errors(axes.poses(better), target[owner[rough]], constrains_rotation)
+        improved = np.maximum(new_position / axes.size, new_turn) < worst[rough]
+        taken = rough[improved]
+        angles[taken], position[taken], turn[taken] = better[improved], new_position[improved], new_turn[improved]
+    fine = (position <= tolerance) & (turn <= BRANCH_TOLERANCE)
+    alive = alive[fine]
+    found, error = np.full((m * B, n), np.nan), np.full(m * B, np.inf)
+    found[alive], error[alive] = wrap_angles(angles[fine]), np.maximum(position / axes.size, turn)[fine]
+    found = found.reshape(m, B, n)
+    valid = _each_once(found, error.reshape(m, B))
+    found[~valid] = np.nan
+    return found, valid
+
+
+def wrap_angles(angles: Array) -> Array:
+    """Return the angles modulo full rotations, in (-pi, pi]."""
+    turned = np.remainder(angles + np.pi, 2 * np.pi) - np.pi
+    return np.where(turned <= -np.pi, np.pi, turned)
+
+
+def _errors(X: Array, target: Array, counts_rotation: bool) -> tuple[Array, Array]:
+    """Return the distance (m) and the angle (rad) between poses and targets, (k,) each."""
+    position = length(X[:, :3, 3] - target[:, :3, 3])
+    if not counts_rotation:
+        return position, np.zeros_like(position)
+    apart = X[:, :3, :3] - target[:, :3, :3]
+    chord = np.sqrt(np.einsum("kij,kij->k", apart, apart) / 8)
+    return position, 2 * np.arcsin(np.minimum(chord, 1.0))
+
+
+def _newton(axes: ScrewAxes, q: Array, target: Array, counts_rotation: bool) -> Array:
+    """Take a Newton step; the damping is so small that it acts only near singular directions."""
+    X, J = axes.poses(q), axes.jacobians(q)
+    rows = 6 if counts_rotation else 3
+    e = np.empty((len(q), 6))
+    e[:, :3] = (target[:, :3, 3] - X[:, :3, 3]) / axes.size
+    e[:, 3:] = sum(cross(X[:, :3, k], target[:, :3, k]) for k in range(3)) / 2
+    J[:, :3] /= axes.size
+    J, e = J[:, :rows], e[:, :rows]
+    Jt = np.swapaxes(J, -1, -2)
+    return q + (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(rows), e[..., None]))[..., 0]
+
+
+def _each_once(q: Array, error: Array) -> Mask:
+    """Return the mask of the branches that reach their target (finite error) and are not duplicates.
+
+    Of two branches within `SAME_BRANCH_RAD` the first stays. Near a singular pose a spurious candidate can be within
+    the tolerance: it is close to a true branch, but its error is larger than rounding.
+    """
+    valid, rough = np.isfinite(error), error > ROUNDING
+    first, second = np.triu_indices(q.shape[1], 1)
+    step = np.abs(q[:, first] - q[:, second])
+    apart = np.minimum(step, 2 * np.pi - step).max(axis=-1)  # (m, pairs), NaN where a branch does not exist
+    for k in np.flatnonzero((apart < CLOSE_BRANCH_RAD).any(axis=0)).tolist():
+        i, j = int(first[k]), int(second[k])
+        pose = np.flatnonzero((apart[:, k] < CLOSE_BRANCH_RAD) & valid[:, i] & valid[:, j])
+        same = apart[pose, k] < SAME_BRANCH_RAD
+        first_goes = ~same & rough[pose, i] & (error[pose, i] > error[pose, j])
+        second_goes = same | (rough[pose, j] & ~first_goes)
+        valid[pose[first_goes], i] = False
+        valid[pose[second_goes], j] = False
+    return valid
+
+
+POSES_PER_CHUNK = 8192
+"""Poses per chunk, so that intermediate arrays fit in the processor cache."""
+FORMULA_BY_FAMILY = {
+    ClosedFormFamily.PLANAR_2R: Planar2R,
+    ClosedFormFamily.PLANAR_3R: Planar3R,
+    ClosedFormFamily.SPHERICAL_WRIST: SphericalWrist,
+    ClosedFormFamily.SPHERICAL_SHOULDER: SphericalWrist,
+    ClosedFormFamily.THREE_PARALLEL: ThreeParallel,
+    ClosedFormFamily.SRS: SRS,
+}
+"""Formula class of each arm family."""
+
+
+class ArmFormula(Protocol):
+    """Interface of the formulas of an arm family.
+
+    Candidates that do not exist are NaN or miss the target; the caller checks them.
+
+    Attributes:
+        branches: number of candidates per target.
+        constrains_rotation: whether the formula solves for the rotation, not only the position.
+    """
+
+    branches: int
+    constrains_rotation: bool
+
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClosedForm:
+    """Closed-form solver for a serial chain of a mechanism; made by `closed_form`.
+
+    It is valid for the mechanism as it was when the solver was made.
+
+    Attributes:
+        mechanism: the mechanism.
+        link: name of the last link of the chain.
+        base: name of the first link; None for the world.
+        recognition: the arm family, and how it was recognised.
+        axes: axes of the n joints of the chain.
+        formula: the equations of the family.
+        revision: revision of the mechanism when this was made; the methods raise an error for another one.
+
+    Example:
+        >>> arm = mk.gallery.ur5()
+        >>> form = mk.closed_form(arm, "tool0")
+        >>> target = arm.pose("tool0", [0.3, -1.2, 1.1, -0.4, 0.9, 0.2])
+        >>> q, exists = form.solve_all(target)
+        >>> q.shape, int(exists.sum())
+        ((8, 6), 8)
+    """
+
+    mechanism: Mechanism
+    link: str
+    base: str | None
+    recognition: ClosedFormMatch
+    axes: ScrewAxes
+    formula: ArmFormula
+    revision: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"<closed form of the chain to {self.link!r}: {self.kind}, {', '.join(self.joints)}>"
+
+    @property
+    def kind(self) -> str:
+        """Name of the arm family, such as "spherical wrist"; `ClosedFormFamily` has all of them."""
+        return str(self.recognition.family)
+
+    @property
+    def why(self) -> str:
+        """How the family was recognised, as a sentence."""
+        return "; ".join(self.recognition.reasons)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the n joints of the chain, base first."""
+        return self.axes.names
+
+    def solve_all(
+        self, target: Pose | ArrayLike, *, elbow: ArrayLike | None = None, near: ArrayLike | None = None
+    ) -> tuple[Array, Mask]:
+        """Return every branch for every target, regardless of joint limits.
+
+        Forward kinematics verifies each branch to 1e-9 (m, rad). At a singular pose, branches that coincide are
+        returned once, and an angle that is free there is taken from `near`.
+
+        Args:
+            target: X_base_link, (..., 4, 4). For a planar 2R arm only the position counts.
+            elbow: (...) elbow angle of an S-R-S arm, rad, as defined in `solver/search/arm_families.py`; the default is
+                that of `near`.
+            near: (..., n) angles of the chain, rad; the default is zero.
+
+        Returns:
+            q (..., branches, n) in (-pi, pi], and the mask (..., branches) of those that exist; the others are NaN.
+
+        Raises:
+            StructureError: if the mechanism has changed.
+            ShapeError, NotFinite: if an array is not valid.
+            InvalidArgument: if `elbow` is given for another family.
+        """
+        self._check_fresh()
+        X = as_pose_matrix(target, "target")
+        leading = X.shape[:-2]
+        given = np.zeros(self.axes.n) if near is None else _finite(near, "near")
+        if given.shape[-1:] != (self.axes.n,):
+            raise ShapeError(f"near has to be shaped (..., {self.axes.n}), not {given.shape}")
+        if elbow is None:
+            swivel = self._elbow(given) if isinstance(self.formula, SRS) else np.zeros(())
+        elif isinstance(self.formula, SRS):
+            swivel = _finite(elbow, "elbow")
+        else:
+            raise InvalidArgument(f"only an S-R-S arm has an elbow angle; this is a {self.kind} arm")
+        leading = np.broadcast_shapes(leading, given.shape[:-1], swivel.shape)
+        X = np.broadcast_to(X, (*leading, 4, 4)).reshape(-1, 4, 4)
+        start = np.broadcast_to(given, (*leading, self.axes.n)).reshape(-1, self.axes.n)
+        swivel = np.broadcast_to(swivel, leading).reshape(-1)
+        B = self.formula.branches
+        q, exists = np.empty((len(X), B, self.axes.n)), np.empty((len(X), B), dtype=np.bool_)
+        for k in range(0, len(X), POSES_PER_CHUNK):
+            part = slice(k, k + POSES_PER_CHUNK)
+            q[part], exists[part] = self._solve(_orthogonal(X[part]), start[part], swivel[part])
+        return q.reshape(*leading, B, self.axes.n), exists.reshape(*leading, B)
+
+    def branches(
+        self,
+        target: Pose | ArrayLike,
+        q0: ArrayLike | None = None,
+        *,
+        within_limits: bool = True,
+        elbow: float | None = None,
+    ) -> Array:
+        """Return the configurations (k, nq) that reach a target, nearest to `q0` first; other joints are as in `q0`.
+
+        Of angles that differ by full rotations, the nearest to `q0` inside the limits is returned.
+
+        Args:
+            target: X_base_link, (4, 4).
+            q0: (nq,) reference; the default is the present configuration.
+            within_limits: whether to leave out branches outside the limits.
+            elbow: elbow angle of an S-R-S arm, rad; the default is that of `q0`.
+        """
+        X, start = self._one(target, q0)
+        angles, exists = self.solve_all(X, elbow=elbow, near=start[self.axes.columns])
+        return self._configurations(angles[exists], start, within_limits)
+
+    def nearest(self, target: Pose | ArrayLike, q0: ArrayLike | None = None) -> Array | None:
+        """Return the branch (nq,) inside the limits that is nearest to `q0`; None if there is none.
+
+        The distance is the Euclidean norm of the angle differences. For an S-R-S arm the elbow angle is searched too:
+        360 values, then around the best, to a thousandth of a degree.
+
+        Args:
+            target: X_base_link, (4, 4).
+            q0: (nq,) reference; the default is the present configuration.
+        """
+        X, start = self._one(target, q0)
+        if not isinstance(self.formula, SRS):
+            found = self.branches(X, start)
+            return found[0] if len(found) else None
+        near = start[self.axes.columns]
+        best: Array | None = None
+        middle, width, count = float(self._elbow(near)), 2 * np.pi, 360
+        for _ in range(4):
+            elbows = middle + width * (np.arange(count) - count // 2) / count
+            angles, exists = self.solve_all(X, elbow=elbows, near=near)
+            found = self._configurations(angles[exists], start, True)
+            if len(found) and (best is None or _way(found[0], start) < _way(best, start)):
+                best = found[0]
+            if best is None:
+                return None
+            middle, width, count = float(self._elbow(best[self.axes.columns])), 4 * width / count, 41
+        return best
+
+    def elbow_angle(self, q: ArrayLike) -> Array:
+        """Return the elbow angle (...) of an S-R-S arm at `q` (..., nq), rad in (-pi, pi]."""
+        if not isinstance(self.formula, SRS):
+            raise InvalidArgument(f"only an S-R-S arm has an elbow angle; this is a {self.kind} arm")
+        self._check_fresh()
+        return self._elbow(self.mechanism.space.check_q(q)[..., self.axes.columns])
+
+    def _check_fresh(self) -> None:
+        if self.mechanism.revision != self.revision:
+            raise StructureError("the mechanism has changed since its closed form was made; make that again")
+
+    def _one(self, target: Pose | ArrayLike, q0: ArrayLike | None) -> tuple[Array, Array]:
+        """Validate one target (4, 4) and a start (nq,), and return both."""
+        X = as_pose_matrix(target, "target")
+        if X.ndim != 2:
+            raise ShapeError(f"one target is needed here, not an array of shape {X.shape}; solve_all takes many")
+        self._check_fresh()
+        start = self.mechanism.q if q0 is None else self.mechanism.space.check_q(q0)
+        if start.ndim != 1:
+            raise ShapeError(f"q0 has to be one configuration, not an array of shape {start.shape}")
+        return X, start
+
+    def _elbow(self, angles: Array) -> Array:
+        assert isinstance(self.formula, SRS)
+        return self.formula.elbow_angle(angles.reshape(-1, self.axes.n)).reshape(angles.shape[:-1])
+
+    def _solve(self, X: Array, near: Array, elbow: Array) -> tuple[Array, Mask]:
+        T = X @ inverse(self.axes.home)
+        if self.recognition.mirrored:
+            q = self.formula.candidates(inverse(T), near[:, ::-1], elbow)[..., ::-1]
+        else:
+            q = self.formula.candidates(T, near, elbow)
+        return verify_branches(self.axes, q, X, self.formula.constrains_rotation, self.recognition.deviation)
+
+    def _configurations(self, angles: Array, start: Array, within_limits: bool) -> Array:
+        """Return angles (k, n) as configurations (k', nq), unwrapped to the limits and sorted by distance."""
+        columns, axes = self.axes.columns, self.axes
+        found, inside = unwrap_angles(angles, start[columns], axes.lower, axes.upper)
+        if within_limits:
+            found = found[inside]
+        found = found[np.argsort(_way(found, start[columns]), kind="stable")]
+        q = np.tile(start, (len(found), 1))
+        q[:, columns] = found
+        return q
+
+
+def closed_form(mechanism: Mechanism, link: str | Link, base: str | Link | None = None) -> ClosedForm:
+    """Return the closed-form solver of the chain from `base` to `link`.
+
+    Args:
+        mechanism: the mechanism.
+        link: last link of the chain, or its name.
+        base: first link of the chain, or its name; None for the world.
+
+    Returns:
+        The solver; its methods take poses X_base_link in m.
+
+    Raises:
+        NoClosedForm: if the chain belongs to no known family; the message says why.
+
+    Example:
+        >>> form = mk.closed_form(mk.gallery.ur5(), "tool0")
+        >>> form.kind, len(form.joints)
+        ('three parallel axes', 6)
+    """
+    end = mechanism._link_name(link)
+    top = None if base is None else mechanism._link_name(base)
+    found = match_closed_form(mechanism, end, top)
+    if found.family is None or found.axes is None:
+        raise NoClosedForm(
+            f"the chain to {end!r} has no closed form that is known here: {'; '.join(found.reasons)}. "
+            "The general solver, mechanik.solve or mechanik.Solver, takes any chain"
+        )
+    axes = found.axes
+    h, p = (-axes.directions[::-1], axes.points[::-1]) if found.mirrored else (axes.directions, axes.points)
+    formula = FORMULA_BY_FAMILY[found.family](h, p, axes.home, axes.size)
+    return ClosedForm(mechanism, end, top, found, axes, formula, mechanism.revision)
+
+
+def _orthogonal(X: Array) -> Array:
+    """Return poses with exactly orthogonal rotations; those of targets may be off by 1e-6."""
+    R = X[:, :3, :3]
+    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > 1e-14
+    if not off.any():
+        return X
+    X = X.copy()
+    X[off, :3, :3] = rotation.nearest(R[off])
+    return X
+
+
+def _way(q: Array, start: Array) -> Array:
+    return np.sqrt(((q - start) ** 2).sum(axis=-1))
+
+
+def _finite(values: ArrayLike, what: str) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} must be an array of real numbers, not {values!r}") from None
+    if not np.isfinite(array).all():
+        raise NotFinite(f"{what} has an entry that is not finite")
+    return array
+
+
+POSE_ROWS, POSITION_ROWS = (0, 1, 2, 3, 4, 5), (0, 1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedFormMethod(Method):
+    """Closed-form method: a single iteration that takes the branch nearest to the start, inside the limits.
+
+    If no branch reaches the target, the default method descends from the start to the closest pose. `mk.closed_form`
+    gives all branches.
+
+    Attributes:
+        elbow: elbow angle of an S-R-S arm about the line from shoulder to wrist, rad. None: the one that gives the
+            solution nearest to the start.
+    """
+
+    name: ClassVar[str] = "closed_form"
+    title: ClassVar[str] = "the closed form"
+    citation: ClassVar[str] = (
+        "D. L. Pieper, The kinematics of manipulators under computer control, Stanford, 1968; B. Paden, Kinematics and"
+        " control of robot manipulators, Berkeley, 1986"
+    )
+    default_iterations: ClassVar[int] = 1
+    supports_loops: ClassVar[bool] = False
+
+    elbow: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.elbow is not None:
+            as_number(self.elbow, "elbow")
+
+    def check(self, problem: LeastSquaresProblem) -> None:
+        super(ClosedFormMethod, self).check(problem)
+        relation, form = self._form(problem)
+        columns = set(problem.column_x[problem.free_columns].tolist())
+        if not columns.issuperset(form.axes.columns):
+            raise self.unsupported_error("moves every joint of the arm, and one is locked", "lm")
+        if relation.rows == POSITION_ROWS and form.formula.constrains_rotation:
+            raise self.unsupported_error(f"of a {form.kind} arm is for whole poses, not for points", "lm")
+
+    def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
+        relation, form = self._form(problem)
+        columns = form.axes.columns
+        limits = {"lower": problem.q_lower[columns], "upper": problem.q_upper[columns]}
+        form = replace(form, axes=replace(form.axes, **limits))
+        at = problem.subproblem.packed.tables["data"][FRAME_A:]
+        X_world_link = make_pose(at[:9].reshape(3, 3), at[9:12]) @ inverse(relation.X_b)
+        found = self._nearest(form, X_world_link, problem.q)
+        if found is None:
+            yield problem.descend()
+        else:
+            problem.set_configuration(found)
+            yield
+
+    def _nearest(self, form: ClosedForm, X_world_link: Array, q0: Array) -> Array | None:
+        if self.elbow is None:
+            return form.nearest(X_world_link, q0)
+        found = form.branches(X_world_link, q0, elbow=self.elbow)
+        return found[0] if len(found) else None
+
+    def _form(self, problem: LeastSquaresProblem) -> tuple[Relation, ClosedForm]:
+        """Return the relation of the only goal, the pose or position of a link, and the closed form for it.
+
+        Raises:
+            An error of `unsupported_error` if the problem is not of this form.
+        """
+        relation = problem.relations[0]
+        is_pose = (
+            relation.kind is RelationKind.POSE and relation.a is None and relation.rows in (POSE_ROWS, POSITION_ROWS)
+        )
+        if len(problem.relations) != 1 or not is_pose or relation.b is None or relation.lower is not None:
+            raise self.unsupported_error("is for one goal, the pose of a link in the world", "lm")
+        if relation.rows == POSITION_ROWS and np.any(relation.X_b[:3, 3]):
+            raise self.unsupported_error("for a point is for the origin of a link", "lm")
+        form = problem.cache.get(relation.b)
+        if not isinstance(form, ClosedForm):
+            try:
+                form = problem.cache[relation.b] = closed_form(problem.mechanism, relation.b)
+            except NoClosedForm as error:
+                raise self.unsupported_error(f"is not for this arm: {str(error).split('. ')[0]}", "lm") from None
+        return relation, form

@@ -1,0 +1,439 @@
+"""Self-motions of redundant mechanisms: tracing curves, arcs inside the limits, samples, paths, and nearest points.
+
+A self-motion is a curve of solutions. Tracing steps along the null space of the residual Jacobian and projects back by
+Newton's method normal to it, until the curve closes or stops. A step could end on another curve nearby; the sign of a
+determinant detects this. Limits of revolute joints do not stop the trace, because the curve may return inside: so
+pieces are found that no start leads to. The parts inside the limits are cut out at the end.
+
+The nearest point to a configuration is found by projected gradient descent on the squared distance, with step sizes by
+J. Barzilai, J. M. Borwein, "Two-point step size gradient methods", IMA Journal of Numerical Analysis 8, 1988. A joint
+at its limit stays there while the gradient points outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanik.solver.search.constraint_system import (
+    RESIDUAL_TOLERANCE,
+    TWO_PI,
+    ConstraintSystem,
+    Mask,
+    least_norm_step,
+    step_length,
+)
+from mechanik.spatial.array import Array
+
+CURVE_SPACING = 0.02
+"""Scaled units; maximum distance between consecutive points of a curve."""
+MAX_STEP, CAUTIOUS_STEP, MIN_STEP = 0.15, 0.03, 1e-3
+"""Scaled units; steps along a curve. Steps above CAUTIOUS_STEP are no longer than the smallest singular value of the
+Jacobian. Steps of MIN_STEP are taken whatever the sign of the determinant: so the trace goes straight on at crossings.
+"""
+MIN_TANGENT_COSINE = 0.97
+"""Smallest cosine of the angle between the tangents at both ends of a step."""
+CORRECTIONS = 4
+"""Maximum number of Newton corrections per step."""
+MAX_CURVE_STEPS = 4000
+"""Maximum number of steps; curves have 50 to 300. Unbounded curves, possible with prismatic joints, are cut off."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelfMotionCurve:
+    """A curve of solutions.
+
+    Attributes:
+        q: (p, nq) consecutive solutions.
+        is_closed: whether the first point follows the last, up to full rotations.
+    """
+
+    q: Array
+    is_closed: bool
+
+    def nearest_point(self, conditions: ConstraintSystem, q: Array) -> tuple[int, float]:
+        """Return the index of the point nearest to `q` (nq,), and its distance in scaled units."""
+        apart = step_length(conditions.wrapped_difference(self.q, q))
+        k = int(np.argmin(apart))
+        return k, float(apart[k])
+
+
+def trace_self_motions(conditions: ConstraintSystem, q: Array) -> list[SelfMotionCurve]:
+    """Trace the curves through solutions `q` (L, nq) with one free dof; a curve of one point if it cannot move.
+
+    All curves are traced together, at hardly more cost than one.
+    """
+    if not len(q):
+        return []
+    J = conditions.residual_and_jacobian(q)[1]
+    first = np.linalg.svd(J, full_matrices=True)[2][:, -1] if J.shape[1] else np.eye(conditions.n)[:1].repeat(len(q), 0)
+    ways, closed = _go(conditions, q, first)
+    open_ones = np.flatnonzero(~closed)
+    back, _ = _go(conditions, q[open_ones], -first[open_ones])
+    for k, way in zip(open_ones.tolist(), back, strict=True):
+        ways[k] = np.concatenate([way[:0:-1], ways[k]])
+    return [SelfMotionCurve(way, bool(shut)) for way, shut in zip(ways, closed, strict=True)]
+
+
+def is_on_curve(conditions: ConstraintSystem, curve: SelfMotionCurve, q: Array) -> Mask:
+    """Return whether solutions `q` (K, nq) are on a curve, as a mask (K,).
+
+    A solution is on it if moving along the curve from its nearest point leads there.
+    """
+    found = np.zeros(len(q), dtype=np.bool_)
+    if not len(q):
+        return found
+    u = conditions.wrapped_difference(curve.q[None], q[:, None])
+    apart = step_length(u)
+    nearest = np.argmin(apart, axis=1)
+    close = np.flatnonzero(apart[np.arange(len(q)), nearest] < MAX_STEP)
+    if len(close):
+        there = q[close]
+        at = corner = curve.q[nearest[close]]
+        for _ in range(4):  # converges to the nearest point of the curve
+            way = conditions.wrapped_difference(at, there)
+            at, _ = conditions.project(
+                conditions.step(at, _within(conditions.residual_and_jacobian(at)[1], way)), steps=3
+            )
+        J_a, J_b = conditions.residual_and_jacobian(corner)[1], conditions.residual_and_jacobian(there)[1]
+        t_a = np.linalg.svd(J_a)[2][:, -1]
+        t_b = _within(J_b, t_a)
+        found[close] = (step_length(conditions.wrapped_difference(at, there)) < 1e-5) & is_same_side(J_a, t_a, J_b, t_b)
+    return found
+
+
+def _within(J: Array, u: Array) -> Array:
+    """Return the part of `u` (K, n) in the null space of `J` (K, m, n)."""
+    m = J.shape[1]
+    Jt = np.swapaxes(J, -1, -2)
+    return u - (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(m), J @ u[..., None]))[..., 0]
+
+
+def _go(conditions: ConstraintSystem, q: Array, first: Array) -> tuple[list[Array], Mask]:
+    """Trace each curve from `q` (L, nq) in the direction `first` (L, n); return its points, and whether it closed."""
+    L = len(q)
+    points: list[list[Array]] = [[one] for one in q]
+    closed = np.zeros(L, dtype=np.bool_)
+    at, t, h, J = q.copy(), first.copy(), np.full(L, 0.02), conditions.residual_and_jacobian(q)[1]
+    going = np.arange(L)
+    for _ in range(MAX_CURVE_STEPS):
+        if not len(going):
+            break
+        here, along = at[going], t[going]
+        there, fine, turned, room, J_there = _advance(conditions, here, along, h[going])
+        fine &= (along * turned).sum(axis=1) > MIN_TANGENT_COSINE
+        fine &= is_same_side(J[going], along, J_there, turned) | (h[going] <= MIN_STEP)
+        fine &= conditions.are_prismatic_within_limits(there)
+        lost = ~fine & (h[going] <= MIN_STEP)
+        # a curve is closed if this step passes its start in the same direction
+        way = conditions.wrapped_difference(here, q[going])
+        done = step_length(conditions.wrapped_difference(here, there))
+        ahead = (way * along).sum(axis=1)
+        aside = step_length(way - ahead[:, None] * along)
+        count = np.array([len(points[k]) for k in going])
+        home = fine & (count > 3) & (ahead > -1e-9) & (ahead <= done) & (aside < 0.3 * done)
+        home &= (along * first[going]).sum(axis=1) > 0.5
+        closed[going[home]] = True
+        for i in np.flatnonzero(fine & ~home).tolist():
+            points[int(going[i])].append(there[i])
+        at[going[fine]], t[going[fine]], J[going[fine]] = there[fine], turned[fine], J_there[fine]
+        longest = np.clip(room, CAUTIOUS_STEP, MAX_STEP)
+        h[going] = np.where(fine, np.minimum(1.5 * h[going], longest), np.maximum(0.5 * h[going], MIN_STEP))
+        going = going[~(home | lost)]
+    return [np.array(way) for way in points], closed
+
+
+def _advance(conditions: ConstraintSystem, q: Array, t: Array, h: Array) -> tuple[Array, Mask, Array, Array, Array]:
+    """Step by `h` (L,) along `t` (L, n) from `q` (L, nq), and project back normal to `t`.
+
+    Returns:
+        The end points; whether the residual is zero there and the correction was small; the tangents; the approximate
+        smallest singular values of the Jacobians; and the Jacobians.
+    """
+    there = straight = conditions.step(q, h[:, None] * t)
+    e, M, Jte, J = _across(conditions, there, t)
+    for _ in range(CORRECTIONS):
+        if e.max(initial=0.0) < RESIDUAL_TOLERANCE:
+            break
+        there = conditions.step(there, -(M @ Jte)[..., 0])
+        e, M, Jte, J = _across(conditions, there, t)
+    turned = (M @ t[..., None])[..., 0]
+    turned /= step_length(turned)[:, None]
+    fine = (e < RESIDUAL_TOLERANCE) & (step_length(conditions.wrapped_difference(straight, there)) < 0.5 * h)
+    return there, fine, turned, np.abs(M).max(axis=(1, 2)) ** -0.5, J
+
+
+def is_same_side(J_a: Array, t_a: Array, J_b: Array, t_b: Array) -> Mask:
+    """Return whether the curve has the same orientation at a and b, as a mask (L,).
+
+    J (L, m, n) are the residual Jacobians, t (L, n) tangents in the same direction of travel. If m = n - 1, this tests
+    whether the determinants of J stacked on t have the same sign.
+    """
+    both = np.swapaxes(J_a, -1, -2) @ J_b + t_a[:, :, None] * t_b[:, None, :]
+    return np.asarray(np.linalg.det(both) > 0.0)
+
+
+def _across(conditions: ConstraintSystem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+    """Return at `q` (L, nq) the largest residual (L,), the inverse (L, n, n) of J'J + t t', J'e (L, n, 1), and J.
+
+    The inverse times J'e is the Newton step normal to t; the inverse times t is the null direction.
+    """
+    e, J = conditions.residual_and_jacobian(q)
+    Jt = np.swapaxes(J, -1, -2)
+    A = Jt @ J + t[:, :, None] * t[:, None, :] + 1e-14 * np.eye(conditions.n)
+    M = np.asarray(np.linalg.inv(A), dtype=np.float64)
+    return np.abs(e).max(axis=1, initial=0.0), M, Jt @ e[..., None], J
+
+
+def densify(conditions: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotionCurve:
+    """Return the curve with points at most CURVE_SPACING apart and continuous angles, by polished cubics."""
+    way = curve.q
+    if len(way) == 1:
+        return curve
+    u = conditions.wrapped_difference(way[:-1], way[1:])
+    if curve.is_closed:
+        u = np.concatenate([u, conditions.wrapped_difference(way[-1:], way[:1])])
+    t = _tangents(conditions, way, u, curve.is_closed)
+    size = step_length(u)
+    counts = np.maximum(1, np.ceil(size / CURVE_SPACING)).astype(np.int64)
+    k = np.repeat(np.arange(len(u)), counts)  # segment of each point
+    s = ((np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[k])[:, None]
+    a, b = t[k] * size[k, None], t[(k + 1) % len(t)] * size[k, None]
+    cubic = (s**3 - 2 * s**2 + s) * a + (3 * s**2 - 2 * s**3) * u[k] + (s**3 - s**2) * b
+    corners = unwrap_along(conditions, way)
+    points = conditions.step(corners[k], cubic)
+    if not curve.is_closed:
+        points = np.concatenate([points, corners[-1:]])
+    q, error = conditions.project(points, steps=6)
+    return SelfMotionCurve(q[error < RESIDUAL_TOLERANCE], curve.is_closed)
+
+
+def unwrap_along(conditions: ConstraintSystem, path: Array) -> Array:
+    """Return the path with angles shifted by full rotations so that they are continuous."""
+    path, k = path.copy(), conditions.columns[conditions.is_angle]
+    path[:, k] = np.unwrap(path[:, k], axis=0)
+    return path
+
+
+def _tangents(conditions: ConstraintSystem, way: Array, u: Array, is_closed: bool) -> Array:
+    """Return the forward unit tangents (p, n) of a curve at its points."""
+    J = conditions.residual_and_jacobian(way)[1]
+    forward = u if is_closed else np.concatenate([u, u[-1:]])
+    t = _within(J, forward)
+    return t / np.maximum(step_length(t), 1e-12)[:, None]
+
+
+BISECTIONS = 20
+"""Bisections that move the end of an arc onto its limit: 0.02 rad become 2e-8."""
+MIN_SAMPLE_SPACING = 0.1
+"""Scaled units; minimum distance between samples along an arc."""
+AT_LIMIT = 1e-9
+"""rad and m; tolerance of limits."""
+
+
+def arcs_within_limits(conditions: ConstraintSystem, curve: SelfMotionCurve) -> list[SelfMotionCurve]:
+    """Return the pieces of a curve inside the limits, modulo full rotations.
+
+    A piece ends at limits, or is the whole curve. Points are at most CURVE_SPACING apart, and angles are continuous. A
+    shorter piece may be missed.
+    """
+    curve = densify(conditions, curve)
+    q, inside = curve.q, conditions.unwrap(curve.q, curve.q[0])[1]
+    if inside.all() or not inside.any():
+        return [curve] if inside.all() else []
+    if curve.is_closed:  # start outside the limits, so that no piece is split
+        k, k_angle = int(np.argmin(inside)), conditions.columns[conditions.is_angle]
+        round_trip = np.zeros_like(q[0])
+        round_trip[k_angle] = TWO_PI * np.round((q[-1] - q[0])[k_angle] / TWO_PI)
+        q = np.concatenate([q[k:], q[: k + 1] + round_trip])
+        inside = np.concatenate([inside[k:], inside[: k + 1]])
+    change = np.flatnonzero(inside[:-1] != inside[1:])
+    leaves = inside[change]
+    edges = _edges(conditions, q[np.where(leaves, change, change + 1)], q[np.where(leaves, change + 1, change)])
+    found: list[SelfMotionCurve] = []
+    for r, piece in enumerate(np.split(q, change + 1)):  # edge r is between pieces r and r + 1
+        if leaves[r] if r < len(leaves) else inside[-1]:
+            found.append(SelfMotionCurve(np.concatenate([edges[max(r - 1, 0) : r], piece, edges[r : r + 1]]), False))
+    return found
+
+
+def single_point_arcs(conditions: ConstraintSystem, arcs: list[SelfMotionCurve], seeds: Array) -> list[SelfMotionCurve]:
+    """Return arcs of a single point for solutions (K, nq) that are near no arc, because their piece is too short."""
+    found: list[SelfMotionCurve] = []
+    for seed in seeds:
+        if all(arc.nearest_point(conditions, seed)[1] > 2 * CURVE_SPACING for arc in (*arcs, *found)):
+            found.append(SelfMotionCurve(seed[None], False))
+    return found
+
+
+def sample_arc(conditions: ConstraintSystem, arc: SelfMotionCurve, q0: Array, count: int) -> Array:
+    """Return up to `count` points (k, nq) evenly along an arc, unwrapped; the nearest to `q0` (nq,) is the first."""
+    unwound = conditions.unwrap(arc.q, q0)[0]
+    way = conditions.distance(q0, unwound)
+    k = int(np.argmin(way))
+    at = np.concatenate([[0.0], np.cumsum(step_length(conditions.wrapped_difference(arc.q[:-1], arc.q[1:])))])
+    whole = float(at[-1])
+    if arc.is_closed:
+        whole += float(step_length(conditions.wrapped_difference(arc.q[-1], arc.q[0])))
+    count = min(count, 1 + int(whole / MIN_SAMPLE_SPACING))
+    if arc.is_closed:
+        places = (at[k] + whole * np.arange(1, count) / count) % whole
+    else:
+        places = np.linspace(0.0, whole, count)
+        places = np.delete(places, int(np.argmin(np.abs(places - at[k]))))
+    others = np.minimum(np.searchsorted(at, places), len(at) - 1)
+    return np.concatenate([_nearest(conditions, arc, way, k, q0)[None], unwound[others]])
+
+
+def path_along_arc(conditions: ConstraintSystem, arc: SelfMotionCurve, a: Array, b: Array) -> Array | None:
+    """Return a path (m, nq) from `a` to `b`, both on the arc, along its points and inside the limits.
+
+    Angles are continuous from `a` on, so the end may differ from `b` by full rotations. None if every path leaves the
+    limits, as when a joint would have to wind farther than it can.
+    """
+    i, j = arc.nearest_point(conditions, a)[0], arc.nearest_point(conditions, b)[0]
+    p = len(arc.q)
+    ways = [np.arange(i, j + 1) if i <= j else np.arange(i, j - 1, -1)]
+    if arc.is_closed:
+        around = np.arange(i, j + p + 1) if j < i else np.arange(i, j - p - 1, -1)
+        ways = sorted([ways[0], around % p], key=len)
+    for order in ways:
+        q = unwrap_along(conditions, np.concatenate([a[None], arc.q[order], b[None]]))
+        if is_within_limits(conditions, q).all():
+            return _straightened(conditions, q)
+    return None
+
+
+def is_within_limits(conditions: ConstraintSystem, q: Array) -> Mask:
+    """Return whether the moving values are inside their limits, full rotations included, as a mask (K,)."""
+    k = conditions.columns[conditions.columns >= 0]
+    lower, upper = conditions.lower[k] - AT_LIMIT, conditions.upper[k] + AT_LIMIT
+    return np.asarray(((q[:, k] >= lower) & (q[:, k] <= upper)).all(axis=1))
+
+
+def _straightened(conditions: ConstraintSystem, q: Array) -> Array:
+    """Remove the second and the second-last point where the path would reverse there."""
+    if len(q) < 4:
+        return q[[0, -1]]
+    u = conditions.wrapped_difference(q[:-1], q[1:])
+    keep = np.ones(len(q), dtype=np.bool_)
+    keep[1], keep[-2] = u[0] @ u[1] > 0.0, u[-1] @ u[-2] > 0.0
+    return q[keep]
+
+
+def _edges(conditions: ConstraintSystem, inner: Array, outer: Array) -> Array:
+    """Return the last points inside the limits between points inside (E, nq) and outside (E, nq), by bisection."""
+    for _ in range(BISECTIONS):
+        middle = conditions.step(inner, 0.5 * conditions.wrapped_difference(inner, outer))
+        middle, _ = conditions.project(middle, steps=3)
+        inside = conditions.unwrap(middle, inner[0])[1][:, None]
+        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+    return inner
+
+
+def _nearest(conditions: ConstraintSystem, arc: SelfMotionCurve, way: Array, k: int, q0: Array) -> Array:
+    """Return the point near arc point `k` that is nearest to `q0`, by a parabola through three squared distances."""
+    p = len(arc.q)
+    i, j = (k - 1) % p, (k + 1) % p
+    here = conditions.unwrap(arc.q[k : k + 1], q0)[0][0]
+    if p < 3 or (not arc.is_closed and k in (0, p - 1)):
+        return here
+    a, b, c = way[i] ** 2, way[k] ** 2, way[j] ** 2
+    bend = a - 2 * b + c
+    share = 0.5 * (a - c) / bend if bend > 1e-12 else 0.0
+    step = min(abs(share), 1.0) * conditions.wrapped_difference(arc.q[k], arc.q[j] if share > 0 else arc.q[i])
+    q, error = conditions.project(conditions.step(arc.q[k : k + 1], step[None]))
+    q, inside = conditions.unwrap(q, q0)
+    return q[0] if inside[0] and error[0] < RESIDUAL_TOLERANCE and conditions.distance(q0, q[0]) < way[k] else here
+
+
+MAX_APPROACH_STEPS = 80
+"""Maximum number of steps; 10 to 30 are typical."""
+MIN_GRADIENT = 1e-6
+"""rad and m; smaller projected gradients end the descent, because the distance changes by their square."""
+MIN_STEP_FACTOR, MAX_STEP_FACTOR, MAX_STEP_LENGTH = 0.05, 5.0, 0.4
+"""Bounds of the step as multiples of the gradient, and its maximum length, rad and m."""
+MAX_REJECTED_STEPS = 8
+"""Rejected steps in a row after which the descent stops."""
+
+
+def approach_along_self_motion(
+    conditions: ConstraintSystem, q: Array, q0: Array, max_steps: int = MAX_APPROACH_STEPS
+) -> Array:
+    """Move solutions `q` (K, nq) inside the limits along their self-motions as near to `q0` (nq,) as possible.
+
+    The descent is local: the result depends on the start.
+
+    Args:
+        max_steps: maximum number of steps.
+    """
+    c = conditions
+    q = q.copy()
+    K = len(q)
+    way, gradient, held = _downhill(c, q, q0)
+    size, refused = np.ones(K), np.zeros(K, dtype=np.int64)
+    far = c.distance(q0, q)
+    for _ in range(max_steps):
+        k = np.flatnonzero((np.abs(way).max(axis=1, initial=0.0) > MIN_GRADIENT) & (refused < MAX_REJECTED_STEPS))
+        if not len(k):
+            break
+        step = size[k, None] * way[k]
+        step *= np.minimum(1.0, MAX_STEP_LENGTH / np.maximum(np.linalg.norm(step, axis=1), 1e-300))[:, None]
+        trial, at = _to_limits(c, q[k], step)
+        trial, error = c.project(trial, at | held[k], steps=6)
+        there = c.distance(q0, trial)
+        fine = (error < RESIDUAL_TOLERANCE) & is_within_limits(c, trial) & (there < far[k])
+        refused[k[~fine]] += 1
+        size[k[~fine]] *= 0.3
+        k, trial = k[fine], trial[fine]
+        if not len(k):
+            continue
+        old = q[k]
+        q[k], far[k], refused[k] = trial, there[fine], 0
+        way[k], after, held[k] = _downhill(c, trial, q0)
+        s = c.mechanism.space.difference(old, trial)[:, c.moving]
+        y = after - gradient[k]
+        bend = (s * y).sum(axis=1)
+        told = np.where(bend > 0.0, (s * s).sum(axis=1) / np.where(bend > 0.0, bend, 1.0), 2 * size[k])
+        size[k], gradient[k] = np.clip(told, MIN_STEP_FACTOR, MAX_STEP_FACTOR), after
+    return q
+
+
+def _downhill(c: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
+    """Return descent direction, projected gradient (rad and m) and the mask of dofs kept at limits, (K, n) each."""
+    uphill = c.mechanism.space.difference(q0, q)[:, c.moving]
+    J = c.residual_and_jacobian(q)[1] / c.unit
+    lower, upper = _at_limits(c, q)
+    held = np.zeros_like(lower)
+    way = gradient = _without_rows(J, uphill, held)
+    for _ in range(4):
+        out = ((way > 0) & lower) | ((way < 0) & upper)  # the step goes along -way
+        if not (out & ~held).any():
+            break
+        held |= out
+        way = _without_rows(J, uphill, held)
+    return -way, gradient, held
+
+
+def _without_rows(J: Array, g: Array, held: Mask) -> Array:
+    J, g = np.where(held[:, None], 0.0, J), np.where(held, 0.0, g)
+    return g - least_norm_step(J, (J @ g[..., None])[..., 0])
+
+
+def _at_limits(c: ConstraintSystem, q: Array) -> tuple[Mask, Mask]:
+    """Return the masks (K, n) of the dofs at their lower and at their upper limit."""
+    scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
+    return scalar & (q[:, k] <= c.lower[k] + 1e-9), scalar & (q[:, k] >= c.upper[k] - 1e-9)
+
+
+def _to_limits(c: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
+    """Step along `v` (K, n) as far as the limits allow; return the end points, and the mask of dofs at their limits."""
+    scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(v > 0, (c.upper[k] - q[:, k]) / v, np.where(v < 0, (c.lower[k] - q[:, k]) / v, np.inf))
+    room = np.where(scalar & (np.abs(v) > 1e-14), np.maximum(room, 0.0), np.inf)
+    share = np.minimum(1.0, room.min(axis=1, initial=np.inf))
+    there = c.step(q, share[:, None] * v / c.unit)
+    lower, upper = _at_limits(c, there)
+    return np.clip(there, c.lower, c.upper), (room <= share[:, None]) & (lower | upper)

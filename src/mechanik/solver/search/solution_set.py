@@ -1,0 +1,300 @@
+"""The set of all solutions of a target: isolated solutions, self-motion curves, and samples of wider self-motions.
+
+A solution is found from many starts, with different rounding errors; `DistinctSolutions` keeps each one once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanik.errors import StructureError
+from mechanik.solver.collision_constraint import CollisionConstraint
+from mechanik.solver.search.constraint_system import RESIDUAL_TOLERANCE, ConstraintSystem, Mask, step_length
+from mechanik.solver.search.self_motion import (
+    CURVE_SPACING,
+    SelfMotionCurve,
+    is_on_curve,
+    is_within_limits,
+    path_along_arc,
+    trace_self_motions,
+)
+from mechanik.spatial.array import Array
+from mechanik.validation import format_count
+
+SAME_SOLUTION_DISTANCE = 1e-6
+"""Scaled units (rad, or lengths in units of the mechanism's size), modulo full rotations; solutions nearer than this
+are the same. Polished regular solutions agree to 1e-10.
+"""
+CLOSE_SOLUTION_DISTANCE = 0.02
+"""Scaled units; solutions nearer than this need a second check. At a singular pose, where two solutions coincide, a
+residual of rounding size fixes the configuration to half of the digits only.
+"""
+MIDPOINT_RESIDUAL = 1e-11
+"""Scaled units; two close solutions are the same if the residual at their midpoint is smaller, because no computation
+can separate them. The residual there is about d^2 / 8 for two true solutions at a distance d.
+"""
+
+
+class DistinctSolutions:
+    """A list of distinct solutions.
+
+    Attributes:
+        q: (k, nq) configurations, in the order in which they were found.
+    """
+
+    def __init__(self, conditions: ConstraintSystem) -> None:
+        self._conditions = conditions
+        self.q = np.zeros((0, conditions.mechanism.nq))
+
+    def add(self, q: Array) -> int:
+        """Add the new ones of polished solutions (K, nq); return their number."""
+        q, new = self.new_solutions(q), 0
+        while len(q):
+            self.q, new = np.vstack([self.q, q[0]]), new + 1
+            q = q[1:][~self.is_same(q[1:], q[0])]
+        return new
+
+    def new_solutions(self, q: Array) -> Array:
+        """Return those of polished solutions (K, nq) that are not in the list."""
+        for one in self.q:
+            q = q[~self.is_same(q, one)]
+        return q
+
+    def is_same(self, q: Array, one: Array) -> Mask:
+        """Return whether each of the solutions `q` (K, nq) is the same as `one` (nq,), as a mask (K,)."""
+        conditions = self._conditions
+        step = conditions.wrapped_difference(np.broadcast_to(one, q.shape), q)
+        apart = np.abs(step).max(axis=1, initial=0.0)
+        same = apart < SAME_SOLUTION_DISTANCE
+        close = np.flatnonzero(~same & (apart < CLOSE_SOLUTION_DISTANCE))
+        if len(close):
+            middle = conditions.step(np.broadcast_to(one, (len(close), len(one))), 0.5 * step[close])
+            same[close] = (
+                np.abs(conditions.residual_and_jacobian(middle)[0]).max(axis=1, initial=0.0) < MIDPOINT_RESIDUAL
+            )
+        return same
+
+
+def farthest_point_sample(conditions: ConstraintSystem, q: Array, count: int, first: int = 0) -> list[int]:
+    """Return the indices of up to `count` configurations of `q` (K, nq), each as far as possible from those before."""
+    if not len(q):
+        return []
+    chosen = [first]
+    nearest = np.full(len(q), np.inf)
+    while len(chosen) < min(count, len(q)):
+        step = conditions.wrapped_difference(np.broadcast_to(q[chosen[-1]], q.shape), q)
+        nearest = np.minimum(nearest, np.sqrt((step * step).sum(axis=1)))
+        farthest = int(np.argmax(nearest))
+        if nearest[farthest] < CLOSE_SOLUTION_DISTANCE:
+            break
+        chosen.append(farthest)
+    return chosen
+
+
+CURVES_PER_TRACE = 8
+"""Number of curves that are traced together."""
+KNOWN_SOLUTION_DISTANCE = 1e-5
+"""Scaled units; a descent that ends nearer to a known isolated solution is not polished."""
+
+
+class SolutionPool:
+    """The solutions of a target found so far, by the dimension of their self-motion.
+
+    Attributes:
+        conditions: the constraints.
+        isolated: isolated solutions.
+        curves: one-dimensional self-motions, complete, also beyond the limits of revolute joints.
+        seeds: (k, nq) solutions on the curves.
+        multi_dof: (k, nq) solutions with two or more free dofs.
+        redundant: largest number of free dofs of any solution.
+    """
+
+    def __init__(self, conditions: ConstraintSystem) -> None:
+        self.conditions = conditions
+        self.isolated = DistinctSolutions(conditions)
+        self.curves: list[SelfMotionCurve] = []
+        self.seeds = np.zeros((0, conditions.mechanism.nq))
+        self.multi_dof = np.zeros((0, conditions.mechanism.nq))
+        self.redundant = 0
+
+    def filter_known(self, q: Array) -> Array:
+        """Return those of the descent results `q` (K, nq) that are not near a known isolated solution."""
+        for one in self.isolated.q:
+            q = q[np.abs(self.conditions.wrapped_difference(one, q)).max(axis=1, initial=0.0) > KNOWN_SOLUTION_DISTANCE]
+        return q
+
+    def add(self, q: Array) -> int:
+        """Add polished solutions (K, nq); return how many new solutions and curves they bring."""
+        q = self._off_curves(self.isolated.new_solutions(q), self.curves)
+        freedoms = self.conditions.redundancy(q)
+        wide = freedoms > 1
+        if wide.any():
+            self.multi_dof = np.concatenate([self.multi_dof, q[wide]])
+            self.redundant = max(self.redundant, int(freedoms.max()))
+        return self.isolated.add(q[freedoms == 0]) + self._follow(q[freedoms == 1])
+
+    def _follow(self, q: Array) -> int:
+        """Add solutions with one free dof to first order; trace their curves."""
+        new = 0
+        while len(q):
+            chosen = farthest_point_sample(self.conditions, q, CURVES_PER_TRACE)
+            curves: list[SelfMotionCurve] = []
+            for k, curve in zip(chosen, trace_self_motions(self.conditions, q[chosen]), strict=True):
+                if len(curve.q) == 1:
+                    new += self.isolated.add(q[k][None])  # no motion: two isolated solutions coincide here
+                elif not any(is_on_curve(self.conditions, one, q[k][None])[0] for one in curves):
+                    curves.append(curve)
+                    self.seeds, self.redundant = np.vstack([self.seeds, q[k]]), max(self.redundant, 1)
+            self.curves += curves
+            new += len(curves)
+            q = self._off_curves(self.isolated.new_solutions(np.delete(q, chosen, axis=0)), curves)
+        return new
+
+    def _off_curves(self, q: Array, curves: list[SelfMotionCurve]) -> Array:
+        """Return the solutions that are on none of the curves; add the others to `seeds`."""
+        for curve in curves:
+            on = is_on_curve(self.conditions, curve, q)
+            self.seeds, q = np.concatenate([self.seeds, q[on]]), q[~on]
+        return q
+
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SolutionSet:
+    """The distinct solutions of a target inside the limits, as returned by `Solver.solve_all`.
+
+    Attributes:
+        q: (k, nq) configurations, nearest to `q0` first; values that do not move are as in `q0`.
+        distance: (k,) distance from `q0`: the Euclidean norm of the differences of all moving dofs, rad and m.
+        component: (k,) number of the connected component; solutions on the same self-motion have the same number.
+        redundant: largest number of free dofs of a solution. 0: all solutions are isolated. 1: they are on curves, and
+            each curve has several samples. 2 or more: samples as far apart as possible; their connectivity is unknown,
+            and all have the same component.
+        complete: whether a closed form proves that there are no other solutions (no other self-motions, if redundant).
+        why: how the solutions were found, or why there is none.
+        tries: number of starts; 0 for a closed form.
+
+    Example:
+        >>> arm = mk.gallery.ur5()
+        >>> target = arm.pose("tool0", [0.3, -1.2, 1.1, -0.4, 0.9, 0.2])
+        >>> solutions = mk.Solver(arm, mk.PoseGoal("tool0", target)).solve_all()
+        >>> len(solutions), solutions.complete, solutions.redundant
+        (8, True, 0)
+    """
+
+    q: Array
+    distance: Array
+    component: Indices
+    redundant: int
+    complete: bool
+    why: str
+    tries: int
+    _arcs: tuple[SelfMotionCurve | None, ...]
+    _constraints: ConstraintSystem
+    _revision: tuple[int, ...]
+    _collision_constraint: CollisionConstraint | None = None
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.q)
+
+    def __getitem__(self, k: int) -> Array:
+        return self.q[k]
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"<no solution: {self.why}>"
+        pieces = ""
+        if self.redundant == 1:
+            pieces = f" of {format_count(len(set(self.component.tolist())), 'self-motion')}"
+        elif self.redundant:
+            pieces = f" of many, with {self.redundant} freedoms left"
+        return f"<{format_count(len(self), 'solution')}{pieces}: {self.why}>"
+
+    @property
+    def errors(self) -> Array:
+        """Largest position error (m) and rotation error (rad) of the objectives at each solution, (k, 2)."""
+        self._check_fresh()
+        return self._constraints.errors(self.q)
+
+    def path(self, i: int, j: int) -> Array | None:
+        """Return a path (m, nq) from solution i to solution j along which all constraints hold, inside the limits.
+
+        Consecutive configurations are at most 0.03 apart (rad, or lengths in units of the mechanism's size), and the
+        constraints hold to 1e-9 at each. Angles are continuous, so the last configuration may differ from solution j by
+        full rotations.
+
+        Returns:
+            The path; None if i and j are not connected, if the path collides, or, with two or more free dofs, if the
+            projected straight path does not arrive.
+
+        Raises:
+            StructureError: if the mechanism has changed since the solutions were found.
+        """
+        self._check_fresh()
+        way = self._path_on_solutions(i, j)
+        return (
+            way
+            if way is None or self._collision_constraint is None or self._collision_constraint.are_free(way).all()
+            else None
+        )
+
+    def _path_on_solutions(self, i: int, j: int) -> Array | None:
+        a, b = self.q[i], self.q[j]
+        if i == j:
+            return a[None].copy()
+        if self.component[i] != self.component[j]:
+            return None
+        arc = self._arcs[int(self.component[i])]
+        if arc is not None:
+            return path_along_arc(self._constraints, arc, a, b)
+        return projected_straight_path(self._constraints, a, b) if self.redundant > 1 else None
+
+    def _check_fresh(self) -> None:
+        if self._constraints.mechanism.revision != self._revision:
+            raise StructureError("the mechanism has changed since these solutions were found; find them again")
+
+
+def projected_straight_path(conditions: ConstraintSystem, a: Array, b: Array) -> Array | None:
+    """Return a path from `a` to `b` in straight steps, each projected onto the constraints; None if it gets stuck.
+
+    Full rotations count, so the straight path is inside the limits. A joint that the projection takes beyond a limit is
+    moved back onto it.
+    """
+    c, q, way = conditions, a, [a]
+    left = _step(c, a, b)
+    for _ in range(4 * int(step_length(left) / CURVE_SPACING) + 20):
+        far = float(step_length(left))
+        if far <= 1.5 * CURVE_SPACING:
+            return np.array([*way, b])
+        there, error = c.project(c.step(q[None], (CURVE_SPACING / far) * left[None]))
+        if not is_within_limits(c, there)[0]:
+            on_limit = np.clip(there, c.lower, c.upper)
+            held = np.where(c.columns >= 0, (on_limit != there)[:, c.columns], False)
+            there, error = c.project(on_limit, held)
+        is_step = step_length(_step(c, q, there[0])) < 2 * CURVE_SPACING
+        left = _step(c, there[0], b)
+        # without progress the path is blocked
+        if not (
+            error[0] < RESIDUAL_TOLERANCE
+            and is_within_limits(c, there)[0]
+            and is_step
+            and step_length(left) < far - 0.02 * CURVE_SPACING
+        ):
+            return None
+        q = there[0]
+        way.append(q)
+    return None
+
+
+def _step(conditions: ConstraintSystem, a: Array, b: Array) -> Array:
+    """Return the step (n,) from `a` to `b`, full rotations included."""
+    return conditions.mechanism.space.difference(a, b)[conditions.moving] / conditions.unit

@@ -1,0 +1,549 @@
+"""Result of a solve: its status, the configuration, the errors, and the reasons for a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import NotSolved
+from mechanik.kernels.state_layout import (
+    ATTEMPTS_OUT,
+    FIRST_STAGE_REPORT,
+    ITERATIONS_OUT,
+    STAGE_COST,
+    STAGE_REPORT_FLOATS,
+    START_WAS_CLAMPED,
+    STATUS,
+    SUCCESS,
+)
+from mechanik.model import Mechanism
+from mechanik.model.linearized_constraints import first_order_motions
+from mechanik.objectives import ErrorNorms, Objective
+from mechanik.spatial.array import Array
+from mechanik.validation import format_count
+
+if TYPE_CHECKING:
+    from mechanik.collision import Contact
+    from mechanik.solver.compiled_problem import CompiledProblem
+    from mechanik.solver.singularity import Singularity
+
+
+class Status(Enum):
+    """Outcome of a solve, of a subproblem, or of a row of a batch; the value is a sentence for users.
+
+    Example:
+        >>> mk.Status["CLOSEST"]
+        CLOSEST
+    """
+
+    CONVERGED = "everything asked for is within its tolerance"
+    CLOSEST = "out of reach; this is as close as it comes from where it started"
+    STALLED = "no step helped any more before it was clear that nothing closer can be reached"
+    TIMEOUT = "the iterations or the seconds were used up on the way"
+    OPEN = "its loops could not be shut, or its laws not kept"
+    STOPPED = "the caller stopped it on the way"
+    DIVERGED = "the error is not a finite number"
+    BAD_TARGET = "the target of this row is not finite, or nothing that can be a target"
+    PENDING = "not solved yet"
+    BAD_START = "the start of this row is not finite, or holds a ball without a direction"
+    IN_COLLISION = "everything asked for is within its tolerance, but something bumps into something"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+STATUS_BY_CODE = (
+    Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.OPEN, Status.TIMEOUT, Status.STOPPED,
+    Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START, Status.IN_COLLISION,
+)  # fmt: skip
+"""Status by the kernel's status code, ordered from best to worst. The second TIMEOUT is a stage that was not started
+because the time was up. The kernel does not write the last four: three are for rows of a batch, and collisions are
+checked after the solve.
+"""
+IN_COLLISION_CODE = STATUS_BY_CODE.index(Status.IN_COLLISION)
+
+
+@dataclass(frozen=True, slots=True)
+class SubproblemReport:
+    """Result of a subproblem: a part of the problem that shares no dof with the other parts.
+
+    Attributes:
+        objectives: indices into the objectives of the solver.
+        closures: names of the joints that close its loops.
+        joints: names of the dofs that it may move.
+        status: status of this subproblem.
+        residual: norm of the residual of its first unmet level, 0 if all are met. Weighted, lengths divided by the
+            characteristic length of the mechanism.
+        iterations: number of steps tried.
+        seconds: time spent on this subproblem, s.
+        joint_constraints: names of its joint constraints.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 1.0])
+        >>> mk.solve(arm, mk.PositionGoal("tool", (0.5, 1.2, 0.0)), q0=[0.1, 0.2]).subproblems[0].joints
+        ('joint1', 'joint2')
+    """
+
+    objectives: tuple[int, ...]
+    closures: tuple[str, ...]
+    joints: tuple[str, ...]
+    status: Status
+    residual: float
+    iterations: int
+    seconds: float
+    joint_constraints: tuple[str, ...] = ()
+
+
+AT_LIMIT = 1e-9
+"""rad or m: a dof this close to a limit counts as at the limit."""
+AT_CONE_LIMIT = 1e-8
+"""rad or m: an axis this close to the edge of its cone, or a closing joint this close to its limit, counts as at the
+limit.
+"""
+JOINT_CONSTRAINT_TOLERANCE = 1e-9
+"""A joint constraint holds if its error is at most this share of its scale."""
+
+
+class Solution:
+    """Result of a solve. Most properties are computed when they are read.
+
+    Attributes:
+        q: configuration, (nq,).
+        seconds: time from the call to the result, s.
+        history: error after each iteration, or None if not requested: the norm of the residual of the current level,
+            weighted, lengths divided by the characteristic length of the mechanism.
+        contacts: pairs in collision or closer than the clearance, the deepest first.
+        blocking_contacts: pairs that are at the required clearance, where goals are not met and `contacts` is empty.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 1.0])
+        >>> solution = mk.solve(arm, mk.PositionGoal("tool", (3.0, 0.0, 0.0), name="reach"), q0=[0.1, 0.2])
+        >>> solution.success, solution.status, solution.unmet
+        (False, CLOSEST, ('reach',))
+        >>> round(solution.errors["reach"].position, 3)
+        1.0
+    """
+
+    __slots__ = (
+        "_bounds",
+        "_objectives_source",
+        "_rejected",
+        "_report",
+        "_solver",
+        "_subproblem_seconds",
+        "blocking_contacts",
+        "contacts",
+        "history",
+        "q",
+        "seconds",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        solver: CompiledProblem,
+        objectives: tuple[Objective, ...] | Callable[[], tuple[Objective, ...]] | Array | float | None,
+        q: Array,
+        reports: tuple[Array, ...] | int,
+        seconds: float,
+        bounds: tuple[Array, Array] | None = None,
+        history: Array | None = None,
+        rejected: bool = False,
+        subproblem_seconds: tuple[float, ...] | None = None,
+        contacts: tuple[Contact, ...] = (),
+    ) -> None:
+        """Create a solution; solvers call this.
+
+        Args:
+            solver: the solver that found it.
+            objectives: the objectives, a function that makes them, the new target of the only objective, or None for
+                the objectives of the solver.
+            q: configuration, (nq,).
+            reports: the kernel report of each subproblem; or, for a chain that was solved, the return code of the chain
+                kernel.
+            seconds: time from the call to the result, s.
+            bounds: lower and upper limits of this call, (nq,) each. None: the limits of the mechanism.
+            history: error after each iteration.
+            rejected: whether `feasible` rejected every solution.
+            subproblem_seconds: time of each subproblem, s.
+            contacts: pairs in collision.
+        """
+        self._solver, self._objectives_source, self._report, self._bounds, self._rejected = (
+            solver,
+            objectives,
+            reports,
+            bounds,
+            rejected,
+        )
+        # a clock may run backwards between cores; `max` would take 0.1 us more, of the 3 us of a short call
+        self.q, self.seconds, self.history = q, seconds if seconds > 0.0 else 0.0, history
+        self._subproblem_seconds, self.contacts = subproblem_seconds, contacts
+        self.blocking_contacts: tuple[Contact, ...] = ()
+
+    @property
+    def _kernel_reports(self) -> tuple[Array, ...]:
+        """Kernel report of each subproblem."""
+        if isinstance(self._report, int):
+            size = len(self._solver._problem.subproblems[0].packed.tables["out"])
+            self._report = (chain_kernel_report(self._report, size),)
+        return self._report
+
+    # ---- status and messages ----------------------------------------------------------------
+
+    @property
+    def success(self) -> bool:
+        """Whether the solve succeeded.
+
+        True if every required objective is within its tolerance, all loops and joint constraints hold, nothing that was
+        to be avoided is in collision, and `feasible` accepts q. Every dof that may move is within its limits, also
+        without success.
+        """
+        return not self.contacts and self._is_met
+
+    @property
+    def _is_met(self) -> bool:
+        """Whether the solve succeeded apart from collisions."""
+        if type(self._report) is int:
+            return True
+        return not self._rejected and all(out[SUCCESS] == 1.0 for out in self._kernel_reports)
+
+    @property
+    def status(self) -> Status:
+        """Status of the solve; with several subproblems, the worst.
+
+        CONVERGED also if `feasible` rejected every solution.
+        """
+        if self.contacts and self._is_met:
+            return Status.IN_COLLISION
+        return max(
+            (STATUS_BY_CODE[int(out[STATUS])] for out in self._kernel_reports),
+            key=STATUS_BY_CODE.index,
+            default=Status.CONVERGED,
+        )
+
+    @property
+    def iterations(self) -> int:
+        """Number of steps tried, over all attempts and subproblems."""
+        return int(sum(out[ITERATIONS_OUT] for out in self._kernel_reports))
+
+    @property
+    def attempts(self) -> int:
+        """Number of starts tried."""
+        return int(max((out[ATTEMPTS_OUT] for out in self._kernel_reports), default=0))
+
+    @property
+    def message(self) -> str:
+        """Sentence that says why the solve succeeded or failed."""
+        if self.success:
+            wanted = sum(one.required for one in self.objectives)
+            text = f"{wanted} of {wanted} objectives met"
+        elif self._rejected:
+            text = "all that was found is not feasible, as the caller sees it"
+        elif self._is_met:
+            text = f"all objectives are met, but {describe_contacts(self.contacts)}"
+        else:
+            unmet = self.unmet
+            text = self.status.value
+            if broken := self.violated_joint_constraints:
+                text += f"; not kept: {', '.join(f'law {name} (off by {off:.3g})' for name, off in broken.items())}"
+            if unmet:
+                text += f"; not met: {', '.join(f'{name} ({self.errors[name]})' for name in unmet)}"
+            if self.active_limits:
+                text += f"; at a limit: {', '.join(self.active_limits)}"
+            if self.conflicts:
+                text += f"; {'; '.join(f'{one} pulls against {other}' for one, other in self.conflicts)}"
+            if self.contacts:
+                text += f"; besides, {describe_contacts(self.contacts)}"
+            if self.blocking_contacts:
+                text += "".join(f"; {one.b!r} is in the way of {one.a!r}" for one in self.blocking_contacts)
+        if any(out[START_WAS_CLAMPED] for out in self._kernel_reports):
+            text += "; the start was outside the limits and was brought inside"
+        if self.outside_limits:
+            text += f"; left where it started, outside its limits: {', '.join(self.outside_limits)}"
+        return text
+
+    def __repr__(self) -> str:
+        verdict = "solved" if self.success else f"not solved, {self.status.name}"
+        attempts = "" if self.attempts == 1 else f", {self.attempts} attempts"
+        spent = f"{self.iterations} iterations{attempts}, {_seconds(self.seconds)}"
+        errors = [error for error, one in zip(self.errors.values(), self.objectives, strict=True) if one.required]
+        worst = max((error.position for error in errors), default=0.0)
+        angle = max((error.rotation for error in errors), default=0.0)
+        return f"<{verdict} in {spent}: off by {worst:.2g} m, {angle:.2g} rad; {self.message}>"
+
+    def require(self) -> Solution:
+        """Return this solution if it is a success.
+
+        Raises:
+            NotSolved: if it is not; the message says why, and the exception carries the solution.
+        """
+        if not self.success:
+            raise NotSolved(f"not solved ({self.status.name}): {self.message}", self)
+        return self
+
+    def __getitem__(self, joint: str) -> float | Array:
+        """Return the value of a joint (rad or m), or an array if the joint has several dofs."""
+        values = self.mechanism.values(self.q)
+        self.mechanism.joint(joint)
+        return values[joint] if joint in values else self._closing_value(joint)
+
+    @property
+    def values(self) -> dict[str, float | Array]:
+        """Joint values by joint name, rad or m, without the joints that close loops."""
+        return self.mechanism.values(self.q)
+
+    # ---- errors, limits, conflicts ----------------------------------------------------------
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; a solve does not move it."""
+        return self._solver.mechanism
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Objectives of the call, with its targets."""
+        asked = self._objectives_source
+        if asked is None:
+            return self._solver.objectives
+        if callable(asked):
+            asked = self._objectives_source = asked()
+        return asked if isinstance(asked, tuple) else (self._solver.objectives[0].with_target(asked),)
+
+    @property
+    def subproblems(self) -> tuple[SubproblemReport, ...]:
+        """Report of each subproblem; subproblems share no dof."""
+        seconds = self._subproblem_seconds or (self.seconds,) * len(self._kernel_reports)
+        return tuple(subproblem_report(self._solver, k, out, seconds[k]) for k, out in enumerate(self._kernel_reports))
+
+    @property
+    def errors(self) -> Mapping[str, ErrorNorms]:
+        """Position error (m) and rotation error (rad) of each objective, by the names in `names`."""
+        named = zip(self.names, self.objectives, strict=True)
+        return {name: objective.error(self.mechanism, self.q) for name, objective in named}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Unique name of each objective: its own name, or its class, followed by its index where that is not unique."""
+        own = [one.name or f"{type(one).__name__} {k}" for k, one in enumerate(self.objectives)]
+        return tuple(name if own.count(name) == 1 else f"{name} {k}" for k, name in enumerate(own))
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """Names of the required objectives that are not within their tolerance."""
+        found = zip(self.errors.items(), self.objectives, strict=True)
+        return tuple(
+            name
+            for (name, error), one in found
+            if one.required and (error.position > one.tolerance or error.rotation > one.angle_tolerance)
+        )
+
+    @property
+    def closure_errors(self) -> Mapping[str, ErrorNorms]:
+        """Position error (m) and rotation error (rad) of each loop, by the name of the joint that closes it."""
+        from mechanik.objectives.constraint_relations import closure_relations
+        from mechanik.objectives.relation import evaluate_relation
+
+        open_by: dict[str, ErrorNorms] = {}
+        for name, closure in self.mechanism.closures.items():
+            position = rotation = 0.0
+            for relation in closure_relations(self.mechanism, closure):
+                rows, metres = evaluate_relation(self.mechanism, relation, self.q)[0], np.array(relation.is_length)
+                position = max(position, float(np.linalg.norm(rows[metres])))
+                rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
+            open_by[name] = ErrorNorms(position, rotation)
+        return open_by
+
+    @property
+    def joint_constraint_errors(self) -> Mapping[str, float]:
+        """Error of each joint constraint by name: its terms minus its constant, in its own unit."""
+        from mechanik.objectives.constraint_relations import joint_constraint_relations, joint_constraint_residuals
+
+        relations = joint_constraint_relations(self.mechanism)
+        return {
+            name: float(joint_constraint_residuals(self.mechanism, relation, self.q))
+            for name, relation in relations.items()
+        }
+
+    @property
+    def violated_joint_constraints(self) -> Mapping[str, float]:
+        """Entries of `joint_constraint_errors` that exceed the tolerance."""
+        laws = self.mechanism.joint_constraints
+        return {
+            name: off
+            for name, off in self.joint_constraint_errors.items()
+            if abs(off) > JOINT_CONSTRAINT_TOLERANCE * laws[name].scale
+        }
+
+    @property
+    def active_limits(self) -> Mapping[str, str]:
+        """Dofs at a limit, "lower" or "upper" by name, and joints at the edge of their cone, "cone" by name.
+
+        The dofs of closing joints are included. For a joint with several rotations, solvers keep only the limits of its
+        translations and its cone.
+        """
+        space = self.mechanism.space
+        lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
+        at: dict[str, str] = {}
+        for name, value, low, high in zip(space.q_names, self.q, lower, upper, strict=True):
+            if low < high and value <= low + AT_LIMIT:
+                at[name] = "lower"
+            elif low < high and value >= high - AT_LIMIT:
+                at[name] = "upper"
+        if self.mechanism.closures:
+            at |= self._at_closing_limits()
+        if any(joint.cone is not None for joint in self.mechanism.joints.values()):
+            at |= self._at_cones()
+        return at
+
+    @property
+    def outside_limits(self) -> tuple[str, ...]:
+        """Names of dofs that started outside their limits and that no objective moves; they keep their value."""
+        space = self.mechanism.space
+        lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
+        found: list[str] = []
+        for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
+            inside = lower[k] - AT_LIMIT <= self.q[k] <= upper[k] + AT_LIMIT
+            if not inside and not self._solver._moving_dofs[v]:
+                found.append(space.q_names[k])
+        return tuple(found)
+
+    @property
+    def conflicts(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of objective names (unmet, opposing): the first is not met because the second opposes it.
+
+        Two objectives conflict if their gradients oppose each other over the motions that loops and joint constraints
+        allow. The second has the same or a higher priority.
+        """
+        unmet = set(self.unmet)
+        if not unmet:
+            return ()
+        ways = self._ways()
+        pulls = {
+            name: ways.T @ (one.jacobian(self.mechanism, self.q).T @ one.residual(self.mechanism, self.q))
+            for name, one in zip(self.names, self.objectives, strict=True)
+        }
+        found: list[tuple[str, str]] = []
+        level = dict(zip(self.names, (one.level for one in self.objectives), strict=True))
+        for one in unmet:
+            for other in (name for name in self.names if level[name] <= level[one]):
+                sizes = float(np.linalg.norm(pulls[one]) * np.linalg.norm(pulls[other]))
+                opposed = float(pulls[one] @ pulls[other]) < -1e-3 * sizes
+                if other != one and sizes > 1e-12 and opposed and (other, one) not in found:
+                    found.append((one, other))
+        return tuple(found)
+
+    @property
+    def condition(self) -> float:
+        """Condition number of the Jacobian of the required objectives; infinite at a singular pose."""
+        rows = [one.jacobian(self.mechanism, self.q) for one in self.objectives if one.required]
+        J = np.concatenate([np.zeros((0, self.mechanism.nv)), *rows])[:, self._solver._moving_dofs]
+        if not J.size:
+            return 1.0
+        sizes = np.linalg.svd(J, compute_uv=False)
+        return float(sizes[0] / sizes[-1]) if sizes[-1] > 1e-15 * sizes[0] else np.inf
+
+    @property
+    def singularity(self) -> Singularity:
+        """Singularity of the configuration: its kind, how near it is, and which joints move there without effect.
+
+        False in a boolean context if the pose is regular. Takes milliseconds.
+        """
+        from mechanik.solver.singularity import find_singularity
+
+        return find_singularity(self.mechanism, self.objectives, self.q, self._solver._moving_dofs)
+
+    def _ways(self) -> Array:
+        """Basis (nv, k) of the motions that loops and joint constraints allow; the identity if there are neither.
+
+        Lengths are divided by the characteristic length of the mechanism.
+        """
+        mechanism = self.mechanism
+        if not mechanism.closures and not mechanism.joint_constraints:
+            return np.eye(mechanism.nv)
+        here = first_order_motions(mechanism, self.q, self._solver._moving_dofs)
+        return here.unit[:, None] * here.basis()
+
+    def _at_closing_limits(self) -> dict[str, str]:
+        from mechanik.objectives.constraint_relations import limits_reached
+
+        return limits_reached(self.mechanism, self.q, AT_CONE_LIMIT)
+
+    def _at_cones(self) -> dict[str, str]:
+        """Return the joints at the edge of their cone."""
+        from mechanik.objectives.constraint_relations import swing_angles
+
+        angles = {name: joint.cone.angle for name, joint in self.mechanism.joints.items() if joint.cone is not None}
+        found = swing_angles(self.mechanism, self.q)
+        return {name: "cone" for name, tilt in found.items() if tilt >= angles[name] - AT_CONE_LIMIT}
+
+    def _closing_value(self, joint: str) -> float | Array:
+        """Return the value of a closing joint, measured from the poses of its links at q."""
+        mechanism = self.mechanism
+        before = mechanism.q
+        try:
+            mechanism.q = self.q
+            values = mechanism.closure(joint).joint_values()
+        finally:
+            mechanism.q = before
+        return float(values[0]) if len(values) == 1 else values
+
+
+def describe_contacts(contacts: Sequence[Contact]) -> str:
+    """Describe the deepest contact, and say how many others there are."""
+    more = "" if len(contacts) == 1 else f", besides {format_count(len(contacts) - 1, 'other pair')}"
+    return f"{contacts[0]}{more}"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def chain_kernel_report(code: int, size: int) -> Array:
+    """Convert the return code of the chain kernel for a solved target to a report of the descent kernel."""
+    out = np.zeros(size)
+    out[SUCCESS], out[ATTEMPTS_OUT] = 1.0, code >> 32
+    out[ITERATIONS_OUT], out[START_WAS_CLAMPED] = (code & 0xFFFFFFFF) >> 1, code & 1
+    return out
+
+
+def goal_cost(out: Array) -> float:
+    """Return the cost of the only goal of a chain from the kernel report.
+
+    The goal is the second stage; the first is that of closures, which is empty.
+    """
+    return float(out[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS + STAGE_COST])
+
+
+def subproblem_report(solver: CompiledProblem, k: int, out: Array, seconds: float) -> SubproblemReport:
+    """Convert the kernel report of subproblem `k` to a `SubproblemReport`."""
+    program = solver._problem
+    part = program.subproblems[k]
+    owners, closures, laws = dict.fromkeys(part.owners), len(program.closures), tuple(program.joint_constraints)
+    missed = [
+        out[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST]
+        for s, wish in enumerate(part.is_optional)
+        if not wish
+    ]
+    codes = [
+        int(out[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s]) for s, wish in enumerate(part.is_optional) if not wish
+    ]
+    residual = next((cost for cost, code in zip(missed, codes, strict=True) if code), 0.0)
+    return SubproblemReport(
+        objectives=tuple(owner for owner in owners if 0 <= owner < len(solver.objectives)),
+        closures=tuple(program.closures[-1 - owner].name for owner in owners if -closures <= owner < 0),
+        joints=tuple(
+            name for name, moves in zip(solver.mechanism.space.v_names, part.moving_dofs, strict=True) if moves
+        ),
+        status=STATUS_BY_CODE[int(out[STATUS])],
+        residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
+        iterations=int(out[ITERATIONS_OUT]),
+        seconds=seconds,
+        joint_constraints=tuple(
+            laws[-1 - owner - closures] for owner in owners if -closures - len(laws) <= owner < -closures
+        ),
+    )

@@ -1,0 +1,641 @@
+"""The public solver: `Solver`, its collision-constrained variant, and the single call `solve`.
+
+A call takes the fastest path that accepts its arguments: the chain kernel, the descent kernel with targets written in
+place, or the general path with all checks. With `avoid`, `CollisionAvoidance` wraps these paths.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, ShapeError
+from mechanik.kernels.state_layout import SUCCESS
+from mechanik.model import Frame, Mechanism
+from mechanik.objectives import Objective
+from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.objectives.target_validation import as_rng
+from mechanik.solver.batch import (
+    BatchBackend,
+    BatchRequest,
+    BatchResult,
+    CollisionFreeLaneBackend,
+    ConstrainedFallbackSolver,
+    LaneBackend,
+    Progress,
+    SequentialBackend,
+    run_batch,
+    supports_lanes,
+)
+from mechanik.solver.collision_avoidance import CollisionAvoidance, SolveRequest
+from mechanik.solver.collision_constraint import (
+    Avoid,
+    AvoidAs,
+    CollisionConstraint,
+    check_avoid_arguments,
+    make_collision_constraint,
+)
+from mechanik.solver.dof_selection import DofNames
+from mechanik.solver.general_path import GeneralPath
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.methods.method import Method
+from mechanik.solver.methods.method_registry import option_names
+from mechanik.solver.monitor import Callback
+from mechanik.solver.options import check_option_names
+from mechanik.solver.search.all_solutions import MAX_STARTS, SELF_MOTION_SAMPLES, all_solutions
+from mechanik.solver.search.chain_search import ChainResult, ChainSearch
+from mechanik.solver.search.search_context import search_context
+from mechanik.solver.search.solution_set import SolutionSet
+from mechanik.solver.solution import Solution, Status
+from mechanik.solver.target_writer import Targets, with_targets
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.validation import as_number
+
+STEP_ITERATIONS = (2, 3, 4, 6, 8, 12, 16, 32)
+"""Iteration counts that `Solver.step` tries in order until a step that must close loops moves the mechanism."""
+MIN_MOTION = 1e-12
+"""rad or m: the largest change of q that still counts as no motion."""
+
+
+class Solver(GeneralPath):
+    """Inverse kinematics solver for one mechanism and a fixed set of objectives, compiled once and called often.
+
+    A solver made with a mechanism never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves
+    the mechanism. A solver made with the root frames of a graph writes the new joint values to the graph after each
+    `solve`.
+
+    Threads may share a solver; calls that use the same tables wait for each other.
+
+    Args:
+        mechanism: a mechanism, or the root frame or frames of a graph.
+        goals: objectives. None: the objectives of the graph, which are its goals and the targets and rest poses of its
+            joints.
+        solver: the method, by name (a key of `mk.METHODS`) or as an object. "auto" selects a method for the problem.
+        active: joints (`elbow`) or dofs (`base.RADIAL_AXIS`) that may move. None: all dofs that affect an objective.
+        lock: joints or dofs that may not move.
+        limits: (lower, upper) by joint or dof, rad or m; replaces the limits of the mechanism.
+        weights: by objective name, a factor on its weight; by joint or dof, a factor above 1 makes it move less.
+        rest: rest configuration, approached as far as the objectives leave dofs free: q (nq,), values by name, or True
+            for the rest poses of the joints.
+        avoid: what must not be in collision: "self", obstacles, or a `Collider`. A collider may be shared, and its
+            obstacles may move. A configuration in collision is never a success. If the first solution is in collision,
+            a serial chain searches for other solutions. If these fail too, or if the solution must stay connected to
+            the start (`restarts=0`), the solver adds the clearances to the problem as constraints.
+        clearance: minimum distance, m.
+        allow, forbid: as for `Collider`: pairs of names that may touch, and pairs that are checked although the default
+            rules exclude them.
+        avoid_as: "limit": the clearance has priority over the goals (methods other than "lm" have no priority levels
+            and weigh it against the goals). "cost": the clearance is weighed against the goals, and success needs only
+            that nothing is in collision.
+        options: fields of `Options` and options of the method. Each may also be given to a single call.
+
+    Raises:
+        InvalidArgument: for an argument of the wrong type, or for `clearance`, `allow` or `forbid` without `avoid`.
+        InvalidOperation: if the method cannot solve this kind of problem.
+        ObjectiveError: for an empty list of goals, or for a weight that is not above 0.
+        StructureError: for `avoid` with frames instead of a mechanism.
+        UnknownName: for an unknown method, option, joint or dof.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 1.0])
+        >>> solver = mk.Solver(arm, mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+        >>> solution = solver.solve((0.5, 1.2, 0.0), q0=[0.0, 1.5])
+        >>> arm.pose("tool", solution.q)[:3, 3].round(4).tolist()
+        [0.5, 1.2, 0.0]
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | Frame | Iterable[Frame],
+        goals: Objective | Iterable[Objective] | None = None,
+        *,
+        solver: str | Method = "lm",
+        active: DofNames | str | None = None,
+        lock: DofNames | str | None = None,
+        limits: Mapping[str, ArrayLike] | None = None,
+        weights: Mapping[str, float] | None = None,
+        rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
+        avoid: Avoid | None = None,
+        clearance: float = 0.0,
+        allow: Iterable[tuple[str, str]] = (),
+        forbid: Iterable[tuple[str, str]] = (),
+        avoid_as: AvoidAs = "limit",
+        **options: Any,
+    ) -> None:
+        allow, forbid = tuple(allow), tuple(forbid)
+        check_avoid_arguments(mechanism, avoid, clearance, allow, forbid)
+        self._collision_avoidance: CollisionAvoidance | None = None
+        super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
+        if avoid is not None:
+            level = min((one.level for one in self._objectives if one.required), default=1)
+            has_levels = isinstance(self.method, LevenbergMarquardt)
+            keeping = make_collision_constraint(
+                self.mechanism, avoid, clearance, allow, forbid, avoid_as, level, has_levels
+            )
+            self._collision_avoidance = CollisionAvoidance(self, keeping)
+
+    def __repr__(self) -> str:
+        asked = f"{len(self._objectives)} objectives in {len(self._problem.subproblems)} chains"
+        return f"<solver of {self.mechanism!r} by {self.method.title}: {asked}>"
+
+    # ---- solving ----------------------------------------------------------------------------
+
+    def solve(
+        self,
+        targets: Targets | None = None,
+        q0: ArrayLike | None = None,
+        *,
+        nearest: bool = False,
+        lock: DofNames | str | None = None,
+        limits: Mapping[str, ArrayLike] | None = None,
+        rng: np.random.Generator | None = None,
+        feasible: Callable[[Array], bool] | None = None,
+        history: bool = False,
+        callback: Callback | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Find a configuration that meets the objectives.
+
+        Args:
+            targets: new targets for this call, in any form that `Objective.with_target` takes: the target of the only
+                objective, a mapping from objective names, or a sequence with an entry for each objective (None keeps
+                the target). None keeps all targets.
+            q0: start configuration (nq,); the solution stays near it. None: a serial chain with a single pose-like goal
+                starts from its seed table, which is fastest and may end in any branch; all other problems start from
+                `mechanism.q`.
+            nearest: whether to compute all solutions and return the feasible solution nearest to `q0` or `mechanism.q`.
+                This takes milliseconds and ignores `max_seconds`.
+            lock, limits: for this call, in addition to those of the solver.
+            rng: random generator for restarts and random steps. None: restarts follow the Halton sequence, so results
+                are repeatable.
+            feasible: function of q (nq,). If it returns False for a solution, the search continues from the next start.
+            history: whether to record the error after each iteration.
+            callback: called with an `Iterate` after each iteration; a return value of True stops the solve.
+            options: fields of `Options` and options of the method, for this call.
+
+        Returns:
+            The solution. `Solution.success` tells whether every required objective is met.
+
+        Raises:
+            InvalidArgument: if `feasible` or `callback` is not callable.
+            InvalidOperation: if the solver is called from its own callback.
+            ShapeError: for targets or a `q0` of the wrong shape.
+            UnknownName: for an unknown option, objective, joint or dof.
+
+        Example:
+            >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+            >>> solver.solve((3.0, 0.0, 0.0), q0=[0.1, 0.2]).status
+            CLOSEST
+        """
+        if self._collision_avoidance is not None:
+            ask = SolveRequest(lock, limits, rng, feasible, history, callback, options)
+            return self._collision_avoidance.solve(targets, q0, nearest, ask)
+        return self._solve_ignoring_collisions(
+            targets, q0, nearest, lock, limits, rng, feasible, history, callback, options
+        )
+
+    def _solve_ignoring_collisions(
+        self,
+        targets: Targets | None,
+        q0: ArrayLike | None,
+        nearest: bool,
+        lock: DofNames | str | None,
+        limits: Mapping[str, ArrayLike] | None,
+        rng: np.random.Generator | None,
+        feasible: Callable[[Array], bool] | None,
+        history: bool,
+        callback: Callback | None,
+        options: dict[str, Any],
+    ) -> Solution:
+        """Solve like `solve`, without collision avoidance."""
+        tried: ChainResult | None = None
+        if (
+            self._chain_solver is not None
+            and Frame.edit_count == self._edits
+            and not (options or history or nearest or self._owner_thread)
+            and lock is limits is feasible is callback is rng is None
+        ):
+            answer = self._chain_solver(targets, q0)
+            if isinstance(answer, Solution):
+                return answer
+            tried = answer
+            if tried is not None and (closest := self._refine_failed_chain(targets, tried, q0)) is not None:
+                return closest
+        elif (
+            (self._target_writer is not None or self._multi_target_writer is not None)
+            and Frame.edit_count == self._edits
+            and type(q0) is np.ndarray
+            and q0.shape == self._q_shape
+            and not (history or nearest)
+            and lock is limits is feasible is callback is None
+            and self._owner_thread != threading.get_ident()
+        ):
+            begun = time.perf_counter()
+            with self._lock_tables:
+                if self._target_writer is not None:
+                    q = self._run_kernel(targets, q0, rng, options, begun)
+                    if q is not None:
+                        self._targets_changed = True
+                        given = targets if isinstance(targets, float) else targets.copy()
+                        return Solution(self, given, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
+                elif not options and rng is None and targets is not None:
+                    found = self._run_kernel_multi_target(targets, q0, begun)
+                    if found is not None:
+                        return found
+        check_option_names(options, option_names(type(self.method)))
+        if nearest:
+            return self._nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)
+        with self._exclusive():
+            return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options, tried=tried)
+
+    def solve_nearby(
+        self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
+    ) -> Solution:
+        """Solve like `solve`, with every dof within `max_deviation` of `q0`; restarts obey the same bound.
+
+        Spherical joints are not bounded, since quaternions have no limits.
+
+        Args:
+            max_deviation: largest change of a dof, m and rad, 0 or more.
+            targets, q0: as in `solve`.
+            options: fields of `Options` and options of the method, for this call.
+
+        Returns:
+            The solution.
+
+        Raises:
+            ShapeError: if `max_deviation` is below 0.
+
+        Example:
+            >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)))
+            >>> solver.solve_nearby(0.2, q0=[0.3, 1.7]).q.round(3).tolist()
+            [0.313, 1.726]
+        """
+        reach = as_number(max_deviation, "max_deviation")
+        if reach < 0:
+            raise ShapeError(f"max_deviation cannot be below 0, but is {reach:g}")
+        check_option_names(options, option_names(type(self.method)))
+        if self._collision_avoidance is not None:
+            return self._collision_avoidance.solve_nearby(reach, targets, q0, options)
+        with self._exclusive():
+            return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=reach)
+
+    def step(
+        self,
+        targets: Targets | None = None,
+        q0: ArrayLike | None = None,
+        *,
+        rng: np.random.Generator | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Run a single iteration from `q0`, even if it increases the error; for animation and teaching.
+
+        Where loops or joint constraints must hold, a single iteration may not be enough to satisfy them; then the step
+        is the smallest number of iterations that moves the mechanism. A method starts without memory at each step. To
+        observe the iterations of a method with memory, give `solve` a callback.
+
+        Args:
+            targets, q0: as in `solve`.
+            rng: random generator of methods that draw random numbers.
+            options: fields of `Options` and options of the method, for this call.
+
+        Returns:
+            The configuration after the step, usually with status TIMEOUT.
+
+        Example:
+            >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+            >>> solver.step(q0=[0.1, 1.5]).iterations
+            1
+        """
+        if self._collision_avoidance is not None:
+            return self._collision_avoidance.constrained_solver().step(targets, q0, rng=rng, **options)
+        check_option_names(options, option_names(type(self.method)))
+        once = {**options, "max_iterations": 1, "restarts": 0}
+        if isinstance(self.method, LevenbergMarquardt):
+            once["kick"] = 0.0
+        with self._exclusive():
+            solution = self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
+            begun = self.mechanism.q if q0 is None else np.asarray(q0, float)
+            if solution.closure_errors or solution.joint_constraint_errors:
+                for few in STEP_ITERATIONS:
+                    if (
+                        solution.status is not Status.TIMEOUT
+                        or np.abs(solution.q - begun).max(initial=0.0) > MIN_MOTION
+                    ):
+                        break
+                    more = {**once, "max_iterations": few}
+                    solution = self._solve(targets, begun, None, None, rng, None, False, None, more, is_step=True)
+            return solution
+
+    def solve_batch(
+        self,
+        targets: Any = None,
+        q0: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+        out: str | os.PathLike[str] | BatchResult | None = None,
+        rng: np.random.Generator | None = None,
+        chunk: int | None = None,
+    ) -> BatchResult:
+        """Solve for many targets, each independent of the others.
+
+        The number of threads and the chunk size do not change a bit of the result.
+
+        Args:
+            targets: for a single objective (N, 4, 4), (N, 7) as position and quaternion wxyz, (N, 3), or N targets that
+                its `with_target` takes. For several objectives, one of these each, by name or in order, None to keep
+                the target. Arrays may be memory-mapped. None: the targets stay, and each row of `q0` is a problem. A
+                row with an invalid target gets status BAD_TARGET.
+            q0: (nq,) for all rows, (N, nq), or None as in `solve`. A row with an invalid configuration gets status
+                BAD_START.
+            threads: None: the number of cores, or 1 for methods written in Python.
+            progress: True prints a progress line to stderr; a function is called with the number of finished rows and
+                of all rows.
+            out: folder for the result, or an unfinished result to resume. Finished rows stay as they are.
+            rng: random generator; a resumed result keeps its own seed.
+            chunk: rows that are solved at a time.
+
+        Returns:
+            The result, with an entry for each row.
+
+        Raises:
+            Interrupted: at Ctrl-C; its `result` holds the finished rows.
+
+        Example:
+            >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+            >>> solver.solve_batch(np.array([[1.0, 1.0, 0.0], [3.0, 0.0, 0.0]])).success.tolist()
+            [True, False]
+        """
+        self._recompile_if_stale()
+        if threads is None and not isinstance(self.method, LevenbergMarquardt):
+            threads = 1
+        settings: object = self.method, self.options, self._is_auto, self._bounds, self._settings
+        if self._collision_avoidance is not None:
+            settings = settings, self._collision_avoidance.constraint.fingerprint_data()
+            self._fingerprint_cache.clear()  # the obstacles may have moved
+        about = BatchRequest(self.mechanism, self.objectives, settings, self._fingerprint_cache)
+        return run_batch(
+            about,
+            choose_backend(self, q0),
+            targets,
+            q0,
+            threads=threads,
+            progress=progress,
+            out=out,
+            rng=rng,
+            chunk=chunk,
+        )
+
+    def solve_all(
+        self,
+        targets: Targets | None = None,
+        *,
+        limit: int | None = None,
+        q0: ArrayLike | None = None,
+        lock: DofNames | str | None = None,
+        limits: Mapping[str, ArrayLike] | None = None,
+        tries: int = MAX_STARTS,
+        samples: int = SELF_MOTION_SAMPLES,
+        windings: bool = False,
+        rng: np.random.Generator | None = None,
+    ) -> SolutionSet:
+        """Find every solution for a single target, nearest to `q0` first.
+
+        Uses a closed form where the mechanism has one; the result is then complete. All other mechanisms are solved
+        from many starts. For a redundant mechanism the result holds samples of each self-motion. With `avoid`, the
+        result holds only solutions without collision.
+
+        Args:
+            targets: as in `solve`.
+            limit: maximum number of solutions, the nearest ones. None: all.
+            q0: reference configuration (nq,) for the order. None: `mechanism.q`.
+            lock, limits: as in `solve`.
+            tries: maximum number of starts where there is no closed form.
+            samples: maximum number of samples on each self-motion; with two or more redundant dofs, on all of them
+                together.
+            windings: for angles that differ by full revolutions, whether to return every value within the limits.
+                False: only the nearest.
+            rng: random generator of the starts. None: the Halton sequence, so results are repeatable.
+
+        Returns:
+            The solutions.
+
+        Example:
+            >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)))
+            >>> solver.solve_all(q0=[0.3, 1.0]).q.round(3).tolist()
+            [[0.313, 1.726], [2.039, -1.726]]
+        """
+        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as question:
+            drawn = None if rng is None else as_rng(rng)
+            keeping = None if self._collision_avoidance is None else self._collision_avoidance.constraint
+            return all_solutions(
+                question,
+                limit=limit,
+                tries=tries,
+                samples=samples,
+                windings=windings,
+                rng=drawn,
+                collision_constraint=keeping,
+            )
+
+
+MAX_POSITION_ERROR, MAX_ROTATION_ERROR = 0.1, 0.3
+"""m and rad: errors of goals are clipped to these values. Smaller values make steps shorter, so that a step does not
+jump over an obstacle, and need more iterations.
+"""
+BLOCKING_DISTANCE = 1e-6
+"""m: a pair is blocking if its distance exceeds the required clearance by less than this."""
+UNMET_STATUSES = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
+"""Statuses in which loops are closed and joint constraints hold, but a goal is not met."""
+
+
+class ConstrainedSolver(Solver):
+    """Solver whose problem also holds the clearances as constraints; its targets and solutions list only the goals."""
+
+    def __init__(self, constraint: CollisionConstraint, *given: Any, **more: Any) -> None:
+        self._constraint = constraint
+        method = more.get("solver")
+        if isinstance(method, LevenbergMarquardt) or method == "auto":
+            held = method if isinstance(method, LevenbergMarquardt) else LevenbergMarquardt()
+            more["largest_error"] = min(MAX_POSITION_ERROR, held.largest_error)
+            more["largest_angle_error"] = min(MAX_ROTATION_ERROR, held.largest_angle_error)
+        super().__init__(*given, **more)
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        return self._objectives[:-1]
+
+    def _required_objectives(self) -> tuple[Objective, ...]:
+        return (*super()._required_objectives(), self._constraint.objective)
+
+    def _objectives_with_targets(self, targets: Targets | None) -> tuple[Objective, ...]:
+        return (*with_targets(self._objectives[:-1], targets), self._objectives[-1])
+
+    def _solve(self, *given: Any, **more: Any) -> Solution:
+        found = super()._solve(*given, **more)
+        found._objectives_source = found.objectives[:-1]
+        found.contacts = self._constraint.contacts(found.q)
+        if found.contacts and found.status in UNMET_STATUSES and not found.unmet:  # only the clearance is violated
+            found._report = tuple(_met(out) for out in found._kernel_reports)
+        if not found.contacts and not found.success:
+            found.blocking_contacts = self._constraint.contacts(found.q, BLOCKING_DISTANCE)
+        return found
+
+
+def _met(out: Array) -> Array:
+    """Return a copy of a kernel report with success set, for goals that are met; contacts are reported separately."""
+    out = out.copy()
+    out[SUCCESS] = 1.0
+    return out
+
+
+def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
+    """Choose the batch backend: lanes for a serial chain with a single pose-like goal, the descent kernel otherwise.
+
+    Args:
+        q0: start configuration (nq,) for all rows, (N, nq), or None.
+    """
+    general = SequentialBackend(solver.mechanism, solver.objectives, lambda: clone_solver(solver))
+    chain, goal = solver._chain_search, next(iter(solver.objectives), None)  # none if only loops are to be closed
+    if chain is None or not isinstance(goal, LinkGoal):
+        return general
+    if solver._supports_lanes is None:
+        solver._supports_lanes = supports_lanes(solver.mechanism, goal)
+    if not solver._supports_lanes:
+        return general
+    home = solver.mechanism.q if solver._mid_configuration is None else solver._mid_configuration
+    if chain.has_fixed_joints:  # the seed table depends on their values
+        if q0 is not None and np.ndim(q0) == 2:
+            return general
+        start = home if q0 is None else solver.mechanism._single_q(q0)
+        chain = ChainSearch(chain.chain, start, solver.options.restarts)
+        home = start
+    if solver._collision_avoidance is None:
+        return LaneBackend(chain, general, goal, np.array(home))
+    guard, mechanism, objectives = solver._collision_avoidance, solver.mechanism, solver.objectives
+    lanes = LaneBackend(
+        chain, SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)), goal, np.array(home)
+    )
+    resort = SequentialBackend(
+        mechanism, objectives, lambda: ConstrainedFallbackSolver(guard)
+    )  # shared by all threads, which take turns
+    return CollisionFreeLaneBackend(lanes, guard.constraint, guard.free_search(np.array(home), chain), resort)
+
+
+def clone_ignoring_collisions(solver: Solver) -> Solver:
+    """Return a new solver for the same problem without collision avoidance."""
+    given, more = constructor_arguments(solver)
+    return type(solver)(*given, **more)
+
+
+def clone_solver(solver: Solver) -> Solver:
+    """Return a new solver for the same problem with its own tables; both share the collider."""
+    if (guard := solver._collision_avoidance) is None:
+        return clone_ignoring_collisions(solver)
+    given, more = constructor_arguments(solver)
+    return type(solver)(*given, **more, **guard.constraint.solver_arguments())
+
+
+def constructor_arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments that make a solver for the same problem without collision avoidance."""
+    more = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
+    more |= {
+        "solver": "auto" if solver._is_auto else solver.method,
+        "active": solver._active,
+        "lock": solver._lock,
+        "limits": solver._limits,
+        "weights": solver._weights,
+        "rest": None if solver._given_objectives is None else solver._rest,
+    }
+    return (
+        solver.mechanism,
+        (solver.objectives or None) if solver._given_objectives is None else solver._given_objectives,
+    ), more
+
+
+DEFAULT_RESTARTS = 100
+"""Restarts of `solve` if the caller gives none and the chain kernel cannot be used."""
+
+
+def solve(
+    mechanism: Mechanism,
+    goals: Objective | Iterable[Objective],
+    q0: ArrayLike | None = None,
+    *,
+    solver: str | Method = "lm",
+    active: DofNames | str | None = None,
+    lock: DofNames | str | None = None,
+    limits: Mapping[str, ArrayLike] | None = None,
+    weights: Mapping[str, float] | None = None,
+    rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None,
+    avoid: Avoid | None = None,
+    clearance: float = 0.0,
+    allow: Iterable[tuple[str, str]] = (),
+    forbid: Iterable[tuple[str, str]] = (),
+    avoid_as: AvoidAs = "limit",
+    rng: np.random.Generator | None = None,
+    feasible: Callable[[Array], bool] | None = None,
+    history: bool = False,
+    callback: Callback | None = None,
+    restarts: int | None = None,
+    **options: Any,
+) -> Solution:
+    """Solve a single inverse kinematics problem; `Solver` is faster for more than one target.
+
+    The mechanism does not move: `mechanism.apply(solution)` moves it.
+
+    Args:
+        mechanism: the mechanism.
+        goals: an objective, or several.
+        q0: start configuration (nq,). None: `mechanism.q`.
+        solver, active, lock, limits, weights, rest, avoid, clearance, allow, forbid, avoid_as: as for `Solver`.
+        rng, feasible, history, callback: as for `Solver.solve`.
+        restarts: maximum number of further starts if the search from `q0` fails. None: 100, or the default of the chain
+            kernel for a serial chain.
+        options: fields of `Options` and options of the method.
+
+    Returns:
+        The solution. `Solution.success` tells whether every required objective is met.
+
+    Raises:
+        InvalidArgument: if `mechanism` is not a `Mechanism`.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 1.0])
+        >>> solution = mk.solve(arm, mk.PositionGoal("tool", (0.5, 1.2, 0.0)), q0=[0.1, 0.2])
+        >>> solution.success
+        True
+        >>> solution.q.round(3).tolist()
+        [0.313, 1.726]
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidArgument(f"solve takes a mechanism, not {mechanism!r}; for frames use Solver(roots)")
+    prepared = Solver(
+        mechanism,
+        goals,
+        solver=solver,
+        active=active,
+        lock=lock,
+        limits=limits,
+        weights=weights,
+        rest=rest,
+        avoid=avoid,
+        clearance=clearance,
+        allow=allow,
+        forbid=forbid,
+        avoid_as=avoid_as,
+        restarts=restarts,
+        **options,
+    )
+    # the chain kernel has its own default of restarts, and cannot call Python functions
+    is_plain = prepared._chain_search is not None and feasible is None and callback is None and not history
+    more: dict[str, Any] = {"restarts": DEFAULT_RESTARTS} if restarts is None and not is_plain else {}
+    start = mechanism.q if q0 is None else q0
+    return prepared.solve(q0=start, rng=rng, feasible=feasible, history=history, callback=callback, **more)

@@ -1,0 +1,355 @@
+"""Start configurations: Halton samples within the limits, and seed tables that rank them by cost.
+
+A seed table stores the relative link poses of each start, so starts can be tried in the order of goal and closure
+error. Ranking costs a few additions for each start, while an attempt from a bad start costs about ten iterations. The
+chain kernel has its own table (`kernels/chain_restarts.py`); this table serves the descent kernel. Measurements:
+docs/seed_tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mechanik.kernels.nodes import FIRST_Q, FIXED, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
+from mechanik.kernels.problem_layout import BLOCK_INTS, FIRST_ROW, N_STAGES
+from mechanik.kernels.state_layout import SUCCESS
+from mechanik.model import Mechanism
+from mechanik.model.configuration_space import ConfigurationSpace
+from mechanik.objectives.constraint_relations import (
+    closure_relations,
+    joint_constraint_relation,
+    joint_constraint_residuals,
+)
+from mechanik.objectives.relation import MIN_DIRECTION_LENGTH, Relation, RelationKind, band_violation
+from mechanik.solver.kernel_driver import run_kernel, write_options
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
+from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.spatial import inverse, make_pose, rotation
+from mechanik.spatial.array import Array
+
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
+"""Bases of the Halton sequence; further dimensions use random numbers with a fixed seed."""
+
+
+def halton_configurations(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
+    """Return configurations (count, nq) of the Halton sequence, from index `first`: repeatable and evenly spread.
+
+    A dof without limits ranges from -pi to pi or from -1 m to 1 m, as in `ConfigurationSpace.random`.
+    """
+    return configurations_from_unit_cube(space, halton_points(space, count, first))
+
+
+def halton_points(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
+    """Return points (count, scalars + 3 * quaternions) of the unit cube: the Halton sequence from index `first`."""
+    numbers = len(space.scalars_q) + 3 * len(space.quaternions_q)
+    unit = np.empty((count, numbers))
+    for k in range(min(numbers, len(PRIMES))):
+        unit[:, k] = _van_der_corput(first, count, PRIMES[k])
+    unit[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, numbers - len(PRIMES))))
+    return unit
+
+
+def random_configurations(space: ConfigurationSpace, count: int, rng: np.random.Generator) -> Array:
+    """Return configurations (count, nq), uniform within the limits."""
+    return space.random(rng, count)
+
+
+def configurations_from_unit_cube(space: ConfigurationSpace, unit: Array) -> Array:
+    """Map points of the unit cube (n, scalars + 3 * quaternions) to configurations (n, nq); uniform stays uniform."""
+    reach = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+    lower, upper = space.lower[space.scalars_q], space.upper[space.scalars_q]
+    low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * reach, -reach))
+    high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * reach, reach))
+    q = np.empty((len(unit), space.nq))
+    q[:, space.scalars_q] = low + (high - low) * unit[:, : len(low)]
+    for i, k in enumerate(space.quaternions_q):
+        a, b, c = unit[:, len(low) + 3 * i : len(low) + 3 * i + 3].T
+        # Shoemake's uniform rotations
+        s, t = np.sqrt(1 - a), np.sqrt(a)
+        b, c = 2 * math.pi * b, 2 * math.pi * c
+        q[:, k : k + 4] = np.stack([t * np.cos(c), s * np.sin(b), s * np.cos(b), t * np.sin(c)], axis=1)
+    return q
+
+
+def _van_der_corput(first: int, count: int, base: int) -> Array:
+    """Return `count` elements of the van der Corput sequence of a base, from index `first`."""
+    left = np.arange(first + 1, first + count + 1)
+    value, share = np.zeros(count), 1.0 / base
+    while left.any():
+        value += share * (left % base)
+        left, share = left // base, share / base
+    return value
+
+
+RELATIVE_POSE_KINDS = (
+    RelationKind.POSE,
+    RelationKind.AXIS,
+    RelationKind.COSINE,
+    RelationKind.LOOK_AT,
+    RelationKind.DISTANCE,
+)
+"""Kinds of relation whose residual depends only on the pose of B relative to A."""
+FULL_ROTATION = (3, 4, 5)
+"""Row indices of all three rotation residuals of a pose."""
+
+
+def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array:
+    """Return the weighted sum of squares (n,) of the residual outside its bands; for ranking, not for convergence.
+
+    A full rotation counts by its squared chord, 4 sin^2(angle / 2), instead of the squared angle: the same order, ten
+    times as fast.
+
+    Args:
+        weights: (rows,).
+        X_a_b: pose of link B in link A, (n, 4, 4).
+    """
+    X_a, X_b = relation.X_a, relation.X_b
+    if relation.world_axes is not None:  # A is fixed: rotate A to these axes, and B with it
+        C = relation.world_axes
+        X_b = X_b @ make_pose(X_a[:3, :3].T @ C, np.zeros(3))
+        X_a = make_pose(C, X_a[:3, 3])
+    X = inverse(X_a) @ X_a_b @ X_b
+    if (
+        relation.kind is RelationKind.POSE
+        and relation.rows[-3:] == FULL_ROTATION
+        and relation.lower is relation.upper is None
+    ):
+        shifts = weights[:-3] * X[:, relation.rows[:-3], 3]
+        chord = 3.0 - np.trace(X[:, :3, :3], axis1=1, axis2=2)
+        return (shifts * shifts).sum(axis=1) + weights[-1] ** 2 * chord
+    short = weights * band_violation(relation, _rows(relation, X))
+    return (short * short).sum(axis=1)
+
+
+def squared_joint_residuals(relation: Relation, weights: Array, values: Array) -> Array:
+    """Return the weighted sum of squares (n,) of a relation of kind JOINT_VALUE, for dof values (n,)."""
+    short = weights * band_violation(relation, values[:, None] - relation.target)
+    return (short * short).sum(axis=1)
+
+
+def _rows(relation: Relation, X: Array) -> Array:
+    """Return the residual (n, rows) as `relation.py` defines it, for the pose of B in A, (n, 4, 4)."""
+    p, z, wanted = X[:, :3, 3], X[:, :3, 2], list(relation.rows)
+    match relation.kind:
+        case RelationKind.POSE if wanted[-1] < 3:
+            return p[:, wanted]
+        case RelationKind.POSE:
+            return np.concatenate([p, rotation.log(X[:, :3, :3])], axis=1)[:, wanted]
+        case RelationKind.AXIS:
+            return np.concatenate([p, _lean(z)], axis=1)[:, wanted]
+        case RelationKind.COSINE:
+            return z[:, 2:]
+        case RelationKind.LOOK_AT:
+            return _lean(p)[:, wanted]
+        case _:
+            return np.linalg.norm(p, axis=1, keepdims=True)
+
+
+def _lean(u: Array) -> Array:
+    """Return (n, 2): (x, y) of directions (n, 3), scaled to the angle to z; x if the direction is opposite to z."""
+    s = np.hypot(u[:, 0], u[:, 1])
+    angle = np.arctan2(s, u[:, 2])
+    known = s > MIN_DIRECTION_LENGTH
+    along = np.where(known[:, None], u[:, :2] / np.where(known, s, 1.0)[:, None], (1.0, 0.0))
+    return angle[:, None] * along
+
+
+SEED_TABLE_SIZE = 256
+"""Starts in a seed table. Tuned on two arms and a humanoid: a quarter of the size costs up to a seventh more
+iterations; four times the size saves as much again, but ranking takes longer than that saves.
+"""
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+RelativePoses = dict[tuple[str | None, str | None], Array]
+"""By pair of links, the pose of the second relative to the first at each start, (entries, 4, 4)."""
+
+
+class SeedTable:
+    """Ranked start configurations for a problem, for given limits and given values of fixed joints.
+
+    Attributes:
+        starts: configurations in Halton order, (entries, nq); fixed joints have the values of the table.
+        closure_residuals: sum of squares of the closure residuals at each start, (entries,); 0 without loops.
+        has_loops: whether the problem has loops.
+    """
+
+    def __init__(
+        self, problem: LeastSquaresProblem, space: ConfigurationSpace, unit: Array, movable: Mask, q: Array
+    ) -> None:
+        """Create the table and evaluate its closure residuals.
+
+        Args:
+            problem: the problem.
+            space: configuration space with the limits of the call.
+            unit: Halton points, (entries, scalars + 3 * quaternions).
+            movable: mask of the entries of q that may move, (nq,).
+            q: values of the other entries, (nq,).
+        """
+        self.starts = np.where(movable, configurations_from_unit_cube(space, unit), q)
+        self._ends: RelativePoses = {}
+        self._shut, self._is_shut = np.zeros((0, len(q))), np.zeros(0, dtype=np.bool_)
+        self._shut_ends: RelativePoses = {}
+        self.closure_residuals = np.zeros(len(unit))
+        mechanism, program = problem.mechanism, problem.problem
+        self.has_loops = problem.closures > 0
+        for number in sorted({-1 - owner for owner in problem.subproblem.owners if owner < 0}):
+            if number >= len(program.closures) + len(program.joint_constraints):
+                continue  # a swing cone, which is easy to satisfy
+            if number >= len(program.closures):
+                law = list(program.joint_constraints.values())[number - len(program.closures)]
+                self.closure_residuals += (
+                    joint_constraint_residuals(mechanism, joint_constraint_relation(mechanism, law), self.starts)
+                    / law.scale
+                ) ** 2
+                continue
+            for relation in closure_relations(mechanism, program.closures[number]):
+                if relation.kind in RELATIVE_POSE_KINDS and not _is_carried(relation):
+                    weights = np.where(relation.is_length, 1.0 / program.length_unit, 1.0)
+                    self.closure_residuals += squared_residuals(
+                        relation, weights, self._seen(mechanism, relation, self.starts, {})
+                    )
+
+    def best_first(self, problem: LeastSquaresProblem) -> Array:
+        """Return all starts, (entries, nq), ordered by the cost of the present goals and loops."""
+        squares = self._squares(problem, self.starts, self._ends)
+        if squares is None and not self.has_loops:
+            return self.starts
+        return self.starts[
+            np.argsort(self.closure_residuals if squares is None else squares + self.closure_residuals, kind="stable")
+        ]
+
+    def closed_best_first(self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor) -> Array:
+        """Return the first `count` Halton starts with their loops closed, ordered by the cost of the present goals.
+
+        Starts whose loops cannot be closed are left out, and so are those that remain when the time is up.
+        """
+        done = len(self._is_shut)
+        if done < min(count, len(self.starts)):
+            shut, is_shut = close_loops_of_starts(problem, self.starts[done:count], options, monitor)
+            if len(is_shut) < len(self.starts[done:count]):
+                return shut  # not cached, since another call may have more time
+            self._shut, self._is_shut = np.concatenate([self._shut, shut]), np.append(self._is_shut, is_shut)
+            self._shut_ends = {}
+        squares = self._squares(problem, self._shut, self._shut_ends)
+        mine = int(self._is_shut[:count].sum())  # a call with more restarts may have closed more
+        return self._shut[:mine] if squares is None else self._shut[np.argsort(squares[:mine], kind="stable")]
+
+    def most_nearly_closed(self, count: int) -> Array:
+        """Return the starts (count, nq) with the smallest closure residuals; without loops, the first starts."""
+        return self.starts[np.argsort(self.closure_residuals, kind="stable")[:count]]
+
+    def _squares(self, problem: LeastSquaresProblem, starts: Array, ends: RelativePoses) -> Array | None:
+        """Return the cost of the goals at each start, (entries,); None if no goal has a kind that can be ranked."""
+        at, total = problem.subproblem.packed.tables, None
+        first = at["blocks"].reshape(-1, BLOCK_INTS)[:, FIRST_ROW]
+        for b, (owner, relation) in enumerate(zip(problem.subproblem.owners, problem.relations, strict=True)):
+            if owner < 0 or not problem.objectives[owner].required or not relation.rows:
+                continue
+            weights = at["weight"][first[b] : first[b] + len(relation.rows)]
+            if relation.kind is RelationKind.JOINT_VALUE:
+                k = problem.problem.tree.x_of[relation.dof_name]
+                if k >= problem.mechanism.nq:
+                    continue
+                squares = squared_joint_residuals(relation, weights, starts[:, k])
+            elif relation.kind in RELATIVE_POSE_KINDS and not _is_carried(relation):
+                squares = squared_residuals(relation, weights, self._seen(problem.mechanism, relation, starts, ends))
+            else:
+                continue
+            total = squares if total is None else total + squares
+        return total
+
+    def _seen(self, mechanism: Mechanism, relation: Relation, starts: Array, ends: RelativePoses) -> Array:
+        links = relation.a, relation.b
+        if links not in ends:
+            X_a, X_b = (np.eye(4) if link is None else mechanism.pose(link, starts) for link in links)
+            seen = X_b if relation.a is None else inverse(X_a) @ X_b
+            ends[links] = np.broadcast_to(seen, (len(starts), 4, 4))
+        return ends[links]
+
+
+class SeedTables:
+    """Cache of the seed table of a problem; the table is rebuilt when limits or fixed joints change."""
+
+    def __init__(self, problem: LeastSquaresProblem) -> None:
+        self._problem = problem
+        self._kept: tuple[bytes, SeedTable] | None = None
+        self._unit = halton_points(problem.mechanism.space, SEED_TABLE_SIZE)
+        self._matters = _matters(problem)
+
+    def table(self, bounds: tuple[Array, Array], movable: Mask, q: Array) -> SeedTable:
+        """Return the table for lower and upper limits, (nq,) each, with all entries of q outside `movable` fixed."""
+        held = q[self._matters & ~movable]
+        key = b"".join(one.tobytes() for one in (*bounds, movable, held))
+        if self._kept is None or key != self._kept[0]:
+            space = replace(self._problem.mechanism.space, lower=bounds[0], upper=bounds[1])
+            self._kept = key, SeedTable(self._problem, space, self._unit, movable, q)
+        return self._kept[1]
+
+
+def seed_tables_of(problem: LeastSquaresProblem) -> SeedTables:
+    """Return the seed tables in the cache of a problem; a changed mechanism has new problems."""
+    kept = problem.cache.get("seed tables")
+    if not isinstance(kept, SeedTables):
+        kept = problem.cache["seed tables"] = SeedTables(problem)
+    return kept
+
+
+def close_loops_of_starts(
+    problem: LeastSquaresProblem, starts: Array, options: Options, monitor: Monitor
+) -> tuple[Array, Mask]:
+    """Close the loops of starts (n, nq) and ignore the goals.
+
+    Changes no table except the kernel's options.
+
+    Returns:
+        The closed configurations, (k, nq), and for each start whether it could be closed; fewer than n if the time is
+            up.
+    """
+    mechanism, packed, nq = problem.mechanism, problem.subproblem.packed, starts.shape[1]
+    beyond_q, stages = packed.tables["x"][nq:].copy(), int(packed.ints[N_STAGES])
+    none, found, is_shut = np.zeros((0, nq)), list[Array](), list[bool]()
+    write_options(problem.subproblem, options, LevenbergMarquardt(), problem.problem.length_unit)
+    try:
+        packed.ints[N_STAGES] = 1  # only the closures, without goals
+        for start in starts:
+            packed.tables["x"][nq:] = beyond_q
+            q = run_kernel(mechanism, problem.subproblem, problem.relations, start, none, Monitor(monitor.deadline))
+            if monitor.is_over():
+                break
+            is_shut.append(bool(packed.tables["out"][SUCCESS] == 1.0))
+            if is_shut[-1]:
+                found.append(q)
+    finally:
+        packed.ints[N_STAGES] = stages
+        packed.tables["x"][nq:] = beyond_q
+    return np.array(found).reshape(len(found), nq), np.array(is_shut, dtype=np.bool_)
+
+
+def movable_configuration_mask(problem: LeastSquaresProblem, locked: Mask) -> Mask:
+    """Return a mask (nq,) of the entries of q that a problem may move, with the locked dofs (nv,) left out."""
+    space, moves = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked
+    mine = np.zeros(space.nq, dtype=np.bool_)
+    mine[space.scalars_q] = moves[space.scalars_v]
+    for k, v in zip(space.quaternions_q, space.quaternions_v, strict=True):
+        mine[k : k + 4] = moves[v]
+    return mine
+
+
+def _matters(problem: LeastSquaresProblem) -> Mask:
+    """Return a mask (nq,) of the entries of q that the residuals of a problem depend on."""
+    matters = np.zeros(problem.mechanism.nq, dtype=np.bool_)
+    for node in problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS):
+        if node[NODE_KIND] != FIXED:
+            k, size = int(node[FIRST_Q]), {TRANSLATION: 3, SPHERICAL: 4}.get(int(node[NODE_KIND]), 1)
+            matters[k : k + size] = True
+    return matters
+
+
+def _is_carried(relation: Relation) -> bool:
+    """Return whether the residual uses world axes while A moves; then the pose of B in A does not determine it."""
+    return relation.world_axes is not None and relation.a is not None

@@ -1,0 +1,363 @@
+"""New targets for the objectives of a solver: new objectives, or a direct write to the kernel tables.
+
+A target writer puts the target of a single common goal into the tables, or returns None; then the general path with all
+its checks takes the call. The multi-target writer packs the targets of several goals into an array and writes them with
+a small kernel. Poses, positions and joint values can be written; other objectives keep their targets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import ShapeError, UnknownName
+from mechanik.kernels import problem_layout as problem
+from mechanik.kernels.write_targets import NO_REFERENCE, TARGET_POSE, TARGET_POSITION, TARGET_VALUE
+from mechanik.model import Mechanism
+from mechanik.objectives import JointValues, Objective, PoseGoal, PositionGoal, RestPose
+from mechanik.objectives.joint_goals import JointObjective
+from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
+from mechanik.problem import Problem, same_structure
+from mechanik.solver.kernel_driver import NO_TARGET
+from mechanik.spatial import inverse, make_pose, rotation
+from mechanik.spatial.array import Array
+from mechanik.tiers import kernel_module
+from mechanik.validation import read_only
+
+Targets = Any
+"""A target in any form that `Objective.with_target` takes; or several, by objective name or in order."""
+
+
+def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[Objective, ...]:
+    """Return the objectives with new targets; a target of None keeps the old one."""
+    if targets is None:
+        return objectives
+    takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
+    if isinstance(targets, Mapping) and not takes_names:
+        names = {one.name: k for k, one in enumerate(objectives) if one.name}
+        changed = list(objectives)
+        by_name: dict[str, Any] = dict(targets)  # type: ignore[arg-type]
+        for name, target in by_name.items():
+            if name not in names:
+                raise UnknownName("objective", name, names)
+            changed[names[name]] = objectives[names[name]].with_target(target)
+        return tuple(changed)
+    if len(objectives) == 1:
+        only: Any = targets  # type: ignore[assignment]
+        return (objectives[0].with_target(only),)
+    if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(objectives):  # type: ignore[arg-type]
+        raise ShapeError(f"there are {len(objectives)} objectives: give as many targets, or a mapping from their names")
+    several: Sequence[Any] = targets  # type: ignore[assignment]
+    return tuple(
+        one if target is None else one.with_target(target) for one, target in zip(objectives, several, strict=True)
+    )
+
+
+def scaled_rest(mechanism: Mechanism, relations: tuple[Relation, ...], q: Array, share: float) -> tuple[Relation, ...]:
+    """Return a rest pose between q and the given rest pose: `share` of the distance, 0 to 1."""
+    names = mechanism.space.q_names
+    found: list[Relation] = []
+    for row in relations:
+        if row.kind is RelationKind.JOINT_VALUE:
+            found.append(replace(row, target=(1 - share) * q[[names.index(row.dof_name)]] + share * row.target))
+        else:  # spherical and closing joints: the residual shall become its remaining part
+            left = read_only((1 - share) * evaluate_relation(mechanism, row, q)[0])
+            found.append(replace(row, lower=left, upper=left))
+    return tuple(found)
+
+
+EYE, HOMOGENEOUS_ROW, ROTATION_TOLERANCE = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
+
+TargetWriter = Callable[[object, Array], Array | None]
+"""(target, q0) -> the target argument of the kernel, or None if the general path must take the call."""
+
+
+def make_target_writer(
+    program: Problem,
+    objectives: Sequence[Objective],
+    relations: Sequence[Sequence[Relation]],
+    lower: Array,
+    upper: Array,
+) -> TargetWriter | None:
+    """Make the target writer of a problem with a single goal, or None if the goal has no writer."""
+    if len(program.subproblems) != 1 or len(objectives) != 1 or len(relations[0]) != 1:
+        return None
+    objective, row, part = objectives[0], relations[0][0], program.subproblems[0]
+    if part.packed.sizes["functions"]:
+        return None
+    block = part.owners.index(0)
+    data = part.packed.tables["data"][block * problem.BLOCK_FLOATS : (block + 1) * problem.BLOCK_FLOATS]
+    still = row.kind is RelationKind.POSE and row.a is None and row.world_axes is None
+    if (
+        type(objective) is PoseGoal
+        and still
+        and row.rows == (0, 1, 2, 3, 4, 5)
+        and np.array_equal(row.X_a, objective.target)
+    ):
+        part.packed.ints[problem.TARGET_BLOCK] = block
+        return pass_pose
+    if type(objective) is PositionGoal and still:
+        return _point(data[problem.FRAME_A + 9 : problem.FRAME_B])
+    if type(objective) is JointValues and row.kind is RelationKind.JOINT_VALUE and row.dof_name in objective.values:
+        k = program.tree.x_of[row.dof_name]
+        if objective.angle_mode == "exact":
+            return _value(row.dof_name, data, k, 0.0)
+        if program.tree.rotates[program.tree.v_of_x[k]] and lower[k] == -np.inf and upper[k] == np.inf:
+            return _value(row.dof_name, data, k, 2 * math.pi)
+    return None
+
+
+def append_end_poses(mechanism: Mechanism, starts: Array, relation: Relation) -> Array:
+    """Append the pose of the goal's frame to each start, (K, nq) to (K, nq + 12), so that the kernel can rank them."""
+    X = mechanism.pose(relation.b or "", starts) @ relation.X_b
+    ends = [X[:, :3, :3].reshape(len(starts), 9), X[:, :3, 3]]
+    return np.ascontiguousarray(np.concatenate([starts, *ends], axis=1))
+
+
+def pass_pose(target: object, q0: Array) -> Array | None:
+    """Return a pose target (4, 4) unchanged, since the kernel checks and writes it; None for other targets."""
+    return target if type(target) is np.ndarray and target.shape == (4, 4) else None
+
+
+def is_pose(X: Array) -> bool:
+    """Return whether an array (4, 4) is a rigid transform, with the kernel's tolerances."""
+    R = X[:3, :3]
+    if not (np.abs(R.T @ R - EYE).max() < ROTATION_TOLERANCE and (X[3] == HOMOGENEOUS_ROW).all()):
+        return False
+    (a, b, x), (c, d, y), (e, f, z) = R.tolist()
+    is_mirrored = (c * f - e * d) * x + (e * b - a * f) * y + (a * d - c * b) * z < 0.0
+    return not is_mirrored and math.isfinite(float(X[:3, 3].sum()))
+
+
+def _point(position: Array) -> TargetWriter:
+    isfinite = math.isfinite
+
+    def put(target: object, q0: Array) -> Array | None:
+        if type(target) is not np.ndarray or target.shape != (3,) or target.dtype != np.float64:
+            return None
+        x, y, z = target.tolist()
+        if not isfinite(x + y + z):
+            return None
+        position[:] = target
+        return NO_TARGET
+
+    return put
+
+
+def _value(name: str, data: Array, k: int, period: float) -> TargetWriter:
+    isfinite = math.isfinite
+
+    def put(target: object, q0: Array) -> Array | None:
+        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
+            target = target.get(name)  # type: ignore[union-attr]
+        if not isinstance(target, float) or not isfinite(target):
+            return None
+        data[0] = target + period * round((q0[k] - target) / period) if period else target
+        return NO_TARGET
+
+    return put
+
+
+write_targets_kernel = kernel_module("write_targets")
+
+UNCHANGED = -1
+"""Kind of an objective that keeps its target."""
+TARGET_SHAPES = {TARGET_POSE: (4, 4), TARGET_POSITION: (3,)}
+TARGET_SIZES = {TARGET_POSE: 16, TARGET_POSITION: 3, TARGET_VALUE: 1, UNCHANGED: 0}
+OTHER_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
+"""Arbitrary pose, to test how the relations of a goal depend on its target."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultiTargetWriter:
+    """Layout of all targets of a call in an array, and the table positions that its numbers go to.
+
+    Attributes:
+        kinds: kind of each target; UNCHANGED for an objective that keeps its target.
+        names: name of each objective, empty if they are not unique; for joint values, the names of the dofs.
+        write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the integer plan (n,
+            4), and the rotations (n, 9).
+        initial_values: targets of the original objectives, (size,).
+    """
+
+    kinds: tuple[int, ...]
+    names: tuple[str, ...]
+    write_plans: tuple[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array], ...]
+    initial_values: Array
+
+    def pack_targets(self, targets: Any) -> Array | None:
+        """Return all targets of a call as an array (size,); None if the general path must check them."""
+        try:
+            if isinstance(targets, Mapping):
+                if not self.names:
+                    return None
+                if len(targets) != len(self.names):  # type: ignore[arg-type]
+                    return self._some(targets)  # type: ignore[arg-type]
+                targets = [targets[name] for name in self.names]  # type: ignore[index]
+            elif self.kinds[0] == TARGET_VALUE:
+                return None
+            elif len(self.kinds) == 1:
+                targets = [targets] if type(targets) is np.ndarray else None
+            found = np.array(targets) if self._are_alike else self._one_by_one(targets)
+        except (KeyError, TypeError, ValueError):
+            return None
+        if found is None or found.dtype != np.float64 or found.size != self.initial_values.size:
+            return None
+        if self._are_alike and found.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
+            return None
+        return found.reshape(-1)
+
+    def write(self, values: Array, q0: Array) -> bool:
+        """Write packed targets to all subproblems; False if a target is invalid, which leaves the tables undefined."""
+        return all(write_targets_kernel.write_targets(*plan, values, q0) for plan in self.write_plans)
+
+    def objectives(self, originals: Sequence[Objective], values: Array) -> tuple[Objective, ...]:
+        """Return the objectives with packed targets."""
+        if isinstance(originals[0], JointValues):
+            return (originals[0].with_target(dict(zip(self.names, values.tolist(), strict=True))),)
+        found: list[Objective] = []
+        first = 0
+        for one, kind in zip(originals, self.kinds, strict=True):
+            if kind == UNCHANGED:
+                found.append(one)
+                continue
+            size = TARGET_SIZES[kind]
+            found.append(one.with_target(values[first : first + size].reshape(TARGET_SHAPES[kind])))
+            first += size
+        return tuple(found)
+
+    @property
+    def _are_alike(self) -> bool:
+        return len(set(self.kinds)) == 1
+
+    def _one_by_one(self, targets: Any) -> Array | None:
+        if len(targets) != len(self.kinds):
+            return None
+        found, first = self.initial_values.copy(), 0
+        for target, kind in zip(targets, self.kinds, strict=True):
+            size = TARGET_SIZES[kind]
+            if target is not None:
+                if kind == UNCHANGED or type(target) is not np.ndarray or target.shape != TARGET_SHAPES[kind]:
+                    return None
+                found[first : first + size] = target.ravel()
+            first += size
+        return found
+
+    def _some(self, targets: Mapping[str, Any]) -> Array | None:
+        """Pack targets that are given by name for a part of the objectives."""
+        if self.kinds[0] == TARGET_VALUE:
+            return None
+        places = {name: k for k, name in enumerate(self.names)}
+        listed: list[Any] = [None] * len(self.names)
+        for name, target in targets.items():
+            listed[places[name]] = target
+        return self._one_by_one(listed)
+
+
+def make_multi_target_writer(
+    mechanism: Mechanism,
+    program: Problem,
+    objectives: Sequence[Objective],
+    relations: Sequence[Sequence[Relation]],
+    bounds: tuple[Array, Array],
+) -> MultiTargetWriter | None:
+    """Make the multi-target writer of a problem, or None if an objective does not allow it."""
+    if any(part.packed.sizes["functions"] for part in program.subproblems):
+        return None
+    wanted = [_kind(mechanism, objective, some) for objective, some in zip(objectives, relations, strict=True)]
+    if None in wanted or all(kind == UNCHANGED for kind in wanted) or (TARGET_VALUE in wanted and len(wanted) > 1):
+        return None
+    kinds = tuple(kind for kind in wanted if kind is not None)
+    names = tuple(one.name for one in objectives)
+    if "" in names or len(set(names)) < len(names):
+        names = ()
+    if TARGET_VALUE in kinds:
+        names = tuple(row.dof_name for row in relations[0])
+        kinds = (TARGET_VALUE,) * len(names)
+        if not isinstance(objectives[0], JointValues) or set(names) != set(objectives[0].values):
+            return None
+    plans: list[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array]] = []
+    first = np.concatenate([[0], np.cumsum([TARGET_SIZES[kind] for kind in kinds])])
+    for part in program.subproblems:
+        plan: list[tuple[int, int, int, int]] = []
+        turns: list[Array] = []
+        data = int(part.packed.ints[problem.AT_BLOCK_DATA])
+        for block, (owner, number) in enumerate(zip(part.owners, part.relation_indices, strict=True)):
+            if owner < 0 or wanted[owner] == UNCHANGED:
+                continue
+            k = number if wanted[owner] == TARGET_VALUE else owner
+            turn = _nearest_angle_index(program, objectives[owner], relations[owner][number], bounds)
+            if turn is None:
+                return None
+            objective, row = objectives[owner], relations[owner][number]
+            turns.append(
+                _rounded(objective.target[:3, :3].T @ row.X_a[:3, :3]) if isinstance(objective, PoseGoal) else EYE
+            )
+            plan.append((kinds[k], data + problem.BLOCK_FLOATS * block + problem.FRAME_A, int(first[k]), turn))
+        what = np.array(plan, dtype=np.int64).reshape(-1, 4)
+        plans.append((part.packed.floats, what, np.array(turns, dtype=np.float64).reshape(-1, 9)))
+    own = [
+        _initial_target(one, some)
+        for one, some, kind in zip(objectives, relations, wanted, strict=True)
+        if kind != UNCHANGED
+    ]
+    return MultiTargetWriter(kinds, names, tuple(plans), np.concatenate(own))
+
+
+def _rounded(R: Array) -> Array:
+    """Return R rounded to integers if it is a permutation of axes up to rounding errors, else R."""
+    return np.rint(R) if np.abs(R - np.rint(R)).max() < 1e-9 else R
+
+
+def _initial_target(objective: Objective, rows: Sequence[Relation]) -> Array:
+    """Return the target that an objective was made with, as a flat array."""
+    if isinstance(objective, PoseGoal):
+        return objective.target.ravel()
+    return np.concatenate([row.target if row.kind is RelationKind.JOINT_VALUE else row.X_a[:3, 3] for row in rows])
+
+
+def _kind(mechanism: Mechanism, objective: Objective, rows: Sequence[Relation]) -> int | None:
+    """Return the kind of an objective's target, or None if it cannot be written directly."""
+    if type(objective) is PoseGoal:
+        # a new target may change only the X_a of its relations
+        others = objective.with_target(OTHER_POSE).relations(mechanism)
+        moved = [_is_moved(row, other, objective.target) for row, other in zip(rows, others, strict=True)]
+        return TARGET_POSE if rows and all(moved) else None
+    if type(objective) is PositionGoal:
+        row = rows[0]
+        still = len(rows) == 1 and row.kind is RelationKind.POSE and row.a is None and row.world_axes is None
+        return TARGET_POSITION if still else None
+    if type(objective) is JointValues:
+        return TARGET_VALUE if all(one.kind is RelationKind.JOINT_VALUE for one in rows) else None
+    # relations that depend on the start must be made for each call
+    return None if isinstance(objective, JointObjective) else UNCHANGED
+
+
+def _is_moved(row: Relation, other: Relation, target: Array) -> bool:
+    same = row.a is other.a is None and row.world_axes is other.world_axes is None and same_structure(row, other)
+    fixed = inverse(target) @ row.X_a
+    along = np.abs(inverse(OTHER_POSE) @ other.X_a - fixed).max() < 1e-9 and np.abs(fixed[:3, 3]).max() < 1e-12
+    return same and bool(along) and np.array_equal(row.X_b, other.X_b)
+
+
+def _nearest_angle_index(
+    program: Problem, objective: Objective, row: Relation, bounds: tuple[Array, Array]
+) -> int | None:
+    """Return the index in q that an angle must be nearest to, modulo full revolutions.
+
+    NO_REFERENCE if the angle is taken as given; None if limits restrict the choice.
+    """
+    if row.kind is not RelationKind.JOINT_VALUE or (
+        isinstance(objective, JointValues) and objective.angle_mode == "exact"
+    ):
+        return NO_REFERENCE
+    k = program.tree.x_of[row.dof_name]
+    if k >= len(bounds[0]):
+        return None
+    if not program.tree.rotates[program.tree.v_of_x[k]]:
+        return NO_REFERENCE
+    return k if bounds[0][k] == -np.inf and bounds[1][k] == np.inf else None

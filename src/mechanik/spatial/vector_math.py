@@ -1,0 +1,59 @@
+"""Norms, unit vectors and products of vectors along the last axis.
+
+`np.cross` and `np.linalg.norm` cost several times the arithmetic for a single vector, and plain norms underflow for
+short vectors that `unit` must handle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import NotARotation
+from mechanik.spatial.array import Array
+
+
+def components(v: Array) -> list[Any]:
+    """Return the components along the last axis, (...) each; plain floats for a single vector."""
+    # Arithmetic on plain floats is several times faster than on arrays without axes.
+    return v.tolist() if v.ndim == 1 else [v[..., i] for i in range(v.shape[-1])]
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Return the dot products (...) of vectors (..., n)."""
+    return np.einsum("...i,...i->...", a, b)
+
+
+def length(v: Array) -> Array:
+    """Return the norms (...) of vectors (..., n)."""
+    return np.sqrt(np.einsum("...i,...i->...", v, v))
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Return the cross products (..., 3) of vectors (..., 3)."""
+    ax, ay, az = components(a)
+    bx, by, bz = components(b)
+    x = ay * bz - az * by
+    out = np.empty((*np.shape(x), 3))
+    out[..., 0] = x
+    out[..., 1] = az * bx - ax * bz
+    out[..., 2] = ax * by - ay * bx
+    return out
+
+
+def rotate_vector(R: Array, v: Array) -> Array:
+    """Return R v, (..., 3), for matrices (..., 3, 3) and vectors (..., 3)."""
+    if R.ndim == 2:
+        return v @ R.T
+    return np.einsum("...ij,...j->...i", R, v)
+
+
+def unit(v: Array, what: str) -> Array:
+    """Scale vectors to unit length; a zero vector raises `NotARotation` with `what` as its subject."""
+    # Dividing by the largest component first avoids that 1e-200 squares to zero.
+    largest = np.abs(v).max(axis=-1, keepdims=True)
+    if (largest == 0.0).any():
+        raise NotARotation(f"{what} is zero and so has no direction")
+    scaled = v / largest
+    return scaled / length(scaled)[..., None]

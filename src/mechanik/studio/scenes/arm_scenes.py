@@ -1,0 +1,434 @@
+"""Scenes with serial arms: planar arms, an arm from a list, an arm from a DH table, and cyclic coordinate descent."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.formats import arm_2d, arm_3d, read_json
+from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, RED, add_default_shapes, add_shapes, block, hub
+from mechanik.gallery.robot_arms import ZALO_BOXES, ZALO_JOINTS
+from mechanik.model import Builder, Mechanism, ShapeInstance
+from mechanik.objectives import InCone
+from mechanik.spatial import make_pose, rotation, translation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.scenes.scene_base import AnimatedScene
+from mechanik.studio.scenes.scene_controls import FAINT_COLOR, choice, compact_json, make_curve, slider, switch
+
+PLANAR_REACH = 1.6
+"""Length of every planar arm, m."""
+
+
+def planar_arm(joints: int) -> tuple[Mechanism, str]:
+    """Return a slightly bent planar arm of equal links, and its list as text."""
+    lengths = [round(PLANAR_REACH / joints, 6)] * joints
+    arm = add_default_shapes(arm_2d(lengths), 0.04, 0.02, BLUE, DARK)
+    arm.q = [0.4 if k == 0 else 1.6 / joints for k in range(joints)]
+    arm.configurations["home"] = arm.q
+    return arm, compact_json({"mechanik": 1, "arm": {"lengths": lengths}})
+
+
+class PlanarArmScene(AnimatedScene):
+    """Planar arm with a variable number of links."""
+
+    name = "arm_2d"
+    title = "Arms in the plane"
+    about = (
+        "Links in a row, all joints about one axis. With two links a point leaves two ways to bend and no freedom; "
+        "with three there is one to spare, and with more a whole snake. Edit the list of lengths in the Model panel."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            slider("joints", "Links", 3.0, 1.0, 40.0, 1.0, "Arm"),
+            choice("motion", "Motion", ("drag", "circle", "line"), "Target", "Who moves the target."),
+            slider("size", "Size, m", 0.4, 0.0, 1.0, 0.02, "Target", "Radius of the circle, half the line."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
+        ]
+
+    def build(self) -> None:
+        self._put()
+
+    def on_control_changed(self, name: str) -> None:
+        if name == "joints":
+            self._put()
+        elif name in ("motion", "size"):
+            self._draw()
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.goal: translation(self._path(self.phase))})
+
+    def make_readouts(self) -> list[str]:
+        mechanism, q = self.session.mechanism, self.q
+        tip = mechanism.pose(list(mechanism.links)[-1], q)[:3, 3]
+        angles = "  ".join(f"{math.degrees(angle):.0f}" for angle in q[:8])
+        return [f"tip at {tip[0]:+.3f} {tip[1]:+.3f} m", f"angles, degrees: {angles}{' ...' if len(q) > 8 else ''}"]
+
+    def _put(self) -> None:
+        arm, text = planar_arm(int(self.number("joints")))
+        self.load_mechanism(arm, source=("arm_2d", text))
+        self.goal = self.add_goal("point", "tool", arm.pose("tool"), name="target")
+        self._draw()
+
+    def _draw(self) -> None:
+        points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])
+        self.session.set_curves([make_curve("path", points, closed=True)] if self.is_moving else [])
+
+    def _path(self, t: float | Array) -> Array:
+        """Return positions (..., 3), m, at phases t (...)."""
+        size = self.number("size")
+        across = size * np.sin(t) if self.text("motion") == "circle" else np.zeros_like(t)
+        return np.stack([0.7 + size * np.cos(t), across, np.zeros_like(t)], axis=-1)
+
+
+GRIPPY_LIST = ([0.1, 0.1, 0.4, 0.4, 0.1, 0.4, 0.4, 0.1, 0.2, 0.2], "zyyzyyzyyz")
+"""Lengths (m) and axes of the gallery arm `grippy10`."""
+LONG_ARM_REACH = 2.2
+"""Length of the arm with a variable number of joints, m."""
+COUNTED = "counted"
+SLIDERS = ("x", "y", "z")
+FIRST_TARGET = np.array([1.2, 0.3, 0.6])
+"""Initial target of the large arms, m."""
+ZALO_SCALE = 0.35
+"""Size of `zalo5` relative to the other arms."""
+CIRCLE_RADIUS = 0.25
+"""Radius of the circle of the target for large arms, m."""
+
+
+def long_arm(joints: int) -> tuple[list[float], str]:
+    """Return lengths (m) and axes of an arm of equal links, with axes z, y, x in turn."""
+    return [LONG_ARM_REACH / joints] * joints, ("zyx" * joints)[:joints]
+
+
+def arm_with_boxes(lengths: list[float], axes: str) -> Mechanism:
+    """Return the arm of a list with a box on each link, slightly bent so that it is not singular."""
+    arm = arm_3d(lengths, axes)
+    width = max(0.03, min(0.12, 0.8 * max(lengths)))
+    for k, length in enumerate(lengths):
+        if length > 0.0:
+            add_shapes(arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (width, width, length), (BLUE, GREY)[k % 2]))
+    bend = [0.0 if axis == "z" else 2.0 / len(axes) for axis in axes]
+    arm.q = bend
+    arm.configurations["home"] = arm.q
+    return arm
+
+
+def without_red(placed: ShapeInstance) -> ShapeInstance:
+    """Return the shape in blue if it is red, since red marks collisions."""
+    return replace(placed, material=BLUE) if placed.material == RED else placed
+
+
+class ListArmScene(AnimatedScene):
+    """Spatial arm from a list of lengths and axes, with collision shapes."""
+
+    name = "list_arm"
+    title = "Arm from a list"
+    about = (
+        "Lengths and axes in a list are this arm: edit them in the Model panel. Move the target with the sliders or "
+        "by hand; boxes that hit each other are red. Choose the arm whose joints are counted, and go up to a hundred: "
+        "it still follows."
+    )
+    shows_collisions = True
+    motion_control, stopped_value = "circle", False
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("arm", "Arm", ("grippy10", "zalo5", COUNTED), "Arm"),
+            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Of the counted arm, which this chooses."),
+            slider("x", "Target x, m", FIRST_TARGET[0], -2.0, 2.0, 0.01, "Target"),
+            slider("y", "Target y, m", FIRST_TARGET[1], -2.0, 2.0, 0.01, "Target"),
+            slider("z", "Target z, m", FIRST_TARGET[2], 0.0, 2.0, 0.01, "Target"),
+            switch("circle", "Target circles", False, "Target"),
+            slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Target"),
+        ]
+
+    def build(self) -> None:
+        self.centre = FIRST_TARGET
+        self._put(FIRST_TARGET)
+
+    def on_control_changed(self, name: str) -> None:
+        if name == "joints" and self.text("arm") != COUNTED:
+            self.set_value("arm", COUNTED)
+            name = "arm"
+        if name == "arm":
+            self.phase, self.centre = 0.0, self.scale * FIRST_TARGET
+            self._put(self.centre)
+        elif name == "joints":
+            self._put(self._sliders())
+        elif name in SLIDERS:
+            self.centre = self._sliders() - self._around()
+            self.move_goals({self.goal: translation(self._sliders())})
+        elif name == "circle":
+            self.phase, self.centre = 0.0, self._sliders()
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.goal: translation(self.centre + self._around())})
+
+    def sync_controls(self) -> None:
+        for name, place in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
+            self.set_value_clamped(name, place)
+
+    def make_readouts(self) -> list[str]:
+        mechanism = self.session.mechanism
+        tip = mechanism.pose(list(mechanism.links)[-1], self.q)[:3, 3]
+        return [f"{mechanism.nq} joints, tip at {tip[0]:+.3f} {tip[1]:+.3f} {tip[2]:+.3f} m"]
+
+    @property
+    def scale(self) -> float:
+        return ZALO_SCALE if self.text("arm") == "zalo5" else 1.0
+
+    def _put(self, target: Array) -> None:
+        match self.text("arm"):
+            case "grippy10":
+                arm, (lengths, axes), tip = gallery.grippy10(), GRIPPY_LIST, "tool"
+            case "zalo5":
+                arm, (lengths, axes), tip = gallery.zalo5(), ([], ""), "effector"
+            case _:
+                lengths, axes = long_arm(int(self.number("joints")))
+                arm, tip = arm_with_boxes(lengths, axes), "tool"
+        for link in arm.links.values():
+            link.collisions = link.visuals = tuple(without_red(placed) for placed in link.visuals)
+        text = compact_json({"mechanik": 1, "arm": {"lengths": [round(length, 6) for length in lengths], "axes": axes}})
+        self.load_mechanism(arm, source=("arm_3d", text) if lengths else ("", ""))
+        self.goal = self.add_goal("point", tip, translation(target), name="target")
+
+    def _sliders(self) -> Array:
+        """Return the target position of the sliders, (3,), m."""
+        return np.array([self.number(name) for name in SLIDERS])
+
+    def _around(self) -> Array:
+        """Return the offset of the target on its circle from the start of the circle, (3,), m."""
+        return self.scale * CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 1 - math.cos(self.phase)])
+
+
+QUARTER = math.sqrt(0.5)
+DH_TABLE = {
+    "convention": "modified",
+    "columns": "d a alpha theta",
+    "degrees": True,
+    "theta": "start",
+    "rows": [
+        [0.5, 0.0, -90, 0],
+        [0.0, 0.2, 90, 125],
+        [0.0, 1.5, 0, -35],
+        [1.5, 0.2, 90, 0],
+        [0.0, 0.0, -90, 90],
+        [0.2, 0.0, -90, 0],
+    ],
+    "joints": [f"j{i}" for i in range(6)],
+    "limits": [[-360, 360]] * 6,
+    "base": {"position": [0, 0, 0], "wxyz": [QUARTER, QUARTER, 0, 0]},
+}
+"""DH table of the gallery arm `dh6`, rotated so that z is up instead of y; lengths in m, angles in degrees."""
+DH_METHODS = {"damped least squares": "lm", "Jacobian transpose": "jacobian_transpose"}
+FIXED_STEP = 0.05
+"""Fixed step of the Jacobian transpose, instead of the best one for each iteration."""
+
+
+def dh_table_json() -> str:
+    """Return the table as JSON, with one row per line."""
+    return compact_json({"mechanik": 1, "dh": DH_TABLE})
+
+
+def dh_row_texts(text: str, values: list[float]) -> list[str]:
+    """Return the rows of a DH table with the present joint values; none if the text cannot be parsed.
+
+    Args:
+        text: the table as JSON.
+        values: joint values, rad or m.
+    """
+    try:
+        table = json.loads(text)["dh"]
+        columns = table.get("columns", "d a alpha theta").split()
+        degrees, starts = table.get("degrees", True), table.get("theta") == "start"
+        lines: list[str] = []
+        for k, (row, value) in enumerate(zip(table["rows"], values, strict=False)):
+            cells = dict(zip(columns, (float(cell) for cell in row), strict=True))
+            shown = math.degrees(value) if degrees else value
+            cells["theta"] = shown if starts else cells["theta"] + shown
+            numbers = "  ".join(f"{name} {cells[name]:8.3f}" for name in ("d", "a", "alpha", "theta"))
+            lines.append(f"{k + 1}  {numbers}")
+        return lines
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+class DhArmScene(AnimatedScene):
+    """Arm from a DH table, with its rows on the display."""
+
+    name = "dh_arm"
+    title = "Arm from a DH table"
+    about = (
+        "Six rows of d, a, alpha and theta are this arm. Drag the goal and watch the thetas; change a row in the "
+        "Model panel, and the arm changes under your hands. Compare the Jacobian transpose, which creeps, with damped "
+        "least squares."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("method", "Method", tuple(DH_METHODS), "Method"),
+            switch("fixed_step", "Fixed step", False, "Method", "Of the Jacobian transpose: 0.05 instead of the best."),
+            choice("motion", "Motion", ("drag", "circle", "turn"), "Goal", "Who moves the goal."),
+            slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
+        ]
+
+    def build(self) -> None:
+        text = dh_table_json()
+        arm = add_default_shapes(read_json(text), 0.12, 0.06, BLUE, DARK)
+        arm.configurations["home"] = arm.q
+        self.home = arm.pose("tool")
+        self.load_mechanism(arm, source=("dh", text))
+        self.goal = self.add_goal("pose", "tool", self.home, name="tool")
+        self._solve()
+
+    def on_control_changed(self, name: str) -> None:
+        if name in ("method", "fixed_step"):
+            self._solve()
+        elif name == "motion":
+            self.move_goals({self.goal: self.home})
+
+    def apply_phase(self) -> None:
+        c, s = math.cos(self.phase), math.sin(self.phase)
+        if self.text("motion") == "circle":
+            self.move_goals({self.goal: translation((0.3 * s, 0.3 * (c - 1), 0.4 * s)) @ self.home})
+        else:
+            turn = rotation.exp(np.array([0.5 * s, 0.0, 0.5 * (1 - c)]))
+            self.move_goals({self.goal: self.home @ make_pose(turn, np.zeros(3))})
+
+    def make_readouts(self) -> list[str]:
+        values = [float(value) for value in np.concatenate([
+            np.atleast_1d(value) for value in self.session.mechanism.values(self.q).values()
+        ])]  # fmt: skip
+        kind, text = self.session.active.model.source
+        return dh_row_texts(text, values) if kind == "dh" else []
+
+    def _solve(self) -> None:
+        method = DH_METHODS[self.text("method")]
+        if method == "jacobian_transpose" and self.is_on("fixed_step"):
+            self.session.set_solver(method, step=FIXED_STEP)
+        else:
+            self.session.set_solver(method)
+
+
+GOAL = "goal"
+CCD_HOME = (0.5, 0.4, 0.8, 0.5, 0.0)
+ORBIT_CENTRE = np.array([0.35, 0.0, 0.4])
+"""Centre of the orbit of the goal, m."""
+SPHERICAL_CONE_ANGLE = math.radians(60.0)
+"""Half angle of the swing cone of spherical joints with limits, rad."""
+EFFECTOR_POSE = make_pose(rotation.about_y(math.pi / 2), (0.083, 0.01, 0.0))
+"""Pose of the effector on the last link; its z axis points out of the tip."""
+
+
+def make_ccd_arm(hinges: bool, limits: bool) -> Mechanism:
+    """Return the gallery arm `zalo5` with revolute (`hinges`) or spherical joints."""
+    robot = Builder("ccd_arm")
+    robot.fixed("base_joint", "world", "base", at=make_pose(rotation.about_x(math.pi / 2), (0.0, 0.0, 0.0)))
+    parent = "base"
+    for (joint, link, at, axis, degrees), value in zip(ZALO_JOINTS, CCD_HOME, strict=True):
+        if hinges:
+            bound = math.radians(degrees)
+            robot.revolute(
+                joint, parent, link, at=at, axis=axis, limits=(-bound, bound) if limits else None, value=value
+            )
+        else:
+            turn = (value, 0.0, 0.0) if axis == "x" else (0.0, value, 0.0)
+            robot.spherical(joint, parent, link, at=at, value=turn)
+        parent = link
+    robot.fixed("effector_fix", "fifth", "effector", at=EFFECTOR_POSE)
+    for k, (link, at, size) in enumerate(ZALO_BOXES):
+        robot.link(link, visuals=[block(at, size, (GREY, ORANGE)[k % 2])])
+    robot.link("effector", visuals=[hub((0.0, 0.0, -0.01), (0.0, 0.0, 1.0), 0.008, 0.02, DARK)])
+    arm = robot.build()
+    arm.configurations["home"] = arm.q
+    return arm
+
+
+class CcdArmScene(AnimatedScene):
+    """Five-joint arm solved by cyclic coordinate descent."""
+
+    name = "ccd_arm"
+    title = "Arm by cyclic coordinate descent"
+    about = (
+        "Each joint in turn points the tip at the goal, from the tip to the base: that is all. Free joints turn any "
+        "way, hinges about one axis, limits stop them, and with direction on the tip also points where the goal's "
+        "blue axis does. Let the goal orbit, or drag it."
+    )
+    motion_control, stopped_value = "orbit", False
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            switch("free", "Free", False, "Joints", "Every joint is a ball; the opposite of hinges."),
+            switch("hinges", "Hinges", True, "Joints", "Every joint turns about one axis."),
+            switch("limits", "Limits", True, "Joints", "Hinges stop at their limits, balls at a cone."),
+            switch("orbit", "Orbit", True, "Goal", "The goal goes around by itself."),
+            switch("direction", "Direction", False, "Goal", "The tip matches the direction of the goal too."),
+            slider("speed", "Speed, orbits/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
+            slider("sweeps", "Sweeps", 20.0, 1.0, 200.0, 1.0, "Method", "Over all joints in one solve, at most."),
+        ]
+
+    def build(self) -> None:
+        self._put(self._orbit(self.phase))
+        self._draw()
+
+    def on_control_changed(self, name: str) -> None:
+        match name:
+            case "free" | "hinges":
+                other = "hinges" if name == "free" else "free"
+                self.set_value(other, not self.is_on(name))
+                self._put(self.goal_pose(self.goal))
+            case "limits" | "direction":
+                self._put(self.goal_pose(self.goal))
+            case "sweeps":
+                self._solve()
+            case "orbit":
+                self._draw()
+            case _:
+                pass
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.goal: self._orbit(self.phase)})
+
+    def make_readouts(self) -> list[str]:
+        off = self.objective_error(GOAL)
+        if off is None:
+            return []
+        lines = [f"tip to goal: {1000 * off.position:.2f} mm"]
+        if self.is_on("direction"):
+            lines.append(f"off its direction: {math.degrees(off.rotation):.2f} degrees")
+        return lines
+
+    def _put(self, goal: Array) -> None:
+        hinges, limits = self.is_on("hinges"), self.is_on("limits")
+        self.load_mechanism(make_ccd_arm(hinges, limits))
+        self.session.set_collision_avoidance(allow=[("third", "fifth")])  # their shapes overlap in the original model
+        self.goal = self.add_goal("hinge" if self.is_on("direction") else "point", "effector", goal, name=GOAL)
+        if limits and not hinges:
+            links = ["base", *(link for _, link, *_ in ZALO_JOINTS)]
+            up = (0.0, 1.0, 0.0)
+            cones = [
+                InCone(child, up, up, SPHERICAL_CONE_ANGLE, relative_to=parent, name=f"{child} cone")
+                for parent, child in pairwise(links)
+            ]
+            self.add_objective(*cones)
+        self._solve()
+
+    def _solve(self) -> None:
+        wrist = {"direction_joints": 2} if self.is_on("direction") and self.is_on("hinges") else {}
+        self.session.set_solver("ccd", max_iterations=int(self.number("sweeps")), **wrist)
+
+    def _draw(self) -> None:
+        points = np.array([self._orbit(t)[:3, 3] for t in np.linspace(0.0, 2 * math.pi, 97)[:-1].tolist()])
+        self.session.set_curves([make_curve("orbit", points, closed=True, rgba=FAINT_COLOR)] if self.is_moving else [])
+
+    def _orbit(self, t: float) -> Array:
+        """Return the goal pose (4, 4) at phase t, on a closed curve; its z axis points away from the arm and down."""
+        p = ORBIT_CENTRE + np.array([0.12 * math.cos(t), 0.3 * math.sin(t), 0.15 * math.sin(2 * t)])
+        out = np.array([p[0], p[1], -0.3])
+        return make_pose(rotation.between((0.0, 0.0, 1.0), out), p)

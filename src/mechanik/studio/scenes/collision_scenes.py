@@ -1,0 +1,239 @@
+"""Scenes with collisions: an arm of boxes between walls, and a Panda that avoids obstacles on a table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.collision import Obstacle
+from mechanik.formats import arm_3d
+from mechanik.gallery.construction import BLUE, GREY, add_shapes, block
+from mechanik.model import Box, Capsule, ConvexMesh, Cylinder, Mechanism, Sphere
+from mechanik.spatial import make_pose, translation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.requests import CollisionMode
+from mechanik.studio.scenes.scene_base import AnimatedScene
+from mechanik.studio.scenes.scene_controls import choice, slider, switch
+
+LENGTHS, AXES = [1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 4.0, 1.0, 2.0, 2.0], "zyyzyyzyyz"
+BOX_WIDTH = 1.2
+"""Width of the boxes, m."""
+WALL_SIZE, WALL_POSITIONS = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
+"""Edges and centres of the walls, m; one stands on the ground, one hangs above it."""
+WALL_NAMES = ("wall 1", "wall 2")
+POSES = {
+    "free": (0.785, -0.411, 1.069, 0.007, 1.756, 0.649, 0.009, -1.27, -1.803, -0.774),
+    "hits itself": (0.2887, -0.7049, 1.0032, -0.2547, 2.1797, 0.9333, -0.2795, -1.4061, -2.0061, -0.3146),
+    "hits the walls": (1.6166, -0.4614, 0.809, -0.0195, 1.7569, 0.9759, 0.1085, -1.3191, -1.7609, -1.49),
+}
+SLIDERS = ("x", "y", "z")
+TARGET_CIRCLE_RADIUS = 3.0
+"""Radius of the circle of the target, m."""
+
+
+def boxed_arm() -> Mechanism:
+    """Return the arm with a box on each link, from its joint to the next."""
+    arm = arm_3d(LENGTHS, AXES, name="boxes")
+    for k, length in enumerate(LENGTHS):
+        add_shapes(
+            arm.link(f"link{k}"), block((0.0, 0.0, length / 2), (BOX_WIDTH, BOX_WIDTH, length), (BLUE, GREY)[k % 2])
+        )
+    arm.q = POSES["free"]
+    arm.configurations["home"] = arm.q
+    return arm
+
+
+def walls() -> list[Obstacle]:
+    return [Obstacle(Box(WALL_SIZE), place, name=name) for name, place in zip(WALL_NAMES, WALL_POSITIONS, strict=True)]
+
+
+class BoxArmScene(AnimatedScene):
+    """Arm of ten boxes between two walls; colliding boxes are red."""
+
+    name = "boxes"
+    title = "Boxes and walls"
+    about = (
+        "Each link of this arm is a box, and what it hits turns red: another box, or one of the two walls. Drag the "
+        "target, turn joints by hand, click a wall and drag it by its handle, or choose a pose that hits something. "
+        "Switch on that it avoids them, and it comes as close as it can without touching."
+    )
+    motion_control, stopped_value = "circle", False
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("pose", "Pose", tuple(POSES), "Arm"),
+            switch("avoids", "Avoids what it hits", False, "Arm", "Walls and itself."),
+            switch("walls", "Walls", True, "Arm"),
+            slider("x", "Target x, m", 0.0, -25.0, 25.0, 0.05, "Target"),
+            slider("y", "Target y, m", 0.0, -25.0, 25.0, 0.05, "Target"),
+            slider("z", "Target z, m", 0.0, -10.0, 25.0, 0.05, "Target"),
+            switch("circle", "Target circles", False, "Target"),
+            slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Target"),
+        ]
+
+    def build(self) -> None:
+        arm = boxed_arm()
+        self.load_mechanism(arm)
+        self.centre = arm.pose("tool")[:3, 3]
+        self.goal = self.add_goal("point", "tool", translation(self.centre), name="target")
+        self.session.set_collision_avoidance(["self", *walls()], mode=self._mode())
+
+    def on_control_changed(self, name: str) -> None:
+        match name:
+            case "pose":
+                self.session.move_with_goals(np.array(POSES[self.text("pose")]))
+                self.phase, self.centre = 0.0, self.goal_pose(self.goal)[:3, 3]
+            case "avoids":
+                self.session.set_collision_avoidance(mode=self._mode())
+            case "walls":
+                self._build_walls()
+            case "circle":
+                self.phase, self.centre = 0.0, self._sliders()
+            case "x" | "y" | "z":
+                self.centre = self._sliders() - self._around()
+                self.move_goals({self.goal: translation(self._sliders())})
+            case _:
+                pass
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.goal: translation(self.centre + self._around())})
+
+    def sync_controls(self) -> None:
+        for name, place in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
+            self.set_value_clamped(name, place)
+        now = self.session.active.edit_state.collisions
+        self.set_value("avoids", now.mode == "avoid")
+        self.set_value("walls", any(one.name in WALL_NAMES for one in now.obstacles))
+
+    def make_readouts(self) -> list[str]:
+        bumping = self.session.collision_monitor.text
+        return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
+
+    def _mode(self) -> CollisionMode:
+        return "avoid" if self.is_on("avoids") else "show"
+
+    def _build_walls(self) -> None:
+        """Add both walls at their initial positions or remove them; other obstacles stay."""
+        standing = [one.name for one in self.session.active.edit_state.collisions.obstacles if one.name in WALL_NAMES]
+        if self.is_on("walls"):
+            self.session.add_obstacle(*(one for one in walls() if one.name not in standing))
+        else:
+            self.session.remove_obstacle(*standing)
+
+    def _sliders(self) -> Array:
+        """Return the target position of the sliders, (3,), m."""
+        return np.array([self.number(name) for name in SLIDERS])
+
+    def _around(self) -> Array:
+        """Return the offset of the target on its circle from the start of the circle, (3,), m."""
+        return TARGET_CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 1 - math.cos(self.phase)])
+
+
+TABLE_HEIGHT = 0.2
+"""Height of the table top, m."""
+TCP_LINK, START_POSITION = "panda_hand_tcp", (0.5, 0.0, 0.45)
+"""Link of the goal, and initial position of the goal, m."""
+DOWNWARD = np.diag([1.0, -1.0, -1.0])
+"""Rotation of the hand, pointing down."""
+GOAL_CIRCLE_RADIUS = 0.28
+"""Radius of the circle of the goal, m; the circle passes through obstacles."""
+MILLIMETRES = 1e-3
+
+
+ROCK = ConvexMesh([(x, y, z) for x in (-0.07, 0.07) for y in (-0.05, 0.05) for z in (0.0, 0.06)] + [(0.0, 0.01, 0.13)])
+
+
+def table_obstacles(post_y: float) -> list[Obstacle]:
+    """Return the table and the obstacles on it.
+
+    Args:
+        post_y: y of the post, m.
+    """
+    return [
+        Obstacle(Box((0.7, 1.4, 0.04)), (0.6, 0.0, TABLE_HEIGHT - 0.02), name="table"),
+        Obstacle(Cylinder(0.03, 0.5), (0.45, post_y, TABLE_HEIGHT + 0.25), name="post"),
+        Obstacle(Capsule(0.03, 0.4), (0.55, -0.35, TABLE_HEIGHT + 0.23), name="rod"),
+        Obstacle(Sphere(0.08), (0.75, 0.05, TABLE_HEIGHT + 0.08), name="ball"),
+        Obstacle(ROCK, (0.4, -0.1, TABLE_HEIGHT), name="rock"),
+    ]
+
+
+class TableScene(AnimatedScene):
+    """Panda at a table with obstacles; the hand slides along what blocks it."""
+
+    name = "table"
+    title = "Around a table"
+    about = (
+        "Drag the hand into the table, a post or the ball: it slides along what is in the way and touches nothing. "
+        "Switch that off, and what is hit turns red. Click one of these things and drag it by its handle, or move the "
+        "post with the slider: the arm gives way."
+    )
+    motion_control, stopped_value = "circle", False
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            switch("avoids", "Avoids what is in the way", True, "Arm"),
+            slider("clearance", "Clearance, mm", 10.0, 0.0, 100.0, 1.0, "Arm", "How far links keep off."),
+            slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Things"),
+            switch("circle", "Goal circles", False, "Goal"),
+            slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
+        ]
+
+    def build(self) -> None:
+        arm = gallery.panda()
+        arm.q = arm.configurations["home"]
+        self.load_mechanism(arm)
+        self.centre = np.array(START_POSITION)
+        self.goal = self.add_goal("pose", TCP_LINK, make_pose(DOWNWARD, self.centre), name="hand")
+        clearance = MILLIMETRES * self.number("clearance")
+        self.session.set_collision_avoidance(
+            ["self", *table_obstacles(self.number("post"))], mode=self._mode(), clearance=clearance
+        )
+
+    def on_control_changed(self, name: str) -> None:
+        match name:
+            case "avoids":
+                self.session.set_collision_avoidance(mode=self._mode())
+            case "clearance":
+                self.session.set_collision_avoidance(clearance=MILLIMETRES * self.number("clearance"))
+            case "post":
+                self._move_post()
+            case "circle":
+                self.phase, self.centre = 0.0, self.goal_pose(self.goal)[:3, 3]
+            case _:
+                pass
+
+    def apply_phase(self) -> None:
+        turn = self.goal_pose(self.goal)[:3, :3]
+        self.move_goals({self.goal: make_pose(turn, self.centre + self._around())})
+
+    def sync_controls(self) -> None:
+        now = self.session.active.edit_state.collisions
+        self.set_value("avoids", now.mode == "avoid")
+        self.set_value_clamped("clearance", now.clearance / MILLIMETRES)
+        for one in now.obstacles:
+            if one.name == "post":
+                self.set_value_clamped("post", float(one.pose.position[1]))
+
+    def make_readouts(self) -> list[str]:
+        bumping = self.session.collision_monitor.text
+        return [f"Hit: {bumping}" if bumping else "Nothing is hit"]
+
+    def _mode(self) -> CollisionMode:
+        return "avoid" if self.is_on("avoids") else "show"
+
+    def _move_post(self) -> None:
+        """Move the post along y from where users have put it; add it again if they have removed it."""
+        standing = {one.name: one for one in self.session.active.edit_state.collisions.obstacles}
+        if "post" not in standing:
+            self.session.add_obstacle(*(one for one in table_obstacles(self.number("post")) if one.name == "post"))
+            return
+        x, _, z = standing["post"].pose.position.tolist()
+        self.session.move_obstacle("post", (x, self.number("post"), z))
+
+    def _around(self) -> Array:
+        """Return the offset of the goal on its circle from the start of the circle, (3,), m."""
+        return GOAL_CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 0.5 * (math.cos(self.phase) - 1)])

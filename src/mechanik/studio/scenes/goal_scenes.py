@@ -1,0 +1,176 @@
+"""Scenes about kinds of goals: a pose with free directions, and look-at goals of a head with two eyes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.gallery.construction import BLUE, DARK, GREY, WHITE, capsule, hub, sphere
+from mechanik.model import Builder, Mechanism
+from mechanik.objectives import LookAt
+from mechanik.spatial import make_pose, rotation, translation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.requests import Direction
+from mechanik.studio.scenes.scene_base import AnimatedScene
+from mechanik.studio.scenes.scene_controls import FAINT_COLOR, choice, make_curve, slider, switch
+
+DIRECTIONS: dict[Direction, str] = {
+    "X": "Along x", "Y": "Along y", "Z": "Along z", "EX": "About x", "EY": "About y", "EZ": "About z",
+}  # fmt: skip
+TOOL_LINK = "iiwa_link_ee"
+
+
+class PartialGoalScene(AnimatedScene):
+    """Pose goal with selectable directions on a KUKA iiwa."""
+
+    name = "partial_goals"
+    title = "Goals in some directions"
+    about = (
+        "Choose which of the six directions of the goal count, along and about its own axes. What is not asked for is "
+        "free: the arm uses it to move less. Drag the goal, or let it wander and turn by itself, with any choice."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        asked = [switch(name, title, True, "Asked for") for name, title in DIRECTIONS.items()]
+        return [
+            choice("motion", "Motion", ("drag", "wander", "turn", "both"), "Goal", "Who moves the goal."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
+            slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1 it goes out of reach."),
+            *asked,
+        ]
+
+    def build(self) -> None:
+        arm = gallery.iiwa14()
+        self.home = arm.pose(TOOL_LINK)
+        self.load_mechanism(arm)
+        self.goal = self.add_goal("pose", TOOL_LINK, self.home, name="tool")
+
+    def on_control_changed(self, name: str) -> None:
+        if name in DIRECTIONS:
+            free: tuple[Direction, ...] = tuple(direction for direction in DIRECTIONS if not self.is_on(direction))
+            if len(free) < len(DIRECTIONS):
+                self.change_goal(self.goal, free=free, enabled=True)
+            else:
+                self.change_goal(self.goal, free=(), enabled=False)
+        elif name == "motion":
+            self.move_goals({self.goal: self.home})
+
+    def apply_phase(self) -> None:
+        t, a, kind = self.phase, self.number("amplitude"), self.text("motion")
+        shift, turn = np.zeros(3), np.zeros(3)
+        if kind != "turn":
+            shift = a * np.array([0.15 * math.sin(t), 0.3 * math.sin(t / 2), 0.15 * (1 - math.cos(t))])
+        if kind != "wander":
+            turn = a * np.array([0.8 * math.sin(t), 0.8 * math.sin(0.7 * t), 1.5 * math.sin(0.4 * t)])
+        self.move_goals({self.goal: translation(shift) @ self.home @ make_pose(rotation.exp(turn), np.zeros(3))})
+
+    def make_readouts(self) -> list[str]:
+        asked = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
+        return [f"asked for: {', '.join(asked) or 'nothing'}", f"freedoms left over: {7 - len(asked)}"]
+
+
+FORWARD = (1.0, 0.0, 0.0)
+EYES_MIDPOINT = (0.09, 0.0, 0.12)
+"""Point between the eyes, in the frame of the head, m."""
+LEFT_EYE_GOAL, RIGHT_EYE_OBJECTIVE = "target", "right eye looks"
+"""Names of the objectives of the eyes."""
+
+
+def make_head() -> Mechanism:
+    """Return a head with a neck and two eyes, two rotations each (about z and y); head and eyes look along x."""
+    robot = Builder("head")
+    robot.revolute("neck_turn", "stand", "neck", at=(0.0, 0.0, 0.25), axis="z", limits=(-1.2, 1.2))
+    robot.revolute("neck_nod", "neck", "head", at=(0.0, 0.0, 0.06), axis="y", limits=(-0.6, 0.6))
+    for eye, side in (("left", 1.0), ("right", -1.0)):
+        robot.revolute(
+            f"{eye}_turn", "head", f"{eye}_socket", at=(0.09, 0.045 * side, 0.12), axis="z", limits=(-0.7, 0.7)
+        )
+        robot.revolute(f"{eye}_nod", f"{eye}_socket", f"{eye}_eye", axis="y", limits=(-0.6, 0.6))
+        robot.link(f"{eye}_eye", visuals=[
+            sphere((0.0, 0.0, 0.0), 0.032, WHITE), hub((0.027, 0.0, 0.0), (1.0, 0.0, 0.0), 0.016, 0.012, DARK)
+        ])  # fmt: skip
+    robot.link("stand", visuals=[
+        capsule((0.0, 0.0, 0.02), (0.0, 0.0, 0.24), 0.03, GREY), hub((0.0, 0.0, 0.01), (0, 0, 1), 0.12, 0.02, DARK)
+    ])  # fmt: skip
+    robot.link("neck", visuals=[hub((0.0, 0.0, 0.03), (0, 0, 1), 0.045, 0.06, DARK)])
+    robot.link("head", visuals=[sphere((0.0, 0.0, 0.1), 0.1, BLUE)])
+    head = robot.build()
+    head.configurations["home"] = head.q
+    return head
+
+
+class LookAtScene(AnimatedScene):
+    """Head whose eyes converge on a target, with help of the neck."""
+
+    name = "look_at"
+    title = "A head that looks"
+    about = (
+        "Drag the target: both eyes meet on it, however near it comes, and the neck turns along. Eyes come first; the "
+        "head only looks about the same way, as a wish of lower rank. Switch that off, and the neck rests until it "
+        "must."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("motion", "Motion", ("fly", "drag"), "Target", "Who moves the target."),
+            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
+            slider("distance", "Distance, m", 0.7, 0.15, 2.0, 0.05, "Target", "Of its flight from the head."),
+            switch("head", "The head looks too", True, "Head"),
+        ]
+
+    def build(self) -> None:
+        self.target_position = self._path(0.0)
+        self.load_mechanism(make_head())
+        self.target = self.add_goal("look_at", "left_eye", translation(self.target_position), name=LEFT_EYE_GOAL)
+        self.add_objective(LookAt("right_eye", self.target_position, FORWARD, name=RIGHT_EYE_OBJECTIVE))
+        self.on_control_changed("head")
+        self._draw()
+
+    def on_control_changed(self, name: str) -> None:
+        if name == "head":
+            self.remove_objective("head looks")
+            if self.is_on("head"):
+                self.add_objective(
+                    LookAt("head", self.target_position, FORWARD, at=EYES_MIDPOINT, level=2, name="head looks")
+                )
+        elif name in ("motion", "distance"):
+            self._draw()
+
+    @property
+    def is_moving(self) -> bool:
+        return True  # also during a drag: the right eye and the head must follow the target of the left eye
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.target: translation(self._path(self.phase))})
+
+    def tick(self, seconds: float) -> None:
+        if self.text("motion") == "fly":
+            super().tick(seconds)
+        if self.has_goal(self.target):
+            seen = self.goal_pose(self.target)[:3, 3]
+            if not np.array_equal(seen, self.target_position):
+                self.target_position = seen
+                self.set_targets({RIGHT_EYE_OBJECTIVE: seen} | ({"head looks": seen} if self.is_on("head") else {}))
+
+    def make_readouts(self) -> list[str]:
+        off = [
+            one
+            for one in (self.objective_error(LEFT_EYE_GOAL), self.objective_error(RIGHT_EYE_OBJECTIVE))
+            if one is not None
+        ]
+        return ["eyes off the target, degrees: " + "  ".join(f"{math.degrees(one.rotation):.2f}" for one in off)]
+
+    def _draw(self) -> None:
+        points = self._path(np.linspace(0.0, 2 * math.pi, 97)[:-1])
+        is_flying = self.text("motion") == "fly"
+        self.session.set_curves([make_curve("flight", points, closed=True, rgba=FAINT_COLOR)] if is_flying else [])
+
+    def _path(self, t: float | Array) -> Array:
+        """Return positions (..., 3), m, at phases t (...)."""
+        far = self.number("distance")
+        return np.stack([
+            far * (0.8 + 0.2 * np.cos(2 * t)), far * np.sin(t), 0.4 + 0.3 * far * np.sin(2 * t)
+        ], axis=-1)  # fmt: skip

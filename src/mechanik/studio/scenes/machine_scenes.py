@@ -1,0 +1,290 @@
+"""Scenes with machines: a rover on terrain, an excavator, a gripper and a scissor lift."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.gallery.mobile_robots import WHEELS
+from mechanik.model import Mechanism
+from mechanik.objectives import JointValues, OnTerrain, Terrain
+from mechanik.spatial import make_pose, rotation, translation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.scenes.scene_base import AnimatedScene, OscillatingScene
+from mechanik.studio.scenes.scene_controls import FAINT_COLOR, button, choice, make_curve, slider, switch
+
+TERRAIN_HALF_SIDE, TERRAIN_CELL = 6.0, 0.25
+"""Half the side of the terrain, and the side of a cell, m."""
+WHEEL_RADIUS = 0.25
+"""Wheel radius, m."""
+BODY_HEIGHT, DROP_HEIGHT = 0.6, 1.2
+"""Height of the body above the wheel axles, on level ground and before a drop, m."""
+DRIVE_RADIUS = 3.2
+"""Radius of the circle that the rover drives, m."""
+MIN_ITERATIONS = 3
+"""Number of iterations in which the rover settles on every terrain of the sliders.
+
+With fewer, the last step may leave the differential loop open. Such a step is rejected, and the rover would hang in the
+air.
+"""
+AXLES = tuple(f"{wheel}_axle" for wheel in WHEELS)
+
+
+def make_terrain(height: float, roughness: float, seed: int) -> Terrain:
+    """Return a terrain of random sine waves; more roughness adds short waves.
+
+    Args:
+        height: difference of the highest and the lowest point, m.
+        roughness: 0 to 1.
+        seed: seed of the random generator.
+    """
+    rng = np.random.default_rng(seed)
+    places = np.arange(-TERRAIN_HALF_SIDE, TERRAIN_HALF_SIDE + TERRAIN_CELL / 2, TERRAIN_CELL)
+    x, y = np.meshgrid(places, places)
+    field = np.zeros_like(x)
+    for waves in (0.5, 0.8, 1.2, 1.8, 2.7):  # wave numbers in rad/m: wavelengths from 12 m to 2.3 m
+        share = 1.0 if waves < 1.0 else roughness
+        for _ in range(3):
+            way, shift = rng.uniform(0.0, 2 * math.pi, 2)
+            field += share / waves * np.sin(waves * (x * math.cos(way) + y * math.sin(way)) + shift)
+    field -= field.min()
+    return Terrain(height * field / field.max(), TERRAIN_CELL, (-TERRAIN_HALF_SIDE, -TERRAIN_HALF_SIDE))
+
+
+class RoverScene(AnimatedScene):
+    """Rover that settles on rough terrain and drives over it."""
+
+    name = "rover"
+    title = "Rover on rough ground"
+    about = (
+        "Drag the rover over rough ground: all six wheels touch at every place. Place and heading are given; height, "
+        "lean, rockers and bogies find themselves. Change the ground under it, drop it from above and watch it "
+        "settle, or let it drive around."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("motion", "Motion", ("drag", "circle", "eight"), "Drive", "Who moves the rover."),
+            slider("speed", "Speed, m/s", 0.8, 0.0, 3.0, 0.05, "Drive"),
+            slider(
+                "height", "Terrain height, m", 0.6, 0.0, 1.5, 0.05, "Ground", "From the lowest place to the highest."
+            ),
+            slider("roughness", "Roughness", 0.4, 0.0, 1.0, 0.05, "Ground", "How much there is of short bumps."),
+            slider("seed", "Which ground", 1.0, 0.0, 99.0, 1.0, "Ground", "Another number, another ground."),
+            slider(
+                "iterations", "Settle iterations", 30.0, MIN_ITERATIONS, 100.0, 1.0, "Settle", "Of one solve, at most."
+            ),
+            button("settle", "Drop it", "Settle", "Lift it up, level, and let it settle."),
+        ]
+
+    def build(self) -> None:
+        rover = gallery.rover()
+        ground = self._make_ground()
+        rover.q = self._level(rover, self._place(), above=BODY_HEIGHT)
+        self.load_mechanism(rover)
+        self._lay(ground)
+        self.body = self.add_goal(
+            "pose", "body", self._place(), name="place and heading", free=("Z", "EX", "EY"), pinned=True
+        )
+        self.add_objective(JointValues(dict.fromkeys(AXLES, 0.0), angle_mode="exact", level=3, name="wheels roll"))
+        self.on_control_changed("iterations")
+
+    def on_control_changed(self, name: str) -> None:
+        match name:
+            case "height" | "roughness" | "seed":
+                self._lay(self._make_ground())
+            case "iterations":
+                self.session.set_solver("lm", max_iterations=int(self.number("iterations")))
+            case "settle":
+                self._lift()
+            case "motion" if self.is_moving:
+                self._lift()
+            case _:
+                pass
+
+    @property
+    def phase_rate(self) -> float:
+        return self.number("speed") / DRIVE_RADIUS
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.body: self._place()})
+        self.set_targets({"wheels roll": dict.fromkeys(AXLES, DRIVE_RADIUS * self.phase / WHEEL_RADIUS)})
+
+    def make_readouts(self) -> list[str]:
+        q, mechanism = self.q, self.session.mechanism
+        centres = mechanism.poses(q, WHEELS)[:, :3, 3]
+        off = np.abs(centres[:, 2] - self.axle_terrain.height(centres[:, 0], centres[:, 1]))
+        lean = math.degrees(math.acos(min(1.0, float(self.link_pose("body")[2, 2]))))
+        return [f"wheels touch: {int((off < 1e-4).sum())} of 6", f"the body leans by {lean:.1f} degrees"]
+
+    def _make_ground(self) -> Terrain:
+        ground = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
+        self.axle_terrain = ground.offset_by(WHEEL_RADIUS, subdivisions=2)
+        return ground
+
+    def _lay(self, ground: Terrain) -> None:
+        self.session.set_terrain(ground)
+        self.add_objective(*(OnTerrain(wheel, self.axle_terrain, name=f"{wheel} on the ground") for wheel in WHEELS))
+
+    def _lift(self) -> None:
+        """Lift the rover above the terrain at its position."""
+        X = self._place() if self.is_moving else self.goal_pose(self.body)
+        self.session.set_configuration(self._level(self.session.mechanism, X, above=DROP_HEIGHT))
+
+    def _level(self, rover: Mechanism, X: Array, above: float) -> Array:
+        """Return q (nq,) of a level rover at position and heading of X (4, 4), `above` m over the axle height."""
+        x, y, heading = X[0, 3], X[1, 3], math.atan2(X[1, 0], X[0, 0])
+        z = float(self.axle_terrain.height(x, y)) + above
+        return rover.configuration({"base": (x, y, z, 0.0, 0.0, heading)}, rover.configurations["home"])
+
+    def _place(self) -> Array:
+        """Return a pose (4, 4) on the circle or the figure eight, heading along it; height and tilt have no meaning."""
+        t = self.phase
+        if self.text("motion") == "eight":
+            p = DRIVE_RADIUS * np.array([math.sin(t), math.sin(t) * math.cos(t)])
+            heading = math.atan2(math.cos(2 * t), math.cos(t))
+        else:
+            p = DRIVE_RADIUS * np.array([math.cos(t), math.sin(t)])
+            heading = t + math.pi / 2
+        return make_pose(rotation.about_z(heading), (p[0], p[1], 1.0))
+
+
+class ExcavatorScene(AnimatedScene):
+    """Excavator that digs, or whose bucket is dragged."""
+
+    name = "excavator"
+    title = "Excavator"
+    about = (
+        "Drag the teeth of the bucket: three cylinders and the swing of the house find their places. A cylinder at its "
+        "end stops hard, and the bucket comes as near as it can. Or let it dig."
+    )
+    motion_control, stopped_value = "digs", False
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            switch("digs", "It digs", True, "Work"),
+            slider("speed", "Speed, buckets/s", 0.12, 0.0, 0.6, 0.02, "Work"),
+            slider("depth", "Depth, m", 1.0, 0.0, 2.5, 0.1, "Work", "Below the ground."),
+        ]
+
+    def build(self) -> None:
+        machine = gallery.excavator()
+        self.curl = float(machine.joint("bucket_joint").values[0])
+        self.load_mechanism(machine)
+        self.teeth = self.add_goal("point", "teeth", machine.pose("teeth"), name="teeth")
+        self.add_objective(JointValues({"bucket_joint": self.curl}, level=2, name="bucket curl"))
+        self._draw()
+
+    def on_control_changed(self, name: str) -> None:
+        if name != "speed":
+            self._draw()
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.teeth: translation(self._path(self.phase))})
+        self.set_targets({"bucket curl": {"bucket_joint": self.curl - 0.5 * math.sin(self.phase)}})
+
+    def make_readouts(self) -> list[str]:
+        names = ("boom", "stick", "bucket")
+        lengths = (self.joint_value(f"{name}_cylinder_slide") for name in names)
+        return ["cylinders, m: " + "  ".join(f"{n} {length:.2f}" for n, length in zip(names, lengths, strict=True))]
+
+    def _draw(self) -> None:
+        points = self._path(np.linspace(0.0, 2 * math.pi, 121)[:-1])
+        self.session.set_curves([make_curve("dig", points, closed=True)] if self.is_moving else [])
+
+    def _path(self, t: float | Array) -> Array:
+        """Return positions (..., 3), m, of a digging cycle: down and in, up, aside to empty the bucket, and back."""
+        x = 6.0 + 1.2 * np.cos(t)
+        z = 0.8 - (0.8 + self.number("depth")) * np.clip(np.sin(t), 0.0, None) - 0.9 * np.clip(np.sin(t), None, 0.0)
+        aside = 0.9 * np.clip(-np.sin(t), 0.0, None)
+        return np.stack([x * np.cos(aside), x * np.sin(aside), z], axis=-1)
+
+
+SPRING_TARGETS = {"left_coupler_joint": 0.0, "right_coupler_joint": 0.0}
+CLOSED_ANGLE = 0.8
+"""Angle of the driver in the closed gripper, rad."""
+
+
+class GripperScene(OscillatingScene):
+    """Gripper with two fingers on one motor."""
+
+    name = "gripper"
+    title = "Gripper"
+    about = (
+        "One motor closes both fingers; each is a loop of five bars that a spring keeps in shape, so that its pad "
+        "does not turn. Move the slider, let it open and close by itself, or pull a pad by hand and feel the spring "
+        "give way."
+    )
+    slider_name, midpoint, amplitude = "closing", 0.5, 0.5
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            slider("closing", "Closing", 0.5, 0.0, 1.0, 0.01, "Fingers", "0 open, 1 closed."),
+            switch("moves", "Opens and closes", True, "Fingers"),
+            slider("speed", "Speed, times/s", 0.3, 0.0, 2.0, 0.05, "Fingers"),
+        ]
+
+    def build(self) -> None:
+        self.set_phase_from_slider()
+        self.load_mechanism(gallery.gripper())
+        self.add_objective(
+            JointValues({"left_driver_joint": self._angle()}, name="motor drive"),
+            JointValues(SPRING_TARGETS, level=2, name="finger springs"),
+        )
+
+    def apply_slider(self) -> None:
+        self.set_targets({"motor drive": {"left_driver_joint": self._angle()}})
+
+    def make_readouts(self) -> list[str]:
+        left, right = (self.link_pose(f"{side}_pad")[:3, 3] for side in ("left", "right"))
+        return [f"between the pads: {1000 * float(np.linalg.norm(left - right)):.1f} mm"]
+
+    def _angle(self) -> float:
+        return CLOSED_ANGLE * self.number("closing")
+
+
+BAR_LENGTH, STAGES = 1.0, 3
+"""Bar length (m) and number of stages of the gallery lift."""
+MIN_HEIGHT, MAX_HEIGHT = 0.4, 2.8
+"""Lowest and highest position of the platform, m."""
+
+
+class ScissorLiftScene(OscillatingScene):
+    """Scissor lift whose platform moves straight up."""
+
+    name = "scissor_lift"
+    title = "Scissor lift"
+    about = (
+        "Four loops and one freedom: the slider at the foot goes in, and the platform goes straight up. Set its "
+        "height, let it go up and down, or take any bar by hand."
+    )
+    slider_name, midpoint, amplitude = "height", 1.6, 1.1
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            slider("height", "Height, m", 1.4, MIN_HEIGHT, MAX_HEIGHT, 0.02, "Platform"),
+            switch("moves", "Goes up and down", True, "Platform"),
+            slider("speed", "Speed, times/s", 0.15, 0.0, 1.0, 0.05, "Platform"),
+        ]
+
+    def build(self) -> None:
+        self.set_phase_from_slider()
+        self.load_mechanism(gallery.scissor_lift())
+        self.add_objective(JointValues({"slider_joint": self._slide()}, name="slider drive"))
+        x, y, _ = self.link_pose("platform")[:3, 3]
+        self.session.set_curves(
+            [make_curve("way", np.array([[x, y, MIN_HEIGHT], [x, y, MAX_HEIGHT]]), rgba=FAINT_COLOR)]
+        )
+
+    def apply_slider(self) -> None:
+        self.set_targets({"slider drive": {"slider_joint": self._slide()}})
+
+    def make_readouts(self) -> list[str]:
+        return [f"the platform is {float(self.link_pose('platform')[2, 3]):.3f} m above the base"]
+
+    def _slide(self) -> float:
+        """Return the slider position for the height, m."""
+        return math.sqrt(BAR_LENGTH**2 - (self.number("height") / STAGES) ** 2)

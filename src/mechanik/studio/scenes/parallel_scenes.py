@@ -1,0 +1,196 @@
+"""Scenes with parallel mechanisms: a hexapod on a tilting table, a delta robot, and two arms that hold a box."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanik import gallery
+from mechanik.model import Joint, Link, Mechanism
+from mechanik.spatial import make_pose, rotation, translation
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.scenes.scene_base import AnimatedScene
+from mechanik.studio.scenes.scene_controls import choice, make_curve, slider, switch
+
+TRANSLATION_AMPLITUDE, TILT_AMPLITUDE, ROTATION_AMPLITUDE = 0.012, math.radians(7.0), math.radians(14.0)
+"""Amplitudes at setting 1, m and rad; inside the workspace, with a margin for a small tilt of the table."""
+PLATFORM_HOME = make_pose(np.eye(3), (0.0, 0.0, 0.09))
+"""Home pose of the platform in the frame of the base."""
+
+
+def hexapod_on_table() -> Mechanism:
+    """Return the hexapod of the gallery on a table that tilts about x and y."""
+    base = gallery.hexapod().link("base")
+    table, tilt = Link("table"), Joint("tilt", dof=("EX", "EY"))
+    tilt.set_limits((-0.6, -0.6), (0.6, 0.6))
+    tilt.add_child(base)
+    table.add_child(tilt)
+    mechanism = Mechanism(table, name="hexapod")
+    mechanism.configurations["home"] = mechanism.q
+    return mechanism
+
+
+class HexapodScene(AnimatedScene):
+    """Hexapod on a table that tilts."""
+
+    name = "hexapod"
+    title = "Hexapod"
+    about = (
+        "Drag the platform: six struts find their lengths, and no loop ever opens. Let it gyrate, turn or circle by "
+        "itself, and tilt the base under it. Ask for more than it can do, and it goes as far as the struts allow."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("motion", "Motion", ("drag", "gyrate", "rotate", "circle"), "Platform", "Who moves the platform."),
+            slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Platform"),
+            slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Above 1 it asks for too much."),
+            slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
+            slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
+            switch("rides", "Platform tilts with the base", False, "Base", "Off: it stays level as far as it can."),
+        ]
+
+    def build(self) -> None:
+        self.load_mechanism(hexapod_on_table())
+        self.base = self.add_goal("orientation", "base", np.eye(4), name="base", pinned=True)
+        self.platform = self.add_goal("pose", "platform", PLATFORM_HOME, name="platform")
+
+    def on_control_changed(self, name: str) -> None:
+        if name.startswith("tilt"):
+            self.move_goals({self.base: self._tilt()})
+        if name in ("tilt_x", "tilt_y", "rides") or (name == "motion" and not self.is_moving):
+            self.apply_phase()
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.platform: self._place()})
+
+    def make_readouts(self) -> list[str]:
+        lengths = [self.joint_value(f"strut{k}_slide") for k in range(1, 7)]
+        return ["struts, mm: " + "  ".join(f"{1000 * length:.1f}" for length in lengths)]
+
+    def _tilt(self) -> Array:
+        x, y = (math.radians(self.number(name)) for name in ("tilt_x", "tilt_y"))
+        return make_pose(rotation.about_y(y) @ rotation.about_x(x), np.zeros(3))
+
+    def _place(self) -> Array:
+        """Return the target pose of the platform at this phase, (4, 4)."""
+        a, c, s = self.number("amplitude"), math.cos(self.phase), math.sin(self.phase)
+        match self.text("motion"):
+            case "gyrate":
+                own = make_pose(rotation.exp(a * TILT_AMPLITUDE * np.array([c, s, 0.0])), np.zeros(3))
+            case "rotate":
+                own = make_pose(rotation.about_z(a * ROTATION_AMPLITUDE * s), np.zeros(3))
+            case "circle":
+                own = make_pose(np.eye(3), a * TRANSLATION_AMPLITUDE * np.array([c, s, 0.3 * math.sin(2 * self.phase)]))
+            case _:
+                own = np.eye(4)
+        return (self._tilt() if self.is_on("rides") else np.eye(4)) @ PLATFORM_HOME @ own
+
+
+PICK_HEIGHT = 0.08
+"""Height of the pick-and-place path above its ends, m."""
+
+
+class DeltaScene(AnimatedScene):
+    """Delta robot on a path or dragged."""
+
+    name = "delta"
+    title = "Delta robot"
+    about = (
+        "Three arms carry a platform through parallelograms, so that it moves every way and never turns. Drag it, or "
+        "let it go around a circle or pick and place. Six loops are kept shut at every moment."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("motion", "Motion", ("circle", "pick and place", "drag"), "Path", "Who moves the platform."),
+            slider("size", "Size, m", 0.15, 0.0, 0.4, 0.01, "Path", "Radius or half the way; large ones are cut off."),
+            slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Above the middle of its space."),
+            slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
+        ]
+
+    def build(self) -> None:
+        robot = gallery.delta_robot()
+        self.home = robot.pose("platform")[:3, 3]
+        self.load_mechanism(robot)
+        self.goal = self.add_goal("point", "platform", translation(self._path(0.0)), name="platform")
+        self._draw()
+
+    def on_control_changed(self, name: str) -> None:
+        if name != "speed":
+            self.apply_phase()
+            self._draw()
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.goal: translation(self._path(self.phase))})
+
+    def make_readouts(self) -> list[str]:
+        arms = (math.degrees(self.joint_value(f"arm{k}_joint")) for k in (1, 2, 3))
+        return ["arms, degrees: " + "  ".join(f"{angle:.1f}" for angle in arms)]
+
+    def _draw(self) -> None:
+        points = self._path(np.linspace(0.0, 2 * math.pi, 121)[:-1])
+        self.session.set_curves([make_curve("path", points, closed=True)] if self.is_moving else [])
+
+    def _path(self, t: float | Array) -> Array:
+        """Return positions (..., 3), m, at phases t (...)."""
+        size, c, s = self.number("size"), np.cos(t), np.sin(t)
+        match self.text("motion"):
+            case "circle":
+                x, y, z = size * c, size * s, np.zeros_like(c)
+            case "pick and place":  # over an arc, and back along the same arc
+                x, y, z = size * c, np.zeros_like(c), PICK_HEIGHT * s**2
+            case _:
+                x, y, z = np.zeros_like(c), np.zeros_like(c), np.zeros_like(c)
+        return self.home + np.stack([x, y, z + self.number("height")], axis=-1)
+
+
+class TwoArmScene(AnimatedScene):
+    """Two arms that hold a box, which closes a loop."""
+
+    name = "two_arms"
+    title = "Two arms, one box"
+    about = (
+        "Both hands hold the box, so both arms and the box are one loop. Drag the box, and both arms follow without "
+        "ever letting go. Hold shift and pull an elbow: it swings while the box stays where it is wanted."
+    )
+
+    def make_controls(self) -> list[ControlInfo]:
+        return [
+            choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "Who moves the box."),
+            slider("amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Above 1 the arms cannot follow everywhere."),
+            slider("speed", "Speed, rounds/s", 0.3, 0.0, 2.0, 0.05, "Box"),
+            choice("joints", "Joints of an arm", ("7", "6"), "Arms", "With 6 the elbows have no choice."),
+            slider("box", "Length of the box, m", 0.3, 0.1, 0.6, 0.02, "Arms"),
+        ]
+
+    def build(self) -> None:
+        self._put()
+
+    def on_control_changed(self, name: str) -> None:
+        if name in ("joints", "box"):
+            self._put()
+        elif name == "motion":
+            self.move_goals({self.goal: self.home})
+
+    def apply_phase(self) -> None:
+        self.move_goals({self.goal: self._place()})
+
+    def make_readouts(self) -> list[str]:
+        ends = [self.link_pose(link)[:3, 3] for link in ("left_hand", "right_hand")]
+        return [f"hand to hand: {1000 * float(np.linalg.norm(ends[0] - ends[1])):.6f} mm"]
+
+    def _put(self) -> None:
+        arms = gallery.two_arms(7 if self.text("joints") == "7" else 6, self.number("box"))
+        self.home = arms.pose("box")
+        self.load_mechanism(arms)
+        self.goal = self.add_goal("pose", "box", self.home, name="box")
+
+    def _place(self) -> Array:
+        a, c, s = self.number("amplitude"), math.cos(self.phase), math.sin(self.phase)
+        kind = self.text("motion")
+        shift = np.zeros(3) if kind == "tilt" else a * np.array([0.0, 0.2 * s, 0.12 * (1 - c)])
+        turn = np.zeros(3) if kind == "circle" else a * np.array([0.35 * s, 0.25 * math.sin(2 * self.phase), 0.0])
+        return translation(shift) @ self.home @ make_pose(rotation.exp(turn), np.zeros(3))

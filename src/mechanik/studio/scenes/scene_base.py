@@ -1,0 +1,372 @@
+"""Base classes of scenes: `StudioScene`, and `AnimatedScene` and `OscillatingScene` with a periodic motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from mechanik.errors import InvalidArgument, UnknownName
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.requests import Value
+from mechanik.studio.scenes.scene_controls import check_control_value
+
+if TYPE_CHECKING:
+    from mechanik.model import Mechanism
+    from mechanik.motion.live import LiveState
+    from mechanik.objectives import Objective
+    from mechanik.objectives.objective import ErrorNorms
+    from mechanik.spatial.array import Array
+    from mechanik.studio.messages.requests import Direction, GoalKind
+    from mechanik.studio.session.loaded_model import ModelSource
+    from mechanik.studio.session.session import Session
+
+
+class StudioScene:
+    """A demonstration that runs in a session.
+
+    A subclass sets the class attributes, defines `make_controls` and `build`, and overrides further methods as needed.
+
+    Attributes:
+        name: identifier, the key in `SCENES`.
+        title: title.
+        about: description in two to four sentences: what to do, what to see.
+        shows_collisions: whether collision shapes are drawn from the start.
+        session: the session; set by `open`.
+
+    Example:
+        >>> from mechanik.studio.scenes import SCENES
+        >>> scene = SCENES["gripper"]()
+        >>> scene.title, [control.name for control in scene.controls()]
+        ('Gripper', ['closing', 'moves', 'speed'])
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    shows_collisions: ClassVar[bool] = False
+
+    session: Session
+
+    def __init__(self) -> None:
+        self._controls = {control.name: control for control in self.make_controls()}
+        self._demands: dict[str, Objective] = {}
+        self._poses: dict[int, Array] = {}
+        self._is_open = self._is_built = False
+        self._seen: LiveState | None = None
+
+    # ---- defined by subclasses --------------------------------------------------------------
+
+    def make_controls(self) -> list[ControlInfo]:
+        """Return the controls with their initial values."""
+        return []
+
+    def build(self) -> None:
+        """Load the mechanism and its goals into the session, as the controls say."""
+        raise NotImplementedError
+
+    def on_control_changed(self, name: str) -> None:
+        """Handle a new value of a control or a pressed button; if it raises, the change is undone."""
+
+    def tick(self, seconds: float) -> None:
+        """Advance the animation by `seconds`."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether `tick` moves anything at present."""
+        return False
+
+    def sync_controls(self) -> None:
+        """Update controls from goals that were dragged or have moved; see `set_value_clamped`."""
+
+    def make_readouts(self) -> list[str]:
+        """Return lines for the display, computed from the mechanism."""
+        return []
+
+    # ---- interface for the session ----------------------------------------------------------
+
+    def open(self, session: Session) -> None:
+        """Build the scene in a session."""
+        self.session = session
+        self.build()
+        self._is_built = True
+
+    def controls(self) -> list[ControlInfo]:
+        """Return all controls with their present values."""
+        if self._is_built:
+            self.sync_controls()
+        return list(self._controls.values())
+
+    def set(self, name: str, value: Value) -> None:
+        """Set a control; if the value is not valid or cannot be applied, the control keeps its old value.
+
+        Raises:
+            UnknownName: there is no such control.
+            InvalidOperation: the control cannot have this value.
+        """
+        if name not in self._controls:
+            raise UnknownName("control", name, self._controls)
+        before = self.snapshot()
+        self.set_value(name, check_control_value(self._controls[name], value))
+        try:
+            self.on_control_changed(name)
+        except Exception:
+            self.restore(before)
+            raise
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all attributes for `restore`; only dictionaries are copied, since nothing else is changed in place."""
+        return copy_dicts(vars(self))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore a state from `snapshot`."""
+        vars(self).clear()
+        vars(self).update(copy_dicts(state))
+
+    def readouts(self) -> list[str]:
+        """Return lines for the display, all from the same state; none if a user has replaced the mechanism."""
+        stage = self.session.active
+        self._seen = stage.latest_state if stage.follows_solver else None
+        try:
+            return self.make_readouts()
+        except KeyError:
+            return []
+        finally:
+            self._seen = None
+
+    # ---- helpers for subclasses -------------------------------------------------------------
+
+    def set_value(self, name: str, value: Value) -> None:
+        """Set the value of a control without further effects."""
+        self._controls[name] = replace(self._controls[name], value=value)
+
+    def set_value_clamped(self, name: str, value: float) -> None:
+        """Set the value of a slider, clamped to its range."""
+        control = self._controls[name]
+        self.set_value(name, max(control.low, min(control.high, value)))
+
+    def value(self, name: str) -> Value:
+        """Return the value of a control."""
+        return self._controls[name].value
+
+    def number(self, name: str) -> float:
+        """Return the value of a slider, number or switch as a float.
+
+        Raises:
+            InvalidArgument: the control holds a text.
+        """
+        value = self.value(name)
+        if isinstance(value, str):
+            raise InvalidArgument(f"control {name!r} holds the text {value!r}, not a number")
+        return float(value)
+
+    def is_on(self, name: str) -> bool:
+        """Return whether a switch is on."""
+        return self.value(name) is True
+
+    def text(self, name: str) -> str:
+        """Return the value of a control as text."""
+        return str(self.value(name))
+
+    @property
+    def q(self) -> Array:
+        """Configuration, (nq,), read-only.
+
+        Inside `make_readouts` it is that of one state for all lines, the state that the status text describes.
+        """
+        return self.session.q if self._seen is None else self._seen.q
+
+    def link_pose(self, link: str) -> Array:
+        """Return the pose of a link in the world at `q`, (4, 4)."""
+        return self.session.mechanism.pose(link, self.q)
+
+    def joint_value(self, joint: str) -> float:
+        """Return the first value of a joint at `q`, m or rad."""
+        return float(np.asarray(self.session.mechanism.values(self.q)[joint]).flat[0])
+
+    def objective_error(self, name: str) -> ErrorNorms | None:
+        """Return the error of an objective, for `make_readouts`; None if there is no objective with this name.
+
+        It is the error of the newest state against the target of that state, or of the present target while nothing is
+        solved.
+        """
+        stage = self.session.active
+        solution = None if self._seen is None else self._seen.solution
+        asked, q = (stage.solve_spec.goals, stage.q) if solution is None else (solution.objectives, solution.q)
+        for one in asked:
+            if one.name == name:
+                return one.error(self.session.mechanism, q)
+        return None
+
+    def load_mechanism(self, mechanism: Mechanism, source: ModelSource = ("", "")) -> None:
+        """Open a mechanism without goals, in its own configuration; the camera resets only the first time."""
+        self._demands, self._poses = {}, {}
+        self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=not self._is_open)
+        self._is_open = True
+
+    def add_goal(
+        self,
+        kind: GoalKind,
+        link: str,
+        pose: Array,
+        *,
+        name: str,
+        pinned: bool = False,
+        free: Iterable[Direction] = (),
+    ) -> int:
+        """Add a goal that users see and drag; return its number.
+
+        Args:
+            kind: kind of the goal.
+            link: name of the link.
+            pose: frame of the goal in the world, (4, 4).
+            name: label.
+            pinned: whether it has priority over all other goals.
+            free: directions, in the frame of the goal, that are not constrained.
+        """
+        number = self.session.add_goal(kind, link, pose=pose, name=name, pinned=pinned, free=tuple(free))
+        self._poses[number] = pose
+        return number
+
+    def has_goal(self, number: int) -> bool:
+        """Return whether the goal exists; users may remove it."""
+        return any(goal.number == number for goal in self.session.goals)
+
+    def goal_pose(self, number: int) -> Array:
+        """Return the frame of a goal, (4, 4); if a user has removed the goal, the last frame that the scene has set."""
+        for goal in self.session.goals:
+            if goal.number == number:
+                return goal.X
+        return self._poses[number]
+
+    def move_goals(self, poses: Mapping[int, Array]) -> None:
+        """Move goals to frames (4, 4), by number; goals that users have removed are ignored."""
+        self._poses.update(poses)
+        there = {goal.number for goal in self.session.goals}
+        moved = {number: pose for number, pose in poses.items() if number in there}
+        if moved:
+            self.session.move_goals(moved)
+
+    def change_goal(
+        self,
+        number: int,
+        *,
+        kind: GoalKind | None = None,
+        free: tuple[Direction, ...] | None = None,
+        enabled: bool | None = None,
+    ) -> None:
+        """Change kind, free directions or use of a goal; None: unchanged. Do nothing if a user has removed it."""
+        setup = self.session.active.edit_state
+        given: dict[str, Any] = {"kind": kind, "free": free, "enabled": enabled}
+        changes = {name: value for name, value in given.items() if value is not None}
+        for goal in setup.goals:
+            if goal.number == number:
+                self.session.apply_edit(setup.with_goal(replace(goal, **changes)))
+
+    def remove_goal(self, number: int) -> None:
+        """Remove a goal, if it exists."""
+        if self.has_goal(number):
+            self.session.remove_goal(number)
+
+    def add_objective(self, *objectives: Objective) -> None:
+        """Add objectives that are not shown as goals; an objective of the same name is replaced."""
+        self.session.add_objective(*objectives)
+        self._demands.update({one.name: one for one in objectives})
+
+    def remove_objective(self, name: str) -> None:
+        """Remove the objective with this name, if it exists."""
+        self._demands.pop(name, None)
+        if name in self.session.active.edit_state.objectives:
+            self.session.remove_objective(name)
+
+    def set_targets(self, targets: Mapping[str, Any]) -> None:
+        """Set new targets of objectives, by name; objectives that an undo has removed are added again."""
+        self._demands.update({name: self._demands[name].with_target(target) for name, target in targets.items()})
+        there = self.session.active.edit_state.objectives
+        if all(name in there for name in targets):
+            self.session.set_targets(targets)
+        else:
+            self.session.add_objective(*(self._demands[name] for name in targets))
+
+
+def copy_dicts(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes, with copies of the dictionaries among them."""
+    found: dict[str, Any] = {}
+    for name, value in attributes.items():
+        found[name] = dict(cast("dict[Any, Any]", value)) if isinstance(value, dict) else value
+    return found
+
+
+class AnimatedScene(StudioScene):
+    """A scene with a periodic motion that depends on a phase.
+
+    It needs a slider "speed" and a control that starts the motion. A subclass defines `apply_phase`.
+
+    Attributes:
+        motion_control: name of the control that starts the motion.
+        stopped_value: value of that control while nothing moves.
+        phase: rad; a period is 2 pi.
+    """
+
+    motion_control: ClassVar[str] = "motion"
+    stopped_value: ClassVar[Value] = "drag"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = 0.0
+
+    def apply_phase(self) -> None:
+        """Set the targets for the present phase."""
+        raise NotImplementedError
+
+    @property
+    def phase_rate(self) -> float:
+        """Rate of the phase, rad/s; the slider "speed" sets periods per second."""
+        return 2 * math.pi * self.number("speed")
+
+    @property
+    def is_moving(self) -> bool:
+        return self.value(self.motion_control) != self.stopped_value
+
+    def tick(self, seconds: float) -> None:
+        if self.is_moving:
+            self.phase += self.phase_rate * seconds
+            self.apply_phase()
+
+
+class OscillatingScene(AnimatedScene):
+    """A scene with a slider that can also oscillate by itself.
+
+    The switch "moves" starts the oscillation, and the slider "speed" sets its frequency in Hz.
+
+    Attributes:
+        slider_name: name of the slider.
+        midpoint, amplitude: value during the oscillation: midpoint - amplitude * cos(phase).
+    """
+
+    motion_control, stopped_value = "moves", False
+    slider_name: ClassVar[str]
+    midpoint: ClassVar[float]
+    amplitude: ClassVar[float]
+
+    def apply_slider(self) -> None:
+        """Set the targets for the value of the slider."""
+        raise NotImplementedError
+
+    def set_phase_from_slider(self) -> None:
+        """Set the phase so that the oscillation continues at the value of the slider, or at the nearest one."""
+        self.phase = math.acos(max(-1.0, min(1.0, (self.midpoint - self.number(self.slider_name)) / self.amplitude)))
+
+    def on_control_changed(self, name: str) -> None:
+        if name == self.slider_name:
+            self.set_value("moves", False)
+        elif name == "moves":
+            self.set_phase_from_slider()
+        self.apply_slider()
+
+    def apply_phase(self) -> None:
+        self.set_value_clamped(self.slider_name, self.midpoint - self.amplitude * math.cos(self.phase))
+        self.apply_slider()

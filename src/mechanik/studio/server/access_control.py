@@ -1,0 +1,300 @@
+"""Access control of the studio server: tokens, cookies, host and origin checks, and security headers.
+
+A client needs the token of the printed link, must address the server by its own host name, and must come from a page of
+the server. A browser may lose the cookie while a page is open (Chromium does when its network process restarts). Each
+page therefore has a return key to get the cookie again. The key is sent over the websocket of the page, is stored only
+in the memory of the page, and expires soon after the page is closed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import logging
+import math
+import os
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LINK_REQUIRED = "This studio opens with the link that it printed when it started: the link carries its key."
+CODE_USED = (
+    "This address has let a browser in before, or has waited too long, and works once. Open the link that the studio "
+    "printed; if nobody here has opened it, somebody else has: end the studio, and start it again."
+)
+OTHER_USER = "This address was made for another user of this machine."
+OTHER_HOST = "This is not the studio's own address. Open it with the link that it printed."
+OTHER_ORIGIN = "This was asked for by a page that is not the studio's own."
+COOKIE_SECONDS = 7 * 24 * 3600
+CODE_SECONDS = 300.0
+"""Lifetime of a one-time code, s; long enough for a browser to start and open the address."""
+
+
+class AccessKeys:
+    """Tokens, codes and accepted host names of one server.
+
+    Attributes:
+        token: part of the link; later stored in a cookie that pages of other sites cannot make a browser send.
+        cookie: name of the cookie.
+        frame_ancestors: origins of pages that may embed the studio in a frame, such as a notebook.
+    """
+
+    def __init__(self, host: str, port: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self._clock = clock
+        self._codes: dict[str, float] = {}
+        self._return_keys: dict[str, float] = {}
+        self.cookie = f"mechanik_{port}"
+        self.frame_ancestors: tuple[str, ...] = ()
+        self._port = port
+        self._is_open = host in ("0.0.0.0", "::", "")
+        names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
+        if self._is_open:
+            names |= {socket.gethostname().lower()}
+        self._names: set[str] = {f"{name.lower()}:{port}" for name in names}
+        if port == 80:  # browsers omit the default port
+            self._names |= {name.lower() for name in names}
+
+    def is_own_host(self, headers: Mapping[str, str]) -> bool:
+        """Return whether `Host` names this server; other names that point here, as in DNS rebinding, do not count."""
+        host = headers.get("host", "").lower()
+        return host in self._names or (self._is_open and self._is_address(host))
+
+    def is_own_origin(self, headers: Mapping[str, str]) -> bool:
+        """Return whether the request comes from a page of this server; call it after `is_own_host`."""
+        return headers.get("origin", "").lower() == f"http://{headers.get('host', '').lower()}"
+
+    def has_cookie(self, headers: Mapping[str, str]) -> bool:
+        """Return whether the request carries the cookie of this server.
+
+        Browsers also send the cookies of other servers on this host, whatever their port. Cookies that cannot be parsed
+        are skipped.
+        """
+        pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
+        return any(name.strip() == self.cookie and self._is_token(value.strip()) for name, _, value in pairs)
+
+    def has_token(self, query: str) -> bool:
+        given = _only(query, "token")
+        return given is not None and self._is_token(given)
+
+    def new_one_time_code(self) -> str:
+        """Return a code that gives access once, within `CODE_SECONDS`.
+
+        The address that a browser is started with can be read by every user in the process list, so it must not contain
+        the token.
+        """
+        now = self._clock()
+        self._codes = {code: until for code, until in self._codes.items() if until > now}
+        code = secrets.token_urlsafe(24)
+        self._codes[code] = now + CODE_SECONDS
+        return code
+
+    def has_one_time_code(self, query: str) -> bool:
+        return _only(query, "once") is not None
+
+    def redeem_code(self, query: str) -> bool:
+        """Return whether the query has a valid one-time code, and invalidate the code."""
+        return self._codes.pop(_only(query, "once") or "", 0.0) > self._clock()
+
+    def new_return_key(self) -> str:
+        """Return a return key for a page that has access; it is valid until `expire_return_key`."""
+        now = self._clock()
+        self._return_keys = {key: until for key, until in self._return_keys.items() if until > now}
+        key = secrets.token_urlsafe(24)
+        self._return_keys[key] = math.inf
+        return key
+
+    def expire_return_key(self, key: str, seconds: float) -> None:
+        """Let the key of a closed page expire after `seconds`, unless the page reconnects before."""
+        self._return_keys[key] = self._clock() + seconds
+
+    def has_return_key(self, headers: Mapping[str, str]) -> bool:
+        """Return whether `Authorization` carries the key of a page that is open or was closed a short time ago."""
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        return scheme == "Bearer" and self._return_keys.get(key, 0.0) > self._clock()
+
+    def cookie_header(self) -> str:
+        return f"{self.cookie}={self.token}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+    def _is_address(self, host: str) -> bool:
+        """Return whether `host` is an IP address with our port; DNS cannot redirect an IP address."""
+        name, _, port = host.rpartition(":")
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return port == str(self._port)
+
+
+def _only(query: str, name: str) -> str | None:
+    """Return the value of a query parameter that occurs exactly once, else None."""
+    try:
+        given = parse_qs(query, max_num_fields=20).get(name, [])
+    except ValueError:
+        return None
+    return given[0] if len(given) == 1 else None
+
+
+PROC_TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
+LOCAL_COLUMN, REMOTE_COLUMN, UID_COLUMN = 1, 2, 7
+"""Columns of `PROC_TABLES`."""
+ROOT_UID = 0
+
+Address = Sequence[str | int | None]
+"""Host and port."""
+
+
+def is_other_user(client: Address | None, server: Address | None) -> bool:
+    """Return whether another user of this machine has opened the connection.
+
+    Root does not count as another user. False if the operating system does not tell.
+    """
+    user = None if client is None or server is None else peer_uid(client, server)
+    return user is not None and user not in (ROOT_UID, os.getuid())
+
+
+def peer_uid(client: Address, server: Address) -> int | None:
+    """Return the uid of the user who opened the connection from `client` to `server`; None if it is unknown."""
+    try:
+        family = socket.AF_INET6 if ":" in str(client[0]) else socket.AF_INET
+        ends = [_written(family, client), _written(family, server)]
+        for line in PROC_TABLES[family].read_text(encoding="ascii").splitlines()[1:]:
+            row = line.split()
+            if row[LOCAL_COLUMN : REMOTE_COLUMN + 1] == ends:
+                return int(row[UID_COLUMN])
+    except (OSError, ValueError, IndexError, TypeError):
+        pass
+    return None
+
+
+def _written(family: socket.AddressFamily, address: Address) -> str:
+    """Return an address in the format of /proc/net/tcp: 32-bit words in native byte order and the port, in hex."""
+    host, port = str(address[0]), address[1]
+    packed = socket.inet_pton(family, host)
+    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"
+
+
+HTTP_METHODS = ("GET", "HEAD", "POST")
+RETURN_PATH = "/return"
+"""Path where a page that has lost the cookie gets it again, by POST with its return key."""
+REDIRECT_PAGE = (
+    '<!doctype html><title>Studio</title><meta http-equiv="refresh" content="0; url=/"><a href="/">Come in</a>'
+)
+log = logging.getLogger("mechanik.studio")
+
+
+class AuthMiddleware:
+    """ASGI middleware that rejects requests without access and sets the security headers on every response."""
+
+    def __init__(self, app: ASGIApp, access: AccessKeys) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                self._put_headers(MutableHeaders(scope=message), headers.get("host", ""))
+            await send(message)
+
+        refusal = self._refusal(scope, headers)
+        if refusal is None:
+            await self._pass(scope, receive, send_safely)
+        elif scope["type"] == "http":
+            await refusal(scope, receive, send_safely)
+        else:
+            await _deny(refusal, scope, receive, send_safely)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the response that ends the request here (a rejection or a login), or None to pass the request on."""
+        access = self._access
+        if not access.is_own_host(headers):
+            return PlainTextResponse(OTHER_HOST, 403)
+        is_socket = scope["type"] == "websocket"
+        query = scope.get("query_string", b"").decode("latin-1")
+        if not is_socket and scope["method"] in ("GET", "HEAD") and scope["path"] == "/":
+            if access.has_token(query):
+                return self._let_in(headers)
+            if scope["method"] == "GET" and access.has_one_time_code(query):
+                return self._by_code(scope, headers, query)
+        if not is_socket and scope["method"] == "POST" and scope["path"] == RETURN_PATH:
+            return self._give_cookie_again(headers)
+        if not access.has_cookie(headers):
+            return PlainTextResponse(LINK_REQUIRED, 403)
+        if not is_socket and scope["method"] not in HTTP_METHODS:
+            return PlainTextResponse(f"There are only {', '.join(HTTP_METHODS)} here.", 405)
+        if (is_socket or scope["method"] == "POST") and not access.is_own_origin(headers):
+            return PlainTextResponse(OTHER_ORIGIN, 403)
+        return None
+
+    def _let_in(self, headers: Headers) -> Response:
+        """Move the token from the address into a cookie.
+
+        After a click on a page of another site, such as a notebook or a web terminal, the browser sends the cookie only
+        with the next request from our own page. A redirect page makes that request.
+        """
+        cookie = {"set-cookie": self._access.cookie_header()}
+        if headers.get("sec-fetch-site") == "cross-site":
+            return HTMLResponse(REDIRECT_PAGE, 200, cookie)
+        return RedirectResponse("/", 303, cookie)
+
+    def _by_code(self, scope: Scope, headers: Headers, query: str) -> Response | None:
+        if is_other_user(scope.get("client"), scope.get("server")):
+            return PlainTextResponse(OTHER_USER, 403)  # the code stays valid for its own user
+        if self._access.redeem_code(query):
+            return self._let_in(headers)
+        return None if self._access.has_cookie(headers) else PlainTextResponse(CODE_USED, 403)
+
+    def _give_cookie_again(self, headers: Headers) -> Response:
+        if not self._access.is_own_origin(headers):
+            return PlainTextResponse(OTHER_ORIGIN, 403)
+        if not self._access.has_return_key(headers):
+            return PlainTextResponse(LINK_REQUIRED, 403)
+        return Response(None, 204, {"set-cookie": self._access.cookie_header()})
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            log.error("the studio: %s: %s", type(error).__name__, " ".join(str(error).split())[:500])
+            if scope["type"] == "http":
+                raise  # uvicorn then sends a plain status 500, or closes a response that has started
+
+    def _put_headers(self, headers: MutableHeaders, host: str) -> None:
+        frames = " ".join(("'self'", *self._access.frame_ancestors))
+        headers["content-security-policy"] = (
+            f"default-src 'self'; connect-src 'self' ws://{host} data: blob:; img-src 'self' data: blob:; "
+            "style-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+            f"frame-ancestors {frames}"
+        )
+        headers["x-content-type-options"] = "nosniff"
+        headers["referrer-policy"] = "no-referrer"
+        headers["cross-origin-resource-policy"] = "same-origin"
+        headers.setdefault("cache-control", "no-store")
+
+
+async def _deny(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Reject a websocket before it is accepted."""
+    if (await receive())["type"] != "websocket.connect":
+        return
+    if "websocket.http.response" in scope.get("extensions", {}):
+        start = {"status": refusal.status_code, "headers": refusal.raw_headers}
+        await send({"type": "websocket.http.response.start", **start})
+        await send({"type": "websocket.http.response.body", "body": bytes(refusal.body)})
+    else:
+        await send({"type": "websocket.close", "code": 1008})

@@ -1,0 +1,366 @@
+"""HTTP application of the studio: page files, uploads, meshes, downloads and the list of solver methods.
+
+Page files come from a table that is made at start; no other file of the disk can be requested. The options of solver
+methods are read from their source code, since an import may compile kernels. Uploads are limited while they arrive and
+are read in a thread, without a temporary file.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import logging
+import math
+import re
+import threading
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+
+from mechanik.errors import FileMissing, InvalidOperation, MechanikError
+from mechanik.solver import METHODS
+from mechanik.solver.options import Options
+from mechanik.studio.messages.events import GalleryEntry, MethodInfo, OptionInfo, Welcome
+from mechanik.studio.messages.requests import Value
+from mechanik.studio.server.access_control import AccessKeys, AuthMiddleware
+from mechanik.studio.server.connection import serve_page
+from mechanik.studio.server.http_transport import ChunkedResponse, OpenSockets
+from mechanik.studio.server.server_limits import ServerLimits
+from mechanik.studio.server.session_host import INTERNAL_ERROR, SessionHost
+from mechanik.studio.server.session_pool import SessionPool
+from mechanik.studio.session.loaded_model import check_upload_size
+from mechanik.version import __version__
+
+PAGE_FOLDER = Path(__file__).parents[1] / "page"
+PICTURE_FOLDER = Path(__file__).parents[1] / "pictures"
+PAGE_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+    ".wasm": "application/wasm",
+    ".json": "application/json",
+}
+INDEX_FILE = "index.html"
+ICON_FILE = "icon.svg"
+CACHE_FOREVER = "private, max-age=31536000, immutable"
+CACHE_REVALIDATE = "no-cache"
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    data: bytes
+    media_type: str
+    cache_control: str
+
+
+def load_page_files(page: Path | None = None) -> Mapping[str, PageFile]:
+    """Return every file of the built page and every picture, by the path of its address.
+
+    Args:
+        page: folder of the built page; None: the page that is installed with Mechanik.
+
+    Raises:
+        FileMissing: the page is not built.
+    """
+    folder = PAGE_FOLDER if page is None else page
+    if not (folder / INDEX_FILE).is_file():
+        raise FileMissing(
+            f"the studio's page was not built: there is no {INDEX_FILE} in {folder}. `make page` builds it"
+        )
+    table = {f"/{name}": file for name, file in _below(folder)}
+    table.update({f"/pictures/{name}": file for name, file in _below(PICTURE_FOLDER)})
+    table["/"] = table.pop(f"/{INDEX_FILE}")
+    if f"/{ICON_FILE}" in table:
+        table["/favicon.ico"] = table[f"/{ICON_FILE}"]  # some browsers request it whatever the page declares
+    return table
+
+
+def _below(folder: Path) -> list[tuple[str, PageFile]]:
+    found: list[tuple[str, PageFile]] = []
+    for path in sorted(folder.rglob("*")):
+        media = PAGE_MEDIA_TYPES.get(path.suffix)
+        if media is None or not path.is_file():
+            continue
+        name = path.relative_to(folder).as_posix()
+        hashed = name.startswith("assets/")  # the build puts a content hash into these names
+        found.append((name, PageFile(path.read_bytes(), media, CACHE_FOREVER if hashed else CACHE_REVALIDATE)))
+    return found
+
+
+COMMON_OPTIONS = ("tolerance", "angle_tolerance", "max_iterations", "restarts", "position_weight", "rotation_weight")
+"""Options of all methods that are useful in interactive solving."""
+OptionKind = Literal["number", "whole", "switch", "choice", "text"]
+
+
+_READING = threading.Lock()
+
+
+def method_infos() -> tuple[MethodInfo, ...]:
+    """Return all solver methods with their options, own options first.
+
+    The sources are read once, also when many pages connect at the same time.
+    """
+    with _READING:
+        return _methods()
+
+
+@cache
+def _methods() -> tuple[MethodInfo, ...]:
+    about = _attributes(Options.__doc__ or "")
+    hints = {field.name: str(field.type) for field in fields(Options)}
+    common = [
+        _option(name, ast.parse(hints[name], mode="eval").body, getattr(Options(), name), about.get(name, ""))
+        for name in COMMON_OPTIONS
+    ]
+    return tuple(_method(name, place, common) for name, place in METHODS.items())
+
+
+def _method(name: str, place: str, common: list[OptionInfo]) -> MethodInfo:
+    module, kind = place.split(":")
+    found = find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+    body = next(part for part in tree.body if isinstance(part, ast.ClassDef) and part.name == kind)
+    about = _attributes(ast.get_docstring(body) or "")
+    title = name
+    options: list[OptionInfo] = []
+    for line in body.body:
+        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name) or line.value is None:
+            continue
+        if "ClassVar" not in ast.unparse(line.annotation):
+            option = line.target.id
+            options.append(_option(option, line.annotation, _number(line.value), about.get(option, "")))
+        elif line.target.id == "title":
+            title = str(ast.literal_eval(line.value))
+    own = {option.name for option in options}
+    return MethodInfo(name, title, [*options, *(option for option in common if option.name not in own)])
+
+
+def _option(name: str, annotation: ast.expr, default: Any, about: str) -> OptionInfo:
+    words = ast.unparse(annotation)
+    choices: list[str] = []
+    kind: OptionKind = "text"
+    if words.startswith("Literal["):
+        kind = "choice"
+        choices = [
+            node.value for node in ast.walk(annotation) if isinstance(node, ast.Constant) and type(node.value) is str
+        ]
+    elif words.startswith("bool"):
+        kind = "switch"
+    elif words.startswith("int"):
+        kind = "whole"
+    elif words.startswith("float"):
+        kind = "number"
+    return OptionInfo(name, kind, _usual(default, kind), choices, about)
+
+
+def _usual(default: Any, kind: OptionKind) -> Value | None:
+    """Return the default if it fits the kind; None for infinities and for words that stand for a number."""
+    fits = {"number": float | int, "whole": int, "switch": bool, "choice": str, "text": str}[kind]
+    return default if isinstance(default, fits) and (isinstance(default, str) or math.isfinite(default)) else None
+
+
+def _number(value: ast.expr) -> Any:
+    """Return a default that is a literal in the source; None for other expressions."""
+    try:
+        return ast.literal_eval(value)
+    except ValueError:
+        return None
+
+
+def _attributes(docstring: str) -> dict[str, str]:
+    """Return the descriptions in the section `Attributes:` of a docstring, by name."""
+    told: dict[str, str] = {}
+    names: list[str] = []
+    lines = docstring.partition("Attributes:")[2].splitlines()
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    for line in lines:
+        text = line.strip()
+        if text and len(line) - len(line.lstrip()) == indent and ":" in text:
+            head, _, text = text.partition(":")
+            names = [name.strip() for name in head.split(",")]
+        for name in names:
+            told[name] = f"{told.get(name, '')} {text.strip()}".strip()
+    return told
+
+
+NO_SESSION = "There is no such session; load the page again."
+UPLOAD_BUSY = "A file is being opened here already; wait for it."
+NO_SPACE = "the studio holds as many meshes as it can; close other pages, or leave meshes out of the zip"
+MAX_NAME_LENGTH = 200
+OPEN_SECONDS = 60.0
+"""Maximum time that an upload waits for the session to open the mechanism, s."""
+log = logging.getLogger("mechanik.studio")
+
+
+class UploadEndpoint:
+    """Endpoint `POST /upload/{key}?name=arm.urdf`: the session with that key opens the mechanism in the body.
+
+    The response is a sentence: status 200 if the mechanism was opened, else 4xx or 500 with the reason.
+    """
+
+    def __init__(self, pool: SessionPool, limits: ServerLimits) -> None:
+        self._rooms, self._limits = pool, limits
+        self._turn = asyncio.Semaphore(limits.parallel_uploads)
+        self._busy: set[SessionHost] = set()
+
+    async def __call__(self, request: Request) -> Response:
+        room = self._rooms.find(request.path_params["key"])
+        if room is None:
+            return PlainTextResponse(NO_SESSION, 404)
+        name = request.query_params.get("name", "")
+        if not 0 < len(name) <= MAX_NAME_LENGTH:
+            return PlainTextResponse(f"The name of a file has 1 to {MAX_NAME_LENGTH} letters.", 400)
+        if room in self._busy:
+            return PlainTextResponse(UPLOAD_BUSY, 409)
+        self._busy.add(room)
+        try:
+            return await self._taken(request, room, name)
+        finally:
+            self._busy.discard(room)
+
+    async def _taken(self, request: Request, room: SessionHost, name: str) -> Response:
+        async with self._turn:  # limits how many uploads are in memory
+            try:
+                data = await self._body(request)
+                await run_in_threadpool(self._open, room, name, data)
+            except ClientDisconnect:
+                return Response(status_code=400)
+            except TimeoutError:
+                return PlainTextResponse("The file took too long.", 408)
+            except CancelledError:
+                return PlainTextResponse(NO_SESSION, 404)
+            except _TooLarge:
+                most = self._limits.max_upload_bytes // 1_000_000
+                return PlainTextResponse(f"The file is larger than {most} MB.", 413)
+            except MechanikError as error:
+                return PlainTextResponse(str(error), 422)
+            except Exception as error:
+                log.error("the studio: %s: %s", type(error).__name__, " ".join(str(error).split())[:500])
+                return PlainTextResponse(INTERNAL_ERROR, 500)
+        return PlainTextResponse("opened")
+
+    async def _body(self, request: Request) -> bytes:
+        most = self._limits.max_upload_bytes
+        said = request.headers.get("content-length", "0")
+        if said.isdecimal() and int(said[:20]) > most:
+            raise _TooLarge
+        data = bytearray()
+        async with asyncio.timeout(self._limits.upload_seconds):
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > most:
+                    raise _TooLarge
+        return bytes(data)
+
+    def _open(self, room: SessionHost, name: str, data: bytes) -> None:
+        from mechanik.formats.load_bytes import load_bytes
+
+        mechanism, files = load_bytes(name, data)
+        check_upload_size(mechanism)
+        if self._rooms.stored_file_bytes(room) + sum(map(len, files.values())) > self._limits.max_stored_bytes:
+            raise InvalidOperation(NO_SPACE)
+        room.submit_call(lambda session: session.open(mechanism, title=name, files=files)).result(OPEN_SECONDS)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+NOT_FOUND = "There is nothing at this address."
+
+
+def make_app(
+    access: AccessKeys,
+    pool: SessionPool,
+    files: Mapping[str, PageFile],
+    entries: list[GalleryEntry],
+    limits: ServerLimits,
+    sockets: OpenSockets,
+) -> ASGIApp:
+    """Return the ASGI application with all routes, behind the access control.
+
+    /                             the page; with ?token= or ?once= the login
+    /assets/..., /pictures/...    page files
+    /ws                           websocket of a session
+    /return                       POST: the cookie again, for a page with its return key; see `AuthMiddleware`
+    /upload/{key}                 POST: a file for the session
+    /mesh/{key}/{number}          a mesh of the mechanism of the session
+    /download/{key}/{file}        a file that the session has made
+    """
+
+    shown = [entry if entry.picture in files else replace(entry, picture="") for entry in entries]
+
+    def welcome(key: str, return_key: str) -> Welcome:
+        is_shared = pool.shared_host is not None
+        return Welcome(__version__, key, return_key, shown, list(method_infos()), limits.max_upload_bytes, is_shared)
+
+    def answer(data: bytes, media: str, headers: Mapping[str, str]) -> Response:
+        return ChunkedResponse(data, media, headers, limits.stall_seconds, sockets.abort)
+
+    async def websocket(socket: WebSocket) -> None:
+        await serve_page(socket, access, pool, welcome, limits, lambda: sockets.abort(socket.scope.get("client")))
+
+    async def mesh(request: Request) -> Response:
+        room = pool.find(request.path_params["key"])
+        if room is None:
+            return _nothing()
+        try:
+            data, media = await run_in_threadpool(room.session.read_mesh, request.path_params["number"])
+        except MechanikError as error:
+            return PlainTextResponse(str(error), 404)
+        return answer(data, media, {"cache-control": "private, max-age=3600"})
+
+    async def download(request: Request) -> Response:
+        room = pool.find(request.path_params["key"])
+        if room is None:
+            return _nothing()
+        try:
+            data, media, name = await run_in_threadpool(room.session.read_download, request.path_params["file"])
+        except MechanikError as error:
+            return PlainTextResponse(str(error), 404)
+        return answer(data, media, {"content-disposition": _attachment(name)})
+
+    async def file(request: Request) -> Response:
+        found = files.get(request.url.path)
+        if found is None:
+            return _nothing()
+        return answer(found.data, found.media_type, {"cache-control": found.cache_control})
+
+    app = Starlette(
+        routes=[
+            WebSocketRoute("/ws", websocket),
+            Route("/upload/{key}", UploadEndpoint(pool, limits).__call__, methods=["POST"]),
+            Route("/mesh/{key}/{number:int}", mesh),
+            Route("/download/{key}/{file}", download),
+            Route("/{path:path}", file),
+        ]
+    )
+    return AuthMiddleware(app, access)
+
+
+def _nothing() -> Response:
+    return PlainTextResponse(NOT_FOUND, 404)
+
+
+def _attachment(name: str) -> str:
+    """Return a `Content-Disposition` header for any file name."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100].lstrip(".") or "file"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name[:100], safe='')}"

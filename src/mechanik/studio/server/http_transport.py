@@ -1,0 +1,144 @@
+"""HTTP and websocket transport with limits: chunked responses, a maximum number of sockets, no idle clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from mechanik.studio.server.server_limits import ServerLimits, TokenBucket
+
+CHUNK_BYTES = 256_000
+"""Size of a chunk, bytes; it bounds the memory for a client that reads slowly."""
+
+
+class ChunkedResponse(Response):
+    """A response that is sent in chunks, so that data for a slow client does not pile up in memory.
+
+    The next chunk is sent when most of the last one was read. A client that reads nothing for `stall_seconds` is
+    aborted.
+
+    Args:
+        stall_seconds: maximum time for a chunk, s.
+        abort: ends the connection of a client, given as in the ASGI scope.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        media_type: str,
+        headers: Mapping[str, str],
+        stall_seconds: float,
+        abort: Callable[[Any], None],
+    ) -> None:
+        super().__init__(b"", 200, {"content-type": media_type, **headers, "content-length": str(len(data))})
+        self._data, self._patience, self._cut = data, stall_seconds, abort
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        try:
+            for at in range(0, len(self._data), CHUNK_BYTES):
+                piece = self._data[at : at + CHUNK_BYTES]
+                async with asyncio.timeout(self._patience):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+        except TimeoutError:
+            self._cut(scope.get("client"))
+            return
+        await send({"type": "http.response.body", "body": b""})
+
+
+MAX_UNREAD_MESSAGES = 8
+"""Number of unread websocket messages above which reading is paused."""
+
+
+class OpenSockets:
+    """The open sockets of a server, by the address of the client."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self.limits = limits
+        self._open: WeakValueDictionary[Any, asyncio.Transport] = WeakValueDictionary()
+
+    def add(self, transport: asyncio.Transport) -> bool:
+        """Register a socket; False if there are too many."""
+        if len(self._open) >= self.limits.max_connections:
+            self._forget_closed()
+            if len(self._open) >= self.limits.max_connections:
+                return False
+        self._open[_name(transport.get_extra_info("peername"))] = transport
+        return True
+
+    def abort(self, client: Any) -> None:
+        """Close a connection at once; unsent data is discarded."""
+        transport = self._open.pop(_name(client), None)
+        if transport is not None:
+            transport.abort()
+
+    def _forget_closed(self) -> None:
+        for name, transport in list(self._open.items()):
+            if transport.is_closing():
+                self._open.pop(name, None)
+
+    def http_protocol(self) -> type[H11Protocol]:
+        """Return the HTTP protocol of uvicorn; sockets without a request for `first_request_seconds` are aborted."""
+        sockets = self
+
+        class Http(H11Protocol):
+            cycle: Any  # the newest request; None before the first
+            _before: Any = None
+            _unsent = 0
+
+            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+                super().connection_made(transport)
+                if sockets.add(transport):
+                    self.loop.call_later(sockets.limits.first_request_seconds, self._look)
+                else:
+                    transport.abort()
+
+            def _look(self) -> None:
+                if self.transport.is_closing() or self.transport.get_protocol() is not self:  # or now a websocket
+                    return
+                unsent, before = self.transport.get_write_buffer_size(), self._unsent
+                is_idle = self.cycle is self._before and (self.cycle is None or self.cycle.response_complete)
+                if is_idle and unsent in (0, before):  # else the end of a long response is still being sent
+                    self.transport.abort()
+                    return
+                self._before, self._unsent = self.cycle, unsent
+                self.loop.call_later(sockets.limits.first_request_seconds, self._look)
+
+        return Http
+
+    def websocket_protocol(self) -> type[WebSocketsSansIOProtocol]:
+        """Return the websocket protocol of uvicorn, with limits on received bytes and on unsent bytes.
+
+        The limit on unsent bytes stops clients that send pings and do not read the pongs.
+        """
+        limits = self.limits
+
+        class Websocket(WebSocketsSansIOProtocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                super().connection_made(transport)
+                self._bytes = TokenBucket(limits.bytes_per_second, 4 * limits.max_message_bytes)
+
+            def data_received(self, data: bytes) -> None:
+                if self.transport.get_write_buffer_size() > limits.max_unsent_bytes or not self._bytes.take(len(data)):
+                    self.transport.abort()
+                else:
+                    super().data_received(data)
+
+            def send_receive_event_to_app(self) -> None:
+                # else reading pauses and resumes for each message, which costs two system calls
+                self.read_paused = self.queue.qsize() < MAX_UNREAD_MESSAGES
+                super().send_receive_event_to_app()
+
+        return Websocket
+
+
+def _name(address: Any) -> tuple[Any, ...]:
+    """Return host and port; an IPv6 socket reports four fields, and a request two."""
+    return tuple(address or ())[:2]

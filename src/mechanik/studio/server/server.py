@@ -1,0 +1,202 @@
+"""Start and stop of the studio server, which runs in a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import ipaddress
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from mechanik.errors import CannotServe, MissingExtra
+from mechanik.model import Mechanism
+from mechanik.studio.messages.events import Event
+from mechanik.studio.messages.requests import OpenGallery, OpenScene
+from mechanik.studio.scenes import SCENES, start_page_entries
+from mechanik.studio.server.server_limits import ServerLimits
+from mechanik.studio.session.edit_state import SceneProtocol
+from mechanik.studio.session.session import Session
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from mechanik.studio.server.access_control import AccessKeys
+    from mechanik.studio.server.session_pool import SessionPool
+
+LOOPBACK = "127.0.0.1"
+FIRST_PORT = 8230
+"""First port that is tried when none is given, so that the next start usually has the same address."""
+PORTS_TRIED = 20
+DEFAULT_LIMITS = ServerLimits()
+StartContent = Mechanism | tuple[Literal["gallery", "scene"], str] | None
+"""What a new page shows: a copy of a mechanism, a gallery entry or a scene; None: the start page."""
+
+
+class Server:
+    """A running studio server, made by `serve`.
+
+    Attributes:
+        host, port: where it listens.
+        address: address without token.
+        link: address with the token; every browser that opens it gets access.
+        access: tokens of the server.
+        pool: sessions of its pages.
+    """
+
+    def __init__(self, listening: socket.socket, server: uvicorn.Server, access: AccessKeys, pool: SessionPool) -> None:
+        host, port = listening.getsockname()[:2]
+        self.host, self.port = str(host), int(port)
+        self.access, self.pool = access, pool
+        shown = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
+        self.address = f"http://{shown}:{self.port}/"
+        self.link = f"{self.address}?token={access.token}"
+        self._server, self._socket = server, listening
+        self._thread = threading.Thread(target=server.run, args=([listening],), name="mechanik studio", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def open_browser(self) -> bool:
+        """Open the studio in the browser of this machine; False if there is none.
+
+        The address contains a one-time code, since every user can read the command line of the browser.
+        """
+        return webbrowser.open(f"{self.address}?once={self.access.new_one_time_code()}")
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until the server is closed, at most `seconds`."""
+        self._thread.join(seconds)
+
+    def close(self) -> None:
+        """End all sessions and connections; a second call does nothing."""
+        self._server.should_exit = True
+        self.pool.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5.0)
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+
+def serve(
+    start: StartContent = None,
+    *,
+    host: str = LOOPBACK,
+    port: int | None = None,
+    page: Path | None = None,
+    limits: ServerLimits = DEFAULT_LIMITS,
+    is_shared: bool = False,
+) -> Server:
+    """Start the studio server in a thread.
+
+    Args:
+        start: what each new page shows.
+        host: address to listen on; every address but the loopback can be reached from other machines.
+        port: 0: any free port; None: the first free port from `FIRST_PORT` on.
+        page: folder of the built page; None: the page that is installed with Mechanik.
+        limits: limits for clients.
+        is_shared: whether all pages share one session, `Server.pool.shared_host`.
+
+    Raises:
+        MissingExtra: the packages of the extra "studio" are not installed.
+        CannotServe: the host or port cannot be used.
+        FileMissing: the page is not built.
+    """
+    for need in ("starlette", "uvicorn", "websockets"):
+        if importlib.util.find_spec(need) is None:
+            raise MissingExtra("the studio", "studio")
+    import uvicorn
+
+    from mechanik.studio.server.access_control import AccessKeys
+    from mechanik.studio.server.http_app import load_page_files, make_app
+    from mechanik.studio.server.http_transport import OpenSockets
+    from mechanik.studio.server.session_pool import SessionPool
+
+    files = load_page_files(page)
+    listening = _listen(host, port)
+    access = AccessKeys(host, listening.getsockname()[1])
+    rooms = SessionPool(_maker(start), limits, is_shared)
+    sockets = OpenSockets(limits)
+    config = uvicorn.Config(
+        make_app(access, rooms, files, start_page_entries(), limits, sockets),
+        http=sockets.http_protocol(),
+        ws=sockets.websocket_protocol(),
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # no log lines for the actions of clients; our own errors are logged elsewhere
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # else a header could forge the address of the client
+        ws_max_size=limits.max_message_bytes,
+        ws_ping_interval=limits.ping_seconds,
+        ws_ping_timeout=limits.ping_seconds,
+        ws_per_message_deflate=False,  # on one machine compression only costs time
+        timeout_graceful_shutdown=1,
+    )
+    return Server(listening, uvicorn.Server(config), access, rooms)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return False
+
+
+def _maker(start: StartContent) -> Callable[[Callable[[Event], None], Callable[[bytes], None], str], Session]:
+    def make(tell: Callable[[Event], None], show: Callable[[bytes], None], key: str) -> Session:
+        scenes = cast(
+            "Mapping[str, Callable[[], SceneProtocol]]", SCENES
+        )  # pyright does not accept a class variable as a property
+        session = Session(tell, show, scenes=scenes, key=key)
+        try:
+            if isinstance(start, Mechanism):
+                session.open(start)
+            elif start is not None:
+                kind, name = start
+                session.handle_request(OpenScene(name) if kind == "scene" else OpenGallery(name))
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    return make
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """Return a listening socket; a browser that opens the link before the server has started waits in its queue."""
+    tries = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
+    for k, one in enumerate(tries):
+        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            if sys.platform != "win32":  # on Windows it would let two servers share the port
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((host, one))
+            listening.listen(128)
+            return listening
+        except OSError as error:
+            listening.close()
+            if isinstance(error, socket.gaierror) or k == len(tries) - 1:
+                raise CannotServe(_why(host, one, error)) from None
+        except OverflowError:
+            listening.close()
+            raise CannotServe(f"a port is a number from 0 to 65535, not {one}") from None
+    raise AssertionError
+
+
+def _why(host: str, port: int, error: OSError) -> str:
+    import errno
+
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is in use; choose another with --port, or none and the next free one is taken"
+    if error.errno == errno.EACCES:
+        return f"port {port} is not for everybody; choose one above 1023"
+    return f"{host!r} is no address of this machine that can be listened on: {error.strerror}"

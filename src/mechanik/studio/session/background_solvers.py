@@ -1,0 +1,283 @@
+"""Background solvers beside the main one: the search for alternative solutions and the comparison of methods."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from mechanik.errors import MechanikError
+from mechanik.model import Mechanism, structure
+from mechanik.motion.live import LiveSolver, LiveState
+from mechanik.solver import Solver
+from mechanik.solver.methods.method_registry import find_method
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.events import CompareRow, Comparison, Ghosts
+from mechanik.studio.session.collision_monitor import errors_for_users
+from mechanik.studio.session.interactive_goals import poses_to_array
+from mechanik.studio.session.loaded_model import LoadedModel, can_analyse
+from mechanik.studio.session.solve_spec import SolveSpec, adapt_to_method
+from mechanik.studio.session.solver_session import FrameStatus, SolverSession, status_name
+
+ASSEMBLY_SECONDS = 2.0
+"""Time limit of the search for assembly modes, s."""
+CHAIN_TRIES, SELF_MOTION_SAMPLES = 200, 8
+"""Maximum number of starts for a chain without a closed form, and samples along each self-motion."""
+MAX_SEARCHED_DOFS = 16
+"""Maximum number of dofs of an open mechanism for the search; with more there are too many solutions."""
+SAME_SOLUTION_TOLERANCE = 1e-4
+"""Solutions nearer than this to the present configuration are the same solution, rad and m."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    number: int
+    table: LoadedModel
+    asked: SolveSpec
+    q: Array
+    most: int
+
+
+class AlternativeSearch:
+    """Searches alternative solutions in a thread, one search at a time.
+
+    Of requests that arrive during a search only the newest is started next. Results of goals that have moved since are
+    dropped; pages that wait for them or show them then receive one empty result.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+        self._next: _Question | None = None
+        self._is_busy = self._is_closed = False
+        self._found: tuple[int, Ghosts] | None = None
+        self._thread: threading.Thread | None = None
+        self._is_asked = False
+
+    def start(self, model: LoadedModel, spec: SolveSpec, q: Array, limit: int) -> None:
+        with self._lock:
+            self._number += 1
+            self._next = _Question(self._number, model, spec, q, limit)
+            self._is_asked = True
+            if not self._is_busy and not self._is_closed:
+                self._is_busy = True
+                self._thread = threading.Thread(target=self._work, name="mechanik ghosts", daemon=True)
+                self._thread.start()
+
+    def cancel(self) -> None:
+        """Drop the present search and its result."""
+        with self._lock:
+            self._number += 1
+            self._next = None
+            self._found = (self._number, self.empty()) if self._is_asked else None
+            self._is_asked = False
+
+    def close(self) -> None:
+        """Start no further search."""
+        self._is_closed = True
+        self.cancel()
+
+    def join(self) -> None:
+        """Wait for the running search, which takes a few seconds."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def poll(self) -> Ghosts | None:
+        """Return the result found since the last call, if it is still valid."""
+        with self._lock:
+            found, self._found = self._found, None
+            return found[1] if found is not None and found[0] == self._number else None
+
+    @staticmethod
+    def empty() -> Ghosts:
+        return Ghosts([], "")
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                question, self._next = self._next, None
+                if question is None or self._is_closed:
+                    self._is_busy = False
+                    return
+            try:
+                answer = _searched(question)
+            except MechanikError as error:
+                answer = Ghosts([], str(error))
+            except Exception:
+                answer = Ghosts([], "other solutions could not be looked for here")
+            with self._lock:
+                if question.number == self._number:
+                    self._found = question.number, answer
+
+
+def _searched(question: _Question) -> Ghosts:
+    mechanism = question.table.mechanism.copy()  # the original may be edited during the search
+    mechanism.q = question.q
+    if not can_analyse(mechanism):
+        return Ghosts([], f"with {mechanism.nv} freedoms and loops it is too large for other ways to be looked for")
+    if mechanism.closures or mechanism.joint_constraints:
+        found, why = _modes(mechanism, question)
+    elif not question.asked.goals:
+        return Ghosts([], "there is no goal, so any configuration would do")
+    elif mechanism.nv > MAX_SEARCHED_DOFS:
+        return Ghosts([], f"with {mechanism.nv} freedoms there are too many solutions to look for")
+    else:
+        asked = question.asked
+        keeping: dict[str, Any] = {}
+        if asked.collider is not None:
+            keeping = {"avoid": asked.collisions.make_collider(mechanism), "clearance": asked.collisions.clearance}
+        solver = Solver(mechanism, asked.goals, lock=asked.lock, **keeping)
+        all_of_them = solver.solve_all(
+            q0=question.q, limit=question.most + 1, tries=CHAIN_TRIES, samples=SELF_MOTION_SAMPLES
+        )
+        found, why = all_of_them.q, all_of_them.why
+    others = [
+        q for q in found if np.abs(mechanism.difference(question.q, q)).max(initial=0.0) > SAME_SOLUTION_TOLERANCE
+    ]
+    poses = [poses_to_array(mechanism.poses(q)).ravel().tolist() for q in others[: question.most]]
+    return Ghosts(poses, f"{len(poses)} other solutions: {why}" if poses else f"no other solution: {why}")
+
+
+def _modes(mechanism: Mechanism, question: _Question) -> tuple[Array, str]:
+    """Return the assembly modes for the present values of the driven joints, and an explanation."""
+    values = mechanism.values(question.q)
+    drives = {name: values[name] for name in structure(mechanism).inputs if name in values}
+    modes = mechanism.assembly_modes(drives or None, question.q, limit=question.most + 1, max_seconds=ASSEMBLY_SECONDS)
+    return modes.q, modes.why
+
+
+TICK_SECONDS = 0.008
+"""Time budget per tick, s; smaller than that of the main solver."""
+TIMED_SOLVES = 50
+"""Number of solves for the median solve time."""
+
+
+class ComparedMethod:
+    """One compared method with its own live solver, configuration and frame layer."""
+
+    def __init__(
+        self, solver: str, layer: int, solver_session: SolverSession, send_frame: Callable[[bytes], None]
+    ) -> None:
+        self.solver, self.layer, self._stage, self._show = solver, layer, solver_session, send_frame
+        self.refusal = ""
+        self.live: LiveSolver | None = None
+        self._sequence = count(1)
+        self._seconds: deque[float] = deque(maxlen=TIMED_SOLVES)
+        self._asked = self._reached = 0
+        self._state: LiveState | None = None
+        self._plan = solver_session.solve_spec
+
+    def set_spec(self, spec: SolveSpec, q: Array) -> None:
+        """Track these objectives, starting at q if the solver does not run yet."""
+        fit = self._plan = adapt_to_method(spec, self.solver)
+        try:
+            with errors_for_users():
+                if self.live is None:
+                    self.live = LiveSolver(
+                        self._stage.model.mechanism, fit.goals, fit.solver, q0=q, budget=TICK_SECONDS, lock=fit.lock,
+                        rest=fit.rest, on_state=self._arrived, **fit.avoidance_arguments,
+                    )  # fmt: skip
+                    self.live.start()
+                else:
+                    self.live.set(
+                        goals=fit.goals, solver=fit.solver, lock=fit.lock, rest=fit.rest, **fit.avoidance_arguments
+                    )
+            self.refusal = ""
+        except MechanikError as error:
+            self.refusal = str(error)
+            self.stop()
+
+    def set_targets(self, targets: Mapping[str, Any]) -> None:
+        """Set new targets by name; names of objectives that this method does not track are ignored."""
+        known = {one.name: targets[one.name] for one in self._plan.goals if one.name in targets}
+        if self.live is not None and known:
+            self.live.set_targets(self._plan.format_targets(known))
+
+    def stop(self) -> None:
+        if self.live is not None:
+            self.live.dispose()
+            self.live = None
+
+    def row(self) -> CompareRow:
+        state = self._state
+        return CompareRow(
+            solver=self.solver,
+            title=find_method(self.solver).title,
+            layer=self.layer,
+            status="" if state is None or self.refusal else status_name(state),
+            error=0.0 if state is None else state.error,
+            iterations=0 if state is None else state.iterations,
+            microseconds=1e6 * statistics.median(self._seconds) if self._seconds else 0.0,
+            solved=self._reached / self._asked if self._asked else 0.0,
+            refusal=self.refusal,
+            said="" if self.refusal else self._plan.adaptation_text,
+        )
+
+    def _arrived(self, state: LiveState) -> None:
+        """Handle a state, in the thread of the solver."""
+        self._state = state
+        self._seconds.append(state.seconds)
+        if state.is_at_rest and state.solution is not None:
+            self._asked += 1
+            self._reached += state.solution.success
+        picture = self._stage.frame_packer
+        if len(state.q) == picture.index.nq:
+            moment = FrameStatus.from_state(state, state.tag, self.layer)
+            self._show(picture.pack(state.q, next(self._sequence), moment))
+
+
+class MethodComparison:
+    """The methods that run beside the main solver; none if no comparison runs."""
+
+    def __init__(self, send_frame: Callable[[bytes], None]) -> None:
+        self._show = send_frame
+        self.methods: tuple[ComparedMethod, ...] = ()
+
+    def start(self, solver_session: SolverSession, solvers: list[str]) -> None:
+        self.stop()
+        self.methods = tuple(
+            ComparedMethod(name, layer, solver_session, self._show) for layer, name in enumerate(solvers, 1)
+        )
+        for runner in self.methods:
+            runner.set_spec(solver_session.solve_spec, solver_session.q)
+
+    def stop(self) -> None:
+        for runner in self.methods:
+            runner.stop()
+        self.methods = ()
+
+    def set_spec(self, spec: SolveSpec) -> None:
+        """Give all methods another problem."""
+        for runner in self.methods:
+            q = runner._stage.q if runner.live is None else runner.live.state.q
+            runner.set_spec(spec, q)
+
+    def set_targets(self, solver_session: SolverSession, targets: Mapping[str, Any]) -> None:
+        """Set new targets by name; a target None means that the objective must be made again."""
+        if not self.methods:
+            return
+        if any(target is None for target in targets.values()):
+            self.set_spec(solver_session.solve_spec)
+            return
+        for runner in self.methods:
+            runner.set_targets(targets)
+
+    def move_to(self, q: Array) -> None:
+        """Restart all methods at q (nq,)."""
+        for runner in self.methods:
+            if runner.live is not None:
+                runner.live.move(np.array(q))
+
+    def info(self) -> Comparison:
+        return Comparison([runner.row() for runner in self.methods])
+
+
+def without_timings(comparison: Comparison) -> Comparison:
+    """Return the comparison with zero times, to decide whether it must be sent again."""
+    return Comparison([replace(row, microseconds=0.0) for row in comparison.rows])

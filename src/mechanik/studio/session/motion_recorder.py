@@ -1,0 +1,346 @@
+"""Motion recorder of a session: record, play, seek, and export of files."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mechanik.errors import InvalidOperation, UnknownName
+from mechanik.formats import write_json, write_urdf
+from mechanik.motion import record
+from mechanik.spatial.array import Array
+from mechanik.studio.messages import requests
+from mechanik.studio.messages.events import Clashes, Download, Event, Model, ObstacleMoved, Obstacles, Recording
+from mechanik.studio.messages.message_codec import event_to_dict, to_plain_data
+from mechanik.studio.messages.requests import FileKind
+from mechanik.studio.session.loaded_model import LoadedModel
+
+if TYPE_CHECKING:
+    from mechanik.studio.session.session import Session
+
+
+MAX_SECONDS, MAX_STATES, MAX_NUMBERS = 600.0, 60_000, 5_000_000
+"""Maximum duration (s), number of states and number of values of a recording; it stops there."""
+PAUSE_SECONDS = 0.1
+"""Longest interval between states of one motion, s; a longer interval is a rest, and is not interpolated."""
+
+
+class MotionRecorder:
+    """One recording of one mechanism; states arrive from the thread of the solver.
+
+    Args:
+        clock: time in s; tests pass their own.
+
+    Attributes:
+        model: the recorded mechanism, or None.
+        is_recording, is_playing: state of the recorder.
+        is_full: whether the recording was ended because it reached its maximum size.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._begun = self._latest = 0.0
+        self._times: list[float] = []
+        self._q: list[Array] = []
+        self._events: list[tuple[float, Event]] = []
+        self.model: LoadedModel | None = None
+        self.is_recording = self.is_full = False
+        self.is_playing = self._looped = False
+        self._speed = 1.0
+        self.time = 0.0
+        """Playback time, s."""
+
+    # ---- recording --------------------------------------------------------------------------
+
+    def start(self, model: LoadedModel, q: Array, known_events: Iterable[Event] = ()) -> None:
+        """Start a new recording.
+
+        Args:
+            model: the mechanism.
+            q: first configuration, (nq,).
+            known_events: obstacles and collisions that pages show at the start.
+        """
+        with self._lock:
+            self.model, self._begun, self._latest = model, self._clock(), 0.0
+            self._times, self._q = [0.0], [np.array(q)]
+            self._events = [(0.0, event) for event in known_events]
+            self.is_recording, self.is_full, self.is_playing, self.time = True, False, False, 0.0
+
+    def add(self, q: Array) -> None:
+        """Record the configuration q (nq,), if the recorder runs."""
+        if not self.is_recording:
+            return
+        with self._lock:
+            now = self._now()
+            if not self.is_recording or self.model is None or len(q) != self.model.index.nq:
+                return
+            if now > MAX_SECONDS or len(self._times) >= min(MAX_STATES, MAX_NUMBERS // max(1, len(q))):
+                self.is_recording, self.is_full = False, True
+                return
+            if now <= self._times[-1]:
+                self._q[-1] = np.array(q)  # below the resolution of the clock: keep the newer state
+                return
+            self._times.append(now)
+            self._q.append(np.array(q))
+
+    def add_event(self, event: Event) -> None:
+        """Record an event about obstacles or collisions, if the recorder runs; callable from any thread."""
+        if not self.is_recording or not isinstance(event, Obstacles | ObstacleMoved | Clashes):
+            return
+        with self._lock:
+            if self.is_recording and len(self._events) < MAX_STATES:
+                self._events.append((self._now(), event))
+
+    def _now(self) -> float:
+        """Return the time since the start, s; it never decreases, although clocks of processor cores may differ."""
+        self._latest = max(self._latest, self._clock() - self._begun)
+        return self._latest
+
+    def stop(self, q: Array) -> None:
+        """Stop with a last configuration q, so that a rest at the end is recorded too."""
+        self.add(q)
+        self.is_recording = False
+
+    def clear(self) -> None:
+        """Delete the recording, since the mechanism has changed."""
+        with self._lock:
+            self._times, self._q, self._events, self.model = [], [], [], None
+            self.is_recording = self.is_playing = self.is_full = False
+            self.time = 0.0
+
+    def motion(self) -> tuple[Array, Array]:
+        """Return times (n,), s, and configurations (n, nq).
+
+        Raises:
+            InvalidOperation: nothing is recorded.
+        """
+        with self._lock:
+            if not self._times:
+                raise InvalidOperation("nothing is recorded; record a motion first")
+            return np.array(self._times), np.array(self._q)
+
+    def events(self) -> list[tuple[float, Event]]:
+        """Return the recorded events about obstacles and collisions, with their times in s."""
+        with self._lock:
+            return list(self._events)
+
+    # ---- playing ----------------------------------------------------------------------------
+
+    def play(self, speed: float, looped: bool) -> None:
+        if len(self._times) < 2:
+            raise InvalidOperation("there is no motion to play; record one first")
+        if self.time >= self.duration:
+            self.time = 0.0
+        self.is_recording, self.is_playing = False, True
+        self._speed, self._looped = speed, looped
+
+    def tick(self, seconds: float) -> Array:
+        """Advance playback by `seconds` of real time, and return the configuration to show, (nq,)."""
+        self.time += seconds * self._speed
+        if self.time >= self.duration:
+            self.time = self.time % self.duration if self._looped and self.duration > 0.0 else self.duration
+            self.is_playing = self._looped
+        return self.configuration_at(self.time)
+
+    def configuration_at(self, seconds: float) -> Array:
+        """Return the configuration (nq,) at a time, s, interpolated between two states except during a rest."""
+        if not self._times or self.model is None:
+            raise InvalidOperation("nothing is recorded; record a motion first")
+        self.time = min(max(seconds, 0.0), self.duration)
+        k = bisect_right(self._times, self.time) - 1
+        if k + 1 >= len(self._times):
+            return self._q[-1]
+        if self._times[k + 1] - self._times[k] > PAUSE_SECONDS:
+            return self._q[k]
+        space = self.model.mechanism.space
+        share = (self.time - self._times[k]) / (self._times[k + 1] - self._times[k])
+        return space.integrate(self._q[k], share * space.difference(self._q[k], self._q[k + 1]))
+
+    @property
+    def duration(self) -> float:
+        """Duration, s."""
+        return self._times[-1] if self._times else 0.0
+
+    def info(self) -> Recording:
+        state = (
+            "recording" if self.is_recording else "playing" if self.is_playing else "ready" if self._times else "empty"
+        )
+        return Recording(state, len(self._times), self.duration, self.time)
+
+
+TimedEvents = Sequence[tuple[float, Event]]
+"""Pairs of time (s) and event."""
+MAX_FILES, MAX_FILE_BYTES = 8, 64_000_000
+"""Maximum number and total size (bytes) of exported files; the oldest are dropped, never the newest."""
+MAX_MESH_BYTES = 64_000_000
+"""Maximum size of all meshes in an exported HTML page, bytes."""
+POSE_FORMATS, MAX_POSES = ("html", "glb", "bvh"), 1_000_000
+"""Formats that store the pose of each link at each time, and the maximum number of poses."""
+MEDIA_TYPES: dict[FileKind, tuple[str, str]] = {
+    "json": ("application/json", ".motion.json"),
+    "csv": ("text/csv", ".csv"),
+    "npz": ("application/octet-stream", ".npz"),
+    "bvh": ("text/plain", ".bvh"),
+    "glb": ("model/gltf-binary", ".glb"),
+    "html": ("text/html", ".html"),
+    "mechanism": ("application/json", ".json"),
+    "urdf": ("application/xml", ".urdf"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    data: bytes
+    media_type: str
+    name: str
+
+
+def export_file(
+    kind: FileKind, loaded_model: LoadedModel, q: Array, recorder: MotionRecorder, model_event: Model
+) -> ExportedFile:
+    """Return a file of the recording or of the mechanism.
+
+    Args:
+        kind: format.
+        loaded_model: the mechanism.
+        q: configuration for files of the mechanism itself, (nq,).
+        recorder: the recording.
+        model_event: description of the model, for an HTML page.
+
+    Raises:
+        InvalidOperation: nothing is recorded, or the recording is too long for the format.
+    """
+    media, ending = MEDIA_TYPES[kind]
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", loaded_model.mechanism.name)[:60].strip("_") or "mechanism"
+    if kind in ("mechanism", "urdf"):
+        standing = loaded_model.mechanism.copy()
+        standing.q = q
+        return ExportedFile(
+            (write_json if kind == "mechanism" else write_urdf)(standing).encode(), media, name + ending
+        )
+    times, states = recorder.motion()
+    if kind in POSE_FORMATS and len(times) * len(loaded_model.index.link_names) > MAX_POSES:
+        raise InvalidOperation(
+            f"this recording is too long for a .{kind} file; record a shorter one, or take csv, json or npz"
+        )
+    recorded = record.Motion(loaded_model.mechanism, times, states, loaded_model.mechanism.name)
+    return ExportedFile(_written(kind, recorded, loaded_model, model_event, recorder.events()), media, name + ending)
+
+
+def _written(kind: FileKind, recorded: record.Motion, table: LoadedModel, model: Model, events: TimedEvents) -> bytes:
+    match kind:
+        case "json":
+            return record.to_json(recorded)
+        case "csv":
+            return record.to_csv(recorded)
+        case "npz":
+            return record.to_npz(recorded)
+        case "bvh":
+            return record.to_bvh(recorded)
+        case "glb":
+            return record.to_gltf(recorded, table.meshes.read_file)
+        case _:
+            script, meshes = player_script(), table.meshes.all_files()
+            told = [(when, event_to_dict(event)) for when, event in events]
+            if sum(map(len, meshes.values())) > MAX_MESH_BYTES:
+                raise InvalidOperation("the meshes are too large for a page that plays by itself; take glb or json")
+            return record.to_html(recorded, script, to_plain_data(model), meshes, told)
+
+
+def player_script() -> str:
+    """Return the script of an HTML page that plays a motion without a server."""
+    script = resources.files("mechanik.studio").joinpath("page/player.js")
+    if not script.is_file():
+        raise InvalidOperation("the page was not built, so there is no player to put into a file: run `make page`")
+    return script.read_text(encoding="utf-8")
+
+
+class DownloadStore:
+    """The last exported files, under keys that cannot be guessed.
+
+    Args:
+        session_key: key of the session.
+    """
+
+    def __init__(self, session_key: str) -> None:
+        self._key = session_key
+        self._files: OrderedDict[str, ExportedFile] = OrderedDict()
+
+    def add(self, file: ExportedFile) -> Download:
+        key = secrets.token_urlsafe(12)
+        self._files[key] = file
+        while len(self._files) > 1 and (len(self._files) > MAX_FILES or self._size > MAX_FILE_BYTES):
+            self._files.popitem(last=False)
+        return Download(f"/download/{self._key}/{key}", file.name)
+
+    @property
+    def _size(self) -> int:
+        return sum(len(file.data) for file in self._files.values())
+
+    def read(self, key: str) -> tuple[bytes, str, str]:
+        """Return bytes, media type and name of a file."""
+        file = self._files.get(key)
+        if file is None:
+            raise UnknownName("file", key, ())
+        return file.data, file.media_type, file.name
+
+
+def record_motion(session: Session, request: requests.RecordMotion) -> None:
+    recorder, stage = session.recorder, session.active
+    if request.on:
+        recorder.start(stage.model, stage.q, (session.obstacles_event(), session.collision_monitor.info()))
+    else:
+        recorder.stop(stage.q)
+    session.broadcast(recorder.info())
+
+
+def play(session: Session, request: requests.Play) -> None:
+    recorder, stage = session.recorder, session.active
+    if not request.on:
+        if recorder.is_playing:
+            stop_playing(session)
+        return
+    if recorder.is_recording:
+        recorder.stop(stage.q)
+    recorder.play(request.speed, request.looped)
+    stage.set_muted(True)
+    session.clock.restart()
+    session.broadcast(recorder.info())
+
+
+def stop_playing(session: Session) -> None:
+    """Stop playback; the mechanism stays where it was shown last, with the goals that are not pinned."""
+    recorder, stage = session.recorder, session.active
+    recorder.is_playing = False
+    session.move_with_goals(recorder.configuration_at(recorder.time))
+    stage.set_muted(False)
+    session.broadcast(recorder.info())
+
+
+def seek(session: Session, request: requests.Seek) -> None:
+    recorder, stage = session.recorder, session.active
+    if recorder.is_recording:
+        raise InvalidOperation("it records; end the recording first")
+    q = recorder.configuration_at(request.time)
+    if recorder.is_playing:
+        stage.send_preview(q, session.carried_link_poses())
+    else:
+        session.move_with_goals(q)
+    session.broadcast(recorder.info())
+
+
+def export(session: Session, request: requests.Export) -> None:
+    stage = session.active
+    file = export_file(request.kind, stage.model, stage.q, session.recorder, session.model_event())
+    session.broadcast(session.downloads.add(file))

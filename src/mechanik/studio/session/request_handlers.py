@@ -1,0 +1,516 @@
+"""Handlers of page requests on model, scene controls, goals, obstacles and solver, and the table of all handlers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from mechanik.collision import Obstacle
+from mechanik.errors import InvalidOperation, LimitsError
+from mechanik.model import Box, Capsule, Cylinder, Sphere
+from mechanik.model.shapes import Shape
+from mechanik.solver.methods.method_registry import find_method, make_method, option_names
+from mechanik.solver.options import OPTION_NAMES, Options, check_option_names
+from mechanik.spatial.array import Array
+from mechanik.studio.messages import requests
+from mechanik.studio.messages.events import ControlInfo
+from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
+from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Value, Vector
+from mechanik.studio.session import joint_requests as on_joints
+from mechanik.studio.session import motion_recorder as on_recorder
+from mechanik.studio.session.broadcast import control_values
+from mechanik.studio.session.edit_state import SessionSnapshot
+from mechanik.studio.session.interactive_goals import (
+    InteractiveGoal,
+    default_sizes,
+    initial_frame,
+    make_objective,
+    numbers_to_pose,
+    parse_pose,
+)
+from mechanik.studio.session.loaded_model import (
+    DEFAULT_VIEW,
+    LoadedModel,
+    bounding_sphere,
+    is_planar_linkage,
+    view_direction,
+)
+from mechanik.studio.session.model_loading import replace_model_from_text
+from mechanik.studio.session.solve_spec import Drag
+
+if TYPE_CHECKING:
+    from mechanik.studio.session.session import Session
+
+
+RING_RADIUS_SHARE = 0.75
+"""Radius of the ring of candidate positions, as a share of the model radius.
+
+The value is in reach of most arms and outside of most bodies.
+"""
+RING_POINTS = 12
+DIGITS = 3
+"""Decimal places of the position in m; users do not need more than millimetres."""
+
+
+def free_position(model: LoadedModel, q: Array, obstacles: Iterable[Obstacle]) -> Vector:
+    """Return a free position for a new obstacle: of points on a ring around the mechanism the farthest from all bodies.
+
+    The ring is in the plane of motion of a planar mechanism, else horizontal through the centre of the bounding sphere.
+
+    Args:
+        model: the mechanism.
+        q: configuration, (nq,).
+        obstacles: present obstacles.
+    """
+    mechanism, X = model.mechanism, model.index.link_poses(q)
+    centre, radius = bounding_sphere(mechanism, X)
+    normal = view_direction(mechanism, q)
+    across, along = _sides(np.array((0.0, 0.0, 1.0) if normal is DEFAULT_VIEW else normal))
+    angles = np.arange(RING_POINTS) * 2 * math.pi / RING_POINTS
+    directions = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), along)
+    ring: Array = np.array(centre) + RING_RADIUS_SHARE * radius * directions
+    taken = np.array([*_bodies(model, X), *(one.pose.position for one in obstacles)]).reshape(-1, 3)
+    gaps = np.linalg.norm(ring[:, None] - taken, axis=2).min(axis=1, initial=math.inf)
+    x, y, z = ring[int(np.argmax(gaps))].tolist()
+    return round(x, DIGITS), round(y, DIGITS), round(z, DIGITS)
+
+
+def _sides(normal: Array) -> tuple[Array, Array]:
+    """Return two unit vectors (3,) normal to a unit vector, the first as near to x as possible."""
+    first = np.eye(3)[0] if abs(normal[0]) < 0.9 else np.eye(3)[1]
+    across: Array = first - normal * (normal @ first)
+    across = across / np.linalg.norm(across)
+    return across, np.asarray(np.cross(normal, across), dtype=np.float64)
+
+
+def _bodies(table: LoadedModel, X: Array) -> list[Array]:
+    """Return the origins (3,) of links and of their shapes, for link poses X (L, 4, 4)."""
+    found: list[Array] = []
+    for X_link, link in zip(X, table.mechanism.links.values(), strict=True):
+        found.append(X_link[:3, 3])
+        found += [X_link[:3, :3] @ one.pose.position + X_link[:3, 3] for one in (*link.visuals, *link.collisions)]
+    return found
+
+
+def open_gallery(session: Session, request: requests.OpenGallery) -> None:
+    session.open_gallery(request.name)
+
+
+def open_scene(session: Session, request: requests.OpenScene) -> None:
+    session.open_scene(request.name)
+
+
+def edit_model(session: Session, request: requests.EditModel) -> None:
+    replace_model_from_text(session, request.kind, request.text)
+
+
+def show_links(session: Session, request: requests.ShowLinks) -> None:
+    for name in request.links:
+        session.mechanism.link(name)
+    setup = session.active.edit_state
+    hidden = setup.hidden - {*request.links} if request.visible else setup.hidden | {*request.links}
+    if hidden == setup.hidden:
+        return
+    with session.undo_step("show links" if request.visible else "hide links"):
+        session.apply_edit(replace(setup, hidden=frozenset(hidden)))
+
+
+def undo(session: Session, request: requests.Undo) -> None:
+    session.restore(session.history.undo(session.snapshot()))
+    session.broadcast(session.history.info())
+
+
+def redo(session: Session, request: requests.Redo) -> None:
+    session.restore(session.history.redo(session.snapshot()))
+    session.broadcast(session.history.info())
+
+
+class SliderDrag(NamedTuple):
+    """A slider of a scene that the user is dragging.
+
+    Attributes:
+        name: name of the control.
+        before: state before the first change, where the undo step starts.
+    """
+
+    name: str
+    before: SessionSnapshot
+
+
+def set_control(session: Session, request: requests.SetControl) -> None:
+    scene, slider = session.scene, session.slider_drag
+    if scene is None:
+        raise InvalidOperation("no scene is open, so there is nothing of that kind to set")
+    values = control_values(scene)
+    goes_on = slider is not None and slider.name == request.name and session.history.is_last(slider.before)
+    session.slider_drag = slider if goes_on and request.is_held else None
+    if goes_on and not request.is_held and values.get(request.name) == request.value:
+        return  # the slider is released where it was
+    before, since = session.snapshot(), session.drag_step
+    try:
+        with session.broadcasting_scene(), session.scene_active():
+            scene.set(request.name, request.value)
+    except BaseException:
+        stage = session.active
+        if stage.model is not before.model or stage.edit_state is not before.edit_state:
+            session.restore(before)
+        raise
+    control = next(one for one in scene.controls() if one.name == request.name)
+    stage = session.active
+    is_same = stage.model is before.model and stage.edit_state is before.edit_state and values == control_values(scene)
+    if goes_on or (is_same and control.kind != "button"):
+        return
+    if since is not None and since is session.drag_step:  # part of the present drag
+        session.drag_step = since._replace(is_change=True)
+        return
+    if since is not None:  # the drag belonged to a mechanism that is gone
+        before = since.before
+    session.push_step(_words(control), before)
+    session.slider_drag = SliderDrag(request.name, before) if request.is_held else None
+    session.broadcast(session.history.info())
+
+
+def _words(control: ControlInfo) -> str:
+    """Return the label of the undo step: the title without unit, in lower case."""
+    title = control.title.partition(",")[0]
+    title = title[:1].lower() + title[1:]
+    return title if control.kind == "button" else f"{'switch' if control.kind == 'switch' else 'set'} {title}"
+
+
+KIND_LABELS = {
+    "point": "point", "pose": "pose", "orientation": "turn", "axis": "axis", "hinge": "hinge", "surface": "surface",
+    "on_line": "line", "on_plane": "plane", "look_at": "look", "distance": "distance", "in_box": "box",
+    "in_cone": "cone", "in_band": "band", "centre_of_mass": "centre of mass", "on_terrain": "ground",
+}  # fmt: skip
+
+
+def add_goal(session: Session, request: requests.AddGoal) -> None:
+    words = f"pin {request.link}" if request.pinned else f"add {KIND_LABELS[request.kind]} goal"
+    pose = None if request.pose is None else numbers_to_pose(request.pose)
+    with session.undo_step(words):
+        session.add_goal(request.kind, request.link, at=request.at, pose=pose, pinned=request.pinned)
+
+
+def change_goal(session: Session, request: requests.ChangeGoal) -> None:
+    stage = session.active
+    goal = stage.edit_state.goal(request.goal)
+    changes = {
+        name: getattr(request, name)
+        for name in ("kind", "link", "at", "weight", "level", "enabled", "pinned", "sizes")
+        if getattr(request, name) is not None
+    }
+    if request.free is not None:
+        changes["free"] = tuple(dict.fromkeys(request.free))
+    if not changes:
+        return
+    if "link" in changes:
+        session.mechanism.link(changes["link"])
+    changed = replace(goal, **changes)
+    if {"kind", "link", "at"} & changes.keys():
+        changed = _refitted(session, goal, changed, request)
+    make_objective(changed, stage.edit_state.terrain).relations(session.mechanism)
+    words = "pin goal" if request.pinned else "unpin goal" if request.pinned is False else "change goal"
+    with session.undo_step(words):
+        session.apply_edit(stage.edit_state.with_goal(changed))
+
+
+def _refitted(
+    session: Session, before: InteractiveGoal, changed: InteractiveGoal, request: requests.ChangeGoal
+) -> InteractiveGoal:
+    """Return the goal with sizes and frame for its new kind, link or point, met at present, so that nothing jumps."""
+    stage = session.active
+    X = stage.model.index.link_poses(stage.q)
+    X_link = X[stage.model.index.link_numbers[changed.link]]
+    sizes = changed.sizes
+    if changed.kind != before.kind and request.sizes is None:
+        sizes = default_sizes(changed.kind, X_link, session.model_radius)
+    centre = stage.model.index.centre_of_mass(X) if changed.kind == "centre_of_mass" else None
+    frame = initial_frame(changed.kind, X_link, changed.at, sizes, session.model_radius, centre)
+    return replace(changed, sizes=sizes, X=frame)
+
+
+def move_goal(session: Session, request: requests.MoveGoal) -> None:
+    session.active.edit_state.goal(request.goal)
+    X = parse_pose(numbers_to_pose(request.pose))
+    with session.undo_step("move goal"):
+        session.move_goal(request.goal, X)
+        session.broadcast_goals()
+
+
+def remove_goal(session: Session, request: requests.RemoveGoal) -> None:
+    session.active.edit_state.goal(request.goal)
+    with session.undo_step("remove goal"):
+        session.remove_goal(request.goal)
+
+
+def start_goal_drag(session: Session, request: requests.GrabGoal) -> None:
+    goal = session.active.edit_state.goal(request.goal)
+    session.start_drag(Drag("goal", goal.number), f"move {goal.name}")
+
+
+def start_link_drag(session: Session, request: requests.PullLink) -> None:
+    stage = session.active
+    session.mechanism.link(request.link)
+    if any(goal.number == LINK_DRAG_GOAL for goal in stage.edit_state.goals):
+        raise InvalidOperation("a link is pulled already; let it go first")
+    X_link = stage.model.index.link_poses(stage.q)[stage.model.index.link_numbers[request.link]]
+    frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.model_radius, None)
+    pull = InteractiveGoal(LINK_DRAG_GOAL, "the pull", "point", request.link, frame, request.at, is_pull=True)
+    setup = replace(stage.edit_state, goals=(*stage.edit_state.goals, pull))
+    session.start_drag(Drag("goal", LINK_DRAG_GOAL, session.carried_link_poses()), f"pull {request.link}", setup)
+    session.broadcast_goals()
+
+
+def release_drag(session: Session, request: requests.Release) -> None:
+    session.end_drag(reverts=request.puts_back)
+
+
+def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
+    """Add an obstacle, and show collisions if they were off.
+
+    For a planar linkage self-collisions stay off, since its bars lie in layers.
+    """
+    stage = session.active
+    taken = {*session.mechanism.links, *(one.name for one in stage.edit_state.collisions.obstacles)}
+    shape = default_shape(request.kind, session.model_radius)
+    if request.pose is None:
+        place, wxyz = free_position(stage.model, stage.q, stage.edit_state.collisions.obstacles), (1.0, 0.0, 0.0, 0.0)
+    else:
+        X = numbers_to_pose(request.pose)  # rejects a zero quaternion
+        place, wxyz = X[:3, 3].tolist(), request.pose[3:]
+    name = next(name for k in range(1, len(taken) + 2) if (name := f"{request.kind} {k}") not in taken)
+    with session.undo_step(f"add {name}"), stage.paused():
+        session.add_obstacle(Obstacle(shape, place, wxyz, name=name))
+        now = stage.edit_state.collisions
+        if now.mode == "off":
+            itself = now.self_collision and not is_planar_linkage(session.mechanism, stage.q)
+            session.apply_edit(replace(stage.edit_state, collisions=replace(now, mode="show", self_collision=itself)))
+
+
+def default_shape(kind: ObstacleKind, radius: float) -> Shape:
+    """Return the shape of a new obstacle.
+
+    Args:
+        kind: kind of the shape.
+        radius: radius of the bounding sphere of the mechanism, m; sizes are a share of it, rounded to one digit.
+    """
+    edge, ball, thickness, length = (float(f"{share * radius:.0e}") for share in (0.25, 0.15, 0.08, 0.4))
+    match kind:
+        case "box":
+            return Box((edge, edge, edge))
+        case "sphere":
+            return Sphere(ball)
+        case "capsule":
+            return Capsule(thickness, length)
+
+
+def move_obstacle(session: Session, request: requests.MoveObstacle) -> None:
+    X = numbers_to_pose(request.pose)
+    session.active.edit_state.collisions.obstacle(request.obstacle)
+    with session.undo_step(f"move {request.obstacle}"):
+        session.move_obstacle(request.obstacle, X)
+
+
+def resize_obstacle(session: Session, request: requests.ResizeObstacle) -> None:
+    setup = session.active.edit_state
+    before = setup.collisions.obstacle(request.obstacle)
+    shape = resize_shape(before.shape, request.sizes)
+    if shape == before.shape:
+        return
+    changed = Obstacle(shape, before.pose.position, before.pose.wxyz, name=before.name)
+    with session.undo_step(f"resize {request.obstacle}"):
+        session.apply_edit(replace(setup, collisions=setup.collisions.with_obstacle(changed)))
+
+
+def resize_shape(shape: Shape, sizes: Sequence[float]) -> Shape:
+    """Return the shape with other sizes.
+
+    Args:
+        shape: the shape.
+        sizes: edges of a box; radius of a sphere; radius and length of a cylinder or capsule; m.
+
+    Raises:
+        InvalidOperation: these sizes do not fit the shape.
+    """
+    match shape, sizes:
+        case Box(), (x, y, z):
+            return Box((x, y, z))
+        case Sphere(), (radius,):
+            return Sphere(radius)
+        case Cylinder(), (radius, length):
+            return Cylinder(radius, length)
+        case Capsule(), (radius, length):
+            return Capsule(radius, length)
+        case _:
+            raise InvalidOperation(
+                "a box has three edges, a sphere a radius, a cylinder or capsule a radius and a length; "
+                f"these sizes of {type(shape).__name__} cannot be set"
+            )
+
+
+def remove_obstacle(session: Session, request: requests.RemoveObstacle) -> None:
+    session.active.edit_state.collisions.obstacle(request.obstacle)
+    with session.undo_step(f"remove {request.obstacle}"):
+        session.remove_obstacle(request.obstacle)
+
+
+def start_obstacle_drag(session: Session, request: requests.GrabObstacle) -> None:
+    obstacles = session.active.edit_state.collisions.obstacles
+    held = session.active.edit_state.collisions.obstacle(request.obstacle)
+    session.start_drag(Drag("obstacle", obstacles.index(held), obstacle_name=held.name), f"move {held.name}")
+
+
+MAX_INTEGER_OPTION, MAX_ITERATIONS, MAX_RESTARTS = 1_000, 10_000, 100
+"""Maximum values of integer options.
+
+The solver checks its time limit only after each iteration, and an iteration with a large population is long.
+"""
+MAX_OPTION_VALUES = {"max_iterations": MAX_ITERATIONS, "restarts": MAX_RESTARTS}
+
+
+def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> dict[str, Value | None]:
+    """Return the validated options of a method; None values are left out.
+
+    Raises:
+        InvalidOperation: the method does not take these values.
+        LimitsError: a value is too large.
+    """
+    kind = find_method(solver)
+    check_option_names(options, option_names(kind))
+    given = {name: value for name, value in options.items() if value is not None}
+    if "max_seconds" in given:
+        raise InvalidOperation("each tick has a time of its own here, so max_seconds cannot be set")
+    for name, value in given.items():
+        if isinstance(value, float) and value.is_integer() and _is_whole(kind, name):
+            given[name] = value = int(value)
+        most = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
+        if isinstance(value, int) and not isinstance(value, bool) and value > most:
+            raise LimitsError(f"{name} is at most {most} here, not {value}")
+    try:
+        _, common = make_method(solver, dict(given))
+        Options(**common)  # type: ignore[arg-type]
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InvalidOperation(f"{solver} cannot take these options: {error}") from None
+    return dict(given)
+
+
+def _is_whole(kind: type, name: str) -> bool:
+    """Return whether an option is an integer by its annotation; JSON does not distinguish 3.0 from 3."""
+    hints: dict[str, str] = {}
+    for one in (Options, *reversed(kind.__mro__)):
+        hints |= {key: str(hint) for key, hint in getattr(one, "__annotations__", {}).items()}
+    hint = hints.get(name, "")
+    return name in ("restarts", "max_iterations") or (
+        name not in OPTION_NAMES and "int" in hint and "float" not in hint
+    )
+
+
+def set_solver(session: Session, request: requests.SetSolver) -> None:
+    stage = session.active
+    options = parse_solver_options(request.solver, request.options)
+    if (request.solver, options) == (stage.edit_state.solver, stage.edit_state.options):
+        return
+    words = "change solver" if request.solver != stage.edit_state.solver else "change options"
+    with session.undo_step(words):
+        session.apply_edit(replace(stage.edit_state, solver=request.solver, options=options))
+
+
+def set_running(session: Session, request: requests.SetRunning) -> None:
+    session.set_running(request.running)
+
+
+def single_step(session: Session, request: requests.OneStep) -> None:
+    stage = session.active
+    if stage.running:
+        raise InvalidOperation("it solves all the time; pause it first")
+    stage.step()
+
+
+def set_collisions(session: Session, request: requests.SetCollisions) -> None:
+    setup = session.active.edit_state
+    before = setup.collisions
+    if (request.mode, request.clearance) == (before.mode, before.clearance):
+        return
+    words = "set collisions" if request.mode != before.mode else "set clearance"
+    with session.undo_step(words):
+        collisions = replace(before, mode=request.mode, clearance=request.clearance)
+        session.apply_edit(replace(setup, collisions=collisions))
+
+
+def show_alternatives(session: Session, request: requests.ShowGhosts) -> None:
+    stage = session.active
+    if request.most == 0:
+        session.alternatives.cancel()
+        session.broadcast(session.alternatives.empty())  # at once, although the next tick may repeat it
+        return
+    session.alternatives.start(stage.model, stage.solve_spec, stage.q, request.most)
+
+
+def compare(session: Session, request: requests.Compare) -> None:
+    for name in request.solvers:
+        find_method(name)
+    stage = session.active
+    session.comparison.start(stage, list(dict.fromkeys(request.solvers)))
+    session.broadcast(session.comparison.info())
+
+
+HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
+    requests.OpenGallery: open_gallery,
+    requests.OpenScene: open_scene,
+    requests.EditModel: edit_model,
+    requests.ShowLinks: show_links,
+    requests.SetControl: set_control,
+    requests.Undo: undo,
+    requests.Redo: redo,
+    requests.GrabFreedom: on_joints.start_joint_drag,
+    requests.SetFreedom: on_joints.set_dof_value,
+    requests.SetTurn: on_joints.set_spherical_value,
+    requests.SetLimits: on_joints.set_limits,
+    requests.SetLocked: on_joints.set_locked,
+    requests.SetRest: on_joints.set_rest,
+    requests.GoTo: on_joints.go_to_configuration,
+    requests.AddGoal: add_goal,
+    requests.ChangeGoal: change_goal,
+    requests.MoveGoal: move_goal,
+    requests.RemoveGoal: remove_goal,
+    requests.GrabGoal: start_goal_drag,
+    requests.PullLink: start_link_drag,
+    requests.Release: release_drag,
+    requests.SetSolver: set_solver,
+    requests.SetRunning: set_running,
+    requests.OneStep: single_step,
+    requests.SetCollisions: set_collisions,
+    requests.AddObstacle: add_obstacle,
+    requests.MoveObstacle: move_obstacle,
+    requests.ResizeObstacle: resize_obstacle,
+    requests.RemoveObstacle: remove_obstacle,
+    requests.GrabObstacle: start_obstacle_drag,
+    requests.ShowGhosts: show_alternatives,
+    requests.Compare: compare,
+    requests.RecordMotion: on_recorder.record_motion,
+    requests.Play: on_recorder.play,
+    requests.Seek: on_recorder.seek,
+    requests.Export: on_recorder.export,
+}
+ALLOWED_DURING_DRAG = (
+    requests.Release, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.OneStep,
+    requests.ShowGhosts, requests.Compare, requests.RecordMotion, requests.Export,
+)  # fmt: skip
+"""Requests that do not end a drag; all others do."""
+ALLOWED_DURING_PLAYBACK = (requests.Play, requests.Seek, requests.Export, requests.ShowLinks, requests.ShowGhosts)
+"""Requests that do not stop playback; all others do."""
+
+
+def handle_request(session: Session, request: PageRequest) -> None:
+    handler = HANDLERS.get(type(request))
+    if handler is None:
+        raise InvalidOperation(f"a session does not know how to carry out {type(request).__name__}")
+    if not isinstance(request, ALLOWED_DURING_DRAG):
+        session.end_drag()
+    if session.recorder.is_playing and not isinstance(request, ALLOWED_DURING_PLAYBACK):
+        on_recorder.stop_playing(session)
+    handler(session, request)

@@ -1,0 +1,340 @@
+"""Problem of the background solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, Unpack
+
+from mechanik.collision import Collider
+from mechanik.errors import InvalidOperation
+from mechanik.model import Mechanism
+from mechanik.motion.live import LiveSolver
+from mechanik.objectives import JointValues, Objective
+from mechanik.objectives.joint_goals import JointObjective, JointTarget, spherical_joint_target
+from mechanik.objectives.objective import ObjectiveOptions
+from mechanik.objectives.target_validation import as_quaternion
+from mechanik.solver.methods.method_registry import find_method
+from mechanik.solver.options import OPTION_NAMES, Options
+from mechanik.spatial import quaternion
+from mechanik.spatial.array import Array, ArrayLike
+from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
+from mechanik.studio.session.collision_monitor import DEFAULT_COLLISION_SETTINGS, CollisionSettings, errors_for_users
+from mechanik.studio.session.edit_state import EditState, write_limits
+from mechanik.studio.session.interactive_goals import make_objective
+from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.studio.session.model_index import IndexedDof
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SphericalJointValue(JointObjective):
+    """Objective: the rotation of a spherical joint; `JointValues` would also constrain the translations of the joint.
+
+    Attributes:
+        joint: name of the joint.
+        wxyz: target quaternion in the frame of the joint, (4,), read-only.
+    """
+
+    joint: str
+    wxyz: Array
+
+    def __init__(self, joint: str, wxyz: ArrayLike, **options: Unpack[ObjectiveOptions]) -> None:
+        JointObjective.__init__(self, "exact", **options)
+        object.__setattr__(self, "joint", joint)
+        object.__setattr__(self, "wxyz", as_quaternion(wxyz, f"turn of {joint!r}"))
+
+    def __repr__(self) -> str:
+        return f"<{self._label}: {self.joint} at {self.wxyz.tolist()}>"
+
+    def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
+        return (spherical_joint_target(self.joint, self.wxyz, self.weight),)
+
+    def with_target(self, target: ArrayLike) -> Self:
+        other = copy(self)
+        object.__setattr__(other, "wxyz", as_quaternion(target, f"turn of {self.joint!r}"))
+        return other
+
+
+DRAG_OBJECTIVE = "the hand"
+"""Name of the objective that holds a dragged dof."""
+DRAG_TOLERANCE = 1e-10
+"""Tolerance of a dragged dof, m and rad; a typed value must be met to the last digit that is shown."""
+PROBLEM_FIELDS = ("goals", "locked", "solver", "options", "objectives", "terrain", "collisions")
+"""Fields of an `EditState` that the solver depends on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drag:
+    """What is dragged.
+
+    Attributes:
+        kind: goal, dof ("freedom") or obstacle.
+        number: number of the goal (`LINK_DRAG_GOAL` for a dragged link), index of the dof, or index of the obstacle at
+            the start of the drag.
+        carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
+        values: value of the dof, m or rad; of a spherical joint the three numbers of a rotation vector, rad.
+        obstacle_name: name of the obstacle.
+    """
+
+    kind: Literal["goal", "freedom", "obstacle"]
+    number: int
+    carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    values: tuple[float, ...] = (0.0,)
+    obstacle_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SolveSpec:
+    """Problem and method for the solver, in the form that `LiveSolver` and `Solver` take.
+
+    Attributes:
+        goals: objectives.
+        solver: name of the method.
+        lock: names of locked dofs.
+        rest: whether rest values are soft objectives.
+        options: options of the method.
+        adaptation_text: what the method cannot do as requested; empty: nothing.
+        collisions: collision settings.
+        collider: what is avoided; None: nothing.
+    """
+
+    goals: tuple[Objective, ...]
+    solver: str
+    lock: tuple[str, ...]
+    rest: bool
+    options: Mapping[str, Any]
+    adaptation_text: str = ""
+    collisions: CollisionSettings = DEFAULT_COLLISION_SETTINGS
+    collider: Collider | None = None
+
+    @property
+    def avoidance_arguments(self) -> dict[str, Any]:
+        """The arguments `avoid` and `clearance` for `LiveSolver` and `Solver`."""
+        kept_off: dict[str, Any] = {"avoid": self.collider}
+        return kept_off if self.collider is None else {**kept_off, "clearance": self.collisions.clearance}
+
+    def format_targets(self, by_name: Mapping[str, Any]) -> Any:
+        """Return new targets in the form that a solver takes.
+
+        A solver with a single objective takes the bare target, since the target of `JointValues` is itself a mapping of
+        names. Rest values count as an objective.
+        """
+        return next(iter(by_name.values())) if len(self.goals) == 1 and not self.rest else by_name
+
+
+def make_solve_spec(
+    edit_state: EditState, dofs: tuple[IndexedDof, ...], drag: Drag | None, collider: Collider | None = None
+) -> SolveSpec:
+    """Return the problem of an edit state and a drag.
+
+    While a dof or a link is dragged, the method is "lm", which supports every objective, and goals that move with their
+    links are left out.
+    """
+    riding: Mapping[int, Array] = {} if drag is None else drag.carried_from
+    wanted = [
+        make_objective(goal, edit_state.terrain)
+        for goal in edit_state.goals
+        if goal.enabled and goal.number not in riding
+    ]
+    wanted += edit_state.objectives.values()
+    if drag is not None and drag.kind == "freedom":
+        wanted.append(drag_objective(dofs, drag.number, drag.values))
+    by_hand = drag is not None and (drag.kind == "freedom" or drag.number == LINK_DRAG_GOAL)
+    lock = tuple(dofs[k].name for k in sorted(edit_state.locked))
+    options = {} if by_hand else {name: value for name, value in edit_state.options.items() if value is not None}
+    rest = any(one is not None for one in edit_state.rest_values)
+    solver = "lm" if by_hand else edit_state.solver
+    return SolveSpec(tuple(wanted), solver, lock, rest, options, collisions=edit_state.collisions, collider=collider)
+
+
+def drag_objective(
+    dofs: tuple[IndexedDof, ...], number: int, values: tuple[float, ...]
+) -> JointValues | SphericalJointValue:
+    """Return the objective that holds a dragged dof, at level 1: pins have priority over it.
+
+    A mimic dof is held through its leader.
+
+    Args:
+        dofs: dofs of the model.
+        number: index of the dof.
+        values: see `Drag`; further numbers are ignored.
+    """
+    if dofs[number].is_spherical:
+        wxyz = quaternion.exp(values[:3])
+        return SphericalJointValue(
+            dofs[number].joint,
+            wxyz,
+            level=1,
+            tolerance=DRAG_TOLERANCE,
+            angle_tolerance=DRAG_TOLERANCE,
+            name=DRAG_OBJECTIVE,
+        )
+    freedom, number_there = leading_dof(dofs, number, values[0])
+    return JointValues(
+        {freedom.name: number_there},
+        angle_mode="exact",
+        level=1,
+        tolerance=DRAG_TOLERANCE,
+        angle_tolerance=DRAG_TOLERANCE,
+        name=DRAG_OBJECTIVE,
+    )
+
+
+def with_drag(spec: SolveSpec, dofs: tuple[IndexedDof, ...], drag: Drag) -> tuple[SolveSpec, dict[str, Any]]:
+    """Return the problem with the new value of the dragged dof, and the target by name for the solver."""
+    wanted = drag_objective(dofs, drag.number, drag.values)
+    return replace(spec, goals=(*spec.goals[:-1], wanted)), {DRAG_OBJECTIVE: drag_target(wanted)}
+
+
+def drag_target(wanted: JointValues | SphericalJointValue) -> Any:
+    """Return the argument of `with_target` for an objective of a dragged dof."""
+    return wanted.wxyz if isinstance(wanted, SphericalJointValue) else dict(wanted.values)
+
+
+def leading_dof(dofs: tuple[IndexedDof, ...], number: int, value: float) -> tuple[IndexedDof, float]:
+    """Return the independent dof that moves dof `number`, and the value it needs so that `number` has `value`."""
+    freedom = dofs[number]
+    if freedom.leader < 0:
+        return freedom, value
+    if freedom.ratio == 0.0:
+        raise InvalidOperation(f"{freedom.name} follows another joint by a ratio of 0 and cannot be moved")
+    return dofs[freedom.leader], (value - freedom.offset) / freedom.ratio
+
+
+def with_spec_targets(spec: SolveSpec, targets: Mapping[str, Any]) -> SolveSpec:
+    """Return the problem with new targets, by name."""
+    return replace(
+        spec, goals=tuple(one.with_target(targets[one.name]) if one.name in targets else one for one in spec.goals)
+    )
+
+
+def same_problem(one: EditState, other: EditState) -> bool:
+    """Return whether two edit states give the solver the same problem."""
+    return all(getattr(one, name) is getattr(other, name) for name in PROBLEM_FIELDS)
+
+
+def drag_changes_problem(drag: Drag | None, before: Drag | None) -> bool:
+    """Return whether a change of the drag changes the problem; a dragged goal is an objective like any other."""
+    return drag is not before and any(
+        one is not None and (one.kind == "freedom" or one.carried_from) for one in (drag, before)
+    )
+
+
+FULL_METHOD = "lm"
+"""The method that supports priority levels, soft objectives and loops."""
+LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO = 30.0, 900.0
+"""Weight ratio of neighbouring levels, and maximum ratio of the first to the last level.
+
+Tuned on all scenes: with 30, damped least squares meets all goals as soon as without levels, and the error of pins that
+cannot be held is at most 1/30 of the error of the goals.
+"""
+
+
+def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
+    """Return the problem in the form that a method supports.
+
+    A method without priority levels gets weights instead. A method without soft objectives gets none. What a method
+    cannot support at all stays, and the method rejects it.
+
+    Args:
+        spec: the problem.
+        solver: name of the method; default: that of the problem.
+    """
+    name = solver or spec.solver
+    spec = spec if name == spec.solver else replace(spec, solver=name, options={})
+    kind = find_method(name)
+    if name == FULL_METHOD:
+        return spec
+    required = [one for one in spec.goals if one.required]
+    wishes = [one for one in spec.goals if not one.required]
+    if not required and kind.supports_loops and not kind.supports_soft_objectives:
+        words = (
+            f"{kind.title} knows no wishes, and nothing else is asked: {find_method(FULL_METHOD).title} follows them"
+        )
+        return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=words if wishes or spec.rest else "")
+    levels = sorted({one.level for one in required})
+    said: list[str] = []
+    if len(levels) > 1:
+        times = min(LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO ** (1.0 / (len(levels) - 1)))
+        strength = {level: times**k for k, level in enumerate(reversed(levels))}
+        required = [_as(one, 0, one.weight * strength[one.level]) for one in required]
+        said.append(f"{kind.title} knows no levels: {_stronger(levels, times)}")
+    lowest = max((one.level for one in required), default=0)
+    wishes = [_as(one, lowest, one.weight) if one.level < lowest else one for one in wishes]
+    rest = spec.rest
+    if not kind.supports_soft_objectives and (wishes or rest):
+        wishes, rest = [], False
+        said.append(f"{'it' if said else kind.title} knows no rests or other wishes: they are left out")
+    return replace(spec, goals=(*required, *wishes), rest=rest, adaptation_text="; ".join(said))
+
+
+def _as(one: Objective, level: int, weight: float) -> Objective:
+    other = copy(one)
+    object.__setattr__(other, "level", level)
+    object.__setattr__(other, "weight", weight)
+    return other
+
+
+def _stronger(levels: list[int], times: float) -> str:
+    if len(levels) == 2 and levels[0] == 0:
+        return f"pins count {times:.3g} times as much as other goals"
+    return f"each level counts {times:.3g} times as much as the next"
+
+
+DEFAULT_OPTIONS: dict[str, Any] = {name: getattr(Options(), name) for name in OPTION_NAMES if name != "max_seconds"} | {
+    "restarts": 0
+}
+"""Defaults of the options that every method takes; no restarts, so that a dragged mechanism does not jump."""
+
+
+def make_live_solver(mechanism: Mechanism, spec: SolveSpec, q: Array) -> LiveSolver:
+    """Return a live solver at q (nq,) that does not run yet.
+
+    Args:
+        mechanism: the mechanism.
+        spec: problem in the form that its method supports, see `adapt_to_method`.
+        q: initial configuration.
+    """
+    with errors_for_users():
+        return LiveSolver(
+            mechanism,
+            spec.goals,
+            spec.solver,
+            q0=q,
+            lock=spec.lock,
+            rest=spec.rest,
+            **spec.avoidance_arguments,
+            **spec.options,
+        )
+
+
+def update_live_solver(live: LiveSolver, spec: SolveSpec, before: SolveSpec) -> SolveSpec:
+    """Give a live solver another problem, adapted to its method, and return the adapted problem.
+
+    A live solver keeps common options between calls, so options that are no longer given are reset to their defaults.
+    """
+    fit = adapt_to_method(spec)
+    usual = {
+        name: DEFAULT_OPTIONS[name] for name in before.options if name in DEFAULT_OPTIONS and name not in fit.options
+    }
+    with errors_for_users():
+        live.set(
+            goals=fit.goals,
+            solver=fit.solver,
+            lock=fit.lock,
+            rest=fit.rest,
+            **fit.avoidance_arguments,
+            **usual,
+            **fit.options,
+        )
+    return fit
+
+
+def update_limits_and_solver(
+    live: LiveSolver, model: LoadedModel, edit_state: EditState, spec: SolveSpec, before: SolveSpec
+) -> SolveSpec:
+    """Write limits and rest values of an edit state to the mechanism, then do `update_live_solver`."""
+    with live.edit() as mechanism:
+        write_limits(mechanism, model.index.dofs, edit_state)
+        return update_live_solver(live, spec, before)

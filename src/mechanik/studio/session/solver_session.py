@@ -1,0 +1,506 @@
+"""Mechanism and background solver of a session, and the state frames that show them.
+
+`FramePacker` holds everything that a frame needs besides q. It is immutable, so that the thread of the solver can use
+it without a lock. `SolverSession` applies edits and drags to the `LiveSolver` and sends a frame for each of its states.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mechanik.errors import MechanikError
+from mechanik.motion.live import LiveState
+from mechanik.objectives import Terrain
+from mechanik.solver.solution import Status
+from mechanik.spatial.array import Array
+from mechanik.studio.messages.message_codec import MAIN_LAYER, STATE, STATUSES, StateHeader, write_state
+from mechanik.studio.session.collision_monitor import ColliderCache, CollisionSnapshot
+from mechanik.studio.session.edit_state import EditState, goal_terrains, same_goal_settings, same_limits
+from mechanik.studio.session.interactive_goals import InteractiveGoal, carried_frame, goal_error, poses_to_array
+from mechanik.studio.session.loaded_model import LoadedModel
+from mechanik.studio.session.model_index import ModelIndex
+from mechanik.studio.session.solve_spec import (
+    Drag,
+    SolveSpec,
+    adapt_to_method,
+    drag_changes_problem,
+    make_live_solver,
+    make_solve_spec,
+    same_problem,
+    update_limits_and_solver,
+    update_live_solver,
+    with_drag,
+    with_spec_targets,
+)
+from mechanik.validation import read_only
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStatus:
+    """Solver status for the header of a frame; see `StateHeader`."""
+
+    status: str = "IDLE"
+    tag: int = 0
+    layer: int = MAIN_LAYER
+    is_at_rest: bool = True
+    iterations: int = 0
+    seconds: float = 0.0
+    solves_per_second: float = 0.0
+
+    @staticmethod
+    def from_state(state: LiveState, tag: int, layer: int = MAIN_LAYER, status: str | None = None) -> FrameStatus:
+        """Return the status of a solver state; `status` replaces its name."""
+        return FrameStatus(
+            status_name(state) if status is None else status,
+            tag,
+            layer,
+            state.is_at_rest,
+            state.iterations,
+            state.seconds,
+            state.ticks_per_second,
+        )
+
+    @staticmethod
+    def at_rest(state: LiveState | None, tag: int, running: bool) -> FrameStatus:
+        """Return the status of a mechanism at rest; `state` is the newest solver state, or None."""
+        status = "PAUSED" if not running else "IDLE" if state is None else status_name(state)
+        if state is None:
+            return FrameStatus(status, tag)
+        return FrameStatus(status, tag, iterations=state.iterations, seconds=state.seconds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FramePacker:
+    """Packs state frames of one model and goal list.
+
+    Attributes:
+        revision, goal_order: numbers of the `Model` and `Goals` events that the frames belong to.
+        index: kinematics of the model.
+        goals: the goals.
+        carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
+        terrain: terrain of each `on_terrain` goal, by goal number, offset by its radius.
+    """
+
+    revision: int
+    goal_order: int
+    index: ModelIndex
+    goals: tuple[InteractiveGoal, ...] = ()
+    carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    terrain: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
+
+    def with_edit_state(
+        self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
+    ) -> FramePacker:
+        """Return the packer for another edit state, and for another goal order if given."""
+        terrain = self.terrain
+        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in edit_state.goals):
+            terrain = goal_terrains(edit_state)
+        goal_order = self.goal_order if goal_order is None else goal_order
+        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrain)
+
+    def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
+        """Return the state frame of the mechanism at q (nq,)."""
+        anatomy = self.index
+        X = anatomy.link_poses(q)
+        measured = anatomy.measure_closures(X)
+        goals = self.goal_rows(X)
+        wanted = [row[7:].max() for row, goal in zip(goals, self.goals, strict=True) if goal.enabled]
+        header = StateHeader(
+            kind=STATE,
+            revision=self.revision,
+            order=self.goal_order,
+            sequence=sequence,
+            tag=status.tag,
+            layer=status.layer,
+            status=STATUSES.index(status.status),
+            is_at_rest=status.is_at_rest,
+            iterations=status.iterations,
+            seconds=status.seconds,
+            solves_per_second=status.solves_per_second,
+            residual=max(wanted, default=0.0),
+            links=len(X),
+            values=anatomy.value_count,
+            goals=len(goals),
+            closures=len(measured.gaps),
+        )
+        return write_state(header, poses_to_array(X), anatomy.dof_values(q, measured), goals, measured.gaps)
+
+    def goal_rows(self, X: Array) -> Array:
+        """Return frames and errors of the goals, (G, 9), for link poses X (L, 4, 4)."""
+        rows = np.empty((len(self.goals), 9))
+        centre = self._centre(X)
+        for row, goal in zip(rows, self.goals, strict=True):
+            X_link = X[self.index.link_numbers[goal.link]]
+            here = self._along(goal, X_link, centre)
+            row[:7] = here.pose
+            row[7:] = goal_error(here, X_link, centre, self.terrain.get(goal.number))
+        return rows
+
+    def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:
+        """Return the goals at q, with new frames for those that move with their links."""
+        if not self.carried_from:
+            return self.goals
+        X = self.index.link_poses(q)
+        centre = self._centre(X)
+        return tuple(self._along(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
+
+    def _along(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
+        before = self.carried_from.get(goal.number)
+        if before is None:
+            return goal
+        return goal.with_frame(carried_frame(goal, before, X_link, centre, self.terrain.get(goal.number)))
+
+    def _centre(self, X: Array) -> Array | None:
+        wants = any(goal.kind == "centre_of_mass" for goal in self.goals)
+        return self.index.centre_of_mass(X) if wants else None
+
+
+def status_name(state: LiveState) -> str:
+    """Return the name of the status in `STATUSES`."""
+    if state.problem:
+        return "PROBLEM"
+    if state.status is Status.PENDING:
+        return "IDLE"
+    return state.status.name if state.status.name in STATUSES else "PROBLEM"
+
+
+class SolverCallbacks(NamedTuple):
+    """Receivers of the output of a solver session.
+
+    Attributes:
+        send_frame: takes packed frames, from any thread.
+        on_state: takes each state, in the thread of the solver.
+        check_collisions: takes each configuration that is shown, from any thread; see `CollisionMonitor`.
+        broadcast_goals: announces the goals of an edit state to the pages, before the first frame with them; returns
+            their order.
+    """
+
+    send_frame: Callable[[bytes], None]
+    on_state: Callable[[LiveState], None]
+    check_collisions: Callable[[CollisionSnapshot], None]
+    broadcast_goals: Callable[[EditState], int]
+
+
+TICKET_BITS = 32
+"""Bits of a tag of the live solver that hold the ticket, below the tag of the drag."""
+SETTLE_SECONDS = 0.25
+"""Maximum wait for the solver at the end of a drag, s."""
+
+
+class SolverSession:
+    """A loaded model, its edit state, and a `LiveSolver` that tracks the goals.
+
+    Methods are for one thread at a time. States arrive in the thread of the solver, which takes no lock but `_showing`.
+
+    Attributes:
+        model: the mechanism.
+        edit_state: goals, limits and settings.
+        running: whether it solves; if not, goals can move and the mechanism does not.
+        drag: what is dragged, or None.
+        latest_state: newest state of the solver.
+        tag: tag of the newest drag update; states that include the update carry it.
+        adaptation_text: what the method cannot do as requested; see `adapt_to_method`.
+        live: the background solver.
+        frame_packer: packs the frames.
+    """
+
+    edit_state: EditState
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        edit_state: EditState,
+        q: Array,
+        revision: int,
+        callbacks: SolverCallbacks,
+        running: bool = True,
+        tag: int = 0,
+    ) -> None:
+        self.model, self.edit_state, self.running, self.tag = model, edit_state, running, tag
+        self.drag: Drag | None = None
+        self.latest_state: LiveState | None = None
+        self._ticket, self._stillness = 0, 0
+        self._show, self._heard, self._look, self._announce = callbacks
+        self._showing = threading.RLock()
+        self._sequence = count(1)
+        self._placed: Array | None = read_only(np.array(q))
+        self._is_closed = self._is_muted = False
+        self._keeper = ColliderCache(model)
+        self._asked = make_solve_spec(edit_state, model.index.dofs, None, self._keeper.get(edit_state.collisions))
+        self._shifted: dict[str, Any] = {}  # targets that are newer than those of `_asked`
+        self._fit = adapt_to_method(self._asked)
+        self.adaptation_text = self._fit.adaptation_text
+        self.live = make_live_solver(model.mechanism, self._fit, q)
+        self.frame_packer = FramePacker(revision, 0, model.index, edit_state.goals, {}, goal_terrains(edit_state))
+        self.live.subscribe(self._arrived)
+        self._aim(None)  # so that the first states carry the tag
+
+    # ---- configuration ----------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        """Present configuration, (nq,), read-only."""
+        placed = self._placed
+        return self.live.state.q if placed is None else placed
+
+    @property
+    def solve_spec(self) -> SolveSpec:
+        """The present problem, before `adapt_to_method` adapts it to the selected method."""
+        if self._shifted:
+            self._asked, self._shifted = with_spec_targets(self._asked, self._shifted), {}
+        return self._asked
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves until the next change."""
+        state = self.latest_state
+        if not self.live.running:
+            return True
+        return self._placed is None and state is not None and state.is_at_rest and state.tag == self._live_tag
+
+    @property
+    def follows_solver(self) -> bool:
+        """Whether the configuration is that of the newest solver state: running, and not set from outside since."""
+        return self.running and self._placed is None and self.latest_state is not None
+
+    def set_configuration(self, q: Array, resumes: bool = True, state: LiveState | None = None) -> None:
+        """Move to q (nq,).
+
+        Args:
+            q: the configuration.
+            resumes: whether the solver continues from there; if not, q stays unchanged, bit for bit, until the next
+                change.
+            state: solver state at q, if there was one; subscribers receive it again.
+        """
+        self.live.stop()
+        self.live.move(q)
+        self._aim(None)
+        self._placed = read_only(np.array(q, dtype=np.float64))
+        if resumes:
+            self.send_frame()
+            self.resume()
+        else:
+            state = LiveState(self._placed, is_at_rest=True) if state is None else state
+            self.latest_state = state = replace(state, sequence=self.live.state.sequence, tag=self._live_tag)
+            self.send_frame()
+            self._heard(state)
+
+    @contextmanager
+    def paused(self, resumes: bool = True) -> Generator[None]:
+        """Stop the solver inside the context, so that several changes take effect together.
+
+        Args:
+            resumes: whether to start the solver at the end.
+        """
+        was_running = self.live.running
+        self.live.stop()
+        self._stillness += 1
+        try:
+            yield
+        except BaseException:
+            resumes = was_running
+            raise
+        finally:
+            self._stillness -= 1
+            if resumes:
+                self.resume()
+
+    def resume(self) -> None:
+        """Start the solver, unless it is paused, muted or closed."""
+        may = self.running and not self._is_muted and not self._is_closed and not self._stillness
+        if may and not self.live.running:
+            self.live.start()
+
+    def set_running(self, running: bool) -> None:
+        self.running = running
+        if running:
+            self.resume()
+        else:
+            self.live.stop()
+        self.send_frame()
+
+    def set_muted(self, muted: bool) -> None:
+        """Suspend the solver during playback, or end the suspension."""
+        self._is_muted = muted
+        if muted:
+            self.live.stop()
+        else:
+            self.resume()
+
+    def settle(self) -> None:
+        """Wait at most `SETTLE_SECONDS` for the solver to finish the newest drag update."""
+        if self.live.running:
+            with suppress(Exception):
+                self.live.solve().result(SETTLE_SECONDS)
+
+    def step(self) -> None:
+        """Run one iteration."""
+        self.live.step()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.live.dispose()
+
+    # ---- problem ----------------------------------------------------------------------------
+
+    def apply(self, edit_state: EditState, drag: Drag | None = None) -> None:
+        """Apply another edit state or another drag; if the solver rejects it, nothing changes."""
+        before, asked = (
+            self.edit_state,
+            make_solve_spec(edit_state, self.model.index.dofs, drag, self._keeper.get(edit_state.collisions)),
+        )
+        if (
+            not drag_changes_problem(drag, self.drag)
+            and same_problem(edit_state, before)
+            and same_limits(edit_state, before)
+        ):
+            self.edit_state, self.drag, self._asked, self._shifted = edit_state, drag, asked, {}
+            return
+        try:
+            if same_limits(edit_state, before):
+                self._ask(asked)
+            else:
+                self._edit(edit_state, asked)
+        except MechanikError:
+            self._keeper.get(before.collisions)  # moves the obstacles of the cached collider back
+            raise
+        order = None if same_goal_settings(edit_state.goals, before.goals) else self._announce(edit_state)
+        self.edit_state, self.drag, self._asked, self._shifted = edit_state, drag, asked, {}
+        if asked.solver == edit_state.solver:  # and not the method that tracks a drag
+            self.adaptation_text = self._fit.adaptation_text
+        self._repaint(order)
+        self._aim(None)
+        inside = self.model.mechanism.clamp(self.q) if edit_state.bounds != before.bounds else self.q
+        if not np.array_equal(inside, self.q):
+            self.set_configuration(inside, resumes=False)
+        self._go_on()
+
+    def set_targets(self, edit_state: EditState, targets: Mapping[str, Any]) -> None:
+        """Apply an edit state in which only targets of objectives are new.
+
+        Args:
+            edit_state: the new state.
+            targets: new targets, by name of the objective.
+        """
+        before, self.edit_state = self.edit_state, edit_state
+        self._repaint()  # before the solver is updated: its next state must be shown with these goals
+        new = {one.name: targets[one.name] for one in self._fit.goals if one.name in targets}
+        try:
+            if new:
+                self._aim(self._fit.format_targets(new))
+        except MechanikError:  # not a valid target
+            self.edit_state = before
+            self._repaint()
+            raise
+        self._shifted |= targets
+        self._go_on(shows=not new)
+
+    def drag_dof(self, values: tuple[float, ...]) -> None:
+        """Set the value of the dragged dof; see `Drag.values`."""
+        assert self.drag is not None
+        self.drag = replace(self.drag, values=values)
+        self._asked, target = with_drag(self.solve_spec, self.model.index.dofs, self.drag)
+        self._fit = self._asked
+        self._aim(self._fit.format_targets(target))
+        self._go_on()
+
+    def move_obstacles(self, edit_state: EditState) -> None:
+        """Apply an edit state in which only poses of obstacles are new; the collider of the solver is kept."""
+        collider = self._keeper.get(edit_state.collisions)
+        self._asked = replace(self.solve_spec, collisions=edit_state.collisions, collider=collider)
+        self._fit = replace(self._fit, collisions=edit_state.collisions, collider=collider)
+        self.edit_state = edit_state
+        self._aim(None)
+        self._go_on()
+
+    def set_goal_order(self, order: int, sends: bool = False) -> None:
+        """Let frames refer to the `Goals` event with this order; if `sends` and at rest, send a frame at once."""
+        with self._showing:  # else a last state could arrive in between and be sent with the old order
+            self.frame_packer = replace(self.frame_packer, goal_order=order)
+            if sends and self.is_at_rest:
+                self.send_frame()
+
+    def set_revision(self, revision: int) -> None:
+        """Let frames refer to the `Model` event with this revision."""
+        self.frame_packer = replace(self.frame_packer, revision=revision)
+
+    # ---- frames -----------------------------------------------------------------------------
+
+    def send_frame(self, q: Array | None = None) -> None:
+        """Send a frame of the present configuration, or of q."""
+        with self._showing:
+            if not self._is_closed:
+                self._draw(
+                    self.frame_packer,
+                    self.q if q is None else q,
+                    FrameStatus.at_rest(self.latest_state, self.tag, self.running),
+                )
+
+    def send_preview(self, q: Array, carried_from: Mapping[int, Array]) -> None:
+        """Send a frame of the mechanism at q, with goals that move with their links; see `Drag.carried_from`."""
+        with self._showing:
+            self._draw(
+                replace(self.frame_packer, carried_from=carried_from),
+                q,
+                FrameStatus("IDLE", self.tag, is_at_rest=False),
+            )
+
+    def _arrived(self, state: LiveState) -> None:
+        """Handle a state, in the thread of the solver."""
+        with self._showing:
+            if self._is_closed or len(state.q) != self.frame_packer.index.nq:
+                return
+            status = None if self._asked.goals or state.problem else "IDLE"
+            self._draw(
+                self.frame_packer, state.q, FrameStatus.from_state(state, state.tag >> TICKET_BITS, status=status)
+            )
+            self.latest_state, self._placed = state, None
+        self._heard(state)
+
+    def _draw(self, picture: FramePacker, q: Array, moment: FrameStatus) -> None:
+        self._show(picture.pack(q, next(self._sequence), moment))
+        self._look(CollisionSnapshot(self.model, self.edit_state.collisions, q, picture.revision))
+
+    def _repaint(self, order: int | None = None) -> None:
+        riding: Mapping[int, Array] = {} if self.drag is None else self.drag.carried_from
+        self.frame_packer = self.frame_packer.with_edit_state(self.edit_state, riding, self.model.index, order)
+
+    # ---- internals --------------------------------------------------------------------------
+
+    def _go_on(self, shows: bool = False) -> None:
+        """Start the solver; send a frame if it does not run.
+
+        Args:
+            shows: send a frame in any case, because the solver has nothing new to compute.
+        """
+        self.resume()
+        if shows or not self.live.running:
+            self.send_frame()
+
+    def _aim(self, targets: Any) -> None:
+        self._ticket = (self._ticket + 1) % (1 << TICKET_BITS)
+        self.live.set_targets(targets, self._live_tag)
+
+    @property
+    def _live_tag(self) -> int:
+        """Tag of the newest change: the tag of the newest drag update, then a ticket that counts all changes."""
+        return self.tag << TICKET_BITS | self._ticket
+
+    def _ask(self, asked: SolveSpec) -> None:
+        self._fit = update_live_solver(self.live, asked, self._fit)
+
+    def _edit(self, setup: EditState, asked: SolveSpec) -> None:
+        """Change limits or rest values of the mechanism; restore them if the solver rejects the result."""
+        try:
+            self._fit = update_limits_and_solver(self.live, self.model, setup, asked, self._fit)
+        except MechanikError:
+            self._fit = update_limits_and_solver(self.live, self.model, self.edit_state, self.solve_spec, self._fit)
+            raise
+        self.model.rebuild_index()

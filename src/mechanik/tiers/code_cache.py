@@ -1,0 +1,138 @@
+"""Disk cache of JIT-compiled kernels: one file for each kernel module, written atomically.
+
+A file name holds a hash of everything that machine code depends on: the sources, the versions of Python and Numba, the
+settings of Numba, and the processor. So a file is never stale, and machines that share a home folder do not disturb
+each other.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from mechanik.tiers.availability import numba_version
+from mechanik.tiers.kernel_sources import source_stamp
+
+log = logging.getLogger("mechanik")
+
+MAX_VERSIONS = 8
+"""Cached versions per kernel module: enough for a few source branches, Python versions and machines."""
+MIN_FREE_BYTES = 16 << 20
+"""Bytes of free disk space that the cache needs; the largest file has two million bytes."""
+IGNORED_SETTINGS = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
+FILE_HEADER = b"mechanik kernels 1\n"
+
+
+def cache_folder() -> Path | None:
+    """Return the folder of the cache; None if there is no home folder, as in some containers.
+
+    The environment variable MECHANIK_CACHE_DIR selects another folder.
+    """
+    try:
+        if given := os.environ.get("MECHANIK_CACHE_DIR"):
+            return Path(given).expanduser().absolute() / "kernels"
+        if sys.platform == "win32":
+            home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "Cache"
+        elif sys.platform == "darwin":
+            home = Path.home() / "Library" / "Caches"
+        else:
+            home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    return home / "mechanik" / "kernels"
+
+
+def is_writable(folder: Path | None) -> bool:
+    """Whether the folder exists or can be made, can be written, and has enough free space."""
+    if folder is None:
+        return False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):  # os.access does not detect read-only file systems on Windows
+            pass
+        return shutil.disk_usage(folder).free >= MIN_FREE_BYTES
+    except OSError:
+        return False
+
+
+def cache_file(folder: Path, module: str) -> Path:
+    """Return the cache file of a kernel module for its present sources and this Python, Numba and processor."""
+    key = _digest(source_stamp(module), numba_version() or "", str(numba_settings()), sys.version, _processor())
+    return folder / f"{module}-{key}.kernels"
+
+
+def numba_settings() -> dict[str, str]:
+    """Return the environment variables of Numba that may change machine code, sorted by name."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
+    return {name: settings[name] for name in sorted(settings) if name not in IGNORED_SETTINGS}
+
+
+def read_code(file: Path) -> dict[str, bytes] | None:
+    """Read the machine code of a cache file, by kernel name; None if there is none. A damaged file is removed."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    body = content[len(FILE_HEADER) + 32 :]
+    if (
+        content[: len(FILE_HEADER)] == FILE_HEADER
+        and hashlib.sha256(body).digest() == content[len(FILE_HEADER) : len(FILE_HEADER) + 32]
+    ):
+        return pickle.loads(body)
+    log.info("mechanik: %s is damaged and is compiled again", file)
+    with suppress(OSError):
+        file.unlink()
+    return None
+
+
+def write_code(file: Path, kernels: dict[str, bytes]) -> None:
+    """Write the machine code of a kernel module, by kernel name, atomically; raises `OSError` if it fails."""
+    body = pickle.dumps(kernels)
+    beside = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(FILE_HEADER + hashlib.sha256(body).digest() + body)
+        os.replace(beside, file)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    _drop_old(file)
+
+
+def _drop_old(file: Path) -> None:
+    """Remove all but the newest versions of a kernel module, and the partial files of killed processes."""
+    module = file.name.rsplit("-", 1)[0]
+    with suppress(OSError):
+        for pattern, kept in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):
+            versions = sorted(file.parent.glob(pattern), key=lambda one: one.stat().st_mtime, reverse=True)
+            for old in versions[kept:]:
+                old.unlink()
+
+
+@functools.cache
+def _processor() -> str:
+    """Return a text that identifies the processor and its instruction sets, without importing LLVM."""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        wanted = ("vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU implementer", "CPU part")
+        found: list[str] = []
+        for line in lines:
+            if not line.strip():
+                break  # the other cores are the same
+            if line.split(":")[0].strip() in wanted:
+                found.append(line)
+        if found:
+            return "".join(found)
+    return f"{platform.machine()} {platform.processor()}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,107 @@
+"""Progress of compiling kernels: the monitor protocol and a progress line on stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from contextlib import suppress
+from typing import Protocol
+
+log = logging.getLogger("mechanik")
+
+
+class CompileMonitor(Protocol):
+    """Protocol of objects that show the progress of compiling while a program waits; see `warm_up`.
+
+    Example:
+        >>> class Names:
+        ...     def begin(self, seconds): print("to compile:", sorted(seconds))
+        ...     def finish(self, module): print("compiled:", module)
+        ...     def show(self): pass
+        ...     def end(self): print("end")
+        >>> monitor: mk.tiers.CompileMonitor = Names()
+        >>> monitor.begin({"forward": 3.0})
+        to compile: ['forward']
+    """
+
+    def begin(self, seconds: dict[str, float]) -> None:
+        """Called at the start with the kernel modules to compile and the expected processor time of each, s."""
+        ...
+
+    def finish(self, module: str) -> None:
+        """Called when a kernel module is ready."""
+        ...
+
+    def show(self) -> None:
+        """Called about ten times per second to refresh the display."""
+        ...
+
+    def end(self) -> None:
+        """Called when all modules are ready, or when waiting ends with an error."""
+        ...
+
+
+class ProgressLine:
+    """Progress of compiling on stderr: a line that is updated on a terminal, two lines otherwise.
+
+    Args:
+        what: the work that waits for the compiler, for the text of the line.
+    """
+
+    def __init__(self, what: str = "") -> None:
+        self._left: dict[str, float] = {}
+        self._count = 0
+        self._what = f" for {what}" if what else ""
+        self._begun = time.monotonic()
+        self._is_terminal = is_terminal()
+        self._shown = 0.0
+
+    def begin(self, seconds: dict[str, float]) -> None:
+        self._left, self._count, self._begun = dict(seconds), len(seconds), time.monotonic()
+        expected = sum(seconds.values())
+        if self._count and not self._is_terminal:
+            _print(f"mechanik: compiling {self._count} kernel modules{self._what}, about {expected:.0f} s of one core")
+
+    def finish(self, module: str) -> None:
+        self._left.pop(module, None)
+        self.show(is_new=True)
+
+    def show(self, is_new: bool = False) -> None:
+        """Update the line, at most five times per second unless a module has just finished."""
+        now = time.monotonic()
+        if not self._is_terminal or not self._count or not (is_new or now - self._shown > 0.2):
+            return
+        self._shown = now
+        names = ", ".join(list(self._left)[:3]) + (", ..." if len(self._left) > 3 else "")
+        done, seconds = self._count - len(self._left), max(0.0, now - self._begun)
+        text = f"compiling kernels{self._what}, {done} of {self._count} ready, {seconds:.0f} s: {names}"
+        write_stderr(f"\r\x1b[Kmechanik: {text}"[:200])
+
+    def end(self) -> None:
+        if not self._count:
+            return
+        end = f"mechanik: {self._count - len(self._left)} of {self._count} kernel modules compiled in "
+        end += f"{max(0.0, time.monotonic() - self._begun):.0f} s"
+        if self._is_terminal:
+            write_stderr("\r\x1b[K")
+        _print(end)
+
+
+def is_terminal() -> bool:
+    """Whether stderr is a terminal; in a program without a console, stderr may be missing or closed."""
+    with suppress(AttributeError, OSError, ValueError):
+        return sys.stderr.isatty()
+    return False
+
+
+def write_stderr(text: str) -> None:
+    """Write to stderr and ignore errors of a missing or closed stream."""
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _print(text: str) -> None:
+    log.info(text)
+    write_stderr(text + "\n")

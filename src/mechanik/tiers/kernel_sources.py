@@ -1,0 +1,222 @@
+"""Sources of kernel modules: their content stamps, their signatures, and the kernels as plain Python functions.
+
+The stamp ties machine code to the sources that it was compiled from. Signatures have the form of Numba,
+`f8(f8[:,::1], i8, b1)`. Plain functions check their arguments as compiled kernels do.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+import mechanik.kernels
+from mechanik.errors import NotFinite
+from mechanik.kernels.compiler import KERNELS, Kernel
+
+KERNEL_FOLDER = Path(mechanik.kernels.__file__).parent
+KERNEL_PACKAGE = "mechanik.kernels"
+
+_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import \(?([\w, ]*)", re.MULTILINE)
+COMPILER_MODULES = ("compiler", "numba_pipeline")
+"""Kernel modules that control how all others are compiled, so they are sources of every module."""
+
+
+@functools.cache
+def imported_sources(module: str) -> tuple[Path, ...]:
+    """Return the file of a kernel module (`distance.collision_query`) and all kernel files that it imports, sorted."""
+    found: dict[Path, None] = {}
+    waiting = [KERNEL_FOLDER / f"{name.replace('.', '/')}.py" for name in (module, *COMPILER_MODULES)]
+    while waiting:
+        file = waiting.pop()
+        if file in found or not file.is_file():
+            continue
+        found[file] = None
+        for dots, name, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
+            base = file.parents[len(dots) - 1].joinpath(*name.split("."))
+            waiting.append(base.with_suffix(".py"))
+            waiting += [base / f"{one.strip()}.py" for one in names.split(",") if one.strip()]
+    return tuple(sorted(found))
+
+
+@functools.cache
+def source_stamp(module: str) -> str:
+    """Return a hash of the present contents of all sources of a kernel module."""
+    digest = hashlib.sha256()
+    for file in imported_sources(module):
+        digest.update(file.relative_to(KERNEL_FOLDER).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+DTYPES = {"f8": np.dtype("f8"), "f4": np.dtype("f4"), "i8": np.dtype("i8"), "b1": np.dtype("?")}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """Type of a kernel argument: a scalar, or a writable C-contiguous array.
+
+    Attributes:
+        code: element type, `f8`, `f4`, `i8` or `b1`.
+        ndim: number of dimensions; 0 for a scalar.
+    """
+
+    code: str
+    ndim: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSignature:
+    """Parsed signature of a kernel.
+
+    Attributes:
+        result: result type, such as `void`, `f8`, `i8`, `b1` or `UniTuple(f8, 2)`.
+        arguments: argument types.
+    """
+
+    result: str
+    arguments: tuple[KernelArgument, ...]
+
+
+@functools.cache
+def parse_signature(signature: str) -> KernelSignature:
+    """Parse a signature; raises `ValueError` for arguments other than numbers and contiguous arrays."""
+    result, inside = _split(signature)
+    arguments: list[KernelArgument] = []
+    for text in _commas(inside):
+        code, _, axes = text.partition("[")
+        if code not in DTYPES or (axes and not axes.endswith("::1]")):
+            raise ValueError(f"{text!r} in the signature {signature!r} is neither a number nor a contiguous array")
+        arguments.append(KernelArgument(code, axes.count(":,") + 1 if axes else 0))
+    return KernelSignature(result, tuple(arguments))
+
+
+def with_functions(signature: str, callees: list[str]) -> str:
+    """Return the signature of a kernel that takes functions of the signatures `callees` before its other arguments."""
+    result, inside = _split(signature)
+    return f"{result}({', '.join([*(f'FunctionType({callee})' for callee in callees), inside])})"
+
+
+def _split(signature: str) -> tuple[str, str]:
+    """Split a signature into the result type and the text inside the last outer parentheses."""
+    signature = signature.strip()
+    depth = 0
+    for at in range(len(signature) - 1, -1, -1):
+        depth += (signature[at] == ")") - (signature[at] == "(")
+        if depth == 0:
+            return signature[:at].strip(), signature[at + 1 : -1]
+    raise ValueError(f"{signature!r} is not a signature")
+
+
+def _commas(text: str) -> list[str]:
+    """Split a text at the commas outside of brackets."""
+    pieces, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+KernelFunctions = dict[str, Callable[..., Any]]
+
+INDEX_VIEWS = (KernelArgument("i8", 1),)
+FLOAT_VIEWS = (*INDEX_VIEWS, KernelArgument("f8", 1))
+MEMORY_VIEW_MODULES = ("descent", "dense_evaluation")
+"""Kernel modules that access their float tables element by element, so memory views make them faster."""
+REAL_TYPES: tuple[type, ...] = (float, int, np.floating, np.integer)
+
+
+def declared_kernels(module: str) -> dict[str, Kernel]:
+    """Import a kernel module and return its kernels by name."""
+    importlib.import_module(f"{KERNEL_PACKAGE}.{module}")
+    return KERNELS[module]
+
+
+@functools.cache
+def plain_functions(module: str) -> dict[str, Callable[..., Any]]:
+    """Return the kernels of a kernel module as plain Python functions, by name."""
+    views = FLOAT_VIEWS if module in MEMORY_VIEW_MODULES else INDEX_VIEWS
+    return {name: _checked(name, kernel, views) for name, kernel in declared_kernels(module).items()}
+
+
+def _checked(name: str, kernel: Kernel, views: Sequence[KernelArgument] = INDEX_VIEWS) -> Callable[..., Any]:
+    """Wrap a kernel so that it accepts exactly the arguments that its machine code accepts.
+
+    Args:
+        views: types of the arrays that are passed as memory views. Their elements are Python numbers, which are two to
+            three times as fast as NumPy scalars.
+    """
+    given = parse_signature(kernel.signature).arguments
+    function = kernel.function
+    for callee in kernel.calls:
+        module, _, callee_name = callee.partition(":")
+        function = functools.partial(function, declared_kernels(module)[callee_name].function)
+
+    def run(arguments: list[Any], views: Sequence[KernelArgument]) -> Any:
+        viewed = (one.data if kind in views else one for one, kind in zip(arguments, given, strict=True))
+        with np.errstate(all="ignore"):  # as in machine code: the caller checks whether the result is finite
+            return function(*viewed)
+
+    @functools.wraps(kernel.function)
+    def call(*arguments: Any) -> Any:
+        if len(arguments) != len(given):
+            raise TypeError(f"{name} takes {len(given)} arguments, not {len(arguments)}")
+        taken = list(map(_converted, arguments, given))
+        try:
+            return run_with_views(taken)
+        except (OverflowError, ValueError) as error:  # machine code continues with NaN, which its callers reject
+            raise NotFinite(f"a number is not finite, or too large to compute with ({error})") from None
+
+    def run_with_views(taken: list[Any]) -> Any:
+        if views is INDEX_VIEWS:
+            return run(taken, views)
+        arrays = [(one, one.copy()) for one, kind in zip(taken, given, strict=True) if kind.ndim]
+        try:
+            return run(taken, views)
+        except ZeroDivisionError:  # only Python numbers raise it; machine code and NumPy scalars give infinity
+            for array, before in arrays:
+                array[...] = before
+            return run(taken, INDEX_VIEWS)
+
+    return call
+
+
+def _converted(value: Any, argument: KernelArgument) -> Any:
+    """Convert an argument as machine code would; raises `TypeError` if machine code would reject it."""
+    if argument.ndim:
+        if not _fits(value, argument):
+            raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
+        return value
+    if argument.code == "f8":
+        if not isinstance(value, REAL_TYPES):
+            raise TypeError(f"not a number: {value!r}")
+        return np.float64(value)
+    return bool(value) if argument.code == "b1" else operator.index(value)
+
+
+def _fits(value: Any, argument: KernelArgument) -> bool:
+    if not isinstance(value, np.ndarray):
+        return False
+    array = cast(np.ndarray[Any, np.dtype[Any]], value)
+    return array.ndim == argument.ndim and array.dtype == DTYPES[argument.code] and array.flags.carray
+
+
+def with_callees(names: Iterable[str]) -> list[str]:
+    """Return kernel modules, each preceded by the modules of the kernels that it calls, without duplicates."""
+    found: dict[str, None] = {}
+    for name in names:
+        for kernel in declared_kernels(name).values():
+            for callee in kernel.calls:
+                found.update(dict.fromkeys(with_callees([callee.partition(":")[0]])))
+        found[name] = None
+    return list(found)
