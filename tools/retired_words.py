@@ -1,0 +1,88 @@
+"""Find retired words in file names and identifiers of Python and TypeScript sources.
+
+    python tools/retired_words.py [--files] [path ...]
+
+With `--files` only file names are checked. The words, their replacements and the reasons are in `retired_words.toml`.
+Exits with 1 if any is found.
+"""
+
+from __future__ import annotations
+
+import io
+import keyword
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+SUFFIXES = {".py", ".ts"}
+TS_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL)
+"""Comments and texts of TypeScript, which hold no identifiers."""
+PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+"""The words of an identifier: `shortWay`, `short_way` and `SHORT_WAY` have two."""
+
+
+def words_of(identifier: str) -> set[str]:
+    """Words of an identifier in lower case, each also without a plural s."""
+    words = {part.lower() for part in PARTS.findall(identifier)}
+    return words | {word[:-1] for word in words if word.endswith("s")}
+
+
+def python_identifiers(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+            yield token.start[0], token.string
+
+
+def typescript_identifiers(text: str) -> Iterator[tuple[int, str]]:
+    bare = TS_TEXT.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for number, line in enumerate(bare.splitlines(), 1):
+        for match in re.finditer(r"[A-Za-z_$][\w$]*", line):
+            yield number, match[0]
+
+
+def main(arguments: list[str]) -> int:
+    lists = tomllib.loads((HERE / "retired_words.toml").read_text(encoding="utf-8"))
+    words, identifiers = lists["words"], lists["identifiers"]
+
+    def remark(identifier: str) -> str | None:
+        if identifier in identifiers:
+            return f"use {identifiers[identifier]}"
+        for word in words_of(identifier) & words.keys():
+            entry = words[word]
+            rest = identifier
+            for allowed in entry.get("allowed", ()):
+                rest = rest.replace(allowed, "")
+            if word in words_of(rest):
+                return f'"{word}" is retired ({entry["why"]}), use {entry["use"]}'
+        return None
+
+    only_files = "--files" in arguments
+    paths = [argument for argument in arguments if argument != "--files"]
+    listed = subprocess.run(["git", "ls-files", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
+    count = 0
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix not in SUFFIXES or not path.exists():
+            continue
+        remarks = [(0, path.stem, remark(path.stem))]
+        if not only_files:
+            find = python_identifiers if path.suffix == ".py" else typescript_identifiers
+            text = path.read_text(encoding="utf-8")
+            remarks += [(line, identifier, remark(identifier)) for line, identifier in find(text)]
+        for line, identifier, message in remarks:
+            if message:
+                count += 1
+                print(f"{name}:{line}: {identifier}: {message}")
+    if count:
+        print(f"{count} retired words; see tools/retired_words.toml")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
