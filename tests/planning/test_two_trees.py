@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
@@ -134,6 +134,7 @@ def test_how_often_the_kernel_comes_back_changes_nothing(seed: int, budget: int)
 
 @settings(max_examples=8)
 @given(SEEDS)
+@example(2800)  # a waypoint of an arc with an odd number of samples was not checked
 def test_a_way_becomes_no_longer_by_shortcuts_and_round_corners_and_keeps_its_ends(seed: int) -> None:
     q = free_places(balls(), seed, 2)
     with ground_of(balls()) as ground:

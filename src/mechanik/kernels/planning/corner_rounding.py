@@ -82,11 +82,13 @@ def round_corners(
                 reach = one * min(a, b)
                 pieces = count_arc_pieces(x[k - 1], x[k], x[k + 1], reach / a, reach / b, unit)
                 size = reach
-                # from the middle outwards: the middle deviates most from the path, so a collision is found early
-                for i in range(pieces * finer + 1):
+                # from the middle outwards: the middle deviates most from the path, so a collision is found early;
+                # the samples include all waypoints of the arc
+                samples = pieces * finer
+                for i in range(samples + 1):
                     half = (i + 1) // 2
-                    t = 0.5 + (half if i % 2 else -half) / (pieces * finer)
-                    point_on_arc(x[k - 1], x[k], x[k + 1], reach / a, reach / b, min(1.0, max(0.0, t)), q)
+                    t = (samples // 2 + (half if i % 2 else -half)) / samples
+                    point_on_arc(x[k - 1], x[k], x[k + 1], reach / a, reach / b, t, q)
                     if not is_free_configuration(query, scene, q, work):
                         size = 0.0
                         break
