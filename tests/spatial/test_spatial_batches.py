@@ -91,7 +91,7 @@ CASES = {
     "twist.right_jacobian": (twist.right_jacobian, (T, 1)),
     "twist.left_jacobian_inverse": (twist.left_jacobian_inverse, (T, 1)),
     "twist.right_jacobian_inverse": (twist.right_jacobian_inverse, (T, 1)),
-    "pose.make": (pose.make_pose, (R, 2), (V, 1)),
+    "pose.make_pose": (pose.make_pose, (R, 2), (V, 1)),
     "pose.from_position_wxyz": (pose.from_position_wxyz, (V, 1), (Q, 1)),
     "pose.position": (lambda X: pose.to_position_wxyz(X)[0], (X, 2)),
     "pose.wxyz": (lambda X: pose.to_position_wxyz(X)[1], (X, 2)),
