@@ -8,12 +8,10 @@ Exits with 1 if any is found.
 
 from __future__ import annotations
 
-import io
-import keyword
+import ast
 import re
 import subprocess
 import sys
-import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,9 +32,14 @@ def words_of(identifier: str) -> set[str]:
 
 
 def python_identifiers(text: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
-            yield token.start[0], token.string
+    """Line and name of every identifier, those inside f-strings included."""
+    line = 0
+    for node in ast.walk(ast.parse(text)):
+        line = getattr(node, "lineno", line)
+        for field in ("id", "attr", "arg", "name", "asname", "rest"):
+            value = getattr(node, field, None)
+            if isinstance(value, str):
+                yield line, value
 
 
 def typescript_identifiers(text: str) -> Iterator[tuple[int, str]]:
@@ -75,7 +78,7 @@ def main(arguments: list[str]) -> int:
             find = python_identifiers if path.suffix == ".py" else typescript_identifiers
             text = path.read_text(encoding="utf-8")
             remarks += [(line, identifier, remark(identifier)) for line, identifier in find(text)]
-        for line, identifier, message in remarks:
+        for line, identifier, message in sorted(set(remarks), key=lambda remark: (remark[0], remark[1])):
             if message:
                 count += 1
                 print(f"{name}:{line}: {identifier}: {message}")
