@@ -21,8 +21,13 @@ import mechanik as mk
 from mechanik.motion.follow import CartesianPath, Line, Path, follow
 from mechanik.spatial import rotation
 
-sys.path.insert(0, str(File(__file__).parents[1] / "tests" / "paths"))
-from hard_paths import panda_stretched, panda_two_sheets, stewart_twisted, ur5_by_the_wrist
+sys.path.insert(0, str(File(__file__).parents[1] / "tests" / "motion" / "follow"))
+from near_singular_paths import (
+    panda_stretched,
+    panda_two_branches,
+    stewart_near_singularity,
+    ur5_near_wrist_singularity,
+)
 
 EVEN, EXACT = 3.0, 1e-6
 Limits = dict[str, tuple[float, float]]
@@ -115,15 +120,17 @@ def main() -> int:
     fine = run("Panda, stretched, at limits", panda, hand, panda_stretched(), count)
     for tilt in (0.0, 0.3):
         how = "through" if tilt == 0.0 else f"{tilt:g} rad past"
-        fine &= run(f"UR5, {how} the wrist singularity", ur5, tool, ur5_by_the_wrist(tilt), count)
-    pan = follow(ur5, tool, ur5_by_the_wrist(0.0), count).require().q[:, 0]
+        fine &= run(f"UR5, {how} the wrist singularity", ur5, tool, ur5_near_wrist_singularity(tilt), count)
+    pan = follow(ur5, tool, ur5_near_wrist_singularity(0.0), count).require().q[:, 0]
     tight = {"shoulder_pan_joint": (float(pan.min()) - 1e-3, float(pan.max()) + 1e-3)}
-    fine &= run("UR5, the same, 1 mrad from limits", ur5, tool, ur5_by_the_wrist(0.0), count, limits=tight)
-    fine &= run("Stewart, loose at 90 degrees", stewart, "platform", stewart_twisted(stewart.pose("platform")), count)
+    fine &= run("UR5, the same, 1 mrad from limits", ur5, tool, ur5_near_wrist_singularity(0.0), count, limits=tight)
+    fine &= run(
+        "Stewart, loose at 90 degrees", stewart, "platform", stewart_near_singularity(stewart.pose("platform")), count
+    )
     print("nearer to the wrist singularity the steps must grow:")
     for tilt in (0.27, 0.25, 0.2, 0.1, 0.05):
-        run(f"UR5, {tilt:g} rad past it", ur5, tool, ur5_by_the_wrist(tilt), count)
-    fine &= breaks("Panda across", panda, hand, panda_two_sheets(), count)
+        run(f"UR5, {tilt:g} rad past it", ur5, tool, ur5_near_wrist_singularity(tilt), count)
+    fine &= breaks("Panda across", panda, hand, panda_two_branches(), count)
     low = ur5.pose(tool)
     far = low.copy()
     far[:3, 3] += -1.1, 0.8, -0.4

@@ -29,11 +29,11 @@ blind = mk.solve(arm, beyond, start).require()
 print("not looking:", *collider.contacts(blind.q))
 print("looking:", mk.solve(arm, beyond, start, avoid=collider, clearance=0.005).message)
 
-# the way there; every place between its knots is free too, because nothing could have moved far enough
+# a collision-free path; it is free between its waypoints too, because no point can move far enough there
 path = mk.plan(arm, start, beyond, avoid=collider, clearance=0.005, max_seconds=60)
 straight = mk.Path(arm, [start, path.q[-1]]).densify()
 print(f"the straight way is {-1e3 * collider.distance(straight.q).min():.0f} mm deep in the wall")
-print(f"by {path.planner}: {len(path)} knots, smallest gap {1e3 * path.gap:.1f} mm, certain: {path.is_certain}")
+print(f"by {path.planner}: {len(path)} waypoints, smallest gap {1e3 * path.gap:.1f} mm, certain: {path.is_certain}")
 assert path.gap >= 0.005
 
 # in time; then every millisecond is looked at

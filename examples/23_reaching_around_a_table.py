@@ -40,7 +40,7 @@ def around(s):
 left = ["left_shoulder", "left_elbow", "left_wrist"]
 hand = mk.PositionGoal("right_hand", (0.0, 0.0, 0.0), fingertip, name="hand")
 path = mk.follow(person, [*stand, hand], around, 60, q0=person.q, lock=left, avoid=collider, clearance=0.01).require()
-print(f"{len(path)} knots, largest step {path.largest_step:.3f} rad or m, median {path.median_step:.3f}")
+print(f"{len(path)} waypoints, largest step {path.largest_step:.3f} rad or m, median {path.median_step:.3f}")
 
 gaps = collider.distance(path.q)
 slip = max(np.abs(person.pose(foot, path.q) - person.pose(foot)).max() for foot in soles)

@@ -18,9 +18,9 @@ from mechanik.validation import as_number, as_vector
 
 METRES_PER_RADIAN = 0.2
 """m/rad: weight of rotation against translation where t is divided among the segments of a path."""
-MEET = 1e-6
+MAX_SEGMENT_GAP = 1e-6
 """m and rad: largest gap between the end of a segment and the start of the next."""
-FINE = 64
+MEASURE_INTERVALS = 64
 """Number of intervals for the numerical measurement of the size of a path."""
 
 
@@ -41,14 +41,14 @@ class CartesianPath(ABC):
         """Evaluate the path at t (n,), all from 0 to 1: poses (n, 4, 4)."""
 
     def __call__(self, t: ArrayLike) -> Array:
-        wanted = np.asarray(t, dtype=np.float64)
-        if not np.isfinite(wanted).all():
-            raise NotFinite(f"t of a path of poses has an entry that is not finite: {t!r}")
-        if wanted.size and not (wanted.min() >= -1e-12 and wanted.max() <= 1.0 + 1e-12):
+        parameters = np.asarray(t, dtype=np.float64)
+        if not np.isfinite(parameters).all():
+            raise NotFinite(f"t of a Cartesian path has an entry that is not finite: {t!r}")
+        if parameters.size and not (parameters.min() >= -1e-12 and parameters.max() <= 1.0 + 1e-12):
             raise ShapeError(
-                f"t of a path of poses runs from 0 to 1, and this one from {wanted.min()} to {wanted.max()}"
+                f"t of a Cartesian path must be from 0 to 1, not from {parameters.min()} to {parameters.max()}"
             )
-        return self.poses(np.clip(wanted, 0.0, 1.0).reshape(-1)).reshape(*wanted.shape, 4, 4)
+        return self.poses(np.clip(parameters, 0.0, 1.0).reshape(-1)).reshape(*parameters.shape, 4, 4)
 
     def sample(self, count: int) -> Array:
         """Sample the path at `count` values of t, evenly spaced and with both ends: poses (count, 4, 4).
@@ -58,19 +58,19 @@ class CartesianPath(ABC):
         """
         number = index(count)
         if number < 2:
-            raise ShapeError(f"a path is sampled at 2 or more places, not at {number}")
+            raise ShapeError(f"the number of samples of a path must be 2 or more, not {number}")
         return self(np.linspace(0.0, 1.0, number))
 
-    def __add__(self, other: CartesianPath) -> CartesianPath:
-        if not isinstance(other, CartesianPath):
+    def __add__(self, other_path: CartesianPath) -> CartesianPath:
+        if not isinstance(other_path, CartesianPath):
             return NotImplemented
-        mine = self.segments if isinstance(self, JoinedPath) else (self,)
-        return JoinedPath((*mine, *(other.segments if isinstance(other, JoinedPath) else (other,))))
+        segments = self.segments if isinstance(self, JoinedPath) else (self,)
+        return JoinedPath((*segments, *(other_path.segments if isinstance(other_path, JoinedPath) else (other_path,))))
 
     @property
     def length(self) -> float:
         """Length of the path of the origin, m."""
-        return float(_ways(self.sample(4 * FINE + 1))[0].sum())
+        return float(_translation_and_rotation(self.sample(4 * MEASURE_INTERVALS + 1))[0].sum())
 
     @property
     def size(self) -> float:
@@ -78,8 +78,8 @@ class CartesianPath(ABC):
 
         It sets the share of t that a segment gets in a joined path.
         """
-        way, turn = _ways(self.sample(FINE + 1))
-        return float((way + METRES_PER_RADIAN * turn).sum())
+        translation, angle = _translation_and_rotation(self.sample(MEASURE_INTERVALS + 1))
+        return float((translation + METRES_PER_RADIAN * angle).sum())
 
     @staticmethod
     def through(poses: Sequence[Pose | ArrayLike] | ArrayLike) -> CartesianPath:
@@ -103,17 +103,17 @@ class JoinedPath(CartesianPath):
 
     def __init__(self, segments: Sequence[CartesianPath]) -> None:
         self.segments: tuple[CartesianPath, ...] = tuple(segments)
-        for one in self.segments:
-            if not isinstance(one, CartesianPath):
-                raise InvalidArgument(f"only paths of poses can be joined, not {one!r}")
+        for segment in self.segments:
+            if not isinstance(segment, CartesianPath):
+                raise InvalidArgument(f"only Cartesian paths can be joined, not {segment!r}")
         for k, (a, b) in enumerate(zip(self.segments[:-1], self.segments[1:], strict=True)):
-            way, turn = _ways(np.array([a(1.0), b(0.0)]))
-            if way[0] > MEET or turn[0] > MEET:
+            gap, angle = _translation_and_rotation(np.array([a(1.0), b(0.0)]))
+            if gap[0] > MAX_SEGMENT_GAP or angle[0] > MAX_SEGMENT_GAP:
                 raise ShapeError(
-                    f"piece {k + 1} of a path begins {way[0]:.3g} m and {turn[0]:.3g} rad away from the end of the "
-                    "piece before it; put a Line between them"
+                    f"segment {k + 1} of a path starts {gap[0]:.3g} m and {angle[0]:.3g} rad away from the end of the "
+                    "segment before it; put a Line between them"
                 )
-        sizes = np.array([one.size for one in self.segments])
+        sizes = np.array([segment.size for segment in self.segments])
         if not sizes.sum() > 0.0:
             sizes = np.ones(len(sizes))
         self.ends = np.append(0.0, np.cumsum(sizes) / sizes.sum())
@@ -121,34 +121,34 @@ class JoinedPath(CartesianPath):
     def poses(self, t: Array) -> Array:
         k = np.clip(np.searchsorted(self.ends, t, side="right") - 1, 0, len(self.segments) - 1)
         span = self.ends[k + 1] - self.ends[k]
-        inside = np.clip((t - self.ends[k]) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
+        local_t = np.clip((t - self.ends[k]) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
         X = np.empty((len(t), 4, 4))
-        for number, piece in enumerate(self.segments):
-            if (mine := k == number).any():
-                X[mine] = piece.poses(inside[mine])
+        for segment_index, segment in enumerate(self.segments):
+            if (in_segment := k == segment_index).any():
+                X[in_segment] = segment.poses(local_t[in_segment])
         return X
 
 
 def as_poses(poses: Sequence[Pose | ArrayLike] | ArrayLike, min_count: int = 2) -> Array:
     """Validate several poses, given as an array or as a list of poses in any form, and return them as (n, 4, 4)."""
-    listed = [as_pose_matrix(one, f"pose {k}") for k, one in enumerate(poses)]  # type: ignore[arg-type]
-    if len(listed) < min_count:
-        raise ShapeError(f"a path leads through {min_count} or more poses, not {len(listed)}")
-    for k, one in enumerate(listed):
-        if one.shape != (4, 4):
-            raise ShapeError(f"pose {k} of a path is (4, 4), not of shape {one.shape}")
-    return np.array(listed)
+    matrices = [as_pose_matrix(pose, f"pose {k}") for k, pose in enumerate(poses)]  # type: ignore[arg-type]
+    if len(matrices) < min_count:
+        raise ShapeError(f"a path needs {min_count} or more poses, not {len(matrices)}")
+    for k, pose in enumerate(matrices):
+        if pose.shape != (4, 4):
+            raise ShapeError(f"pose {k} of a path must be (4, 4), not of shape {pose.shape}")
+    return np.array(matrices)
 
 
 def as_pose(pose: Pose | ArrayLike, label: str) -> Array:
     """Validate a single pose and return it as (4, 4)."""
     X = as_pose_matrix(pose, label)
     if X.shape != (4, 4):
-        raise ShapeError(f"{label} is one pose, (4, 4), not of shape {X.shape}")
+        raise ShapeError(f"{label} must be one pose, (4, 4), not of shape {X.shape}")
     return X
 
 
-def _ways(X: Array) -> tuple[Array, Array]:
+def _translation_and_rotation(X: Array) -> tuple[Array, Array]:
     """Distances between consecutive poses (n, 4, 4): translation (n - 1,) in m and rotation (n - 1,) in rad."""
     R = X[:, :3, :3]
     turns = rotation.log(np.swapaxes(R[:-1], 1, 2) @ R[1:])
@@ -179,7 +179,7 @@ class Line(CartesianPath):
         return interpolation.poses(self.a, self.b, t)
 
 
-STRAIGHT = 1e-9
+COLLINEAR_RATIO = 1e-9
 """Ratio to the square of the longest distance: three points whose cross product is smaller count as collinear."""
 
 
@@ -204,7 +204,7 @@ class Arc(CartesianPath):
         is_pose = isinstance(through, Pose) or np.shape(through) == (4, 4)
         middle = as_pose(through, "pose inside an arc")[:3, 3] if is_pose else as_vector(through, 3, "through")  # type: ignore[arg-type]
         centre, axis, angle = _circle(X_a[:3, 3], middle, X_b[:3, 3])
-        self._set(X_a, X_b[:3, :3], centre, axis, angle, turns=False)
+        self._set(X_a, X_b[:3, :3], centre, axis, angle, rotates_frame=False)
 
     @classmethod
     def about(
@@ -224,22 +224,23 @@ class Arc(CartesianPath):
         X = as_pose(a, "start of an arc")
         direction = as_vector(axis, 3, "axis of an arc")
         if not np.any(direction):
-            raise ShapeError("the axis of an arc is zero and so has no direction")
+            raise ShapeError("the axis of an arc must not be zero")
         size = as_number(angle, "angle of an arc")
         arc._set(X, X[:3, :3], as_vector(centre, 3, "centre of an arc"), unit(direction, "axis"), size, rotate_frame)
         return arc
 
-    def _set(self, a: Array, R_end: Array, centre: Array, axis: Array, angle: float, turns: bool) -> None:
-        self.a, self._R_end, self.centre, self.axis, self.angle, self._turns = a, R_end, centre, axis, angle, turns
+    def _set(self, a: Array, R_end: Array, centre: Array, axis: Array, angle: float, rotates_frame: bool) -> None:
+        self.a, self._R_end, self._rotates_frame = a, R_end, rotates_frame
+        self.centre, self.axis, self.angle = centre, axis, angle
 
     def __repr__(self) -> str:
         return f"<arc of {self.angle:.4g} rad about {self.centre.tolist()}>"
 
     def poses(self, t: Array) -> Array:
         R = rotation.exp(t[:, None] * self.angle * self.axis)
-        place = self.centre + R @ (self.a[:3, 3] - self.centre)
-        turned = R @ self.a[:3, :3] if self._turns else interpolation.rotations(self.a[:3, :3], self._R_end, t)
-        return make_pose(turned, place)
+        position = self.centre + R @ (self.a[:3, 3] - self.centre)
+        R_frame = R @ self.a[:3, :3] if self._rotates_frame else interpolation.rotations(self.a[:3, :3], self._R_end, t)
+        return make_pose(R_frame, position)
 
 
 def _circle(a: Array, m: Array, b: Array) -> tuple[Array, Array, float]:
@@ -247,9 +248,9 @@ def _circle(a: Array, m: Array, b: Array) -> tuple[Array, Array, float]:
     u, v = m - a, b - a
     normal = np.cross(u, v)
     size = float(np.linalg.norm(normal))
-    longest = max(float(np.linalg.norm(one)) for one in (u, v, b - m))
-    if not size > STRAIGHT * longest**2:
-        raise ShapeError("the three points of an arc lie on one line, so no circle leads through them; use a Line")
+    longest = max(float(np.linalg.norm(side)) for side in (u, v, b - m))
+    if not size > COLLINEAR_RATIO * longest**2:
+        raise ShapeError("the three points of an arc lie on one line, so no circle passes through them; use a Line")
     centre = a + np.cross(normal, (u @ u) * v - (v @ v) * u) / (-2.0 * size**2)
     axis = normal / size
     r, s = a - centre, b - centre
@@ -277,25 +278,25 @@ class Spline(CartesianPath):
     def __init__(self, poses: Sequence[Pose | ArrayLike] | ArrayLike, t: ArrayLike | None = None) -> None:
         self._X = as_poses(poses)
         R = self._X[:, :3, :3]
-        turns = rotation.log(np.swapaxes(R[:-1], 1, 2) @ R[1:])
+        rotation_vectors = rotation.log(np.swapaxes(R[:-1], 1, 2) @ R[1:])
         if t is None:
-            ways = np.linalg.norm(np.diff(self._X[:, :3, 3], axis=0), axis=1)
-            sizes = ways + METRES_PER_RADIAN * np.linalg.norm(turns, axis=1)
+            distances = np.linalg.norm(np.diff(self._X[:, :3, 3], axis=0), axis=1)
+            sizes = distances + METRES_PER_RADIAN * np.linalg.norm(rotation_vectors, axis=1)
             if not (sizes > 0.0).all():
                 k = int(np.argmin(sizes))
-                raise ShapeError(f"pose {k + 1} of a spline is the same as the one before it; leave one of them out")
+                raise ShapeError(f"pose {k + 1} of a spline is equal to pose {k}; remove it")
             self.t = np.append(0.0, np.cumsum(sizes) / sizes.sum())
             self.t[-1] = 1.0
         else:
             self.t = np.array(t, dtype=np.float64)
-            sound = self.t.shape == (len(self._X),) and bool((np.diff(self.t) > 0.0).all())
-            if not sound or self.t[0] != 0.0 or self.t[-1] != 1.0:
-                raise ShapeError(f"t of a spline is ({len(self._X)},), from 0 to 1, each above the one before it")
+            is_valid = self.t.shape == (len(self._X),) and bool((np.diff(self.t) > 0.0).all())
+            if not is_valid or self.t[0] != 0.0 or self.t[-1] != 1.0:
+                raise ShapeError(f"t of a spline must be ({len(self._X)},) and strictly increasing from 0 to 1")
         h = np.diff(self.t)
-        self._bends = _second_derivatives(h, self._X[:, :3, 3])
-        speeds = _speeds(h, turns)
-        self._away = R[:-1] @ rotation.exp(speeds[:-1] * h[:, None] / 3.0)
-        self._towards = R[1:] @ rotation.exp(-speeds[1:] * h[:, None] / 3.0)
+        self._position_second_derivatives = _second_derivatives(h, self._X[:, :3, 3])
+        omega = _angular_velocities(h, rotation_vectors)
+        self._control_after = R[:-1] @ rotation.exp(omega[:-1] * h[:, None] / 3.0)
+        self._control_before = R[1:] @ rotation.exp(-omega[1:] * h[:, None] / 3.0)
 
     def __repr__(self) -> str:
         return f"<spline through {len(self._X)} poses>"
@@ -305,12 +306,15 @@ class Spline(CartesianPath):
         h = (self.t[k + 1] - self.t[k])[:, None]
         b = ((t - self.t[k]) / h[:, 0])[:, None]
         a = 1.0 - b
-        p, M = self._X[:, :3, 3], self._bends
-        place = a * p[k] + b * p[k + 1] + h**2 / 6.0 * ((a**3 - a) * M[k] + (b**3 - b) * M[k + 1])
-        between, share = interpolation.rotations, b[:, 0]
-        R, one, two = self._X[:, :3, :3], self._away[k], self._towards[k]
-        first, middle, last = between(R[k], one, share), between(one, two, share), between(two, R[k + 1], share)
-        return make_pose(between(between(first, middle, share), between(middle, last, share), share), place)
+        p, M = self._X[:, :3, 3], self._position_second_derivatives
+        position = a * p[k] + b * p[k + 1] + h**2 / 6.0 * ((a**3 - a) * M[k] + (b**3 - b) * M[k + 1])
+        interpolate, share = interpolation.rotations, b[:, 0]
+        R, R_after, R_before = self._X[:, :3, :3], self._control_after[k], self._control_before[k]
+        first = interpolate(R[k], R_after, share)
+        middle = interpolate(R_after, R_before, share)
+        last = interpolate(R_before, R[k + 1], share)
+        left, right = interpolate(first, middle, share), interpolate(middle, last, share)
+        return make_pose(interpolate(left, right, share), position)
 
 
 def _second_derivatives(h: Array, p: Array) -> Array:
@@ -322,24 +326,24 @@ def _second_derivatives(h: Array, p: Array) -> Array:
     if len(p) < 3:
         return M
     slopes = np.diff(p, axis=0) / h[:, None]
-    right = 6.0 * np.diff(slopes, axis=0)
-    middle = 2.0 * (h[:-1] + h[1:])
-    for k in range(1, len(right)):
-        share = h[k] / middle[k - 1]
-        middle[k] -= share * h[k]
-        right[k] -= share * right[k - 1]
-    M[-2] = right[-1] / middle[-1]
-    for k in range(len(right) - 2, -1, -1):
-        M[k + 1] = (right[k] - h[k + 1] * M[k + 2]) / middle[k]
+    right_side = 6.0 * np.diff(slopes, axis=0)
+    diagonal = 2.0 * (h[:-1] + h[1:])
+    for k in range(1, len(right_side)):
+        share = h[k] / diagonal[k - 1]
+        diagonal[k] -= share * h[k]
+        right_side[k] -= share * right_side[k - 1]
+    M[-2] = right_side[-1] / diagonal[-1]
+    for k in range(len(right_side) - 2, -1, -1):
+        M[k + 1] = (right_side[k] - h[k + 1] * M[k + 2]) / diagonal[k]
     return M
 
 
-def _speeds(h: Array, turns: Array) -> Array:
+def _angular_velocities(h: Array, rotation_vectors: Array) -> Array:
     """Angular velocity (n, 3) at each pose, in its own axes: that of the parabola through its neighbours.
 
     Args:
-        turns: (n - 1, 3) rotation vectors from each pose to the next; they are the same in the axes of both poses.
+        rotation_vectors: (n - 1, 3) from each pose to the next; the same in the axes of both poses.
     """
-    each = turns / h[:, None]
-    inner = (h[1:, None] * each[:-1] + h[:-1, None] * each[1:]) / (h[1:] + h[:-1])[:, None]
-    return np.concatenate([each[:1], inner, each[-1:]])
+    mean_velocities = rotation_vectors / h[:, None]
+    inner = (h[1:, None] * mean_velocities[:-1] + h[:-1, None] * mean_velocities[1:]) / (h[1:] + h[:-1])[:, None]
+    return np.concatenate([mean_velocities[:1], inner, mean_velocities[-1:]])

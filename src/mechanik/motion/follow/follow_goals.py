@@ -44,7 +44,7 @@ class FollowResult:
         path: all waypoints; those before the break if the path breaks; None if not even the first goals can be met.
         success: whether all waypoints are reached without a jump.
         broken_at: the s where the path breaks; None if it does not. The same branch can be followed up to there.
-        why: reason for the break; starts with "out of reach", "at a limit of joint", "in collision", "singular", "no
+        reason: cause of the break; starts with "out of reach", "at a limit of joint", "in collision", "singular", "no
             single branch" or "too fast". Empty if the path does not break.
         segments: (start, end) in s of the intervals in which the goals can be followed, with a jump from each to the
             next. One interval if the path does not break. Where intervals overlap, the jump can be anywhere in the
@@ -62,7 +62,7 @@ class FollowResult:
     path: Path | None
     success: bool
     broken_at: float | None = None
-    why: str = ""
+    reason: str = ""
     segments: tuple[tuple[float, float], ...] = ()
     last_q: Array | None = None
 
@@ -71,10 +71,10 @@ class FollowResult:
         """Summary of the result for people."""
         if self.success and self.path is not None:
             return (
-                f"followed through all {len(self.path)} knots; largest step {self.path.largest_step:.3g} rad or m, "
+                f"followed through all {len(self.path)} waypoints; largest step {self.path.largest_step:.3g} rad or m, "
                 f"median {self.path.median_step:.3g}"
             )
-        return f"cannot be followed beyond s = {self.broken_at:.6g}: {self.why}"
+        return f"cannot be followed beyond s = {self.broken_at:.6g}: {self.reason}"
 
     def __repr__(self) -> str:
         return f"<{'followed' if self.success else 'not followed'}: {self.message}>"
@@ -90,9 +90,9 @@ class FollowResult:
         return self.path
 
 
-BEYOND = 1e-4
+CAUSE_OFFSET = 1e-4
 """Ratio to the whole range of s: distance behind a break at which its cause is examined."""
-FARTHER = 1e-3
+MIN_INTERVAL = 1e-3
 """Ratio to the whole range of s: shorter intervals are not reported."""
 
 
@@ -105,14 +105,14 @@ class PathBreak:
         q: (nq,) configuration at the break.
         waypoints: (m, nq) waypoints before the break.
         branch: the branch that ends there; None where a joint leaves its limits after full rotations.
-        why: reason, if it is already known.
+        reason: cause of the break, if it is already known.
     """
 
     s: float
     q: Array
     waypoints: Array
     branch: TracedBranch | None
-    why: str = ""
+    reason: str = ""
 
 
 def explain_failure(roadmap: Roadmap, near: Array) -> FollowResult:
@@ -121,235 +121,251 @@ def explain_failure(roadmap: Roadmap, near: Array) -> FollowResult:
     Args:
         near: (nq,) preferred configuration.
     """
-    course = roadmap.problem
-    s = course.s
+    problem = roadmap.problem
+    s = problem.s
     if not roadmap.nodes[0]:
-        why = _nowhere(course, float(s[0]), near)
-        return FollowResult(course.mechanism, None, False, float(s[0]), why, _later_parts(roadmap, float(s[0])))
-    end = _farthest(roadmap, best_routes(roadmap, near))
-    path = Path(course.mechanism, end.waypoints, s[: len(end.waypoints)])
-    parts = ((float(s[0]), end.s), *_later_parts(roadmap, end.s))
-    why = end.why or _why(course, end)
-    reaches = len(parts) > 1 and parts[-1][1] >= s[-1] and all(b[0] <= a[1] for a, b in itertools.pairwise(parts))
-    if reaches:
-        ways = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in parts)
-        why = f"no single branch: one is there {ways.replace(', ', ', another ')}; the first ends {why}"
-    elif len(parts) > 1:
-        ways = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in parts[1:])
-        why += f"; it could be followed again {ways}"
-    return FollowResult(course.mechanism, path, False, end.s, why, parts, end.q)
+        reason = _why_infeasible(problem, float(s[0]), near)
+        return FollowResult(problem.mechanism, None, False, float(s[0]), reason, _later_intervals(roadmap, float(s[0])))
+    path_break = _farthest_break(roadmap, best_routes(roadmap, near))
+    path = Path(problem.mechanism, path_break.waypoints, s[: len(path_break.waypoints)])
+    intervals = ((float(s[0]), path_break.s), *_later_intervals(roadmap, path_break.s))
+    reason = path_break.reason or _break_reason(problem, path_break)
+    covers_path = (
+        len(intervals) > 1 and intervals[-1][1] >= s[-1] and all(b[0] <= a[1] for a, b in itertools.pairwise(intervals))
+    )
+    if covers_path:
+        ranges = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in intervals)
+        reason = f"no single branch: one exists {ranges.replace(', ', ', another ')}; the first ends {reason}"
+    elif len(intervals) > 1:
+        ranges = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in intervals[1:])
+        reason += f"; the goals can be followed again {ranges}"
+    return FollowResult(problem.mechanism, path, False, path_break.s, reason, intervals, path_break.q)
 
 
-def _farthest(made: Roadmap, reached: RouteTable) -> PathBreak:
+def _farthest_break(roadmap: Roadmap, routes: RouteTable) -> PathBreak:
     """The break with the largest s over all routes from the first waypoint."""
-    course = made.problem
-    wide = np.flatnonzero(course.multi_turn)
+    problem = roadmap.problem
+    multi_turn = np.flatnonzero(problem.multi_turn)
     best: PathBreak | None = None
-    for i in range(len(made.stations) - 1, -1, -1):
-        ends = [(track, state) for state in reached[i] if (track := made.forward[i].get(state[0])) is not None]
-        ends.sort(key=lambda one: one[0].end, reverse=True)
-        for track, state in ends[:1]:
-            if best is None or track.end > best.s:
-                before = waypoints_to(made, reached, i, state)
-                track = refine_branch_end(
-                    course, track, float(course.s[min(made.stations[i] + len(track.q), len(course.s) - 1)])
+    for i in range(len(roadmap.stations) - 1, -1, -1):
+        open_branches = [
+            (branch, state) for state in routes[i] if (branch := roadmap.forward[i].get(state[0])) is not None
+        ]
+        open_branches.sort(key=lambda item: item[0].end, reverse=True)
+        for branch, state in open_branches[:1]:
+            if best is None or branch.end > best.s:
+                before = waypoints_to(roadmap, routes, i, state)
+                branch = refine_branch_end(
+                    problem, branch, float(problem.s[min(roadmap.stations[i] + len(branch.q), len(problem.s) - 1)])
                 )
-                shift = np.zeros(course.space.nq)
-                shift[wide] = FULL_ROTATION * np.round((before[-1] - track.q[0])[wide] / FULL_ROTATION)
-                best = PathBreak(track.end, track.last + shift, np.concatenate([before, track.q[1:] + shift]), track)
-        for state in reached[i]:
-            best = _unwound(made, reached, i, state, best)
+                shift = np.zeros(problem.space.nq)
+                shift[multi_turn] = FULL_ROTATION * np.round((before[-1] - branch.q[0])[multi_turn] / FULL_ROTATION)
+                best = PathBreak(
+                    branch.end, branch.last + shift, np.concatenate([before, branch.q[1:] + shift]), branch
+                )
+        for state in routes[i]:
+            best = _farther_winding_break(roadmap, routes, i, state, best)
         if best is not None:
             break
     if best is None:
-        state = next(iter(reached[0]))
-        q = waypoints_to(made, reached, 0, state)
-        best = PathBreak(float(course.s[0]), q[0], q, None)
+        state = next(iter(routes[0]))
+        q = waypoints_to(roadmap, routes, 0, state)
+        best = PathBreak(float(problem.s[0]), q[0], q, None)
     return best
 
 
-def _unwound(
-    made: Roadmap, reached: RouteTable, i: int, state: tuple[int, tuple[int, ...]], best: PathBreak | None
+def _farther_winding_break(
+    roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, tuple[int, ...]], best: PathBreak | None
 ) -> PathBreak | None:
     """Update the farthest break with the edges from a node along which a multi-turn joint leaves its limits."""
-    course = made.problem
-    wide = np.flatnonzero(course.multi_turn)
-    if i >= len(made.edges):
+    problem = roadmap.problem
+    multi_turn = np.flatnonzero(problem.multi_turn)
+    if i >= len(roadmap.edges):
         return best
-    for curve in made.edges[i]:
-        if curve.a != state[0]:
+    for edge in roadmap.edges[i]:
+        if edge.a != state[0]:
             continue
-        q = curve.q.copy()
-        start = made.nodes[i][curve.a][wide] + FULL_ROTATION * np.array(state[1])
-        q[:, wide] += FULL_ROTATION * np.round((start - q[0, wide]) / FULL_ROTATION)
-        out = (q[:, wide] < course.lower[wide] - 1e-9) | (q[:, wide] > course.upper[wide] + 1e-9)
-        if not out.any():
+        q = edge.q.copy()
+        start = roadmap.nodes[i][edge.a][multi_turn] + FULL_ROTATION * np.array(state[1])
+        q[:, multi_turn] += FULL_ROTATION * np.round((start - q[0, multi_turn]) / FULL_ROTATION)
+        is_outside = (q[:, multi_turn] < problem.lower[multi_turn] - 1e-9) | (
+            q[:, multi_turn] > problem.upper[multi_turn] + 1e-9
+        )
+        if not is_outside.any():
             continue
-        m = int(np.argmax(out.any(axis=1)))
-        at = float(made.edge_parameters(i)[max(m - 1, 0)])
-        if best is None or at > best.s:
-            name = course.space.q_names[int(wide[int(np.argmax(out[m]))])]
-            before = waypoints_to(made, reached, i, state)
-            way = np.concatenate([before, q[1:m]])
-            best = PathBreak(at, way[-1], way, None, f"at a limit of joint {name}")
+        m = int(np.argmax(is_outside.any(axis=1)))
+        s = float(roadmap.edge_parameters(i)[max(m - 1, 0)])
+        if best is None or s > best.s:
+            name = problem.space.q_names[int(multi_turn[int(np.argmax(is_outside[m]))])]
+            before = waypoints_to(roadmap, routes, i, state)
+            waypoints = np.concatenate([before, q[1:m]])
+            best = PathBreak(s, waypoints[-1], waypoints, None, f"at a limit of joint {name}")
     return best
 
 
-def _later_parts(made: Roadmap, s: float) -> tuple[tuple[float, float], ...]:
+def _later_intervals(roadmap: Roadmap, s: float) -> tuple[tuple[float, float], ...]:
     """Intervals of s beyond `s` in which the goals can be followed; as few as possible."""
-    course, count = made.problem, len(made.stations)
-    first, last = float(course.s[0]), float(course.s[-1])
+    problem, count = roadmap.problem, len(roadmap.stations)
+    first, last = float(problem.s[0]), float(problem.s[-1])
     back: list[list[float]] = []
     for i in range(count):
-        at = float(course.s[made.stations[i]])
-        froms = [made.backward[i][k].end if k in made.backward[i] else at for k in range(len(made.nodes[i]))]
+        at = float(problem.s[roadmap.stations[i]])
+        starts = [roadmap.backward[i][k].end if k in roadmap.backward[i] else at for k in range(len(roadmap.nodes[i]))]
         if i:
-            for curve in made.edges[i - 1]:
-                froms[curve.b] = min(froms[curve.b], back[i - 1][curve.a])
-        back.append(froms)
+            for edge in roadmap.edges[i - 1]:
+                starts[edge.b] = min(starts[edge.b], back[i - 1][edge.a])
+        back.append(starts)
     ahead: list[list[float]] = [[] for _ in range(count)]
     for i in range(count - 1, -1, -1):
-        at = float(course.s[made.stations[i]])
-        tos = [made.forward[i][k].end if k in made.forward[i] else at for k in range(len(made.nodes[i]))]
+        at = float(problem.s[roadmap.stations[i]])
+        ends = [roadmap.forward[i][k].end if k in roadmap.forward[i] else at for k in range(len(roadmap.nodes[i]))]
         if i < count - 1:
-            for curve in made.edges[i]:
-                tos[curve.a] = max(tos[curve.a], ahead[i + 1][curve.b])
-        ahead[i] = tos
-    spans = [(max(a, first), b) for i in range(count) for a, b in zip(back[i], ahead[i], strict=True)]
-    found: list[tuple[float, float]] = []
+            for edge in roadmap.edges[i]:
+                ends[edge.a] = max(ends[edge.a], ahead[i + 1][edge.b])
+        ahead[i] = ends
+    reachable = [(max(a, first), b) for i in range(count) for a, b in zip(back[i], ahead[i], strict=True)]
+    intervals: list[tuple[float, float]] = []
     while s < last:
-        beyond = [span for span in spans if span[1] > max(s, span[0]) + FARTHER * (last - first)]
-        if not beyond:
+        candidates = [span for span in reachable if span[1] > max(s, span[0]) + MIN_INTERVAL * (last - first)]
+        if not candidates:
             break
-        meeting = [span for span in beyond if span[0] <= s]
-        start = max(meeting, key=lambda span: span[1]) if meeting else min(beyond, key=lambda span: (span[0], -span[1]))
-        found.append(start)
-        s = start[1]
-    return tuple(found)
+        overlapping = [span for span in candidates if span[0] <= s]
+        interval = (
+            max(overlapping, key=lambda span: span[1])
+            if overlapping
+            else min(candidates, key=lambda span: (span[0], -span[1]))
+        )
+        intervals.append(interval)
+        s = interval[1]
+    return tuple(intervals)
 
 
-def _why(course: FollowProblem, end: PathBreak) -> str:
-    if end.branch is not None and end.branch.code == IN_COLLISION:
-        return _in_collision(course, end)
-    beyond = min(end.s + BEYOND * float(course.s[-1] - course.s[0]), float(course.s[-1]))
-    if names := course.at_limits(end.q):
-        free = course.without_limits()
-        found, codes = free.project(np.array([beyond]), end.q[None])
+def _break_reason(problem: FollowProblem, path_break: PathBreak) -> str:
+    if path_break.branch is not None and path_break.branch.code == IN_COLLISION:
+        return _collision_reason(problem, path_break)
+    s = min(path_break.s + CAUSE_OFFSET * float(problem.s[-1] - problem.s[0]), float(problem.s[-1]))
+    if names := problem.at_limits(path_break.q):
+        unlimited = problem.without_limits()
+        q, codes = unlimited.project(np.array([s]), path_break.q[None])
         if codes[0] == 0:
-            out = (found[0] < course.lower) | (found[0] > course.upper)
-            beyond_limit = [name for name, is_out in zip(course.space.q_names, out, strict=True) if is_out]
+            is_outside = (q[0] < problem.lower) | (q[0] > problem.upper)
+            beyond_limit = [name for name, is_out in zip(problem.space.q_names, is_outside, strict=True) if is_out]
             names = [name for name in names if name in beyond_limit] or names
             return f"at a limit of joint {', '.join(names)}"
-    if len(branches_at(course, beyond, end.q, 2)):
-        return "singular: the branch ends there, as two branches meet and turn back"
-    return _nowhere(course, beyond, end.q)
+    if len(branches_at(problem, s, path_break.q, 2)):
+        return "singular: two branches meet there and end"
+    return _why_infeasible(problem, s, path_break.q)
 
 
-def _nowhere(course: FollowProblem, s: float, near: Array) -> str:
+def _why_infeasible(problem: FollowProblem, s: float, near: Array) -> str:
     """Reason why no configuration meets the goals at s."""
-    clashes = (
-        [course.contacts(q) for q in branches_at(course, s, near, 4, ignore_collisions=True)]
-        if course.has_collider
+    contacts = (
+        [problem.contacts(q) for q in branches_at(problem, s, near, 4, ignore_collisions=True)]
+        if problem.has_collider
         else []
     )
-    if worst := [found[0] for found in clashes if found]:
-        least = max(worst, key=lambda one: one.distance)
-        return f"in collision: of all configurations that meet the goals there, at best {least}"
-    free = course.without_limits()
-    found = branches_at(free, s, near, 2, ignore_collisions=True)
-    if not len(found):
+    if deepest := [pairs[0] for pairs in contacts if pairs]:
+        mildest = max(deepest, key=lambda contact: contact.distance)
+        return f"in collision in every configuration that meets the goals; at best {mildest}"
+    unlimited = problem.without_limits()
+    branches = branches_at(unlimited, s, near, 2, ignore_collisions=True)
+    if not len(branches):
         return "out of reach"
-    inside = found[int(np.argmin(np.linalg.norm(free.wrapped_difference(near, found), axis=1)))]
-    out = course.beyond_limits(inside)
-    return f"at a limit of joint {', '.join(out)}" if out else "out of reach"
+    nearest = branches[int(np.argmin(np.linalg.norm(unlimited.wrapped_difference(near, branches), axis=1)))]
+    names = problem.beyond_limits(nearest)
+    return f"at a limit of joint {', '.join(names)}" if names else "out of reach"
 
 
-def _in_collision(course: FollowProblem, end: PathBreak) -> str:
-    beyond = end.s + BEYOND * float(course.s[-1] - course.s[0])
-    found = course.project_ignoring_collisions(np.array([min(beyond, float(course.s[-1]))]), end.q[None])[0]
-    clashes = course.contacts(found) or course.contacts(end.q)
-    return f"in collision: {clashes[0]}" if clashes else "in collision"
+def _collision_reason(problem: FollowProblem, path_break: PathBreak) -> str:
+    s = path_break.s + CAUSE_OFFSET * float(problem.s[-1] - problem.s[0])
+    q = problem.project_ignoring_collisions(np.array([min(s, float(problem.s[-1]))]), path_break.q[None])[0]
+    contacts = problem.contacts(q) or problem.contacts(path_break.q)
+    return f"in collision: {contacts[0]}" if contacts else "in collision"
 
 
-WIDTHS = (0.25, 0.12, 0.06, 0.03, 0.015, 0.25, 0.12, 0.06, 0.03, 0.015)
+WINDOW_WIDTHS = (0.25, 0.12, 0.06, 0.03, 0.015, 0.25, 0.12, 0.06, 0.03, 0.015)
 """Widths of the averaging windows as shares of the path, in order of use: wide windows move the waypoints most."""
-ROUNDS = 4
+SMOOTHING_ROUNDS = 4
 """Largest number of rounds with each window. Problems that are not batched use one round and only the first half of
 WIDTHS."""
 
 
-def smooth_path(course: FollowProblem, q: Array, is_fixed: bool) -> Array:
+def smooth_path(problem: FollowProblem, q: Array, is_fixed: bool) -> Array:
     """Reduce the largest step of the waypoints q (N, nq), where possible; the goals still hold.
 
     Args:
         is_fixed: whether the first waypoint must stay.
     """
-    best, worth = q, _worth(course, q)
+    best, cost = q, _path_cost(problem, q)
     count = len(q)
-    widths, rounds = (WIDTHS, ROUNDS) if course.is_batched else (WIDTHS[: len(WIDTHS) // 2], 1)
+    widths, rounds = (
+        (WINDOW_WIDTHS, SMOOTHING_ROUNDS) if problem.is_batched else (WINDOW_WIDTHS[: len(WINDOW_WIDTHS) // 2], 1)
+    )
     for width in widths:
         half = round(width * count)
         if half < 1:
             continue
         for _ in range(rounds):
-            there = _round(course, best, half, is_fixed)
-            if there is None:
+            candidate = _smoothing_round(problem, best, half, is_fixed)
+            if candidate is None:
                 break
-            value = _worth(course, there)
-            if not value < worth * (1.0 - 1e-4):
+            candidate_cost = _path_cost(problem, candidate)
+            if not candidate_cost < cost * (1.0 - 1e-4):
                 break
-            best, worth = there, value
+            best, cost = candidate, candidate_cost
     return best
 
 
-def _round(course: FollowProblem, q: Array, half: int, is_fixed: bool) -> Array | None:
-    space = course.space
-    ways = _averaged(course, q, half, is_fixed)
+def _smoothing_round(problem: FollowProblem, q: Array, half: int, is_fixed: bool) -> Array | None:
+    space = problem.space
+    steps = _averaging_steps(problem, q, half, is_fixed)
     for share in (1.0, 0.3):
-        found, codes = course.project(course.s, space.integrate(q, share * ways))
+        candidate, codes = problem.project(problem.s, space.integrate(q, share * steps))
         if is_fixed:
-            found[0] = q[0]
-        if (codes == FEASIBLE).all() and are_segments_free(course, found[:-1], found[1:]).all():
-            return found
+            candidate[0] = q[0]
+        if (codes == FEASIBLE).all() and are_segments_free(problem, candidate[:-1], candidate[1:]).all():
+            return candidate
     return None
 
 
-def _averaged(course: FollowProblem, q: Array, half: int, is_fixed: bool) -> Array:
+def _averaging_steps(problem: FollowProblem, q: Array, half: int, is_fixed: bool) -> Array:
     """Steps (N, nv) from each waypoint to the weighted mean of its neighbours, up to `half` waypoints on each side.
 
     Beyond its ends the path is extended: by point reflection at a fixed end, by mirroring in s at a free end.
     """
-    count, space = len(q), course.space
+    count, space = len(q), problem.space
     # as displacements from the first waypoint; valid for quaternions as long as they rotate by less than pi
-    flat = np.concatenate([np.zeros((1, space.nv)), np.cumsum(space.difference(q[:-1], q[1:]), axis=0)])
+    displacements = np.concatenate([np.zeros((1, space.nv)), np.cumsum(space.difference(q[:-1], q[1:]), axis=0)])
     half = min(half, count - 1)
-    before, after = flat[half:0:-1], flat[-2 : -half - 2 : -1]
+    before, after = displacements[half:0:-1], displacements[-2 : -half - 2 : -1]
     if is_fixed:
-        before = 2.0 * flat[0] - before
-    padded = np.concatenate([before, flat, after])
+        before = 2.0 * displacements[0] - before
+    padded = np.concatenate([before, displacements, after])
     weights = np.hanning(2 * half + 3)[1:-1]
     weights /= weights.sum()
-    size = 1 << int(np.ceil(np.log2(len(padded) + len(weights))))
-    mean = np.fft.irfft(np.fft.rfft(padded, size, axis=0) * np.fft.rfft(weights, size)[:, None], size, axis=0)
-    ways = mean[2 * half : 2 * half + count] - flat
-    ways[:, ~course.affecting_dofs] = 0.0
-    return ways
+    fft_size = 1 << int(np.ceil(np.log2(len(padded) + len(weights))))
+    mean = np.fft.irfft(
+        np.fft.rfft(padded, fft_size, axis=0) * np.fft.rfft(weights, fft_size)[:, None], fft_size, axis=0
+    )
+    steps = mean[2 * half : 2 * half + count] - displacements
+    steps[:, ~problem.affecting_dofs] = 0.0
+    return steps
 
 
-def _worth(course: FollowProblem, q: Array) -> float:
+def _path_cost(problem: FollowProblem, q: Array) -> float:
     """Cost of a path, the smaller the better: the largest step, plus 0.3 times the root mean square step."""
-    steps = np.abs(course.space.difference(q[:-1], q[1:]))
+    steps = np.abs(problem.space.difference(q[:-1], q[1:]))
     return float(steps.max(initial=0.0)) + 0.3 * float(np.sqrt((steps**2).sum(axis=1).mean()))
 
 
-STATIONS = 17
+STATION_COUNT = 17
 """Number of waypoints at which all branches are searched, if those from the first waypoint do not suffice."""
-SAMPLES, FEWER = 32, 16
+FIRST_SAMPLES, STATION_SAMPLES = 32, 16
 """Number of sampled configurations at the first waypoint and at the other stations, where the mechanism is
 redundant."""
-THERE = 1e-3
+START_TOLERANCE = 1e-3
 """rad or m: a start closer than this to its projection onto the first goals counts as meeting them."""
-EVEN = 3.0
+MAX_UNEVENNESS = 3.0
 """Ratio of the largest to the median step, up to which a path is accepted without a search over more stations."""
 
 
@@ -406,98 +422,102 @@ def follow(
         (True, (11, 2))
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"a mechanism follows goals, not {mechanism!r}")
-    largest = np.inf if max_step is None else as_number(max_step, "max_step")
-    if not largest > 0.0:
-        raise ShapeError(f"max_step must be above 0, not {largest:g}")
+        raise InvalidArgument(f"the first argument must be a mechanism, not {mechanism!r}")
+    max_change = np.inf if max_step is None else as_number(max_step, "max_step")
+    if not max_change > 0.0:
+        raise ShapeError(f"max_step must be above 0, not {max_change:g}")
     collider = _collider(mechanism, avoid, allow, forbid)
-    course = FollowProblem(
+    problem = FollowProblem(
         mechanism, PathTargets(goals, targets, s), limits=limits, collider=collider,
         clearance=as_number(clearance, "clearance"), settings=settings,
     )  # fmt: skip
     near = np.array(mechanism.q if q0 is None else mechanism.space.check_q(q0))
     if near.shape != (mechanism.nq,):
-        raise ShapeError(f"q0 is one configuration ({mechanism.nq},), not of shape {near.shape}")
-    if q0 is not None and (touches := _touching_at_once(course, near)):
-        return FollowResult(mechanism, None, False, float(course.s[0]), f"in collision where it stands: {touches}")
-    first = _first(course, near, q0 is not None)
-    last = len(course.s) - 1
-    made = build_roadmap(course, [0, last], first, is_fixed=q0 is not None)
-    found = _best(made, near, q0 is not None)
+        raise ShapeError(f"q0 must be one configuration ({mechanism.nq},), not of shape {near.shape}")
+    if q0 is not None and (contact := _contact_at_start(problem, near)):
+        return FollowResult(mechanism, None, False, float(problem.s[0]), f"in collision at the start: {contact}")
+    starts = _start_configurations(problem, near, q0 is not None)
+    last = len(problem.s) - 1
+    roadmap = build_roadmap(problem, [0, last], starts, is_fixed=q0 is not None)
+    waypoints = _best_path(roadmap, near, q0 is not None)
     # without redundancy only one branch continues from a given start, so no other path can be better
-    is_only = q0 is not None and not course.redundancy
-    if found is None or (_unevenness(course, found) > EVEN and not is_only):
-        made = _whole(course, first, near, q0 is not None)
-        better = _best(made, near, q0 is not None)
-        if better is not None and (found is None or _unevenness(course, better) < _unevenness(course, found)):
-            found = better
-    if found is None:
-        return explain_failure(made, near)
-    found = course.polish(found)
-    path = Path(mechanism, found, course.s)
-    if path.largest_step > largest:
-        k = int(np.argmax(path.steps > largest))
-        why = f"too fast: the step from there to the next knot is {path.steps[k]:.3g} rad or m, above {largest:g}"
-        return _cut(path, float(course.s[k]), found[k], why)
-    if (bump := first_collision(course, path)) is not None:
-        return _cut(path, *bump)
-    return FollowResult(mechanism, path, True, segments=_whole_of(path))
+    is_unique = q0 is not None and not problem.redundancy
+    if waypoints is None or (_unevenness(problem, waypoints) > MAX_UNEVENNESS and not is_unique):
+        roadmap = _full_roadmap(problem, starts, near, q0 is not None)
+        better_waypoints = _best_path(roadmap, near, q0 is not None)
+        if better_waypoints is not None and (
+            waypoints is None or _unevenness(problem, better_waypoints) < _unevenness(problem, waypoints)
+        ):
+            waypoints = better_waypoints
+    if waypoints is None:
+        return explain_failure(roadmap, near)
+    waypoints = problem.polish(waypoints)
+    path = Path(mechanism, waypoints, problem.s)
+    if path.largest_step > max_change:
+        k = int(np.argmax(path.steps > max_change))
+        reason = f"too fast: the step to the next waypoint is {path.steps[k]:.3g} rad or m, above {max_change:g}"
+        return _broken_path(path, float(problem.s[k]), waypoints[k], reason)
+    if (collision := first_collision(problem, path)) is not None:
+        return _broken_path(path, *collision)
+    return FollowResult(mechanism, path, True, segments=_parameter_interval(path))
 
 
-def _cut(path: Path, s: float, q: Array, why: str) -> FollowResult:
+def _broken_path(path: Path, s: float, q: Array, reason: str) -> FollowResult:
     """Result for a path that meets all goals at all waypoints but is not valid beyond s, at configuration q (nq,)."""
     count = int(np.searchsorted(path.s, s, side="right"))
-    part = Path(path.mechanism, path.q[:count], path.s[:count])
-    return FollowResult(path.mechanism, part, False, s, why, _whole_of(path), q)
+    prefix = Path(path.mechanism, path.q[:count], path.s[:count])
+    return FollowResult(path.mechanism, prefix, False, s, reason, _parameter_interval(path), q)
 
 
-def _whole_of(path: Path) -> tuple[tuple[float, float], ...]:
+def _parameter_interval(path: Path) -> tuple[tuple[float, float], ...]:
     return ((float(path.s[0]), float(path.s[-1])),)
 
 
-def _touching_at_once(course: FollowProblem, q: Array) -> str:
+def _contact_at_start(problem: FollowProblem, q: Array) -> str:
     """The contact at q (nq,) if the first goals are already met there and the clearance is violated; else ""."""
-    found, codes = course.project(course.s[:1], q[None])
-    is_there = float(np.abs(course.wrapped_difference(q, found)).max(initial=0.0)) < THERE
-    return str(course.contacts(found[0])[0]) if codes[0] == IN_COLLISION and is_there else ""
+    q_start, codes = problem.project(problem.s[:1], q[None])
+    is_met = float(np.abs(problem.wrapped_difference(q, q_start)).max(initial=0.0)) < START_TOLERANCE
+    return str(problem.contacts(q_start[0])[0]) if codes[0] == IN_COLLISION and is_met else ""
 
 
-def _first(course: FollowProblem, near: Array, is_given: bool) -> Array:
+def _start_configurations(problem: FollowProblem, near: Array, has_q0: bool) -> Array:
     """Start configurations (n, nq) that meet the goals at the first waypoint."""
-    s = float(course.s[0])
-    if is_given:
-        found, codes = course.project(np.array([s]), near[None])
+    s = float(problem.s[0])
+    if has_q0:
+        q_start, codes = problem.project(np.array([s]), near[None])
         if codes[0] == FEASIBLE:
-            return found
-    every = branches_at(course, s, near, SAMPLES)
-    if is_given and len(every):
-        return every[[int(np.argmin(np.linalg.norm(course.wrapped_difference(near, every), axis=1)))]]
-    return every
+            return q_start
+    branches = branches_at(problem, s, near, FIRST_SAMPLES)
+    if has_q0 and len(branches):
+        return branches[[int(np.argmin(np.linalg.norm(problem.wrapped_difference(near, branches), axis=1)))]]
+    return branches
 
 
-def _whole(course: FollowProblem, first: Array, near: Array, is_fixed: bool) -> Roadmap:
+def _full_roadmap(problem: FollowProblem, starts: Array, near: Array, is_fixed: bool) -> Roadmap:
     """Build a roadmap with stations along the whole path."""
-    last = len(course.s) - 1
-    count = min(max(STATIONS if course.is_batched else 5, 3), last + 1)
+    last = len(problem.s) - 1
+    count = min(max(STATION_COUNT if problem.is_batched else 5, 3), last + 1)
     stations = np.unique(np.round(np.linspace(0, last, count)).astype(int)).tolist()
-    return build_roadmap(course, stations, first, lambda s: branches_at(course, s, near, FEWER), is_fixed=is_fixed)
+    return build_roadmap(
+        problem, stations, starts, lambda s: branches_at(problem, s, near, STATION_SAMPLES), is_fixed=is_fixed
+    )
 
 
-def _best(made: Roadmap, near: Array, is_fixed: bool) -> Array | None:
+def _best_path(roadmap: Roadmap, near: Array, is_fixed: bool) -> Array | None:
     """Best path (N, nq) from the first to the last waypoint; None if there is none.
 
     It is smoothed if the mechanism is redundant.
     """
-    reached = best_routes(made, near)
-    ends = sorted(reached[-1].items(), key=lambda item: item[1].cost)
+    routes = best_routes(roadmap, near)
+    ends = sorted(routes[-1].items(), key=lambda item: item[1].cost)
     if not ends:
         return None
-    found = waypoints_to(made, reached, len(reached) - 1, ends[0][0])
-    return smooth_path(made.problem, found, is_fixed) if made.problem.redundancy else found
+    waypoints = waypoints_to(roadmap, routes, len(routes) - 1, ends[0][0])
+    return smooth_path(roadmap.problem, waypoints, is_fixed) if roadmap.problem.redundancy else waypoints
 
 
-def _unevenness(course: FollowProblem, q: Array) -> float:
-    steps = np.abs(course.space.difference(q[:-1], q[1:])).max(axis=1, initial=0.0)
+def _unevenness(problem: FollowProblem, q: Array) -> float:
+    steps = np.abs(problem.space.difference(q[:-1], q[1:])).max(axis=1, initial=0.0)
     return float(steps.max() / max(float(np.median(steps)), 1e-9))
 
 
@@ -508,8 +528,8 @@ def _collider(mechanism: Mechanism, avoid: Any, allow: Any, forbid: Any) -> Coll
 
     if isinstance(avoid, Collider):
         if avoid.mechanism is not mechanism:
-            raise StructureError("avoid is a collider of another mechanism")
+            raise StructureError("avoid is a collider of another mechanism; build it for this one")
         if tuple(allow) or tuple(forbid):
-            raise InvalidArgument("allow and forbid belong to the collider that is given as avoid; give them to it")
+            raise InvalidArgument("allow and forbid have no effect on a collider; give them to Collider(...)")
         return avoid
     return Collider(mechanism, avoid, allow=allow, forbid=forbid)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mechanik.collision import Collider
 
 
-KNOTS = 200
+DEFAULT_WAYPOINTS = 200
 """Default number of waypoints where targets are a function of s."""
 
 GoalsAlongPath = str | Objective | Iterable[Objective] | Callable[[float], Objective | Iterable[Objective]]
@@ -63,20 +63,22 @@ class PathTargets:
     def __init__(self, goals: GoalsAlongPath, targets: Any, s: int | ArrayLike | None) -> None:
         self._function: Callable[[float], Any] | None = None
         self._list: Sequence[Any] | Array = ()
-        self._at_knots: Array | None = None
+        self._at_waypoints: Array | None = None
         self.has_targets = not callable(goals)
-        given: Any = goals if callable(goals) else targets
-        if given is None:
-            raise ObjectiveError("nothing changes along the way: give targets too, or goals as a function of s")
+        source: Any = goals if callable(goals) else targets
+        if source is None:
+            raise ObjectiveError("the goals do not change along the path; give targets, or goals as a function of s")
         if callable(goals) and targets is not None:
-            raise ObjectiveError("goals that are a function of s bring their targets; give no others")
-        if callable(given):
-            self._function = given
+            raise ObjectiveError("goals that are a function of s contain their targets; omit targets")
+        if callable(source):
+            self._function = source
             self.s = _parameters(s)
         else:
-            self._list = _listed(given)
+            self._list = _target_list(source)
             if is_waypoint_count(s) and s != len(self._list):
-                raise ShapeError(f"there are {len(self._list)} targets, which are the knots, so s cannot be {s} knots")
+                raise ShapeError(
+                    f"there are {len(self._list)} targets, one for each waypoint, so s cannot be {s}; omit s"
+                )
             self.s = as_parameters(None if is_waypoint_count(s) else s, len(self._list))
         first = self.target(float(self.s[0]))
         if callable(goals):
@@ -86,7 +88,7 @@ class PathTargets:
         else:
             self.objectives = as_objectives(goals)
         if not self.objectives:
-            raise ObjectiveError("nothing is asked for: the list of goals is empty")
+            raise ObjectiveError("the list of goals is empty; give at least one")
         if self.has_targets:
             for k, target in enumerate(self._list):
                 self._check(k, target)
@@ -94,7 +96,7 @@ class PathTargets:
     def _check(self, k: int, target: Any) -> None:
         """Reject a target of the list that does not fit the objectives; the message contains its index."""
         if target is None:
-            raise ShapeError(f"target {k} of {len(self._list)} is None; every knot needs one")
+            raise ShapeError(f"target {k} of {len(self._list)} is None; every waypoint needs a target")
         try:
             with_targets(self.objectives, target)
         except MechanikError as error:
@@ -106,7 +108,7 @@ class PathTargets:
             try:
                 return self._function(s)
             except Exception as error:
-                error.add_note(f"It was asked for what is wanted at s = {s:g}.")
+                error.add_note(f"The function was called for the target at s = {s:g}.")
                 raise
         k = min(max(int(np.searchsorted(self.s, s, side="right")) - 1, 0), len(self.s) - 1)
         if s <= self.s[k] or k == len(self.s) - 1:
@@ -118,26 +120,28 @@ class PathTargets:
         """Targets (K, ...) at s (K,), where all targets are arrays of one shape; those at the waypoints are cached."""
         k = np.minimum(np.searchsorted(self.s, s), len(self.s) - 1)
         if (self.s[k] == s).all():
-            if self._at_knots is None:
-                self._at_knots = self._targets(self.s)
-            return self._at_knots[k]
+            if self._at_waypoints is None:
+                self._at_waypoints = self._targets(self.s)
+            return self._at_waypoints[k]
         return self._targets(s)
 
     def _targets(self, s: Array) -> Array:
         if isinstance(self._function, CartesianPath):
             return self._function(s)
-        found = [np.asarray(self.target(one), dtype=np.float64) for one in s.tolist()]
-        for at, one in zip(s.tolist(), found, strict=True):
-            if one.shape != found[0].shape:
-                raise ShapeError(f"the target at s = {at:g} is of shape {one.shape}, and others are {found[0].shape}")
-        X = np.array(found)
+        arrays = [np.asarray(self.target(s_value), dtype=np.float64) for s_value in s.tolist()]
+        for s_value, array in zip(s.tolist(), arrays, strict=True):
+            if array.shape != arrays[0].shape:
+                raise ShapeError(
+                    f"the target at s = {s_value:g} has shape {array.shape}, but others have shape {arrays[0].shape}"
+                )
+        X = np.array(arrays)
         if X.shape[1:] != (4, 4):
             return X
         try:
             return as_pose_matrix(X)
         except MechanikError:
-            for at, one in zip(s.tolist(), X, strict=True):
-                as_pose_matrix(one, f"the target at s = {at:g}")
+            for s_value, array in zip(s.tolist(), X, strict=True):
+                as_pose_matrix(array, f"the target at s = {s_value:g}")
             raise
 
 
@@ -156,13 +160,13 @@ def interpolate_target(a: Any, b: Any, share: float) -> Any:
     if a is None or b is None:
         return a
     if isinstance(a, Mapping):
-        return {name: interpolate_target(one, b[name], share) for name, one in a.items()}  # type: ignore[misc]
+        return {name: interpolate_target(value, b[name], share) for name, value in a.items()}  # type: ignore[misc]
     if isinstance(a, Pose):
         return interpolation.poses(a.matrix, np.asarray(b), np.float64(share))
     try:
         x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     except (TypeError, ValueError):
-        return tuple(interpolate_target(one, other, share) for one, other in zip(a, b, strict=True))
+        return tuple(interpolate_target(value, other_value, share) for value, other_value in zip(a, b, strict=True))
     if x.shape == (4, 4):
         return interpolation.poses(x, y, np.float64(share))
     if x.shape == (3, 3):
@@ -179,27 +183,31 @@ def is_waypoint_count(s: int | ArrayLike | None) -> TypeGuard[int]:
 
 def _parameters(s: int | ArrayLike | None) -> Array:
     if s is None:
-        return np.linspace(0.0, 1.0, KNOTS)
+        return np.linspace(0.0, 1.0, DEFAULT_WAYPOINTS)
     if is_waypoint_count(s):
         if s < 2:
-            raise ShapeError(f"a path has 2 knots or more, not {s}")
+            raise ShapeError(f"a path needs 2 or more waypoints, not {s}")
         return np.linspace(0.0, 1.0, s)
     try:
         values = np.asarray(s, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"s is a number of knots, or their values (N,), not {s!r}") from None
+        raise ShapeError(f"s must be a number of waypoints, or their parameters (N,), not {s!r}") from None
     if values.ndim != 1 or len(values) < 2:
-        raise ShapeError(f"s is a number of knots, or their values (N,), 2 or more, not of shape {values.shape}")
+        raise ShapeError(
+            "s must be a number of waypoints, or their parameters (N,) with N of 2 or more, "
+            f"not of shape {values.shape}"
+        )
     return as_parameters(values, len(values))
 
 
-def _listed(targets: Any) -> Sequence[Any] | Array:
+def _target_list(targets: Any) -> Sequence[Any] | Array:
     if isinstance(targets, Mapping | str) or not hasattr(targets, "__len__"):
         raise InvalidArgument(
-            f"targets are a path of poses, a function of s, or a list with one for each knot: {targets!r}"
+            "targets must be a Cartesian path, a function of s, or a list with a target for each waypoint, "
+            f"not {targets!r}"
         )
     if len(targets) < 2:
-        raise ShapeError(f"a path has 2 knots or more, and here are {len(targets)} targets")
+        raise ShapeError(f"a path needs 2 or more waypoints, but there are {len(targets)} targets")
     return targets
 
 
@@ -212,13 +220,13 @@ violated."""
 FULL_ROTATION = 2.0 * np.pi
 AT_LIMIT = 1e-9
 """rad or m: a dof closer to its limit than this is at the limit."""
-FINER = 1e-3
+POLISH_RATIO = 1e-3
 """Ratio to the tolerance of each objective: the tolerance for the final polishing of a path."""
-HAIR = 1e-3
+MAX_POLISH_CHANGE = 1e-3
 """rad or m: largest change of a dof that polishing may make."""
-ROOM = 1e-3
+AVOIDANCE_MARGIN = 1e-3
 """m: extra clearance while a configuration moves around obstacles, because segments between waypoints are straight."""
-KEPT = 64
+SOLVER_CACHE_SIZE = 64
 """Size of the cache of solvers for single values of s, where each s has objectives of its own."""
 
 
@@ -257,17 +265,19 @@ class FollowProblem:
         self._collider, self._clearance = collider, clearance
         self._settings = settings
         self._limits = dict(limits or {})
-        self._others: dict[float, Solver] = {}
-        self._polisher: Solver | None = None
-        self._slider: Solver | None = None
-        plain = Solver(mechanism, path_targets.objectives, limits=self._limits or None, **settings)
-        self.multi_turn, self.affecting_dofs, self.unit = self._look(plain)
-        names = [name for name, is_wide in zip(self.space.q_names, self.multi_turn, strict=True) if is_wide]
+        self._solvers_by_s: dict[float, Solver] = {}
+        self._polish_solver: Solver | None = None
+        self._avoiding_solver: Solver | None = None
+        solver = Solver(mechanism, path_targets.objectives, limits=self._limits or None, **settings)
+        self.multi_turn, self.affecting_dofs, self.unit = self._analyse(solver)
+        names = [name for name, is_multi_turn in zip(self.space.q_names, self.multi_turn, strict=True) if is_multi_turn]
         self._limits |= dict.fromkeys(names, (-np.inf, np.inf))
-        self.solver = Solver(mechanism, path_targets.objectives, limits=self._limits, **settings) if names else plain
+        self.solver = Solver(mechanism, path_targets.objectives, limits=self._limits, **settings) if names else solver
         goal = path_targets.objectives[0]
-        quick = self.solver._chain_search is not None and path_targets.has_targets and isinstance(goal, LinkGoal)
-        self._goal = goal if quick and isinstance(goal, LinkGoal) and supports_lanes(mechanism, goal) else None
+        is_chain_goal = (
+            self.solver._chain_search is not None and path_targets.has_targets and isinstance(goal, LinkGoal)
+        )
+        self._goal = goal if is_chain_goal and isinstance(goal, LinkGoal) and supports_lanes(mechanism, goal) else None
 
     @property
     def is_batched(self) -> bool:
@@ -279,28 +289,34 @@ class FollowProblem:
         """Parameters (N,) of the waypoints."""
         return self.path_targets.s
 
-    def _look(self, solver: Solver) -> tuple[Mask, Mask, float]:
+    def _analyse(self, solver: Solver) -> tuple[Mask, Mask, float]:
         target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_targets else None
-        with search_context(solver, target, self.mechanism.q) as question:
-            c = question.constraints
-            turning = c.columns[c.is_angle]
-            places = self.space.random(np.random.default_rng(0), 4)
-            J = c.residual_and_jacobian(places)[1]
-            rank = max((int(np.linalg.matrix_rank(one, tol=1e-6)) for one in J), default=0) if J.shape[1] else 0
-            self.redundancy = c.n - rank
-            self.moving = c.moving
-            size = c.size
-            self.has_all_solutions = question.closed_form is not None or c._pose is not None
+        with search_context(solver, target, self.mechanism.q) as context:
+            constraints = context.constraints
+            angle_columns = constraints.columns[constraints.is_angle]
+            q = self.space.random(np.random.default_rng(0), 4)
+            J = constraints.residual_and_jacobian(q)[1]
+            rank = (
+                max((int(np.linalg.matrix_rank(J_sample, tol=1e-6)) for J_sample in J), default=0) if J.shape[1] else 0
+            )
+            self.redundancy = constraints.n - rank
+            self.moving = constraints.moving
+            size = constraints.size
+            self.has_all_solutions = context.closed_form is not None or constraints._pose is not None
         self._angles = np.zeros(self.space.nq, dtype=np.bool_)
-        self._angles[turning] = True
-        wide = np.zeros(self.space.nq, dtype=np.bool_)
-        room = self.upper - self.lower
-        wide[turning] = np.isfinite(room[turning]) & (room[turning] >= FULL_ROTATION)
+        self._angles[angle_columns] = True
+        multi_turn = np.zeros(self.space.nq, dtype=np.bool_)
+        joint_range = self.upper - self.lower
+        multi_turn[angle_columns] = np.isfinite(joint_range[angle_columns]) & (
+            joint_range[angle_columns] >= FULL_ROTATION
+        )
         self.full_rotation_joints = np.zeros(self.space.nq, dtype=np.bool_)
-        self.full_rotation_joints[turning] = ~np.isfinite(room[turning]) | (room[turning] >= FULL_ROTATION)
-        matters = np.zeros(self.space.nv, dtype=np.bool_)
-        matters[self.moving] = True
-        return wide, matters, size
+        self.full_rotation_joints[angle_columns] = ~np.isfinite(joint_range[angle_columns]) | (
+            joint_range[angle_columns] >= FULL_ROTATION
+        )
+        affects = np.zeros(self.space.nv, dtype=np.bool_)
+        affects[self.moving] = True
+        return multi_turn, affects, size
 
     # ---- projection onto the goals ----------------------------------------------------------
 
@@ -310,11 +326,11 @@ class FollowProblem:
         Returns:
             Configurations (K, nq), and codes (K,): FEASIBLE, UNMET or IN_COLLISION.
         """
-        found, met = self._settle(s, q)
+        projected, met = self._descend(s, q)
         codes = np.where(met, FEASIBLE, UNMET)
         if met.any():
-            codes[np.flatnonzero(met)[~self.are_free(found[met])]] = IN_COLLISION
-        return found, codes
+            codes[np.flatnonzero(met)[~self.are_free(projected[met])]] = IN_COLLISION
+        return projected, codes
 
     def are_free(self, q: Array) -> Mask:
         """Whether each of q (K, nq) keeps the clearance (K,)."""
@@ -322,28 +338,28 @@ class FollowProblem:
             return np.ones(len(q), dtype=np.bool_)
         return np.asarray(self._collider.is_free(self.wrap_into_limits(q), self._clearance))
 
-    def _settle(self, s: Array, q: Array, solver: Solver | None = None) -> tuple[Array, Mask]:
+    def _descend(self, s: Array, q: Array, solver: Solver | None = None) -> tuple[Array, Mask]:
         chain = (self.solver if solver is None else solver)._chain_search
         if self._goal is not None and chain is not None:
             targets = self.path_targets.targets(s)
             if not np.isfinite(targets).all():
-                at = s[~np.isfinite(targets).reshape(len(s), -1).all(axis=1)][0]
-                raise NotFinite(f"the target at s = {at:g} has an entry that is not finite")
+                s_value = s[~np.isfinite(targets).reshape(len(s), -1).all(axis=1)][0]
+                raise NotFinite(f"the target at s = {s_value:g} has an entry that is not finite")
             X = goal_poses(self._goal, targets, len(s))
             if chain.has_fixed_joints:
                 chain.rebuild_table_if_moved(q[0])
-            found, met, _ = chain.solve_from_starts(X, q)
-            return found, np.asarray(met, dtype=np.bool_)
-        found, met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
-        asked_for: dict[float, tuple[Solver, Any]] = {}
-        for k, (at, start) in enumerate(zip(s.tolist(), q, strict=True)):
-            if at not in asked_for:
-                asked_for[at] = self._asked_at(at, solver)
-            solution = self._solution(at, start, *asked_for[at])
-            found[k], met[k] = solution.q, solution.success
-        return found, met
+            projected, met, _ = chain.solve_from_starts(X, q)
+            return projected, np.asarray(met, dtype=np.bool_)
+        projected, met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
+        solvers: dict[float, tuple[Solver, Any]] = {}
+        for k, (s_value, start) in enumerate(zip(s.tolist(), q, strict=True)):
+            if s_value not in solvers:
+                solvers[s_value] = self._solver_and_target(s_value, solver)
+            solution = self._solution(s_value, start, *solvers[s_value])
+            projected[k], met[k] = solution.q, solution.success
+        return projected, met
 
-    def _asked_at(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
+    def _solver_and_target(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
         if solver is None or not self.path_targets.has_targets:
             return self.solver_at(s)
         return solver, self.path_targets.target(s)
@@ -360,16 +376,16 @@ class FollowProblem:
         """A solver for the goals at s, and the targets to give it (None if the solver has them)."""
         if self.path_targets.has_targets:
             return self.solver, self.path_targets.target(s)
-        if s not in self._others:
-            if len(self._others) >= KEPT:
-                self._others.clear()
+        if s not in self._solvers_by_s:
+            if len(self._solvers_by_s) >= SOLVER_CACHE_SIZE:
+                self._solvers_by_s.clear()
             goals = self.path_targets.target(s)
             try:
-                self._others[s] = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
+                self._solvers_by_s[s] = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
             except MechanikError as error:
-                error.add_note(f"These are the goals at s = {s:g}.")
+                error.add_note(f"The error is in the goals at s = {s:g}.")
                 raise
-        return self._others[s], None
+        return self._solvers_by_s[s], None
 
     def project_around_obstacles(self, s: Array, q: Array) -> tuple[Array, Mask]:
         """Project as `project` does, but use the redundancy of the mechanism to keep the clearance.
@@ -381,19 +397,19 @@ class FollowProblem:
         Returns:
             Configurations (K, nq), and (K,) whether the goals hold there and the clearance is kept.
         """
-        found, met = q.copy(), np.zeros(len(q), dtype=np.bool_)
+        projected, met = q.copy(), np.zeros(len(q), dtype=np.bool_)
         if not self.can_avoid_obstacles:
-            return found, met
-        if self._slider is None:
-            self._slider = Solver(
+            return projected, met
+        if self._avoiding_solver is None:
+            self._avoiding_solver = Solver(
                 self.mechanism, self.path_targets.objectives, limits=self._limits or None, avoid=self._collider,
-                clearance=self._clearance + ROOM, **self._settings,
+                clearance=self._clearance + AVOIDANCE_MARGIN, **self._settings,
             )  # fmt: skip
-        for k, (at, start) in enumerate(zip(s.tolist(), q, strict=True)):
-            solution = self._slider.solve(self.path_targets.target(at), q0=start, restarts=0)
-            found[k], met[k] = solution.q, solution.success
-        met[met] = self.are_free(found[met])
-        return found, met
+        for k, (s_value, start) in enumerate(zip(s.tolist(), q, strict=True)):
+            solution = self._avoiding_solver.solve(self.path_targets.target(s_value), q0=start, restarts=0)
+            projected[k], met[k] = solution.q, solution.success
+        met[met] = self.are_free(projected[met])
+        return projected, met
 
     @property
     def can_avoid_obstacles(self) -> bool:
@@ -410,19 +426,23 @@ class FollowProblem:
 
     def project_ignoring_collisions(self, s: Array, q: Array) -> Array:
         """Project as `project` does, without the collision check: configurations (K, nq)."""
-        return self._settle(s, q)[0]
+        return self._descend(s, q)[0]
 
     def polish(self, q: Array) -> Array:
         """Refine the waypoints (N, nq) to FINER times the tolerances, so that the steps between them are smooth.
 
         A waypoint stays as it is where the refined one is more than HAIR away or violates the clearance.
         """
-        if self._polisher is None:
-            goals = [_finer(one) for one in self.path_targets.objectives]
-            self._polisher = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
-        found, met = self._settle(self.s, q, self._polisher)
-        fine = met & (np.abs(self.space.difference(q, found)).max(axis=1, initial=0.0) < HAIR) & self.are_free(found)
-        return np.where(fine[:, None], found, q)
+        if self._polish_solver is None:
+            goals = [_with_polish_tolerance(objective) for objective in self.path_targets.objectives]
+            self._polish_solver = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
+        polished, met = self._descend(self.s, q, self._polish_solver)
+        is_accepted = (
+            met
+            & (np.abs(self.space.difference(q, polished)).max(axis=1, initial=0.0) < MAX_POLISH_CHANGE)
+            & self.are_free(polished)
+        )
+        return np.where(is_accepted[:, None], polished, q)
 
     # ---- limits and collisions --------------------------------------------------------------
 
@@ -433,17 +453,17 @@ class FollowProblem:
         """
         v = self.space.difference(a, b)
         v[..., ~self.affecting_dofs] = 0.0
-        turns = self.full_rotation_joints[self.space.scalars_q]
-        column = self.space.scalars_v[turns]
+        can_rotate_fully = self.full_rotation_joints[self.space.scalars_q]
+        column = self.space.scalars_v[can_rotate_fully]
         v[..., column] -= FULL_ROTATION * np.round(v[..., column] / FULL_ROTATION)
         return v
 
     def wrap_into_limits(self, q: Array) -> Array:
         """Copy of q (K, nq) with multi-turn joints moved into their limits by full rotations."""
         k = np.flatnonzero(self.multi_turn)
-        turned = q.copy()
-        turned[:, k] = q[:, k] - FULL_ROTATION * np.ceil((q[:, k] - self.upper[k]) / FULL_ROTATION - 1e-12)
-        return turned
+        wrapped = q.copy()
+        wrapped[:, k] = q[:, k] - FULL_ROTATION * np.ceil((q[:, k] - self.upper[k]) / FULL_ROTATION - 1e-12)
+        return wrapped
 
     @property
     def has_collider(self) -> bool:
@@ -458,78 +478,80 @@ class FollowProblem:
 
     def at_limits(self, q: Array) -> list[str]:
         """Names of the dofs that are at a limit at q (nq,)."""
-        at = (q <= self.lower + AT_LIMIT) | (q >= self.upper - AT_LIMIT)
-        at &= ~self.multi_turn & (self.lower < self.upper) & self._counts()
-        return [self.space.q_names[k] for k in np.flatnonzero(at).tolist()]
+        is_at_limit = (q <= self.lower + AT_LIMIT) | (q >= self.upper - AT_LIMIT)
+        is_at_limit &= ~self.multi_turn & (self.lower < self.upper) & self._affecting_entries()
+        return [self.space.q_names[k] for k in np.flatnonzero(is_at_limit).tolist()]
 
     def beyond_limits(self, q: Array) -> list[str]:
         """Names of the dofs that are beyond a limit at q (nq,) with every number of full rotations."""
         value, k = q.copy(), np.flatnonzero(self._angles & np.isfinite(self.lower) & np.isfinite(self.upper))
         value[k] -= FULL_ROTATION * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / FULL_ROTATION)
-        out = ((value < self.lower - AT_LIMIT) | (value > self.upper + AT_LIMIT)) & self._counts()
-        return [self.space.q_names[k] for k in np.flatnonzero(out & ~self.multi_turn).tolist()]
+        is_outside = ((value < self.lower - AT_LIMIT) | (value > self.upper + AT_LIMIT)) & self._affecting_entries()
+        return [self.space.q_names[k] for k in np.flatnonzero(is_outside & ~self.multi_turn).tolist()]
 
     def without_limits(self) -> FollowProblem:
         """The same problem without joint limits and without collision checks."""
-        single = [self.space.q_names[k] for k in self.space.scalars_q.tolist()]
-        none = dict.fromkeys(single, (-np.inf, np.inf))
+        names = [self.space.q_names[k] for k in self.space.scalars_q.tolist()]
+        unlimited = dict.fromkeys(names, (-np.inf, np.inf))
         return FollowProblem(
-            self.mechanism, self.path_targets, limits=none, collider=None, clearance=0.0, settings=self._settings
+            self.mechanism, self.path_targets, limits=unlimited, collider=None, clearance=0.0, settings=self._settings
         )
 
-    def _counts(self) -> Mask:
+    def _affecting_entries(self) -> Mask:
         """Entries (nq,) of q that change a goal."""
-        counts = np.zeros(self.space.nq, dtype=np.bool_)
-        counts[self.space.scalars_q] = self.affecting_dofs[self.space.scalars_v]
-        return counts
+        affects = np.zeros(self.space.nq, dtype=np.bool_)
+        affects[self.space.scalars_q] = self.affecting_dofs[self.space.scalars_v]
+        return affects
 
 
-def _finer(objective: Objective) -> Objective:
+def _with_polish_tolerance(objective: Objective) -> Objective:
     """Copy of an objective with tolerances multiplied by FINER."""
     finer = copy(objective)
-    object.__setattr__(finer, "tolerance", FINER * objective.tolerance)
-    object.__setattr__(finer, "angle_tolerance", FINER * objective.angle_tolerance)
+    object.__setattr__(finer, "tolerance", POLISH_RATIO * objective.tolerance)
+    object.__setattr__(finer, "angle_tolerance", POLISH_RATIO * objective.angle_tolerance)
     return finer
 
 
-MORE = "more knots there would follow the goals more closely"
+MORE_WAYPOINTS_HINT = "use more waypoints there to follow the goals more closely"
 
 
-def are_segments_free(course: FollowProblem, a: Array, b: Array) -> Mask:
+def are_segments_free(problem: FollowProblem, a: Array, b: Array) -> Mask:
     """Whether the straight segment from each of a (K, nq) to b (K, nq) keeps the clearance, ends excluded: (K,).
 
     Loops are not closed along the segment, because that is slow; `first_collision` makes the final check with closed
     loops.
     """
     free = np.ones(len(a), dtype=np.bool_)
-    if not course.has_collider:
+    if not problem.has_collider:
         return free
-    ways = course.space.difference(a, b)
-    parts = np.maximum(np.ceil(np.abs(ways).max(axis=1, initial=0.0) / COLLISION_CHECK_STEP), 1.0).astype(np.int64)
-    k = np.repeat(np.arange(len(a)), parts - 1)
+    differences = problem.space.difference(a, b)
+    counts = np.maximum(np.ceil(np.abs(differences).max(axis=1, initial=0.0) / COLLISION_CHECK_STEP), 1.0).astype(
+        np.int64
+    )
+    k = np.repeat(np.arange(len(a)), counts - 1)
     if len(k):
-        number = np.arange(1, len(k) + 1) - np.repeat(np.cumsum(parts - 1) - (parts - 1), parts - 1)
-        between = course.space.integrate(a[k], (number / parts[k])[:, None] * ways[k])
-        free[k[~course.are_free(between)]] = False
+        index = np.arange(1, len(k) + 1) - np.repeat(np.cumsum(counts - 1) - (counts - 1), counts - 1)
+        between = problem.space.integrate(a[k], (index / counts[k])[:, None] * differences[k])
+        free[k[~problem.are_free(between)]] = False
     return free
 
 
-def first_collision(course: FollowProblem, path: Path) -> tuple[float, Array, str] | None:
+def first_collision(problem: FollowProblem, path: Path) -> tuple[float, Array, str] | None:
     """First violation of the clearance along a path with closed loops; None if there is none.
 
     Returns:
         s and q (nq,) just before the collision, and a message that names the pair.
     """
-    if not course.has_collider:
+    if not problem.has_collider:
         return None
     try:
         dense = path.densify(COLLISION_CHECK_STEP)
     except NotSolved:
-        return float(path.s[0]), path.q[0], f"loops cannot be shut on the way between two knots; {MORE}"
-    free = course.are_free(dense.q)
+        return float(path.s[0]), path.q[0], f"loops cannot be closed between two waypoints; {MORE_WAYPOINTS_HINT}"
+    free = problem.are_free(dense.q)
     if free.all():
         return None
     k = int(np.argmin(free))
     before = max(k - 1, 0)
-    why = f"in collision between two knots: {course.contacts(dense.q[k])[0]}; {MORE}"
-    return float(dense.s[before]), dense.q[before], why
+    reason = f"in collision between two waypoints: {problem.contacts(dense.q[k])[0]}; {MORE_WAYPOINTS_HINT}"
+    return float(dense.s[before]), dense.q[before], reason

@@ -29,33 +29,33 @@ def max_closure_errors(mechanism: Mechanism, q: Array) -> Array:
     X_world = dict(zip(mechanism.links, np.moveaxis(mechanism.poses(q), 1, 0), strict=True))
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
-            gaps = np.maximum(gaps, np.abs(_rows(relation, X_world)).max(axis=1, initial=0.0))
+            gaps = np.maximum(gaps, np.abs(_closure_residual(relation, X_world)).max(axis=1, initial=0.0))
     return gaps
 
 
-def _rows(relation: Relation, X_world: Mapping[str, Array]) -> Array:
+def _closure_residual(relation: Relation, X_world: Mapping[str, Array]) -> Array:
     """Residual (N, rows) of a closure relation at N configurations, as `relation.py` defines it."""
     A, B = (
         X_link if link is None else X_world[link] @ X_link
         for link, X_link in ((relation.a, relation.X_a), (relation.b, relation.X_b))
     )
-    R_a, R_b, apart = A[..., :3, :3], B[..., :3, :3], B[..., :3, 3] - A[..., :3, 3]
-    back = np.swapaxes(R_a, -1, -2)
+    R_a, R_b, offset = A[..., :3, :3], B[..., :3, :3], B[..., :3, 3] - A[..., :3, 3]
+    R_world_a = np.swapaxes(R_a, -1, -2)
     C = relation.world_axes
-    p, R = (back, back @ R_b) if C is None else (C.T, C.T @ R_b @ back @ C)
-    p = (p @ apart[..., None])[..., 0]
+    p, R = (R_world_a, R_world_a @ R_b) if C is None else (C.T, C.T @ R_b @ R_world_a @ C)
+    p = (p @ offset[..., None])[..., 0]
     if relation.kind is RelationKind.COSINE:
         return R[..., 2, 2, None]
-    turn = rotation.log(R) if relation.kind is RelationKind.POSE else _lean(R[..., :, 2])
-    return np.concatenate([p, turn], axis=-1)[..., list(relation.rows)]
+    angles = rotation.log(R) if relation.kind is RelationKind.POSE else _tilt_xy(R[..., :, 2])
+    return np.concatenate([p, angles], axis=-1)[..., list(relation.rows)]
 
 
-def _lean(u: Array) -> Array:
+def _tilt_xy(u: Array) -> Array:
     """x and y (N, 2) of unit vectors (N, 3), scaled so that their length is the angle to the z axis."""
-    side = np.hypot(u[..., 0], u[..., 1])[..., None]
-    angle = np.arctan2(side, u[..., 2:])
-    over_x = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
-    return np.where(side < MIN_AXIS_SINE, over_x, angle * u[..., :2] / np.maximum(side, MIN_AXIS_SINE))
+    sine = np.hypot(u[..., 0], u[..., 1])[..., None]
+    angle = np.arctan2(sine, u[..., 2:])
+    about_x = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
+    return np.where(sine < MIN_AXIS_SINE, about_x, angle * u[..., :2] / np.maximum(sine, MIN_AXIS_SINE))
 
 
 COLLISION_CHECK_STEP = 0.02
@@ -83,7 +83,7 @@ class Path:
     mechanism: Mechanism
     q: Array
     s: Array
-    _kept: dict[str, Solver] = field(default_factory=dict[str, Solver])
+    _solver_cache: dict[str, Solver] = field(default_factory=dict[str, Solver])
 
     def __init__(self, mechanism: Mechanism, q: ArrayLike, s: ArrayLike | None = None) -> None:
         """Validate and copy the waypoints; quaternions are normalized.
@@ -98,24 +98,27 @@ class Path:
             NotFinite: `s` is not finite.
         """
         if not isinstance(mechanism, Mechanism):
-            raise InvalidArgument(f"a path is one of a mechanism, not of {mechanism!r}")
+            raise InvalidArgument(f"a path needs a mechanism, not {mechanism!r}")
         values = np.array(mechanism.space.check_q(q))
         if values.ndim != 2 or not len(values):
-            raise ShapeError(f"q of a path is (N, {mechanism.nq}) with N of 1 or more, not of shape {values.shape}")
+            raise ShapeError(
+                f"q of a path must be (N, {mechanism.nq}) with N of 1 or more, not of shape {values.shape}"
+            )
         for k in mechanism.space.quaternions_q:
             values[:, k : k + 4] = quaternion.normalize(values[:, k : k + 4])
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "q", read_only(values))
         object.__setattr__(self, "s", read_only(as_parameters(s, len(values))))
-        object.__setattr__(self, "_kept", {})
+        object.__setattr__(self, "_solver_cache", {})
 
     def __len__(self) -> int:
         return len(self.q)
 
     def __repr__(self) -> str:
-        where = f"s from {self.s[0]:g} to {self.s[-1]:g}"
-        way = f"{self.length:.3g} rad and m long, largest step {self.largest_step:.3g}"
-        return f"<path of {self.mechanism.name or 'a mechanism'}: {format_count(len(self), 'knot')}, {where}, {way}>"
+        parameter_range = f"s from {self.s[0]:g} to {self.s[-1]:g}"
+        extent = f"{self.length:.3g} rad and m long, largest step {self.largest_step:.3g}"
+        name, count = self.mechanism.name or "a mechanism", format_count(len(self), "waypoint")
+        return f"<path of {name}: {count}, {parameter_range}, {extent}>"
 
     # ---- configurations ---------------------------------------------------------------------
 
@@ -126,21 +129,19 @@ class Path:
             NotFinite: `s` is not finite.
             NotSolved: loops cannot be closed near the straight segment; the waypoints are too far apart.
         """
-        wanted = np.asarray(s, dtype=np.float64)
-        if not np.isfinite(wanted).all():
+        parameters = np.asarray(s, dtype=np.float64)
+        if not np.isfinite(parameters).all():
             raise NotFinite(f"s has an entry that is not finite: {s!r}")
         last = len(self.s) - 1
-        k = np.clip(np.searchsorted(self.s, wanted, side="right") - 1, 0, max(last - 1, 0))
+        k = np.clip(np.searchsorted(self.s, parameters, side="right") - 1, 0, max(last - 1, 0))
         after = np.minimum(k + 1, last)
         span = np.where(after > k, self.s[after] - self.s[k], 1.0)
-        share = np.clip((wanted - self.s[k]) / span, 0.0, 1.0)
+        share = np.clip((parameters - self.s[k]) / span, 0.0, 1.0)
         space = self.mechanism.space
-        found = space.integrate(self.q[k], share[..., None] * space.difference(self.q[k], self.q[after]))
+        q = space.integrate(self.q[k], share[..., None] * space.difference(self.q[k], self.q[after]))
         # waypoints are returned exactly: adding the whole difference may round
-        found = np.where(
-            (share == 0.0)[..., None], self.q[k], np.where((share == 1.0)[..., None], self.q[after], found)
-        )
-        return self._shut(found, (share > 0.0) & (share < 1.0))
+        q = np.where((share == 0.0)[..., None], self.q[k], np.where((share == 1.0)[..., None], self.q[after], q))
+        return self._close_loops(q, (share > 0.0) & (share < 1.0))
 
     def densify(self, step: float = COLLISION_CHECK_STEP) -> Path:
         """Insert waypoints so that no dof changes by more than `step` (rad, m) between two waypoints.
@@ -151,13 +152,13 @@ class Path:
         Raises:
             NotSolved: loops cannot be closed near a straight segment.
         """
-        largest = as_number(step, "step")
-        if not largest > 0.0:
-            raise ShapeError(f"step must be above 0, not {largest:g}")
-        parts = np.maximum(np.ceil(self.steps / largest), 1.0).astype(np.int64)
-        k = np.repeat(np.arange(len(parts)), parts)
-        number = np.arange(len(k)) - np.repeat(np.cumsum(parts) - parts, parts)
-        s = np.append(self.s[k] + number / parts[k] * np.diff(self.s)[k], self.s[-1])
+        max_change = as_number(step, "step")
+        if not max_change > 0.0:
+            raise ShapeError(f"step must be above 0, not {max_change:g}")
+        counts = np.maximum(np.ceil(self.steps / max_change), 1.0).astype(np.int64)
+        k = np.repeat(np.arange(len(counts)), counts)
+        number = np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)
+        s = np.append(self.s[k] + number / counts[k] * np.diff(self.s)[k], self.s[-1])
         return Path(self.mechanism, self.at(s), s)
 
     # ---- measures ---------------------------------------------------------------------------
@@ -165,7 +166,7 @@ class Path:
     @property
     def steps(self) -> Array:
         """Largest change of a dof (N - 1,) from each waypoint to the next, rad or m."""
-        return np.abs(self._ways()).max(axis=1, initial=0.0)
+        return np.abs(self._differences()).max(axis=1, initial=0.0)
 
     @property
     def largest_step(self) -> float:
@@ -180,7 +181,7 @@ class Path:
     @property
     def length(self) -> float:
         """Sum over all segments of the Euclidean norm of the change of all dofs, rad and m."""
-        return float(np.linalg.norm(self._ways(), axis=1).sum())
+        return float(np.linalg.norm(self._differences(), axis=1).sum())
 
     def closure_error(self) -> float:
         """Largest loop closure error at any waypoint, m or rad; 0 without loops."""
@@ -198,17 +199,17 @@ class Path:
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _ways(self) -> Array:
+    def _differences(self) -> Array:
         """Changes of all dofs (N - 1, nv) from each waypoint to the next."""
         return self.mechanism.space.difference(self.q[:-1], self.q[1:])
 
-    def _shut(self, q: Array, between: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Array:
+    def _close_loops(self, q: Array, between: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Array:
         if not (self.mechanism.closures or self.mechanism.joint_constraints) or not between.any():
             return q
-        if "shut" not in self._kept:
-            self._kept["shut"] = Solver(self.mechanism)
-        solver = self._kept["shut"]
-        q[between] = [solver.solve(q0=one).require().q for one in q[between]]
+        if "shut" not in self._solver_cache:
+            self._solver_cache["shut"] = Solver(self.mechanism)
+        solver = self._solver_cache["shut"]
+        q[between] = [solver.solve(q0=row).require().q for row in q[between]]
         return q
 
 
@@ -221,10 +222,12 @@ def as_parameters(s: ArrayLike | None, count: int) -> Array:
     except (TypeError, ValueError):
         raise ShapeError(f"s of a path must be numbers, not {s!r}") from None
     if values.shape != (count,):
-        raise ShapeError(f"s of a path is ({count},), one for each configuration, not of shape {values.shape}")
+        raise ShapeError(f"s of a path must be ({count},), one for each waypoint, not of shape {values.shape}")
     if not np.isfinite(values).all():
         raise NotFinite("s of a path must be finite")
     if not (np.diff(values) > 0.0).all():
         k = int(np.flatnonzero(np.diff(values) <= 0.0)[0])
-        raise ShapeError(f"s of knot {k + 1}, {values[k + 1]:g}, is not above that of the knot before it")
+        raise ShapeError(
+            f"s must increase strictly, but s[{k + 1}] = {values[k + 1]:g} is not above s[{k}] = {values[k]:g}"
+        )
     return values

@@ -21,21 +21,21 @@ from mechanik.motion.follow.branch_tracing import MAX_TRACE_STEP, TracedBranch, 
 from mechanik.motion.follow.follow_problem import FEASIBLE, FULL_ROTATION, FollowProblem, Indices, are_segments_free
 from mechanik.spatial.array import Array
 
-SAME = 1e-4
+SAME_NODE = 1e-4
 """rad or m: closer configurations are the same node, without redundancy."""
-CLOSE = 0.1
+MIN_NODE_DISTANCE = 0.1
 """rad or m: smallest distance of two sampled nodes, with redundancy."""
-MOST = 32
+MAX_NODES_BATCHED = 32
 """Largest number of nodes at a station for batched problems."""
-FEW = 8
+MAX_NODES = 8
 """Largest number of nodes at a station for other problems, which take longer."""
-LINKS = 4
+LINKS_PER_BRANCH = 4
 """Number of nodes of the next station that each branch is linked to, with redundancy."""
-FAR = 1.5
+MAX_LINK_DISTANCE = 1.5
 """rad or m: largest distance from the end of a branch to a node that it is linked to."""
-UNEVEN = 6.0
+JUMP_RATIO = 6.0
 """Ratio of the largest to the mean step above which a blend counts as a jump, if the largest step exceeds SHORT."""
-SHORT = 0.02
+SHORT_STEP = 0.02
 """rad or m: blends with smaller steps are never jumps."""
 
 SeedFunction = Callable[[float], Array]
@@ -81,7 +81,7 @@ class Roadmap:
     @property
     def max_nodes(self) -> int:
         """Largest number of nodes at a station."""
-        return MOST if self.problem.is_batched else FEW
+        return MAX_NODES_BATCHED if self.problem.is_batched else MAX_NODES
 
     def edge_parameters(self, i: int) -> Array:
         """Parameters s of the waypoints from station i to the next, both included."""
@@ -106,106 +106,113 @@ def build_roadmap(
             arrive.
         is_fixed: whether a path must start with one of `first`, if there are any.
     """
-    pieces = len(stations) - 1
-    made = Roadmap(problem, stations, [list(first), *([] for _ in range(pieces))], [[] for _ in range(pieces)])
-    made.start_count = len(first) if is_fixed and len(first) else None
-    made.forward = [{} for _ in stations]
-    made.backward = [{} for _ in stations]
-    for i in range(pieces):
-        _forward(made, i, seeds)
-    for i in range(pieces, 0, -1):
-        _backward(made, i)
-    return made
+    segment_count = len(stations) - 1
+    roadmap = Roadmap(
+        problem, stations, [list(first), *([] for _ in range(segment_count))], [[] for _ in range(segment_count)]
+    )
+    roadmap.start_count = len(first) if is_fixed and len(first) else None
+    roadmap.forward = [{} for _ in stations]
+    roadmap.backward = [{} for _ in stations]
+    for i in range(segment_count):
+        _trace_forward(roadmap, i, seeds)
+    for i in range(segment_count, 0, -1):
+        _trace_backward(roadmap, i)
+    return roadmap
 
 
-def _forward(made: Roadmap, i: int, seeds: SeedFunction | None) -> None:
-    course, here = made.problem, made.nodes[i]
-    tracks = trace_branches(course, np.array(here), made.edge_parameters(i)) if here else []
-    whole: list[tuple[int, Array]] = []
-    for k, track in enumerate(tracks):
-        if track.code == FEASIBLE:
-            whole.append((k, track.q))
+def _trace_forward(roadmap: Roadmap, i: int, seeds: SeedFunction | None) -> None:
+    problem, nodes = roadmap.problem, roadmap.nodes[i]
+    branches = trace_branches(problem, np.array(nodes), roadmap.edge_parameters(i)) if nodes else []
+    complete: list[tuple[int, Array]] = []
+    for k, branch in enumerate(branches):
+        if branch.code == FEASIBLE:
+            complete.append((k, branch.q))
         else:
-            made.forward[i][k] = track
-    are_enough = len(whole) >= made.max_nodes and not (course.has_all_solutions or course.redundancy)
+            roadmap.forward[i][k] = branch
+    are_enough = len(complete) >= roadmap.max_nodes and not (problem.has_all_solutions or problem.redundancy)
     if seeds is not None and not are_enough:
-        made.nodes[i + 1] = list(seeds(float(course.s[made.stations[i + 1]])))
-    _arrive(made, i, whole)
+        roadmap.nodes[i + 1] = list(seeds(float(problem.s[roadmap.stations[i + 1]])))
+    _add_edges(roadmap, i, complete)
 
 
-def _arrive(made: Roadmap, i: int, whole: list[tuple[int, Array]]) -> None:
+def _add_edges(roadmap: Roadmap, i: int, complete: list[tuple[int, Array]]) -> None:
     """Add edges from the nodes of station i to those of the next, and the nodes where a branch arrives at none."""
-    course, there = made.problem, made.nodes[i + 1]
-    whole.sort(key=lambda one: float(np.abs(np.diff(one[1], axis=0)).max(initial=0.0)))
-    for k, q in whole:
-        b = nearest_node(course, there, q[-1])
-        if b is None or b[1] > (CLOSE if course.redundancy else SAME):
-            if len(there) < made.max_nodes or not course.redundancy:
-                made.edges[i].append(RoadmapEdge(k, len(there), q))
-                there.append(q[-1])
-        elif not course.redundancy:
-            made.edges[i].append(RoadmapEdge(k, b[0], q))
-    if course.redundancy and there:
-        for k, q in whole:
-            apart = np.abs(course.wrapped_difference(q[-1], np.array(there))).max(axis=1)
-            for b in map(int, np.argsort(apart, kind="stable")[:LINKS]):
-                if 1e-9 < apart[b] < FAR and (link := _blend(made, i, q, there[b])) is not None:
-                    made.edges[i].append(RoadmapEdge(k, b, link))
+    problem, next_nodes = roadmap.problem, roadmap.nodes[i + 1]
+    complete.sort(key=lambda item: float(np.abs(np.diff(item[1], axis=0)).max(initial=0.0)))
+    for k, q in complete:
+        b = nearest_node(problem, next_nodes, q[-1])
+        if b is None or b[1] > (MIN_NODE_DISTANCE if problem.redundancy else SAME_NODE):
+            if len(next_nodes) < roadmap.max_nodes or not problem.redundancy:
+                roadmap.edges[i].append(RoadmapEdge(k, len(next_nodes), q))
+                next_nodes.append(q[-1])
+        elif not problem.redundancy:
+            roadmap.edges[i].append(RoadmapEdge(k, b[0], q))
+    if problem.redundancy and next_nodes:
+        for k, q in complete:
+            distances = np.abs(problem.wrapped_difference(q[-1], np.array(next_nodes))).max(axis=1)
+            for b in map(int, np.argsort(distances, kind="stable")[:LINKS_PER_BRANCH]):
+                if (
+                    1e-9 < distances[b] < MAX_LINK_DISTANCE
+                    and (blend := _blend_to_node(roadmap, i, q, next_nodes[b])) is not None
+                ):
+                    roadmap.edges[i].append(RoadmapEdge(k, b, blend))
 
 
-def _blend(made: Roadmap, i: int, q: Array, b: Array) -> Array | None:
+def _blend_to_node(roadmap: Roadmap, i: int, q: Array, b: Array) -> Array | None:
     """Smooth curve from the start of the branch q (m, nq) to the node b (nq,); None if it jumps or collides."""
-    course = made.problem
+    problem = roadmap.problem
     share = np.linspace(0.0, 1.0, len(q))
     share = share**2 * (3.0 - 2.0 * share)
-    starts = course.space.integrate(q, share[:, None] * course.wrapped_difference(q[-1], b))
-    found, codes = course.project(made.edge_parameters(i), starts)
-    if (codes != FEASIBLE).any() or not are_segments_free(course, found[:-1], found[1:]).all():
+    guesses = problem.space.integrate(q, share[:, None] * problem.wrapped_difference(q[-1], b))
+    q_blend, codes = problem.project(roadmap.edge_parameters(i), guesses)
+    if (codes != FEASIBLE).any() or not are_segments_free(problem, q_blend[:-1], q_blend[1:]).all():
         return None
-    steps = np.abs(course.space.difference(found[:-1], found[1:])).max(axis=1)
-    even = steps.max() <= max(UNEVEN * steps.mean(), SHORT) and steps.max() <= MAX_TRACE_STEP
-    return found if even and np.abs(course.wrapped_difference(found[-1], b)).max() < SAME else None
+    steps = np.abs(problem.space.difference(q_blend[:-1], q_blend[1:])).max(axis=1)
+    is_even = steps.max() <= max(JUMP_RATIO * steps.mean(), SHORT_STEP) and steps.max() <= MAX_TRACE_STEP
+    return q_blend if is_even and np.abs(problem.wrapped_difference(q_blend[-1], b)).max() < SAME_NODE else None
 
 
-def _backward(made: Roadmap, i: int) -> None:
+def _trace_backward(roadmap: Roadmap, i: int) -> None:
     """Trace branches from the nodes of station i that no edge reaches back to the station before."""
-    course = made.problem
-    known = {curve.b for curve in made.edges[i - 1]}
-    lost = [k for k in range(len(made.nodes[i])) if k not in known]
-    if not lost:
+    problem = roadmap.problem
+    reached_nodes = {edge.b for edge in roadmap.edges[i - 1]}
+    unreached = [k for k in range(len(roadmap.nodes[i])) if k not in reached_nodes]
+    if not unreached:
         return
-    there = made.nodes[i - 1]
-    tracks = trace_branches(course, np.array([made.nodes[i][k] for k in lost]), made.edge_parameters(i - 1)[::-1])
-    for k, track in zip(lost, tracks, strict=True):
-        if track.code != FEASIBLE:
-            made.backward[i][k] = track
+    previous_nodes = roadmap.nodes[i - 1]
+    branches = trace_branches(
+        problem, np.array([roadmap.nodes[i][k] for k in unreached]), roadmap.edge_parameters(i - 1)[::-1]
+    )
+    for k, branch in zip(unreached, branches, strict=True):
+        if branch.code != FEASIBLE:
+            roadmap.backward[i][k] = branch
             continue
-        q = np.ascontiguousarray(track.q[::-1])
-        a = nearest_node(course, there, q[0])
-        if a is not None and a[1] <= SAME:
-            made.edges[i - 1].append(RoadmapEdge(a[0], k, q))
-        elif len(there) < 2 * made.max_nodes or not course.redundancy:
-            made.edges[i - 1].append(RoadmapEdge(len(there), k, q))
-            there.append(q[0])
+        q = np.ascontiguousarray(branch.q[::-1])
+        a = nearest_node(problem, previous_nodes, q[0])
+        if a is not None and a[1] <= SAME_NODE:
+            roadmap.edges[i - 1].append(RoadmapEdge(a[0], k, q))
+        elif len(previous_nodes) < 2 * roadmap.max_nodes or not problem.redundancy:
+            roadmap.edges[i - 1].append(RoadmapEdge(len(previous_nodes), k, q))
+            previous_nodes.append(q[0])
 
 
-def nearest_node(course: FollowProblem, nodes: list[Array], q: Array) -> tuple[int, float] | None:
+def nearest_node(problem: FollowProblem, nodes: list[Array], q: Array) -> tuple[int, float] | None:
     """Index of the node nearest to q (nq,) and its largest dof difference, modulo full rotations; None if no nodes."""
     if not nodes:
         return None
-    apart = np.abs(course.wrapped_difference(q, np.array(nodes))).max(axis=1)
-    k = int(np.argmin(apart))
-    return k, float(apart[k])
+    distances = np.abs(problem.wrapped_difference(q, np.array(nodes))).max(axis=1)
+    k = int(np.argmin(distances))
+    return k, float(distances[k])
 
 
-SLACK = 1.25
+MAX_STEP_RATIO = 1.25
 """Ratio to the smallest possible largest step: routes up to this are compared by cost."""
-NEAR_LIMIT = 2.0
+LIMIT_COST = 2.0
 """rad and m, squared: cost of a route that is at a limit all along; the cost of length is the squared length of an even
 route."""
-MOST_WINDINGS = 512
+MAX_WINDINGS = 512
 """Largest number of combinations of full rotations that are tried for a start node."""
-EDGE = 1e-9
+LIMIT_TOLERANCE = 1e-9
 """rad: tolerance of joint limits."""
 Windings = tuple[int, ...]
 """Number of full rotations of each multi-turn joint."""
@@ -259,112 +266,129 @@ def best_routes(roadmap: Roadmap, near: Array) -> RouteTable:
     Args:
         near: (nq,) windings nearest to this configuration are preferred among equal ones.
     """
-    course = roadmap.problem
-    wide = np.flatnonzero(course.multi_turn)
-    measured = [[_measure(course, roadmap, i, curve, wide) for curve in some] for i, some in enumerate(roadmap.edges)]
-    first = _starts(course, roadmap.nodes[0][: roadmap.start_count], wide, near)
-    reached = _sweep(roadmap, measured, first, wide, np.inf)
-    if reached[-1]:
-        best = min(step.largest_step for step in reached[-1].values())
-        reached = _sweep(roadmap, measured, first, wide, SLACK * best)
-    return reached
+    problem = roadmap.problem
+    multi_turn = np.flatnonzero(problem.multi_turn)
+    costs = [
+        [_edge_cost(problem, roadmap, i, edge, multi_turn) for edge in edges] for i, edges in enumerate(roadmap.edges)
+    ]
+    starts = _start_states(problem, roadmap.nodes[0][: roadmap.start_count], multi_turn, near)
+    routes = _propagate_routes(roadmap, costs, starts, multi_turn, np.inf)
+    if routes[-1]:
+        smallest = min(step.largest_step for step in routes[-1].values())
+        routes = _propagate_routes(roadmap, costs, starts, multi_turn, MAX_STEP_RATIO * smallest)
+    return routes
 
 
-def waypoints_to(roadmap: Roadmap, reached: RouteTable, i: int, state: tuple[int, Windings]) -> Array:
+def waypoints_to(roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, Windings]) -> Array:
     """Waypoints (m, nq) of the best route from the first waypoint to a node of station i."""
-    wide = np.flatnonzero(roadmap.problem.multi_turn)
-    parts: list[Array] = []
+    multi_turn = np.flatnonzero(roadmap.problem.multi_turn)
+    pieces: list[Array] = []
     while True:
-        step = reached[i][state]
+        step = routes[i][state]
         if step.before is None or step.edge is None:
             break
         q = step.edge.q.copy()
-        q[:, wide] += FULL_ROTATION * np.array(step.before[1]) - _shift(roadmap, i - 1, step.edge, wide)
-        parts.append(q if not parts else q[:-1])
+        q[:, multi_turn] += FULL_ROTATION * np.array(step.before[1]) - _winding_shift(
+            roadmap, i - 1, step.edge, multi_turn
+        )
+        pieces.append(q if not pieces else q[:-1])
         i, state = i - 1, step.before
-    if not parts:
+    if not pieces:
         q = roadmap.nodes[0][state[0]].copy()
-        q[wide] += FULL_ROTATION * np.array(state[1])
+        q[multi_turn] += FULL_ROTATION * np.array(state[1])
         return q[None]
-    joined = np.concatenate(parts[::-1])
+    joined = np.concatenate(pieces[::-1])
     # joints without limits are also continuous along the path
     k = np.flatnonzero(roadmap.problem.full_rotation_joints & ~roadmap.problem.multi_turn)
     joined[:, k] = np.unwrap(joined[:, k], axis=0)
     return joined
 
 
-def _sweep(
-    made: Roadmap,
-    measured: list[list[EdgeCost]],
-    first: dict[tuple[int, Windings], RouteStep],
-    wide: Indices,
-    most: float,
+def _propagate_routes(
+    roadmap: Roadmap,
+    costs: list[list[EdgeCost]],
+    starts: dict[tuple[int, Windings], RouteStep],
+    multi_turn: Indices,
+    max_step: float,
 ) -> RouteTable:
-    """Dynamic programming over all stations; edges with a step above `most` are not used."""
-    course = made.problem
-    reached: RouteTable = [first]
-    lower, upper = course.lower[wide] - EDGE, course.upper[wide] + EDGE
-    for some in measured:
-        here: dict[tuple[int, Windings], RouteStep] = {}
+    """Dynamic programming over all stations; edges with a step above `max_step` are not used."""
+    problem = roadmap.problem
+    routes: RouteTable = [starts]
+    lower, upper = problem.lower[multi_turn] - LIMIT_TOLERANCE, problem.upper[multi_turn] + LIMIT_TOLERANCE
+    for station_costs in costs:
+        station_routes: dict[tuple[int, Windings], RouteStep] = {}
         by_node: dict[int, list[EdgeCost]] = {}
-        for one in some:
-            by_node.setdefault(one.edge.a, []).append(one)
-        for (node, windings), step in reached[-1].items():
+        for edge_cost in station_costs:
+            by_node.setdefault(edge_cost.edge.a, []).append(edge_cost)
+        for (node, windings), step in routes[-1].items():
             shift = FULL_ROTATION * np.array(windings)
-            for one in by_node.get(node, ()):
-                if (one.low + shift < lower).any() or (one.high + shift > upper).any() or one.largest_step > most:
-                    continue
-                state = one.edge.b, tuple(a + b for a, b in zip(windings, one.winding_change, strict=True))
-                larger, cost = max(step.largest_step, one.largest_step), step.cost + one.cost
-                known = here.get(state)
-                rank = (cost, larger) if np.isfinite(most) else (larger, cost)
-                if known is None or rank < (
-                    (known.cost, known.largest_step) if np.isfinite(most) else (known.largest_step, known.cost)
+            for edge_cost in by_node.get(node, ()):
+                if (
+                    (edge_cost.low + shift < lower).any()
+                    or (edge_cost.high + shift > upper).any()
+                    or edge_cost.largest_step > max_step
                 ):
-                    here[state] = RouteStep(larger, cost, (node, windings), one.edge)
-        reached.append(here)
-    return reached
+                    continue
+                state = edge_cost.edge.b, tuple(a + b for a, b in zip(windings, edge_cost.winding_change, strict=True))
+                largest, cost = max(step.largest_step, edge_cost.largest_step), step.cost + edge_cost.cost
+                best_step = station_routes.get(state)
+                rank = (cost, largest) if np.isfinite(max_step) else (largest, cost)
+                if best_step is None or rank < (
+                    (best_step.cost, best_step.largest_step)
+                    if np.isfinite(max_step)
+                    else (best_step.largest_step, best_step.cost)
+                ):
+                    station_routes[state] = RouteStep(largest, cost, (node, windings), edge_cost.edge)
+        routes.append(station_routes)
+    return routes
 
 
-def _shift(made: Roadmap, i: int, curve: RoadmapEdge, wide: Indices) -> Array:
+def _winding_shift(roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn: Indices) -> Array:
     """Full rotations (rad) by which the multi-turn joints at the start of an edge differ from its start node."""
-    turns: Array = np.rint((curve.q[0, wide] - made.nodes[i][curve.a][wide]) / FULL_ROTATION)
-    return FULL_ROTATION * turns
+    rotations: Array = np.rint((edge.q[0, multi_turn] - roadmap.nodes[i][edge.a][multi_turn]) / FULL_ROTATION)
+    return FULL_ROTATION * rotations
 
 
-def _measure(course: FollowProblem, made: Roadmap, i: int, curve: RoadmapEdge, wide: Indices) -> EdgeCost:
-    steps = course.space.difference(curve.q[:-1], curve.q[1:])
+def _edge_cost(problem: FollowProblem, roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn: Indices) -> EdgeCost:
+    steps = problem.space.difference(edge.q[:-1], edge.q[1:])
     largest = float(np.abs(steps).max(initial=0.0))
-    values = curve.q[:, wide] - _shift(made, i, curve, wide)
-    turned: Array = np.rint((values[-1] - made.nodes[i + 1][curve.b][wide]) / FULL_ROTATION)
-    whole = len(course.s) - 1
-    cost = whole * float((steps * steps).sum()) + NEAR_LIMIT * _nearness(course, curve.q) * len(steps) / whole
-    return EdgeCost(curve, largest, cost, tuple(turned.astype(int).tolist()), values.min(axis=0), values.max(axis=0))
+    values = edge.q[:, multi_turn] - _winding_shift(roadmap, i, edge, multi_turn)
+    rotations: Array = np.rint((values[-1] - roadmap.nodes[i + 1][edge.b][multi_turn]) / FULL_ROTATION)
+    segment_count = len(problem.s) - 1
+    cost = (
+        segment_count * float((steps * steps).sum())
+        + LIMIT_COST * _limit_closeness(problem, edge.q) * len(steps) / segment_count
+    )
+    return EdgeCost(edge, largest, cost, tuple(rotations.astype(int).tolist()), values.min(axis=0), values.max(axis=0))
 
 
-def _nearness(course: FollowProblem, q: Array) -> float:
+def _limit_closeness(problem: FollowProblem, q: Array) -> float:
     """Mean closeness of q (m, nq) to joint limits: 0 in the middle of the range, 1 at a limit."""
-    bounded = np.isfinite(course.lower) & np.isfinite(course.upper) & (course.upper > course.lower)
-    k = np.flatnonzero(bounded & ~course.multi_turn)
+    is_bounded = np.isfinite(problem.lower) & np.isfinite(problem.upper) & (problem.upper > problem.lower)
+    k = np.flatnonzero(is_bounded & ~problem.multi_turn)
     if not len(k):
         return 0.0
-    lower, upper = course.lower[k], course.upper[k]
+    lower, upper = problem.lower[k], problem.upper[k]
     middle, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
     return float((np.abs((q[:, k] - middle) / half) ** 8).max(axis=1).mean())
 
 
-def _starts(
-    course: FollowProblem, nodes: list[Array], wide: Indices, near: Array
+def _start_states(
+    problem: FollowProblem, nodes: list[Array], multi_turn: Indices, near: Array
 ) -> dict[tuple[int, Windings], RouteStep]:
     """Nodes of the first station with all windings that the limits allow."""
-    found: dict[tuple[int, Windings], RouteStep] = {}
-    for number, q in enumerate(nodes):
-        fewest = np.ceil((course.lower[wide] - q[wide] - EDGE) / FULL_ROTATION).astype(int).tolist()
-        most = np.floor((course.upper[wide] - q[wide] + EDGE) / FULL_ROTATION).astype(int).tolist()
-        ranges = [range(a, b + 1) for a, b in zip(fewest, most, strict=True)]
-        every = list(itertools.islice(itertools.product(*ranges), MOST_WINDINGS))
-        for windings in every:
-            away = q[wide] + FULL_ROTATION * np.array(windings) - near[wide]
+    states: dict[tuple[int, Windings], RouteStep] = {}
+    for node, q in enumerate(nodes):
+        lowest = (
+            np.ceil((problem.lower[multi_turn] - q[multi_turn] - LIMIT_TOLERANCE) / FULL_ROTATION).astype(int).tolist()
+        )
+        highest = (
+            np.floor((problem.upper[multi_turn] - q[multi_turn] + LIMIT_TOLERANCE) / FULL_ROTATION).astype(int).tolist()
+        )
+        ranges = [range(a, b + 1) for a, b in zip(lowest, highest, strict=True)]
+        combinations = list(itertools.islice(itertools.product(*ranges), MAX_WINDINGS))
+        for windings in combinations:
+            distance = q[multi_turn] + FULL_ROTATION * np.array(windings) - near[multi_turn]
             # so small that it decides only between routes that differ by full rotations
-            found[number, windings] = RouteStep(0.0, 1e-6 * float((away * away).sum()), None, None)
-    return found
+            states[node, windings] = RouteStep(0.0, 1e-6 * float((distance * distance).sum()), None, None)
+    return states

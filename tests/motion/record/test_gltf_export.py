@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 import pytest
-from recorded import NAMES, recorded
+from recorded_motions import NAMES, recorded
 
 import mechanik as mk
 from mechanik.motion.record import Motion, to_gltf

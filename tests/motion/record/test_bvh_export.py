@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from recorded import NAMES, recorded
+from recorded_motions import NAMES, recorded
 
 import mechanik as mk
 from mechanik.motion.record import Motion, to_bvh

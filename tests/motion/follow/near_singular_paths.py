@@ -12,29 +12,29 @@ ALONG_Y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 
 
 def panda_stretched() -> CartesianPath:
-    """The hand points forward, on an arc whose middle is almost out of reach."""
+    """The tool points forward, on an arc whose middle is almost out of reach."""
     ends = [make_pose(FORWARD, np.array([0.61, y, 0.4])) for y in (-0.35, 0.35)]
     return Arc(ends[0], (0.91, 0.0, 0.4), ends[1])
 
 
-def panda_two_sheets() -> CartesianPath:
-    """The hand points forward, across the front: the configurations that fit the start do not reach the end."""
+def panda_two_branches() -> CartesianPath:
+    """The tool points forward, on a line across the front: no branch at the start reaches the end."""
     return Line(*(make_pose(FORWARD, np.array([0.5, y, 0.5])) for y in (-0.6, 0.6)))
 
 
-def ur5_by_the_wrist(tilt: float) -> CartesianPath:
-    """The tool points sideways and up by `tilt` (rad), which is how near wrist 2 comes to where its axes line up.
+def ur5_near_wrist_singularity(tilt: float) -> CartesianPath:
+    """The tool points sideways and up by `tilt` (rad), the smallest distance of wrist 2 to the wrist singularity.
 
-    At 0 they do on the way, and the tool moves such that wrist 2 turns straight through there.
+    At 0 the path passes through the singularity, and wrist 2 rotates straight through it.
     """
     R = rotation.exp([tilt, 0.0, 0.0]) @ ALONG_Y
     return Line(*(make_pose(R, np.array([0.5, y, 0.3])) for y in (-0.3, 0.5)))
 
 
-def stewart_twisted(X_world_platform: np.ndarray) -> CartesianPath:
-    """About its axis from 69 to 112 degrees: at 90 all legs belong to one linear complex and the platform is loose.
+def stewart_near_singularity(X_world_platform: np.ndarray) -> CartesianPath:
+    """The platform rotates about its axis from 69 to 112 degrees and passes a singular configuration at 90.
 
-    High up: the legs come near their longest.
+    There all legs belong to one linear complex. The platform is lifted, so that the legs come near their upper limits.
     """
     centre = X_world_platform[:3, 3] + (0.0, 0.0, 0.08)
     ends = [make_pose(X_world_platform[:3, :3] @ rotation.exp([0.0, 0.0, a]), centre) for a in (1.2, 1.95)]

@@ -1,4 +1,4 @@
-"""Paths of configurations: what lies between knots, and how long the steps are."""
+"""Joint-space paths: configurations between waypoints, and sizes of the steps."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ UR5 = mk.gallery.ur5()
 STEWART = mk.gallery.stewart_platform()
 
 
-def lifted(height: float) -> np.ndarray:
-    """The platform that much higher, its loops shut."""
+def lifted_platform(height: float) -> np.ndarray:
+    """Configuration with the platform `height` (m) higher and closed loops."""
     X = STEWART.pose("platform").copy()
     X[2, 3] += height
     return mk.Solver(STEWART, mk.PoseGoal("platform", X)).solve(q0=STEWART.q).require().q
 
 
-TWO_HEIGHTS = Path(STEWART, [lifted(0.0), lifted(0.05)])
+TWO_HEIGHTS = Path(STEWART, [lifted_platform(0.0), lifted_platform(0.05)])
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
-def test_a_path_passes_its_knots_to_the_bit(seed, count):
+def test_path_passes_exactly_through_its_waypoints(seed, count):
     rng = np.random.default_rng(seed)
     q, s = UR5.space.random(rng, count), np.cumsum(rng.uniform(0.1, 2.0, count))
     np.testing.assert_array_equal(Path(UR5, q, s).at(s), q)
@@ -35,7 +35,7 @@ def test_a_path_passes_its_knots_to_the_bit(seed, count):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.5))
-def test_a_finer_path_goes_the_same_way_in_steps_that_are_short_enough(seed, step):
+def test_densified_path_is_the_same_path_in_short_steps(seed, step):
     path = Path(UR5, UR5.space.random(np.random.default_rng(seed), 3))
     finer = path.densify(step)
     assert finer.largest_step <= step * (1 + 1e-12)
@@ -43,14 +43,14 @@ def test_a_finer_path_goes_the_same_way_in_steps_that_are_short_enough(seed, ste
     np.testing.assert_allclose(finer.q, path.at(finer.s), atol=1e-12)
 
 
-def test_between_two_knots_it_is_straight_and_beyond_the_ends_it_stays():
+def test_path_is_straight_between_waypoints_and_constant_beyond_its_ends():
     a, b = UR5.space.random(np.random.default_rng(1), 2)
     path = Path(UR5, [a, b], [2.0, 4.0])
     np.testing.assert_allclose(path.at([2.5, 3.0]), [0.75 * a + 0.25 * b, 0.5 * (a + b)])
     np.testing.assert_array_equal(path.at([-1.0, 9.0]), [a, b])
 
 
-def test_steps_are_the_largest_change_of_a_freedom():
+def test_steps_are_the_largest_change_of_a_dof():
     q = np.zeros((3, 6))
     q[1] = 0.1, -0.3, 0.0, 0.0, 0.0, 0.0
     q[2] = 0.1, -0.3, 0.0, 0.4, 0.0, 0.0
@@ -60,7 +60,7 @@ def test_steps_are_the_largest_change_of_a_freedom():
     assert path.length == pytest.approx(np.sqrt(0.1) + 0.4)
 
 
-def test_loops_are_shut_between_knots_where_the_straight_way_would_open_them():
+def test_loops_are_closed_between_waypoints_where_the_straight_segment_violates_them():
     a, b = TWO_HEIGHTS.q
     straight = STEWART.integrate(a, 0.5 * STEWART.space.difference(a, b))
     assert Path(STEWART, [straight]).closure_error() > 1e-5
@@ -68,7 +68,7 @@ def test_loops_are_shut_between_knots_where_the_straight_way_would_open_them():
     assert TWO_HEIGHTS.densify(0.01).closure_error() < 1e-9
 
 
-def test_a_path_does_not_move_its_mechanism_and_cannot_be_written_into():
+def test_path_does_not_move_its_mechanism_and_is_read_only():
     before = STEWART.q.copy()
     TWO_HEIGHTS.at(0.3)
     np.testing.assert_array_equal(STEWART.q, before)
@@ -89,12 +89,12 @@ def test_a_path_does_not_move_its_mechanism_and_cannot_be_written_into():
         (np.zeros((2, 6)), "no", ShapeError),
     ],
 )
-def test_what_is_no_path_is_refused(q, s, error):
+def test_invalid_waypoints_and_parameters_raise(q, s, error):
     with pytest.raises(error):
         Path(UR5, q, s)
 
 
-def test_bad_questions_are_refused():
+def test_invalid_arguments_of_path_methods_raise():
     path = Path(UR5, np.zeros((2, 6)))
     with pytest.raises(NotFinite):
         path.at(np.nan)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from least_time import least_time
+from least_time_bound import least_time
 
 import mechanik as mk
 from mechanik.motion.follow import Path

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import recorded
+from recorded_motions import recorded
 
 import mechanik as mk
 from mechanik.motion.record import Motion, to_html

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import NAMES, recorded
+from recorded_motions import NAMES, recorded
 
 import mechanik as mk
 from mechanik.errors import FormatError, JsonError, MechanikError, NotFinite, ShapeError
