@@ -50,7 +50,7 @@ def drag() -> tuple[Session, message_codec.DragUpdate]:
     """A session with a goal that is being dragged; its threads start here, so that they do not disturb the others."""
     session = Session(lambda event: None, lambda frame: None)
     session.handle_request(requests.OpenGallery("ur5"))
-    session.handle_request(requests.GrabGoal(1))
+    session.handle_request(requests.StartGoalDrag(1))
     return session, message_codec.DragUpdate(message_codec.DRAG_GOAL, 1, 1, (0.4, 0.2, 0.5, 1.0, 0.0, 0.0, 0.0))
 
 

@@ -69,11 +69,11 @@ async def drag(client: Client, link: str, seconds: float, all_in: asyncio.Barrie
         while not goal:
             message = await wire.recv()
             event = json.loads(message) if isinstance(message, str) else {"is": ""}
-            if event["is"] == "Refused":
+            if event["is"] == "RequestRefused":
                 raise RuntimeError(event["message"])
             if event["is"] == "Goals" and event["goals"]:
                 goal = event["goals"][0]
-        await wire.send(json.dumps({"do": "GrabGoal", "goal": goal["number"], "id": 1}))
+        await wire.send(json.dumps({"do": "StartGoalDrag", "goal": goal["number"], "id": 1}))
         await all_in.wait()
         await _circle(client, wire, goal, time.monotonic() + seconds)
 

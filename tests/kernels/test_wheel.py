@@ -123,12 +123,12 @@ from mechanik.studio.server.server import serve
 server = serve(("scene", next(iter(SCENES))), port=0, page=Path({str(page)!r}))
 with WireClient(server) as client:
     goal = client.goal()["number"]
-    assert client.ask("GrabGoal", goal=goal)["is"] == "Done"
+    assert client.ask("StartGoalDrag", goal=goal)["is"] == "RequestDone"
     client.wait(lambda: client.frame is not None)
     pose = client.goal_pose().copy()
     pose[0] += 0.01
     frame = client.drag(goal, pose)
-    assert client.ask("Release")["is"] == "Done"
+    assert client.ask("EndDrag")["is"] == "RequestDone"
 server.close()
 print(frame.header.tag == 1)
 """

@@ -168,4 +168,4 @@ def open_tab(studio, name: str) -> None:
 def value_of(studio, freedom: str, frame=None) -> float:
     """m or rad, as the last frame has it."""
     frame = studio.frame() if frame is None else frame
-    return frame["values"][studio.eval("m.store.model.freedoms.find((f) => f.name === a).value", freedom)]
+    return frame["values"][studio.eval("m.store.model.dofs.find((f) => f.name === a).value", freedom)]

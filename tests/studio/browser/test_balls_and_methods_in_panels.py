@@ -3,7 +3,7 @@
 import pytest
 from browser_checks import named, open_tab
 
-TURN = "Array.from(m.store.frame.values.slice(m.store.model.freedoms[0].value, m.store.model.freedoms[0].value + 3))"
+TURN = "Array.from(m.store.frame.values.slice(m.store.model.dofs[0].value, m.store.model.dofs[0].value + 3))"
 
 
 def balls(open_studio):
@@ -11,10 +11,10 @@ def balls(open_studio):
     for name in ("limits", "orbit"):
         studio.ask({"do": "SetControl", "name": name, "value": False})
     studio.ask({"do": "SetControl", "name": "free", "value": True})
-    studio.wait("m.store.model.freedoms.every((one) => one.kind === 'ball')")
+    studio.wait("m.store.model.dofs.every((one) => one.kind === 'spherical')")
     studio.at_rest()
     open_tab(studio, "joints")
-    return studio, studio.eval("m.store.model.freedoms[0].name")
+    return studio, studio.eval("m.store.model.dofs[0].name")
 
 
 def test_three_numbers_and_three_sliders_turn_a_ball(open_studio):

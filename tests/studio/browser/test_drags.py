@@ -37,7 +37,7 @@ def test_the_page_draws_what_the_server_says(studio):
     """The objects in the view stand where our own forward kinematics puts the links."""
     check_drag(studio)
     arm, frame = mk.gallery.panda(), studio.frame()
-    model = studio.eval("m.store.model.freedoms.map((f) => [f.name, f.value, f.leader])")
+    model = studio.eval("m.store.model.dofs.map((f) => [f.name, f.value, f.mimics])")
     q = arm.configuration({name: frame["values"][place] for name, place, leader in model if leader < 0})
     names = studio.eval("m.store.model.links.map((link) => link.name)")
     drawn = studio.eval(

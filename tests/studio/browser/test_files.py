@@ -97,7 +97,7 @@ def test_several_files_at_once_are_asked_for_as_a_zip(studio):
 
 def test_a_chosen_file_is_opened(studio):
     studio.page.set_input_files(named("file"), str(DATA / "peers/ur5.urdf"))
-    studio.wait("m.store.model.freedoms.length === 6")
+    studio.wait("m.store.model.dofs.length === 6")
     check_drag(studio)
 
 
@@ -126,12 +126,12 @@ def test_an_arm_is_made_from_a_list_of_lengths(studio):
     studio.page.click(named("new-arm_2d"))
     studio.wait("m.store.model.source_kind === 'arm_2d'")
     studio.page.fill(named("editor"), '{"mechanik": 1, "arm": {"lengths": [0.5, 0.4, 0.3, 0.2]}}')
-    studio.wait("m.store.model.freedoms.length === 4")
+    studio.wait("m.store.model.dofs.length === 4")
     check_drag(studio, by=(15, 15))
 
 
 def test_the_mechanism_is_saved_as_it_stands_and_opens_again(studio, tmp_path):
-    studio.ask({"do": "SetFreedom", "freedom": 1, "value": 0.3})
+    studio.ask({"do": "SetDofValue", "dof": 1, "value": 0.3})
     open_tab(studio, "model")
     for kind in ("mechanism", "urdf"):
         with studio.page.expect_download() as saved:

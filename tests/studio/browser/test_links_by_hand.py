@@ -37,7 +37,7 @@ def seen(studio, link: str, at: list[float]) -> tuple[float, float]:
 def turned_by(studio, name: str, link: str, joint: str, by: float, at: list[float]) -> tuple[float, float]:
     """The pixel at which that point of a link will be seen when its joint is `by` (m or rad) farther on."""
     mechanism, frame = mk.gallery.make(name), studio.frame()
-    freedoms = studio.eval("m.store.model.freedoms.filter((f) => f.leader < 0).map((f) => [f.name, f.value])")
+    freedoms = studio.eval("m.store.model.dofs.filter((f) => f.mimics < 0).map((f) => [f.name, f.value])")
     values = {freedom: frame["values"][place] for freedom, place in freedoms if freedom not in mechanism.closures}
     X_world_link = mechanism.pose(link, mechanism.configuration({**values, joint: values[joint] + by}))
     return studio.on_screen((X_world_link @ [*at, 1.0])[:3])
@@ -139,7 +139,7 @@ def test_loops_stay_shut_while_a_crank_is_turned_by_hand(studio, name, link):
     links = studio.eval("m.store.model.links.map((l) => l.name)")
     if link is None or link not in links:  # the first that hangs on the ground by one joint
         link = studio.eval(
-            "m.store.model.links[m.store.model.joints.find((j) => j.freedoms.length === 1"
+            "m.store.model.links[m.store.model.joints.find((j) => j.dofs.length === 1"
             " && m.store.model.links[j.parent].parent < 0).child].name"
         )
     before = studio.at_rest()
@@ -190,9 +190,9 @@ def test_the_menu_pins_locks_hides_and_esc_closes_it(studio):
     studio.wait("m.store.goals.length === a", count + 1)
     assert studio.eval("m.store.goals.at(-1).pinned")
     press_in_menu(studio, "panda_link2", "lock")
-    studio.wait("m.store.model.freedoms.find((f) => f.name === 'panda_joint2').locked")
+    studio.wait("m.store.model.dofs.find((f) => f.name === 'panda_joint2').locked")
     press_in_menu(studio, "panda_link2", "unlock")
-    studio.wait("!m.store.model.freedoms.find((f) => f.name === 'panda_joint2').locked")
+    studio.wait("!m.store.model.dofs.find((f) => f.name === 'panda_joint2').locked")
     press_in_menu(studio, "panda_link2", "hide")
     hidden = studio.wait("1 + m.store.model.links.findIndex((link) => !link.visible)") - 1
     assert studio.eval("m.store.model.links[a].name", hidden) == "panda_link2"

@@ -36,7 +36,7 @@ def test_a_page_whose_server_has_ended_says_so(browser):
 
 def test_a_page_whose_connection_was_cut_goes_on_where_it_was(open_studio):
     studio = open_studio("gallery", "panda")
-    studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
+    studio.ask({"do": "SetDofValue", "dof": 0, "value": 0.3})
     session = studio.eval("m.store.welcome.session")
     studio.at_rest()
     studio.eval("(window.heard = [], m.store.on('connected', (is) => window.heard.push(is)), 1)")
@@ -57,7 +57,7 @@ def lose_cookie_and_connection(studio) -> None:
 
 def test_a_page_whose_browser_has_lost_the_cookie_goes_on_where_it_was(open_studio):
     studio = open_studio("gallery", "panda")
-    studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
+    studio.ask({"do": "SetDofValue", "dof": 0, "value": 0.3})
     session = studio.eval("m.store.welcome.session")
     studio.at_rest()
     for _ in range(2):
@@ -68,7 +68,7 @@ def test_a_page_whose_browser_has_lost_the_cookie_goes_on_where_it_was(open_stud
         assert studio.eval("m.store.welcome.session") == session
         assert abs(studio.at_rest()["values"][0] - 0.3) < 1e-9
         assert not studio.page.is_visible(named("banner"))
-    studio.ask({"do": "SetFreedom", "freedom": 0, "value": -0.2})
+    studio.ask({"do": "SetDofValue", "dof": 0, "value": -0.2})
     assert abs(studio.at_rest()["values"][0] + 0.2) < 1e-9
     (cookie,) = studio.page.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
@@ -95,7 +95,7 @@ def test_a_page_survives_a_network_process_that_starts_anew(open_studio):
     """On machines whose clock runs backwards, Chromium's crashes and takes the cookies along."""
     psutil = pytest.importorskip("psutil")
     studio = open_studio("gallery", "panda")
-    studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
+    studio.ask({"do": "SetDofValue", "dof": 0, "value": 0.3})
     session = studio.eval("m.store.welcome.session")
     studio.at_rest()
     network = []

@@ -6,7 +6,7 @@ from browser_checks import check_shut, named, value_of
 
 MARKER = """((name) => {
   const { view, store } = m, stage = view.stage, box = view.canvas.getBoundingClientRect();
-  const number = store.model.freedoms.findIndex((one) => one.name === name);
+  const number = store.model.dofs.findIndex((one) => one.name === name);
   const found = [];
   stage.markers.grips(number, stage.joints, store.frame.values, store.display.markerScale, (place) => {
     const seen = place.clone().project(view.camera);
@@ -60,7 +60,7 @@ def test_a_click_on_a_marker_selects_its_freedom(studio):
     studio.page.mouse.click(*marker(studio, "closing_joint"))
     chosen = studio.eval("m.store.selection")
     assert chosen["kind"] == "freedom"
-    assert studio.eval("m.store.model.freedoms[a].name", chosen["freedom"]) == "closing_joint"
+    assert studio.eval("m.store.model.dofs[a].name", chosen["freedom"]) == "closing_joint"
     np.testing.assert_array_equal(studio.frame()["values"], before["values"])
 
 

@@ -100,7 +100,7 @@ def recorded(studio) -> None:
     studio.page.click(named("record"))
     studio.wait("m.store.recording.state === 'recording'")
     for value in (0.1, 0.2, 0.3):
-        studio.ask({"do": "SetFreedom", "freedom": 0, "value": value})
+        studio.ask({"do": "SetDofValue", "dof": 0, "value": value})
         studio.at_rest()
     studio.page.click(named("record"))
     studio.wait("m.store.recording.state === 'ready'")

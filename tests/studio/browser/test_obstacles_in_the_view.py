@@ -50,7 +50,7 @@ def gap_now(studio) -> float:
     """m; of the Panda as it rests, among the obstacles of its scene where the page has them."""
     frame = studio.at_rest()
     arm = mk.gallery.panda()
-    names = studio.eval("m.store.model.freedoms.filter((f) => f.leader < 0).map((f) => f.name)")
+    names = studio.eval("m.store.model.dofs.filter((f) => f.mimics < 0).map((f) => f.name)")
     q = arm.configuration({name: value_of(studio, name, frame) for name in names})
     standing = [
         mk.Obstacle(one.shape, pose_of(studio, one.name)[:3], pose_of(studio, one.name)[3:], name=one.name)

@@ -20,7 +20,7 @@ JOINT = "panda_joint2"
 
 
 def info(studio, freedom: str = JOINT) -> dict:
-    return studio.eval("m.store.model.freedoms.find((f) => f.name === a)", freedom)
+    return studio.eval("m.store.model.dofs.find((f) => f.name === a)", freedom)
 
 
 def last_step(studio) -> str:
@@ -73,13 +73,13 @@ def test_a_number_sets_a_joint_within_its_limits(studio):
 def test_a_locked_joint_stands_while_its_goal_is_dragged(studio):
     open_tab(studio, "joints")
     studio.page.click(named(f"lock-{JOINT}"))
-    studio.wait("m.store.model.freedoms.find((f) => f.name === a).locked", JOINT)
+    studio.wait("m.store.model.dofs.find((f) => f.name === a).locked", JOINT)
     was = value_of(studio, JOINT)
     check_drag(studio)
     assert value_of(studio, JOINT) == pytest.approx(was, abs=1e-12)
     assert studio.page.is_disabled(named(f"slider-{JOINT}"))
     studio.page.click(named(f"lock-{JOINT}"))
-    studio.wait("!m.store.model.freedoms.find((f) => f.name === a).locked", JOINT)
+    studio.wait("!m.store.model.dofs.find((f) => f.name === a).locked", JOINT)
 
 
 def test_limits_bound_a_joint_and_a_rest_is_kept(studio):
@@ -88,7 +88,7 @@ def test_limits_bound_a_joint_and_a_rest_is_kept(studio):
     was = value_of(studio, JOINT)
     top = math.degrees(was) - 10
     type_into(studio, f"upper-{JOINT}", f"{top:.3f}")
-    studio.wait("m.store.model.freedoms.find((f) => f.name === a[0]).upper < a[1]", [JOINT, was])
+    studio.wait("m.store.model.dofs.find((f) => f.name === a[0]).upper < a[1]", [JOINT, was])
     studio.wait("m.store.frame.values[a[0]] <= a[1] + 1e-9", [info(studio)["value"], math.radians(top) + 1e-5])
     type_into(studio, f"lower-{JOINT}", f"{top + 20:.3f}")
     studio.page.wait_for_selector(named("toast-error"))
@@ -96,7 +96,7 @@ def test_limits_bound_a_joint_and_a_rest_is_kept(studio):
     rest = round(top - 5)
     type_into(studio, f"rest-{JOINT}", str(rest))
     wanted = [JOINT, math.radians(rest)]
-    studio.wait("Math.abs(m.store.model.freedoms.find((f) => f.name === a[0]).rest - a[1]) < 1e-9", wanted)
+    studio.wait("Math.abs(m.store.model.dofs.find((f) => f.name === a[0]).rest - a[1]) < 1e-9", wanted)
     studio.page.locator(named("show-limits")).locator("..").click()
 
 

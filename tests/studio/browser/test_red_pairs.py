@@ -30,7 +30,7 @@ def collider() -> mk.Collider:
 
 def q_of(studio, arm: mk.Mechanism) -> np.ndarray:
     frame = studio.at_rest()
-    named_values = studio.eval("m.store.model.freedoms.filter((f) => f.leader < 0).map((f) => f.name)")
+    named_values = studio.eval("m.store.model.dofs.filter((f) => f.mimics < 0).map((f) => f.name)")
     return arm.configuration({name: value_of(studio, name, frame) for name in named_values})
 
 

@@ -8,7 +8,7 @@ KEY = "m.store.welcome.session"
 def changed(studio) -> str:
     """Panda with a joint moved and a goal more; the key of its session."""
     studio.show("gallery", "panda")
-    studio.ask({"do": "SetFreedom", "freedom": 0, "value": 0.3})
+    studio.ask({"do": "SetDofValue", "dof": 0, "value": 0.3})
     link = studio.eval("m.store.model.links[5].name")
     studio.ask({"do": "AddGoal", "kind": "point", "link": link, "at": [0, 0, 0], "pinned": True})
     return studio.eval(KEY)

@@ -8,7 +8,16 @@ from playing import PATIENCE, Played
 
 from mechanik.errors import InvalidOperation, StructureError
 from mechanik.studio.messages import events
-from mechanik.studio.messages.requests import GrabGoal, MoveGoal, OpenGallery, PullLink, Redo, Release, SetControl, Undo
+from mechanik.studio.messages.requests import (
+    EndDrag,
+    MoveGoal,
+    OpenGallery,
+    Redo,
+    SetControl,
+    StartGoalDrag,
+    StartLinkDrag,
+    Undo,
+)
 from mechanik.studio.scenes import SCENES
 from mechanik.studio.scenes.scene_base import AnimatedScene
 
@@ -141,7 +150,7 @@ def test_a_slider_that_is_dragged_is_one_step_and_the_next_drag_is_another():
         start = all_of(played)
         for sign in (1.0, -1.0):
             for k in range(50):
-                played.session.handle_request(SetControl("tilt_x", sign * k / 10, is_held=True))
+                played.session.handle_request(SetControl("tilt_x", sign * k / 10, is_dragging=True))
             played.session.handle_request(SetControl("tilt_x", sign * 4.9))
             wait(played)
         assert len(played.session.history) == 2
@@ -156,12 +165,12 @@ def test_a_slider_that_is_dragged_is_one_step_and_the_next_drag_is_another():
 
 def test_a_slider_goes_on_with_its_step_only_while_nothing_else_was_done():
     with Played("hexapod") as played:
-        played.session.handle_request(SetControl("tilt_x", 1.0, is_held=True))
-        played.session.handle_request(SetControl("tilt_y", 1.0, is_held=True))
-        played.session.handle_request(SetControl("tilt_x", 2.0, is_held=True))
+        played.session.handle_request(SetControl("tilt_x", 1.0, is_dragging=True))
+        played.session.handle_request(SetControl("tilt_y", 1.0, is_dragging=True))
+        played.session.handle_request(SetControl("tilt_x", 2.0, is_dragging=True))
         assert len(played.session.history) == 3
         played.session.handle_request(Undo())
-        played.session.handle_request(SetControl("tilt_x", 3.0, is_held=True))
+        played.session.handle_request(SetControl("tilt_x", 3.0, is_dragging=True))
         assert len(played.session.history) == 3
         played.session.handle_request(Undo())
         assert (played.scene.number("tilt_x"), played.scene.number("tilt_y")) == (1.0, 1.0)
@@ -187,10 +196,10 @@ def test_what_is_set_while_a_hand_holds_something_is_part_of_its_step():
         wait(played)
         before = all_of(played)
         for puts_back in (True, False):
-            played.session.handle_request(GrabGoal(played.scene.platform))
+            played.session.handle_request(StartGoalDrag(played.scene.platform))
             played.set("speed", 1.0)
             assert not len(played.session.history)
-            played.session.handle_request(Release(puts_back=puts_back))
+            played.session.handle_request(EndDrag(cancel=puts_back))
             assert played.scene.number("speed") == (0.4 if puts_back else 1.0)
         assert len(played.session.history) == 1
         played.session.handle_request(Undo())
@@ -201,9 +210,9 @@ def test_a_hand_lets_go_of_a_mechanism_that_a_control_replaces_and_undo_brings_i
     with Played("two_arms") as played:
         wait(played)
         before = all_of(played)
-        played.session.handle_request(PullLink("box", (0.0, 0.0, 0.0)))
+        played.session.handle_request(StartLinkDrag("box", (0.0, 0.0, 0.0)))
         played.set("box", 0.4)
-        played.session.handle_request(Release())
+        played.session.handle_request(EndDrag())
         assert len(played.session.history) == 1
         played.session.handle_request(Undo())
         assert all_of(played) == before

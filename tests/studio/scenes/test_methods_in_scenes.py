@@ -9,7 +9,7 @@ from playing import PATIENCE, Played
 
 from mechanik.errors import InvalidOperation
 from mechanik.solver import METHODS
-from mechanik.studio.messages.events import Comparison, Solving
+from mechanik.studio.messages.events import ComparisonChanged, Solving
 from mechanik.studio.messages.requests import Compare, SetSolver
 from mechanik.studio.scenes import SCENES
 
@@ -78,9 +78,9 @@ def test_where_something_is_pinned_methods_without_levels_follow_and_say_how(nam
             played.session.handle_request(SetSolver(method, {}))
             told = next(one for one in reversed(played.told) if isinstance(one, Solving))
             assert told.solver == method
-            assert "30 times as much" in told.said
+            assert "30 times as much" in told.message
         played.session.handle_request(SetSolver("lm", {}))
-        assert next(one for one in reversed(played.told) if isinstance(one, Solving)).said == ""
+        assert next(one for one in reversed(played.told) if isinstance(one, Solving)).message == ""
 
 
 def test_pins_give_way_by_at_most_a_thirtieth_of_what_a_goal_out_of_reach_lacks():
@@ -109,10 +109,10 @@ def test_a_comparison_runs_beside_pins_and_says_how_in_its_rows():
     with Played("humanoid") as played:
         played.rest()
         played.session.handle_request(Compare(["lm", "dls", "lbfgsb", "ccd"]))
-        told = next(one for one in reversed(played.told) if isinstance(one, Comparison))
+        told = next(one for one in reversed(played.told) if isinstance(one, ComparisonChanged))
         rows = {row.solver: row for row in told.rows}
         assert [name for name, row in rows.items() if row.refusal] == ["ccd"]
         assert_needs_no_code(rows["ccd"].refusal)
-        assert rows["lm"].said == ""
-        assert "pins count 30 times as much" in rows["dls"].said
-        assert "pins count 30 times as much" in rows["lbfgsb"].said
+        assert rows["lm"].message == ""
+        assert "pins count 30 times as much" in rows["dls"].message
+        assert "pins count 30 times as much" in rows["lbfgsb"].message

@@ -8,7 +8,7 @@ import pytest
 from playing import PATIENCE, Played
 
 from mechanik.spatial import translation
-from mechanik.studio.messages.events import Controls, Words
+from mechanik.studio.messages.events import Controls, StatusText
 from mechanik.studio.messages.message_codec import MAIN_LAYER, STATUSES, read_state
 from mechanik.studio.messages.requests import SetRunning
 
@@ -175,8 +175,8 @@ def test_words_and_the_lines_beside_them_are_about_the_same_state():
 
         scene.make_readouts = lines
         played.tick()
-        said = [one for one in played.told if isinstance(one, Words)]
-        assert said[-1].read_out == [str(len(read))]
+        said = [one for one in played.told if isinstance(one, StatusText)]
+        assert said[-1].readouts == [str(len(read))]
         assert read[-1] is stage.latest_state
         assert len(read) > 1
 

@@ -23,13 +23,15 @@ AT_ONCE = 230
 def _(them):
     page = them.new_page()
     first, until = 1, time.monotonic() + PATIENCE
-    while not page.last("Refused", message=REQUESTS_TOO_FAST):  # before it is dropped: then it may hear nothing more
+    while not page.last(
+        "RequestRefused", message=REQUESTS_TOO_FAST
+    ):  # before it is dropped: then it may hear nothing more
         assert time.monotonic() < until, "all of them were carried out"
         asked = set(range(first, first + AT_ONCE))
         first += AT_ONCE
         for k in asked:
             page.socket.send(request("Undo", id=k))
-        page.wait(lambda asked=asked: asked <= {event["id"] for event in page.told if event["is"] == "Refused"})
+        page.wait(lambda asked=asked: asked <= {event["id"] for event in page.told if event["is"] == "RequestRefused"})
     with contextlib.suppress(ConnectionClosed):
         for k in range(20_000):
             page.socket.send(request("Undo", id=k))
@@ -50,7 +52,7 @@ def _(them):
 def _(them):
     page = them.new_page()
     goal = page.goal()["number"]
-    assert page.ask("GrabGoal", goal=goal)["is"] == "Done"
+    assert page.ask("StartGoalDrag", goal=goal)["is"] == "RequestDone"
     with contextlib.suppress(ConnectionClosed):
         for k in range(50_000):
             page.socket.send(hand(2, k + 1, goal))
@@ -74,7 +76,7 @@ def _(them):
         for _ in range(80):
             sockets.append(connect_to(them.server))
         words = [json.loads(one.recv(PATIENCE)) for one in sockets]
-        refused = [event for event in words if event["is"] == "Refused"]
+        refused = [event for event in words if event["is"] == "RequestRefused"]
         assert len(refused) >= 10
         assert len(them.server.pool) <= 64
         assert all("page" in event["message"] for event in refused)

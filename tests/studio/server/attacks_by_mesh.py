@@ -36,7 +36,7 @@ def nothing_comes_along(them: Attacker, case: tuple[str, bytes, dict[str, bytes]
     """The mesh is there, and nothing else is: not under its numbers, nor under the next ones."""
     mesh, data, others = case
     opened = Robot(them, {f"plates/meshes/{mesh}": data, **others}, mesh)
-    assert all(shape["beside"] == {} for shape in opened.shapes)
+    assert all(shape["dependencies"] == {} for shape in opened.shapes)
     assert them.http("GET", opened.shapes[0]["mesh"]).content == data
     for number in range(1, 5):
         answer = them.http("GET", f"/mesh/{opened.key}/{number}")
@@ -70,7 +70,7 @@ def _(them):
     lines = b"newmtl a\nmap_Kd /etc/passwd\nmap_Kd ../../../../etc/passwd.png\nmap_Kd file:///etc/x.jpg\n"
     files = {"plates/meshes/a.obj": b"mtllib a.mtl\n", "plates/meshes/a.mtl": lines}
     opened = Robot(them, files, "a.obj")
-    assert list(opened.shapes[0]["beside"]) == ["a.mtl"]
+    assert list(opened.shapes[0]["dependencies"]) == ["a.mtl"]
     assert them.http("GET", f"/mesh/{opened.key}/2").status_code == 404
 
 
@@ -79,13 +79,13 @@ def _(them):
     many = {f"plates/meshes/{k}.mtl": b"newmtl a" for k in range(1500)}
     names = "".join(f"mtllib {k}.mtl\n" for k in range(1500)).encode()
     opened = Robot(them, {"plates/meshes/a.obj": names, **many}, "a.obj")
-    assert 0 < len(opened.shapes[0]["beside"]) <= MAX_REFERENCED_FILES
+    assert 0 < len(opened.shapes[0]["dependencies"]) <= MAX_REFERENCED_FILES
 
 
 @attack("a picture asked for by a number in another session, or by a path")
 def _(them):
     opened = Robot(them, {name: data for name, data in FILES.items() if not name.endswith(".urdf")}, "plate.dae")
-    (address,) = opened.shapes[0]["beside"].values()
+    (address,) = opened.shapes[0]["dependencies"].values()
     good = them.http("GET", address)
     assert good.content == RED_GREEN
     assert good.headers["content-type"] == "image/png"
@@ -106,9 +106,9 @@ def _(them):
         "plates/meshes/a.mtl": b"newmtl a\nKd nan 1 1",
     }
     page = Robot(them, broken, "a.obj").page
-    assert page.ask("RecordMotion", on=True)["is"] == "Done"
+    assert page.ask("RecordMotion", on=True)["is"] == "RequestDone"
     for value in (0.1, 0.2):
-        assert page.ask("SetFreedom", freedom=0, value=value)["is"] == "Done"
+        assert page.ask("SetDofValue", dof=0, value=value)["is"] == "RequestDone"
     page.ask("RecordMotion", on=False)
-    assert page.ask("Export", kind="glb")["is"] == "Done"
+    assert page.ask("Export", kind="glb")["is"] == "RequestDone"
     assert them.http("GET", page.wait_for("Download")["address"]).content.startswith(b"glTF")

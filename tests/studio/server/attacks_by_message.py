@@ -21,8 +21,8 @@ def wrong_hand(them: Attacker, data: bytes) -> None:
     before = page.frame.values
     page.told.clear()
     page.socket.send(data)
-    assert page.wait_for("Refused", id=-1)["message"]
-    assert page.ask("Release")["is"] == "Done"
+    assert page.wait_for("RequestRefused", id=-1)["message"]
+    assert page.ask("EndDrag")["is"] == "RequestDone"
     assert (page.frame.values == before).all()
 
 
@@ -61,11 +61,11 @@ def wrong_request(them: Attacker, text: str) -> None:
     page = them.page()
     page.told.clear()
     page.socket.send(text)
-    refusal = page.wait_for("Refused")
+    refusal = page.wait_for("RequestRefused")
     assert refusal["message"]
     assert "Traceback" not in refusal["message"]
     assert "inside" not in refusal["message"]
-    assert page.ask("Release")["is"] == "Done"
+    assert page.ask("EndDrag")["is"] == "RequestDone"
 
 
 def request(do: str, **fields) -> str:
@@ -97,18 +97,18 @@ attacks(
     request("OpenGallery", name="a" * 201),
     request("OpenGallery", name="\ud800"),
     request("OpenScene", name="nothing"),
-    request("SetFreedom", freedom=99_999, value=0),
-    request("SetFreedom", freedom=-1, value=0),
-    request("SetFreedom", freedom=True, value=0),
-    request("SetFreedom", freedom=0.5, value=0),
-    request("SetFreedom", freedom=0, value="1"),
-    request("SetFreedom", freedom=0, value=None),
-    request("SetFreedom", freedom=0, value=1e308),
-    '{"do": "SetFreedom", "id": 1, "freedom": 0, "value": NaN}',
-    '{"do": "SetFreedom", "id": 1, "freedom": 0, "value": -Infinity}',
-    '{"do": "SetFreedom", "id": 1, "freedom": 0, "value": 1e999}',
-    '{"do": "SetFreedom", "id": 1, "freedom": 0, "value": ' + "9" * 400 + "}",
-    request("SetLimits", freedom=0, lower=2.0, upper=1.0),
+    request("SetDofValue", dof=99_999, value=0),
+    request("SetDofValue", dof=-1, value=0),
+    request("SetDofValue", dof=True, value=0),
+    request("SetDofValue", dof=0.5, value=0),
+    request("SetDofValue", dof=0, value="1"),
+    request("SetDofValue", dof=0, value=None),
+    request("SetDofValue", dof=0, value=1e308),
+    '{"do": "SetDofValue", "id": 1, "dof": 0, "value": NaN}',
+    '{"do": "SetDofValue", "id": 1, "dof": 0, "value": -Infinity}',
+    '{"do": "SetDofValue", "id": 1, "dof": 0, "value": 1e999}',
+    '{"do": "SetDofValue", "id": 1, "dof": 0, "value": ' + "9" * 400 + "}",
+    request("SetLimits", dof=0, lower=2.0, upper=1.0),
     request("GoTo", configuration="nowhere"),
     request("AddGoal", kind="exec", link="tool"),
     request("AddGoal", kind="pose", link="nothing"),
@@ -118,8 +118,8 @@ attacks(
     request("MoveGoal", goal=999, pose=[0, 0, 0, 1, 0, 0, 0]),
     request("ChangeGoal", goal=999, weight=1.0),
     request("RemoveGoal", goal=10**9),
-    request("GrabGoal", goal=12345),
-    request("PullLink", link="nothing", at=[0, 0, 0]),
+    request("StartGoalDrag", goal=12345),
+    request("StartLinkDrag", link="nothing", at=[0, 0, 0]),
     request("SetSolver", solver="nothing", options={}),
     request("SetSolver", solver="lm", options={"nothing": 1}),
     request("SetSolver", solver="lm", options={"tolerance": "small"}),
@@ -127,7 +127,7 @@ attacks(
     request("SetSolver", solver="lm", options={str(k): 1 for k in range(500)}),
     request("Compare", solvers=["lm"] * 50),
     request("Compare", solvers=["nothing"]),
-    request("ShowGhosts", most=1_000_000),
+    request("ShowAlternatives", max_count=1_000_000),
     request("Play", on=True, speed=0.0),
     request("Export", kind="exe"),
     request("SetControl", name="nothing", value=1),

@@ -17,7 +17,7 @@ from wire_client import PATIENCE, WireClient, cookie_of, fetch
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation
-from mechanik.studio.messages.requests import ShowGhosts
+from mechanik.studio.messages.requests import ShowAlternatives
 from mechanik.studio.server.http_transport import OpenSockets
 from mechanik.studio.server.server import serve
 from mechanik.studio.server.server_limits import ServerLimits
@@ -162,7 +162,7 @@ def test_a_place_is_free_when_all_that_was_asked_for_in_it_has_ended(monkeypatch
     rooms = SessionPool(make, ServerLimits(max_sessions=1))
     rooms.reserve()
     room = rooms.open_session()
-    room.submit_call(lambda session: session.handle_request(ShowGhosts(3))).result(PATIENCE)
+    room.submit_call(lambda session: session.handle_request(ShowAlternatives(3))).result(PATIENCE)
     assert begun.wait(PATIENCE)
     rooms.release(room)
     for _ in range(3):
@@ -181,10 +181,10 @@ def test_a_scene_that_fails_when_it_is_asked_whether_it_moves_does_not_end_its_r
         client.wait_for("Model")
         monkeypatch.setattr(Session, "is_animated", property(lambda _: 1 / 0))
         client.wait(lambda: "ZeroDivisionError" in caplog.text)
-        assert client.ask("Release")["is"] == "Done"
+        assert client.ask("EndDrag")["is"] == "RequestDone"
 
 
 def test_half_a_letter_is_refused_with_its_place(client):
     answer = client.ask("EditModel", kind="json", text='{"name": "\ud800"}')
-    assert answer["is"] == "Refused"
+    assert answer["is"] == "RequestRefused"
     assert "EditModel.text holds half" in answer["message"]

@@ -77,7 +77,7 @@ def test_a_client_that_takes_nothing_is_dropped_although_it_sends(small):
                 time.sleep(0.1)
             pytest.fail("it was listened to all the while")
         assert ended(small, rooms=1)
-        assert other.ask("Release")["is"] == "Done"
+        assert other.ask("EndDrag")["is"] == "RequestDone"
 
 
 def test_who_says_nothing_is_dropped(impatient):

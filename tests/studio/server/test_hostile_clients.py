@@ -22,7 +22,7 @@ class Bystander:
     def __init__(self, server) -> None:
         self.client = WireClient(server)
         self.goal = self.client.goal()
-        assert self.client.ask("GrabGoal", goal=self.goal["number"])["is"] == "Done"
+        assert self.client.ask("StartGoalDrag", goal=self.goal["number"])["is"] == "RequestDone"
         self.answers = 0
         self.problem = ""
         self._ends = threading.Event()
@@ -85,5 +85,5 @@ def test_after_all_of_it_the_server_is_there_and_has_room(server, bystander, att
     assert attacker.http("GET", "/").status_code == 200
     with WireClient(server) as client:
         assert client.wait_for("Model")["name"] == "planar_3r"
-        assert client.ask("Release")["is"] == "Done"
+        assert client.ask("EndDrag")["is"] == "RequestDone"
     assert bystander.problem == ""

@@ -61,7 +61,7 @@ def test_event_comes_only_when_something_is_new(server, double):
         told(client, state="compiling", ready=1)
         before = double.reads
         wait(lambda: double.reads > before + 5)
-        assert client.ask("Release")["is"] == "Done"
+        assert client.ask("EndDrag")["is"] == "RequestDone"
         assert sum(event["is"] == "Kernels" for event in client.told) <= 2, "one greeting, and one if that was early"
 
 
@@ -132,4 +132,4 @@ def test_states_that_cannot_be_read_end_the_watch_and_nothing_else(server, doubl
 
     monkeypatch.setattr(kernel_watch, "kernel_states", broken)
     with WireClient(server) as client:
-        assert client.ask("Release")["is"] == "Done"
+        assert client.ask("EndDrag")["is"] == "RequestDone"

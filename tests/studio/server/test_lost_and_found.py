@@ -34,7 +34,7 @@ def let_time_pass() -> None:
 def moved(client: WireClient) -> str:
     """Set something up that only this session has; returns its key."""
     client.wait(lambda: client.frame is not None)
-    assert client.ask("SetFreedom", freedom=0, value=0.123)["is"] == "Done"
+    assert client.ask("SetDofValue", dof=0, value=0.123)["is"] == "RequestDone"
     return client.wait_for("Welcome")["session"]
 
 

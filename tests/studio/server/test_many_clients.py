@@ -23,7 +23,7 @@ def test_a_dozen_clients_drag_their_own_goals_and_are_never_mixed_up(server):
         try:
             with WireClient(server) as client:
                 goal, link = client.goal()["number"], client.goal()["link"]
-                client.ask("GrabGoal", goal=goal)
+                client.ask("StartGoalDrag", goal=goal)
                 angle = float(k)
                 all_are_here.wait(PATIENCE)
                 while min(answers) < TURNS and time.monotonic() < until:

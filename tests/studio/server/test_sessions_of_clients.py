@@ -35,21 +35,21 @@ def test_a_page_is_welcomed_with_all_it_must_know(client):
 
 def test_a_drag_is_answered_with_its_tag_and_the_tool_comes_to_the_goal(client):
     goal = client.goal()
-    assert client.ask("GrabGoal", goal=goal["number"])["is"] == "Done"
+    assert client.ask("StartGoalDrag", goal=goal["number"])["is"] == "RequestDone"
     client.drag(goal["number"], planar(1.0, 0.9))
     frame = client.wait(lambda: client.frame.header.is_at_rest and client.frame.header.tag == 1 and client.frame)
     assert np.allclose(frame.goals[0, :7], planar(1.0, 0.9))
     assert np.allclose(frame.links[client.goal()["link"], :2], (1.0, 0.9), atol=1e-5)
-    assert client.ask("Release")["is"] == "Done"
+    assert client.ask("EndDrag")["is"] == "RequestDone"
 
 
 def test_the_last_hand_of_a_drag_is_not_overtaken_by_the_release(client):
     goal = client.goal()["number"]
     for k in range(20):
-        assert client.ask("GrabGoal", goal=goal)["is"] == "Done"
+        assert client.ask("StartGoalDrag", goal=goal)["is"] == "RequestDone"
         for n in range(10):
             client.send_hand(goal, planar(1.0 + 0.01 * n, 0.5 + 0.02 * k))
-        assert client.ask("Release")["is"] == "Done"
+        assert client.ask("EndDrag")["is"] == "RequestDone"
         pose = client.wait_for("Goals")["goals"][0]["pose"]
         assert np.allclose(pose[:2], (1.09, 0.5 + 0.02 * k)), "where the last hand held it"
 
@@ -59,11 +59,11 @@ def test_clients_do_not_move_each_others_mechanisms(server):
         goal = one.goal()["number"]
         other.wait(lambda: other.frame is not None)
         before = other.frame.values.copy()
-        one.ask("GrabGoal", goal=goal)
+        one.ask("StartGoalDrag", goal=goal)
         one.drag(goal, planar(0.7, 1.1))
         one.ask("OpenGallery", name="four_bar")
         one.wait_for("Model", name="four_bar")
-        other.ask("Release")
+        other.ask("EndDrag")
         assert (other.frame.values == before).all()
         assert other.last("Model")["name"] == "planar_3r"
         assert one.told[0]["session"] != other.told[0]["session"]
@@ -71,10 +71,10 @@ def test_clients_do_not_move_each_others_mechanisms(server):
 
 def test_refusals_name_the_request_and_the_reason(client):
     refusal = client.ask("OpenGallery", name="pnda")
-    assert refusal["is"] == "Refused"
+    assert refusal["is"] == "RequestRefused"
     assert "Did you mean 'panda'" in refusal["message"]
-    refusal = client.ask("SetFreedom", freedom=0, value=1e300)
-    assert (refusal["is"], refusal["id"]) == ("Refused", 2)
+    refusal = client.ask("SetDofValue", dof=0, value=1e300)
+    assert (refusal["is"], refusal["id"]) == ("RequestRefused", 2)
 
 
 def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client, server, monkeypatch, caplog):
@@ -86,7 +86,7 @@ def test_what_goes_wrong_inside_is_logged_in_a_line_and_the_session_lives(client
     assert "IndexError: list index out of range" in caplog.text
     assert "Traceback" not in caplog.text
     monkeypatch.undo()
-    assert client.ask("Release")["is"] == "Done"
+    assert client.ask("EndDrag")["is"] == "RequestDone"
 
 
 def test_a_file_is_opened_in_the_session_that_sent_it(client, web, server):
@@ -103,12 +103,12 @@ def test_a_file_that_is_wrong_changes_nothing(client, web):
     client.wait(lambda: client.frame is not None)
     answer = web.post(f"/upload/{key}", params={"name": "two.urdf"}, content=GOOD.replace(b"</robot>", b""))
     assert answer.status_code == 422
-    assert client.ask("Release")["is"] == "Done"
+    assert client.ask("EndDrag")["is"] == "RequestDone"
     assert client.last("Model")["name"] == "planar_3r"
 
 
 def test_what_was_exported_can_be_fetched_under_a_safe_name_by_who_has_the_key(client, web):
-    assert client.ask("Export", kind="mechanism")["is"] == "Done"
+    assert client.ask("Export", kind="mechanism")["is"] == "RequestDone"
     download = client.wait_for("Download")
     answer = web.get(download["address"])
     assert answer.status_code == 200
@@ -122,7 +122,7 @@ def test_all_pages_of_a_shared_studio_see_the_same(page):
     try:
         with WireClient(server) as one:
             goal = one.goal()["number"]
-            one.ask("GrabGoal", goal=goal)
+            one.ask("StartGoalDrag", goal=goal)
             one.drag(goal, planar(0.9, 0.9))
             models = len([event for event in one.told if event["is"] == "Model"])
             with WireClient(server) as other:
@@ -132,7 +132,7 @@ def test_all_pages_of_a_shared_studio_see_the_same(page):
                 other.wait(lambda: np.allclose(other.goal_pose(), planar(1.0, 0.8)))
                 assert other.frame.header.order == other.last("Goals")["order"] == one.last("Goals")["order"]
             assert len([event for event in one.told if event["is"] == "Model"]) == models, "not greeted again"
-            assert one.ask("Release")["is"] == "Done"
+            assert one.ask("EndDrag")["is"] == "RequestDone"
     finally:
         server.close()
 
@@ -162,11 +162,11 @@ def test_what_a_page_holds_when_it_goes_is_let_go(page):
             goal = one.goal()["number"]
             with WireClient(server) as other:
                 other.wait_for("Model")
-                other.ask("GrabGoal", goal=goal)
+                other.ask("StartGoalDrag", goal=goal)
                 other.drag(goal, planar(0.9, 0.9))
                 assert server.pool.shared_host.session.active.drag is not None
             one.wait(lambda: server.pool.shared_host.session.active.drag is None)
-            assert one.ask("Undo")["is"] == "Done", "the drag is a step of undo like any other"
+            assert one.ask("Undo")["is"] == "RequestDone", "the drag is a step of undo like any other"
     finally:
         server.close()
 
@@ -177,7 +177,7 @@ def test_a_mechanism_that_cannot_be_opened_is_said_so_to_the_page(page):
         for _ in range(2):
             with connect_to(server) as one:
                 words = json.loads(one.recv(PATIENCE))
-                assert words["is"] == "Refused"
+                assert words["is"] == "RequestRefused"
                 assert "nothing of that name" in words["message"]
         assert len(server.pool) == 0
     finally:

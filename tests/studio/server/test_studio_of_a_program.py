@@ -12,7 +12,7 @@ from wire_client import PATIENCE, WireClient, fetch
 
 import mechanik as mk
 from mechanik.errors import StudioClosed, UnknownName
-from mechanik.studio.messages.requests import OpenGallery, SetFreedom, Undo
+from mechanik.studio.messages.requests import OpenGallery, SetDofValue, Undo
 from mechanik.studio.studio_api import Studio
 
 
@@ -58,9 +58,9 @@ def test_what_people_drag_reaches_the_program(studio):
     studio.on_state(lambda state: states.append(state.q))
     with WireClient(studio._server) as client:
         client.wait_for("Goals")
-        client.ask("GrabGoal", goal=hand.number)
+        client.ask("StartGoalDrag", goal=hand.number)
         client.drag(hand.number, [1.1, 0.7, 0.0, 1.0, 0.0, 0.0, 0.0])
-        client.ask("Release")
+        client.ask("EndDrag")
     studio.settle(PATIENCE)
     assert np.allclose(moves[-1], (1.1, 0.7))
     assert np.allclose(states[-1], studio.q)
@@ -154,7 +154,7 @@ def test_what_an_undo_has_put_back_is_settled_where_it_stands(studio):
     """All the seconds were waited for, and the state was the one before the undo."""
     studio.settle(PATIENCE)
     before = studio.q
-    studio.session.handle_request(SetFreedom(0, 0.3))
+    studio.session.handle_request(SetDofValue(0, 0.3))
     studio.settle(PATIENCE)
     studio.session.handle_request(Undo())
     studio.session.live.solve = lambda: pytest.fail("there is nothing to wait for")

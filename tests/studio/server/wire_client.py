@@ -59,11 +59,11 @@ class WireClient:
     # ---- asking -----------------------------------------------------------------------------
 
     def ask(self, do: str, **fields) -> dict:
-        """Its answer: `Done` or `Refused`."""
+        """Its answer: `RequestDone` or `RequestRefused`."""
         self._id += 1
         number = self._id
         self.socket.send(json.dumps({"do": do, **fields, "id": number}))
-        return self.wait(lambda: self.last("Done", id=number) or self.last("Refused", id=number))
+        return self.wait(lambda: self.last("RequestDone", id=number) or self.last("RequestRefused", id=number))
 
     def drag(self, goal: int, pose) -> StateFrame:
         """Hold a goal that was taken there; the first state that answers."""

@@ -19,7 +19,7 @@ from mechanik.studio.messages.message_codec import (
     StateFrame,
     read_state,
 )
-from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, OpenGallery, PageRequest, Release
+from mechanik.studio.messages.requests import EndDrag, OpenGallery, PageRequest, StartGoalDrag, StartJointDrag
 from mechanik.studio.session import Session
 
 E = TypeVar("E", bound=Event)
@@ -106,25 +106,25 @@ class Desk:
     def drag(self, number: int, shift: Any, steps: int = 5) -> StateFrame:
         """Take a goal, move it on a straight way, let go; the state at rest before it is let go."""
         start = np.array(self.session.active.edit_state.goal(number).pose)
-        self.ask(GrabGoal(number))
+        self.ask(StartGoalDrag(number))
         for k in range(1, steps + 1):
             self.hold_goal(number, [*(start[:3] + np.array(shift) * k / steps), *start[3:]])
         found = self.answered()
-        self.ask(Release())
+        self.ask(EndDrag())
         return found
 
     def turn(self, freedom: int, value: float, steps: int = 5) -> StateFrame:
         """Take a freedom by hand, move it to a value, let go; the state at rest after that."""
-        self.ask(GrabFreedom(freedom))
-        start = self.frame.values[self.model.freedoms[freedom].value]
+        self.ask(StartJointDrag(freedom))
+        start = self.frame.values[self.model.dofs[freedom].value]
         for k in range(1, steps + 1):
             self.hold_freedom(freedom, start + (value - start) * k / steps)
             self.answered()
-        self.ask(Release())
+        self.ask(EndDrag())
         return self.rest()
 
     def freedom(self, name: str) -> int:
-        return [one.name for one in self.model.freedoms].index(name)
+        return [one.name for one in self.model.dofs].index(name)
 
     def _links(self) -> np.ndarray:
         return self.session.mechanism.poses(self.session.q)[:, :3, 3]

@@ -99,13 +99,13 @@ class AnyRequests(RuleBasedStateMachine):
         if not goals:
             return
         goal = goals[which % len(goals)]
-        self.try_to(ask.GrabGoal(goal.number))
+        self.try_to(ask.StartGoalDrag(goal.number))
         self.drag(goal.number, goal.pose, shifts, lets_go)
 
     @rule(link=indices, at=vectors, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
     def pull(self, link: int, at: Any, shifts: list[Any], lets_go: bool) -> None:
         links = list(self.desk.session.mechanism.links)
-        self.try_to(ask.PullLink(links[link % len(links)], at))
+        self.try_to(ask.StartLinkDrag(links[link % len(links)], at))
         goals = self.desk.session.goals
         if goals and goals[-1].number == LINK_DRAG_GOAL:
             self.drag(LINK_DRAG_GOAL, goals[-1].pose, shifts, lets_go)
@@ -114,19 +114,19 @@ class AnyRequests(RuleBasedStateMachine):
         for shift in shifts:
             self.desk.hold_goal(number, [*(np.array(pose[:3]) + shift), *pose[3:]])
         if lets_go:
-            self.try_to(ask.Release())
+            self.try_to(ask.EndDrag())
 
     @rule(which=indices, values=st.lists(st.floats(-2, 2), max_size=4), lets_go=st.booleans())
     def drag_freedom(self, which: int, values: list[float], lets_go: bool) -> None:
-        freedom = which % max(1, len(self.desk.model.freedoms))
+        freedom = which % max(1, len(self.desk.model.dofs))
         try:
-            self.desk.ask(ask.GrabFreedom(freedom))
+            self.desk.ask(ask.StartJointDrag(freedom))
         except MechanikError:
             return
         for value in values:
             self.desk.hold_freedom(freedom, value)
         if lets_go:
-            self.try_to(ask.Release())
+            self.try_to(ask.EndDrag())
 
     @rule(kind=st.sampled_from(get_args(ask.ObstacleKind)), mode=st.sampled_from(get_args(ask.CollisionMode)))
     def add_obstacle(self, kind: Any, mode: Any) -> None:
@@ -139,11 +139,11 @@ class AnyRequests(RuleBasedStateMachine):
         if not obstacles:
             return
         place = which % len(obstacles)
-        self.try_to(ask.GrabObstacle(obstacles[place].name))
+        self.try_to(ask.StartObstacleDrag(obstacles[place].name))
         for shift in shifts:
             self.desk.hold_obstacle(place, [*(obstacles[place].pose.position + shift), *obstacles[place].pose.wxyz])
         if lets_go:
-            self.try_to(ask.Release())
+            self.try_to(ask.EndDrag())
 
     @rule(which=indices)
     def remove_obstacle(self, which: int) -> None:
@@ -152,11 +152,11 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices, value=st.floats(-2, 2))
     def set_freedom(self, which: int, value: float) -> None:
-        self.try_to(ask.SetFreedom(which, value))
+        self.try_to(ask.SetDofValue(which, value))
 
     @rule(which=indices, turn=st.tuples(*[st.floats(-2, 2)] * 3))
     def set_turn(self, which: int, turn: tuple[float, float, float]) -> None:
-        self.try_to(ask.SetTurn(which, turn))
+        self.try_to(ask.SetJointRotation(which, turn))
 
     @rule(which=indices, lower=st.none() | st.floats(-2, 0.5), upper=st.none() | st.floats(-0.5, 2))
     def set_limits(self, which: int, lower: float | None, upper: float | None) -> None:
@@ -184,7 +184,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule()
     def one_step(self) -> None:
-        self.try_to(ask.OneStep())
+        self.try_to(ask.SingleStep())
 
     @rule(on=st.booleans())
     def record(self, on: bool) -> None:
@@ -240,7 +240,7 @@ class AnyRequests(RuleBasedStateMachine):
         for frame in map(read_state, frames):
             model, told = models[int(frame.header.revision)], goals[int(frame.header.order)]
             assert len(frame.links) == len(model.links)
-            assert len(frame.values) == sum(3 if one.kind == "ball" else 1 for one in model.freedoms)
+            assert len(frame.values) == sum(3 if one.kind == "spherical" else 1 for one in model.dofs)
             assert len(frame.closures) == len(model.closures)
             assert len(frame.goals) == len(told.goals)
             assert all(np.isfinite(part).all() for part in (frame.links, frame.values, frame.goals, frame.closures))

@@ -11,7 +11,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik.errors import InvalidOperation
 from mechanik.spatial import quaternion
-from mechanik.studio.messages.requests import GrabFreedom, Release, SetFreedom, SetLocked, SetTurn, Undo
+from mechanik.studio.messages.requests import EndDrag, SetDofValue, SetJointRotation, SetLocked, StartJointDrag, Undo
 
 vectors = st.tuples(*[st.floats(-1.8, 1.8)] * 3)  # none is longer than pi, so that it reads as it was given
 
@@ -29,7 +29,7 @@ def desk_of_balls() -> Desk:
 
 
 def turn_of(desk: Desk, name: str) -> np.ndarray:
-    at = desk.model.freedoms[desk.freedom(name)].value
+    at = desk.model.dofs[desk.freedom(name)].value
     return desk.rest().values[at : at + 3]
 
 
@@ -38,7 +38,7 @@ def turn_of(desk: Desk, name: str) -> np.ndarray:
 def test_a_ball_stands_where_its_three_numbers_say(turn: tuple[float, float, float]) -> None:
     with desk_of_balls() as desk:
         before = np.array(desk.session.q)
-        desk.ask(SetTurn(desk.freedom("ball2"), turn))
+        desk.ask(SetJointRotation(desk.freedom("ball2"), turn))
         np.testing.assert_allclose(turn_of(desk, "ball2"), turn, atol=1e-9)
         np.testing.assert_allclose(turn_of(desk, "ball1"), 0.0, atol=1e-9)
         desk.ask(Undo())
@@ -51,11 +51,11 @@ def test_a_hand_that_has_a_ball_turns_it_to_where_it_lets_go(turn: tuple[float, 
     with desk_of_balls() as desk:
         number = desk.freedom("ball1")
         before = np.array(desk.session.q)
-        desk.ask(GrabFreedom(number))
+        desk.ask(StartJointDrag(number))
         for share in (0.5, 1.0):
             desk.hold_freedom(number, *(share * one for one in turn))
             desk.answered()
-        desk.ask(Release())
+        desk.ask(EndDrag())
         np.testing.assert_allclose(turn_of(desk, "ball1"), turn, atol=1e-9)
         if np.linalg.norm(turn) > 1e-6:
             desk.ask(Undo())
@@ -64,7 +64,7 @@ def test_a_hand_that_has_a_ball_turns_it_to_where_it_lets_go(turn: tuple[float, 
 
 def test_a_turn_longer_than_half_a_turn_is_the_same_the_other_way_round() -> None:
     with desk_of_balls() as desk:
-        desk.ask(SetTurn(desk.freedom("ball1"), (3.0, 2.0, 0.0)))
+        desk.ask(SetJointRotation(desk.freedom("ball1"), (3.0, 2.0, 0.0)))
         there = quaternion.exp(turn_of(desk, "ball1"))
         assert float(quaternion.angle_between(there, quaternion.exp([3.0, 2.0, 0.0]))) < 1e-7
 
@@ -77,7 +77,7 @@ def test_the_turn_of_a_body_that_floats_leaves_its_place_alone() -> None:
     with Desk() as desk:
         desk.session.open(body)
         desk.rest()
-        desk.ask(SetTurn(desk.freedom("float.turn"), (0.3, -0.2, 0.5)))
+        desk.ask(SetJointRotation(desk.freedom("float.turn"), (0.3, -0.2, 0.5)))
         np.testing.assert_allclose(turn_of(desk, "float.turn"), (0.3, -0.2, 0.5), atol=1e-9)
         np.testing.assert_allclose(desk.session.q[:3], (0.1, 0.2, 0.3), atol=1e-9)
 
@@ -86,7 +86,7 @@ def test_loops_stay_shut_while_a_platform_is_turned_by_numbers() -> None:
     with Desk("stewart_platform") as desk:
         name = "platform_joint.turn"
         wanted = turn_of(desk, name) + np.array([0.05, 0.04, 0.1])
-        desk.ask(SetTurn(desk.freedom(name), (float(wanted[0]), float(wanted[1]), float(wanted[2]))))
+        desk.ask(SetJointRotation(desk.freedom(name), (float(wanted[0]), float(wanted[1]), float(wanted[2]))))
         np.testing.assert_allclose(turn_of(desk, name), wanted, atol=1e-6)
         assert desk.frame.closures.max() < 1e-8
 
@@ -94,11 +94,11 @@ def test_loops_stay_shut_while_a_platform_is_turned_by_numbers() -> None:
 def test_one_number_is_not_taken_for_a_ball_nor_three_for_a_hinge() -> None:
     with desk_of_balls() as desk:
         with pytest.raises(InvalidOperation, match="three numbers"):
-            desk.ask(SetFreedom(desk.freedom("ball1"), 0.1))
+            desk.ask(SetDofValue(desk.freedom("ball1"), 0.1))
         desk.ask(SetLocked(desk.freedom("ball1"), True))
         with pytest.raises(InvalidOperation, match="locked"):
-            desk.ask(SetTurn(desk.freedom("ball1"), (0.1, 0.0, 0.0)))
+            desk.ask(SetJointRotation(desk.freedom("ball1"), (0.1, 0.0, 0.0)))
     with Desk("panda") as desk, pytest.raises(InvalidOperation, match="one number"):
-        desk.ask(SetTurn(0, (0.1, 0.0, 0.0)))
+        desk.ask(SetJointRotation(0, (0.1, 0.0, 0.0)))
     with Desk("stewart_platform") as desk, pytest.raises(InvalidOperation, match="closes a loop"):
-        desk.ask(SetTurn(desk.freedom("leg1_ball"), (0.1, 0.0, 0.0)))
+        desk.ask(SetJointRotation(desk.freedom("leg1_ball"), (0.1, 0.0, 0.0)))

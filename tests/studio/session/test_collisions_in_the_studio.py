@@ -11,7 +11,7 @@ from session_desk import Desk
 
 import mechanik as mk
 from mechanik.errors import DuplicateName, InvalidArgument, InvalidOperation, MechanikError, StructureError, UnknownName
-from mechanik.studio.messages.events import Clashes, Collisions, Model, ObstacleMoved, Obstacles, Words
+from mechanik.studio.messages.events import Collisions, ContactsChanged, Model, ObstacleMoved, Obstacles, StatusText
 from mechanik.studio.messages.message_codec import STATUSES
 from mechanik.studio.messages.requests import (
     EditModel,
@@ -21,7 +21,7 @@ from mechanik.studio.messages.requests import (
     SetCollisions,
     SetControl,
     SetRunning,
-    ShowGhosts,
+    ShowAlternatives,
     Undo,
 )
 from mechanik.studio.scenes import SCENES
@@ -44,14 +44,14 @@ KINDS = [
 ]
 
 
-def looked(desk: Desk) -> Clashes:
+def looked(desk: Desk) -> ContactsChanged:
     """What bumps where it has come to rest."""
     desk.rest()
     assert desk.session.collision_monitor.wait(PATIENCE)
     return desk.session.collision_monitor.info()
 
 
-def names(desk: Desk, told: Clashes) -> set[str]:
+def names(desk: Desk, told: ContactsChanged) -> set[str]:
     return {desk.model.links[k].name for k in told.links} | {*told.obstacles}
 
 
@@ -85,27 +85,27 @@ def test_what_bumps_is_told_and_told_again_when_it_bumps_no_more(desk, goal):
     assert hit.obstacles == ["wall"]
     assert len(hit.links) > 0
     assert names(desk, hit) == truly_hit(desk)
-    assert desk.last(Clashes) == hit
+    assert desk.last(ContactsChanged) == hit
     desk.drag(goal, np.negative(INTO))
-    assert looked(desk) == desk.last(Clashes)
-    assert (desk.last(Clashes).links, desk.last(Clashes).obstacles) == ([], [])
+    assert looked(desk) == desk.last(ContactsChanged)
+    assert (desk.last(ContactsChanged).links, desk.last(ContactsChanged).obstacles) == ([], [])
 
 
 def test_an_event_comes_only_when_the_set_is_another(desk, goal):
     desk.drag(goal, INTO)
     looked(desk)
-    told = len(desk.all(Clashes))
+    told = len(desk.all(ContactsChanged))
     desk.drag(goal, (0.0005, 0.0, 0.0))
     hit = looked(desk)
     assert names(desk, hit) == truly_hit(desk)
-    assert len(desk.all(Clashes)) == told
+    assert len(desk.all(ContactsChanged)) == told
 
 
 def test_the_words_name_the_pair_and_how_deep(desk, goal):
     desk.drag(goal, INTO)
     looked(desk)
     desk.tick()
-    words = desk.last(Words)
+    words = desk.last(StatusText)
     assert words.status == "IN_COLLISION"
     deepest = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).nearest_pairs(desk.session.q)[0]
     assert words.text.startswith(f"In collision: {deepest}")
@@ -118,7 +118,7 @@ def test_switched_off_nothing_is_told(desk, goal):
     desk.ask(SetCollisions("off"))
     assert looked(desk).links == []
     desk.tick()
-    assert "ollision" not in desk.last(Words).text
+    assert "ollision" not in desk.last(StatusText).text
 
 
 def test_a_pose_that_is_shown_while_it_is_paused_is_looked_at_too(desk):
@@ -155,11 +155,11 @@ def test_a_page_that_comes_later_is_told_all(desk, goal):
     hit = looked(desk)
     desk.events.clear()
     desk.session.send_everything()
-    assert desk.last(Clashes) == hit
+    assert desk.last(ContactsChanged) == hit
     assert [one.name for one in desk.last(Obstacles).obstacles] == ["wall"]
     assert desk.last(Collisions) == Collisions("show", 0.0)
     told = [type(one) for one in desk.events]
-    assert told.index(Clashes) > told.index(Model), "a page forgets what bumps when another model comes"
+    assert told.index(ContactsChanged) > told.index(Model), "a page forgets what bumps when another model comes"
 
 
 # ---- avoiding ---------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ def test_what_is_avoided_is_not_touched_in_any_state_of_a_drag(desk, goal):
     gaps = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE]).distance(np.array([*states, desk.session.q]))
     assert np.min(gaps) > clearance - TOUCHING
     assert frame.goals[0, 7] > 0.05, "it could not get there"
-    assert desk.last(Clashes).links == [] if desk.all(Clashes) else True
+    assert desk.last(ContactsChanged).links == [] if desk.all(ContactsChanged) else True
     desk.tick()
-    assert "'wall' is in the way of" in desk.last(Words).text
+    assert "'wall' is in the way of" in desk.last(StatusText).text
 
 
 def test_without_avoiding_the_same_drag_goes_through_the_wall(desk, goal):
@@ -208,7 +208,7 @@ def test_to_avoid_what_is_hit_already_leads_out_of_it(desk, goal):
 
 def test_other_solutions_bump_into_nothing_while_it_avoids(desk):
     desk.session.set_collision_avoidance(mode="avoid")
-    desk.ask(ShowGhosts(8))
+    desk.ask(ShowAlternatives(8))
     desk.session.alternatives.join()
     collider = mk.Collider(desk.session.mechanism, ["self", WALL_BEFORE])
     assert collider.is_free(desk.session.q)
@@ -350,7 +350,7 @@ def test_meshes_that_came_with_a_page_are_looked_at_and_no_file_is_read(tmp_path
     with Desk() as desk:
         desk.session.open(arm, files={})
         told = looked(desk)
-        assert "did not come along" in told.why
+        assert "did not come along" in told.reason
         with pytest.raises(InvalidOperation, match="came with the page"):
             desk.ask(SetCollisions("avoid"))
 
@@ -381,7 +381,7 @@ def test_in_the_scene_of_boxes_those_are_red_that_were_hit(pose, case):
 def test_at_the_table_the_hand_slides_along_what_is_in_the_way():
     with Desk(scenes=SCENES) as desk:
         desk.ask(OpenScene("table"))
-        assert looked(desk).why == ""
+        assert looked(desk).reason == ""
         collider = mk.Collider(desk.session.mechanism, desk.session.active.edit_state.collisions.avoid)
         goal = desk.session.goals[0].number
         frame = desk.drag(goal, (0.0, 0.0, -0.4), steps=10)  # into the table

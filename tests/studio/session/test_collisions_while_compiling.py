@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from session_desk import Desk
 
-from mechanik.studio.messages.events import Clashes
+from mechanik.studio.messages.events import ContactsChanged
 from mechanik.studio.session import collision_monitor as lookout
 
 
@@ -12,17 +12,17 @@ def test_look_waits_for_the_compiler_and_says_so(monkeypatch):
     compiling = ["distance.collision_query"]
     monkeypatch.setattr(lookout, "is_compiling", lambda name: name in compiling)
     with Desk("panda") as desk:
-        desk.wait(lambda: any(told.why == lookout.KERNELS_COMPILING for told in desk.all(Clashes)))
+        desk.wait(lambda: any(told.reason == lookout.KERNELS_COMPILING for told in desk.all(ContactsChanged)))
         assert not desk.session.collision_monitor.wait(0.05), "nothing was looked at"
         compiling.clear()
-        desk.wait(lambda: desk.last(Clashes).why == "")
+        desk.wait(lambda: desk.last(ContactsChanged).reason == "")
         assert desk.session.collision_monitor.wait(60.0)
 
 
 def test_session_that_is_closed_does_not_wait_for_the_compiler(monkeypatch):
     monkeypatch.setattr(lookout, "is_compiling", lambda name: True)
     with Desk("panda") as desk:
-        desk.wait(lambda: bool(desk.all(Clashes)))
+        desk.wait(lambda: bool(desk.all(ContactsChanged)))
         thread = desk.session.collision_monitor._thread
     thread.join(60.0)
     assert not thread.is_alive()

@@ -18,7 +18,7 @@ def beside(desk: Desk) -> list[dict[str, bytes]]:
     return [
         {
             name: desk.session.read_mesh(int(at.partition("?")[0].rpartition("/")[2]))[0]
-            for name, at in shape.beside.items()
+            for name, at in shape.dependencies.items()
         }
         for link in desk.model.links
         for shape in link.visuals

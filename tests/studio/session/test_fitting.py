@@ -12,7 +12,7 @@ import mechanik as mk
 from mechanik.errors import InvalidOperation
 from mechanik.solver import METHODS
 from mechanik.studio.messages.events import Solving
-from mechanik.studio.messages.requests import AddGoal, RemoveGoal, SetFreedom, SetRest, SetSolver, Undo
+from mechanik.studio.messages.requests import AddGoal, RemoveGoal, SetDofValue, SetRest, SetSolver, Undo
 from mechanik.studio.session.collision_monitor import errors_for_users, rewrite_for_users
 from mechanik.studio.session.solve_spec import MAX_WEIGHT_RATIO, SolveSpec, adapt_to_method
 
@@ -54,14 +54,14 @@ def test_a_rest_is_left_out_by_a_method_without_wishes_which_says_so() -> None:
     with Desk("panda") as desk:
         desk.ask(SetRest(0, 0.3))
         desk.ask(SetSolver("dls", {}))
-        assert desk.last(Solving).said == ""
+        assert desk.last(Solving).message == ""
         desk.ask(SetSolver("sdls", {}))
-        assert "wishes: they are left out" in desk.last(Solving).said
+        assert "wishes: they are left out" in desk.last(Solving).message
         desk.rest()
         desk.ask(Undo())
         desk.ask(Undo())
         desk.ask(Undo())
-        assert desk.last(Solving).said == ""
+        assert desk.last(Solving).message == ""
 
 
 @pytest.mark.parametrize("method", ["jacobian_transpose", "sdls", "adam"])
@@ -71,7 +71,7 @@ def test_loops_stay_shut_without_any_goal_whatever_method_is_chosen(method: str)
         for goal in desk.session.goals:
             desk.ask(RemoveGoal(goal.number))
         value = float(desk.rest().values[0])
-        desk.ask(SetFreedom(0, value + 0.3))
+        desk.ask(SetDofValue(0, value + 0.3))
         assert desk.rest().closures.max() < 1e-8
         assert desk.frame.values[0] == pytest.approx(value + 0.3, abs=1e-8)
 

@@ -8,20 +8,20 @@ from session_desk import Desk
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, MechanikError
-from mechanik.studio.messages.events import Freedoms, History
+from mechanik.studio.messages.events import DofsChanged, History
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
 from mechanik.studio.messages.requests import (
     AddGoal,
+    EndDrag,
     GoTo,
-    GrabFreedom,
-    GrabGoal,
-    PullLink,
     Redo,
-    Release,
-    SetFreedom,
+    SetDofValue,
     SetLimits,
     SetLocked,
     SetRest,
+    StartGoalDrag,
+    StartJointDrag,
+    StartLinkDrag,
     Undo,
 )
 
@@ -45,7 +45,7 @@ def test_a_joint_is_where_the_hand_has_it_and_goals_come_along() -> None:
 
 def test_while_a_joint_is_dragged_the_frames_carry_the_goals_along() -> None:
     with Desk("ur5") as desk:
-        desk.ask(GrabFreedom(0))
+        desk.ask(StartJointDrag(0))
         desk.hold_freedom(0, desk.frame.values[0] + 0.3)
         found = desk.answered()
         tip = desk.session.mechanism.pose("tool0", desk.session.q)
@@ -58,16 +58,16 @@ def test_loops_stay_shut_while_a_joint_is_dragged(name: str, joint: str | None) 
     with Desk(name) as desk:
         drive = joint or mk.structure(desk.session.mechanism).inputs[0]
         number = desk.freedom(drive)
-        value = desk.frame.values[desk.model.freedoms[number].value] + 0.25
+        value = desk.frame.values[desk.model.dofs[number].value] + 0.25
         found = desk.turn(number, value)
-        assert found.values[desk.model.freedoms[number].value] == pytest.approx(value, abs=1e-6)
+        assert found.values[desk.model.dofs[number].value] == pytest.approx(value, abs=1e-6)
         assert found.closures.max() < 1e-8
 
 
 def test_a_joint_that_closes_a_loop_can_be_dragged_too() -> None:
     with Desk("four_bar") as desk:
         number = desk.freedom("closing_joint")
-        at = desk.model.freedoms[number].value
+        at = desk.model.dofs[number].value
         value = desk.frame.values[at] + 0.1
         found = desk.turn(number, value)
         assert found.values[at] == pytest.approx(value, abs=1e-6)
@@ -90,17 +90,17 @@ def test_a_link_that_is_pulled_follows_and_the_pull_is_gone_afterwards() -> None
         feet = [goal for goal in desk.session.goals if goal.pinned]
         numbers = [goal.number for goal in desk.session.goals]
         link = "left_forearm" if "left_forearm" in desk.session.mechanism.links else "left_hand"
-        desk.ask(PullLink(link, (0.0, 0.0, 0.0)))
+        desk.ask(StartLinkDrag(link, (0.0, 0.0, 0.0)))
         pull = desk.session.goals[-1]
         assert pull.number == LINK_DRAG_GOAL
-        assert desk.goals.goals[-1].is_pull
+        assert desk.goals.goals[-1].is_link_drag
         desk.hold_goal(LINK_DRAG_GOAL, [pull.pose[0] + 0.05, pull.pose[1], pull.pose[2] + 0.02, *pull.pose[3:]])
         found = desk.answered()
         assert found.goals[-1][7] < 1e-4, "the link comes"
         for row, goal in zip(found.goals, desk.session.goals, strict=True):
             if goal in feet:
                 assert row[7:].max() < 1e-5, "the feet stay"
-        desk.ask(Release())
+        desk.ask(EndDrag())
         assert [goal.number for goal in desk.session.goals] == numbers
         assert desk.rest().goals[:, 7:].max() < 1e-5
 
@@ -109,20 +109,20 @@ def test_a_link_that_is_pulled_follows_and_the_pull_is_gone_afterwards() -> None
 def test_a_number_sets_a_joint_and_what_follows_it(name: str) -> None:
     with Desk(name) as desk:
         q = desk.session.q.copy()
-        for number, freedom in enumerate(desk.model.freedoms):
-            if freedom.kind == "ball":
+        for number, freedom in enumerate(desk.model.dofs):
+            if freedom.kind == "spherical":
                 with pytest.raises(InvalidOperation, match="ball"):
-                    desk.ask(SetFreedom(number, 0.1))
+                    desk.ask(SetDofValue(number, 0.1))
                 continue
-            value = float(desk.frame.values[freedom.value]) + (0.02 if freedom.kind == "slide" else 0.05)
+            value = float(desk.frame.values[freedom.value]) + (0.02 if freedom.kind == "translation" else 0.05)
             value = min(max(value, freedom.lower or -np.inf), np.inf if freedom.upper is None else freedom.upper)
             try:
-                desk.ask(SetFreedom(number, value))
+                desk.ask(SetDofValue(number, value))
             except InvalidOperation:
                 continue  # a joint that turns in several ways and closes a loop
             found = desk.rest()
             assert found.closures.max(initial=0.0) < 1e-8
-            if freedom.leader < 0 and not desk.session.mechanism.closures:
+            if freedom.mimics < 0 and not desk.session.mechanism.closures:
                 assert found.values[freedom.value] == pytest.approx(value, abs=1e-6), freedom.name
             desk.ask(Undo())
         assert np.array_equal(desk.session.q, q)
@@ -130,25 +130,25 @@ def test_a_number_sets_a_joint_and_what_follows_it(name: str) -> None:
 
 def test_a_follower_moves_its_leader() -> None:
     with Desk("panda") as desk:
-        follower = next(k for k, one in enumerate(desk.model.freedoms) if one.leader >= 0)
-        leader = desk.model.freedoms[follower].leader
-        desk.ask(SetFreedom(follower, 0.01))
+        follower = next(k for k, one in enumerate(desk.model.dofs) if one.mimics >= 0)
+        leader = desk.model.dofs[follower].mimics
+        desk.ask(SetDofValue(follower, 0.01))
         values = desk.rest().values
-        assert values[desk.model.freedoms[follower].value] == pytest.approx(0.01, abs=1e-9)
-        assert values[desk.model.freedoms[leader].value] == pytest.approx(0.01, abs=1e-9)
+        assert values[desk.model.dofs[follower].value] == pytest.approx(0.01, abs=1e-9)
+        assert values[desk.model.dofs[leader].value] == pytest.approx(0.01, abs=1e-9)
         with pytest.raises(InvalidOperation, match="follows"):
             desk.ask(SetLocked(follower, True))
 
 
 def test_limits_bring_the_joint_inside_and_undo_gives_them_back() -> None:
     with Desk("panda") as desk:
-        freedom, q = desk.model.freedoms[0], desk.session.q.copy()
+        freedom, q = desk.model.dofs[0], desk.session.q.copy()
         desk.ask(SetLimits(0, 0.3, 0.5))
-        assert desk.last(Freedoms).freedoms[0].lower == 0.3
+        assert desk.last(DofsChanged).dofs[0].lower == 0.3
         found = desk.rest()
         assert 0.3 <= found.values[0] <= 0.5
         desk.ask(Undo())
-        assert desk.last(Freedoms).freedoms[0] == freedom
+        assert desk.last(DofsChanged).dofs[0] == freedom
         assert np.array_equal(desk.session.q, q)
         desk.ask(Redo())
         assert desk.session.mechanism.joints["panda_joint1"].limits("EZ") == (0.3, 0.5)
@@ -161,7 +161,7 @@ def test_what_is_locked_does_not_move() -> None:
         found = desk.drag(desk.session.goals[0].number, (0.03, 0.02, -0.03))
         assert found.values[1] == pytest.approx(value, abs=1e-12)
         with pytest.raises(InvalidOperation, match="locked"):
-            desk.ask(GrabFreedom(1))
+            desk.ask(StartJointDrag(1))
         desk.ask(SetLocked(1, False))
         found = desk.drag(desk.session.goals[0].number, (0.03, 0.02, -0.03))
         assert found.values[1] != pytest.approx(value, abs=1e-6)
@@ -175,7 +175,7 @@ def test_a_joint_rests_where_it_may_while_the_goal_is_kept() -> None:
         assert found.values[2] > before + 0.2, "it goes towards its rest"
         assert found.goals[0][7:].max() < 1e-5
         desk.ask(SetRest(2, None))
-        assert desk.last(Freedoms).freedoms[2].rest is None
+        assert desk.last(DofsChanged).dofs[2].rest is None
 
 
 @pytest.mark.parametrize("name", ["panda", "four_bar", "hexapod", "humanoid"])
@@ -203,10 +203,10 @@ def test_a_hand_that_holds_nothing_is_refused() -> None:
             desk.hold_freedom(0, 0.1)
         with pytest.raises(InvalidOperation):
             desk.hold_goal(number, desk.session.goals[0].pose)
-        desk.ask(GrabGoal(number))
+        desk.ask(StartGoalDrag(number))
         with pytest.raises(InvalidOperation):
             desk.hold_freedom(0, 0.1)
-        desk.ask(Release())
+        desk.ask(EndDrag())
         desk.hold_goal(number, desk.session.goals[0].pose)  # one that was on its way when it was let go
 
 
@@ -214,6 +214,6 @@ def test_limits_that_are_refused_are_said_in_both_units_that_pages_show() -> Non
     with Desk("panda") as desk:
         with pytest.raises(MechanikError, match=r"2\.0944 rad \(120°\).*1\.74533 rad \(100°\)"):
             desk.ask(SetLimits(0, np.radians(120.0), np.radians(100.0)))
-        finger = next(k for k, one in enumerate(desk.model.freedoms) if one.kind == "slide" and one.leader < 0)
+        finger = next(k for k, one in enumerate(desk.model.dofs) if one.kind == "translation" and one.mimics < 0)
         with pytest.raises(MechanikError, match=r"0\.03 m, is above the upper, 0\.01 m"):
             desk.ask(SetLimits(finger, 0.03, 0.01))

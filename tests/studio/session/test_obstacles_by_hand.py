@@ -16,19 +16,19 @@ from mechanik.spatial import quaternion
 from mechanik.studio.messages.events import Collisions, Controls, History, ObstacleMoved, Obstacles
 from mechanik.studio.messages.requests import (
     AddObstacle,
-    GrabGoal,
-    GrabObstacle,
+    EndDrag,
     MoveObstacle,
     ObstacleKind,
     OpenGallery,
     OpenScene,
     Redo,
-    Release,
     RemoveObstacle,
     ResizeObstacle,
     SetCollisions,
     SetControl,
     SetRunning,
+    StartGoalDrag,
+    StartObstacleDrag,
     Undo,
 )
 from mechanik.studio.scenes import SCENES
@@ -57,11 +57,11 @@ def hold(desk: Desk, name: str, pose) -> None:
 def drag(desk: Desk, name: str, end, steps: int = 6) -> None:
     """Take an obstacle, move it on a straight way to the pose `end` (its turn at once), let go."""
     start = poses(desk)[name][:3, 3]
-    desk.ask(GrabObstacle(name))
+    desk.ask(StartObstacleDrag(name))
     for k in range(1, steps + 1):
         hold(desk, name, [*(start + (np.array(end[:3]) - start) * k / steps), *end[3:]])
         desk.answered()
-    desk.ask(Release())
+    desk.ask(EndDrag())
 
 
 def looked(desk: Desk) -> set[str]:
@@ -110,12 +110,12 @@ def test_an_arm_that_avoids_goes_out_of_the_way_of_what_is_dragged(desk):
     desk.rest()
     before = desk.session.q.copy()
     start, end = np.array(OFF[:3]), hand_of(desk) + INTO
-    desk.ask(GrabObstacle("box 1"))
+    desk.ask(StartObstacleDrag("box 1"))
     for k in range(1, 16):
         hold(desk, "box 1", [*(start + (end - start) * k / 15), *STRAIGHT])
         desk.answered()
         assert collider(desk).distance(desk.session.q) > CLEARANCE - TOUCHING, k
-    desk.ask(Release())
+    desk.ask(EndDrag())
     assert np.abs(desk.session.q - before).max() > 1e-3, "it has moved"
     drag(desk, "box 1", OFF)
     assert desk.rest().goals[0, 7] < 1e-4, "and comes back when the way is free"
@@ -130,7 +130,7 @@ def test_without_avoiding_the_same_drag_goes_into_the_arm(desk):
 def test_each_hand_is_told_and_answered_while_nothing_else_moves(desk):
     desk.rest()
     desk.events.clear()
-    desk.ask(GrabObstacle("box 1"))
+    desk.ask(StartObstacleDrag("box 1"))
     turn = quaternion.exp(np.array([0.0, 0.0, 0.5]))
     for x in (1.0, 1.1, 1.2):
         hold(desk, "box 1", (x, 0.2, 0.4, *turn))
@@ -146,10 +146,10 @@ def test_while_it_is_paused_an_obstacle_is_dragged_too(desk):
     desk.rest()
     desk.ask(SetRunning(False))
     q = desk.session.q.copy()
-    desk.ask(GrabObstacle("box 1"))
+    desk.ask(StartObstacleDrag("box 1"))
     hold(desk, "box 1", (*hand_of(desk), *STRAIGHT))
     assert desk.frame.header.tag == desk.tag
-    desk.ask(Release())
+    desk.ask(EndDrag())
     assert desk.session.collision_monitor.wait(PATIENCE)
     assert desk.session.collision_monitor.info().obstacles == ["box 1"]
     np.testing.assert_array_equal(desk.session.q, q)
@@ -181,10 +181,10 @@ def test_a_drag_that_is_put_back_has_never_been(desk):
     desk.rest()
     steps, q = len(desk.session.history), desk.session.q.copy()
     desk.ask(SetCollisions("avoid"))
-    desk.ask(GrabObstacle("box 1"))
+    desk.ask(StartObstacleDrag("box 1"))
     hold(desk, "box 1", (*hand_of(desk), *STRAIGHT))
     desk.answered()
-    desk.ask(Release(puts_back=True))
+    desk.ask(EndDrag(cancel=True))
     desk.rest()
     np.testing.assert_array_equal(desk.session.q, q)
     np.testing.assert_array_equal(poses(desk)["box 1"][:3, 3], OFF[:3])
@@ -193,8 +193,8 @@ def test_a_drag_that_is_put_back_has_never_been(desk):
 
 def test_to_take_one_and_let_go_of_it_is_no_step(desk):
     steps = len(desk.session.history)
-    desk.ask(GrabObstacle("box 1"))
-    desk.ask(Release())
+    desk.ask(StartObstacleDrag("box 1"))
+    desk.ask(EndDrag())
     assert len(desk.session.history) == steps
 
 
@@ -308,7 +308,7 @@ def test_another_mechanism_stands_there_alone(desk):
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (GrabObstacle("bux"), UnknownName),
+        (StartObstacleDrag("bux"), UnknownName),
         (MoveObstacle("bux", OFF), UnknownName),
         (RemoveObstacle("panda_hand"), UnknownName),
         (MoveObstacle("box 1", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)), NotARotation),
@@ -332,7 +332,7 @@ def test_a_hand_that_has_not_taken_it_is_refused_and_one_that_is_late_is_passed_
     drag(desk, "box 1", (1.0, 0.0, 0.5, *STRAIGHT))
     hold(desk, "box 1", OFF)
     assert poses(desk)["box 1"][0, 3] == 1.0
-    desk.ask(GrabGoal(desk.session.goals[0].number))
+    desk.ask(StartGoalDrag(desk.session.goals[0].number))
     with pytest.raises(InvalidOperation, match="not in the hand"):
         desk.hold_obstacle(5, OFF)
 
@@ -395,11 +395,11 @@ def test_walls_that_are_taken_away_come_back_where_they_were_and_a_box_of_ours_s
 def test_a_wall_that_a_switch_takes_out_of_the_hand_moves_no_more():
     with Desk(scenes=SCENES) as desk:
         desk.ask(OpenScene("boxes"))
-        desk.ask(GrabObstacle("wall 1"))
+        desk.ask(StartObstacleDrag("wall 1"))
         hold(desk, "wall 1", (0.0, 8.0, 2.0, *STRAIGHT))
         desk.ask(SetControl("walls", False))
         desk.hold_obstacle(0, (0.0, 9.0, 2.0, *STRAIGHT))
-        desk.ask(Release())
+        desk.ask(EndDrag())
         assert poses(desk) == {}
         desk.ask(Undo())
         np.testing.assert_array_equal(poses(desk)["wall 1"][:3, 3], WALL_POSITIONS[0])
@@ -414,8 +414,8 @@ ANY = st.one_of(
     st.builds(MoveObstacle, NAMES, POSES),
     st.builds(RemoveObstacle, NAMES),
     st.builds(ResizeObstacle, NAMES, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3)),
-    st.builds(GrabObstacle, NAMES),
-    st.builds(Release, st.booleans()),
+    st.builds(StartObstacleDrag, NAMES),
+    st.builds(EndDrag, st.booleans()),
     st.builds(Undo),
     st.builds(Redo),
     POSES,

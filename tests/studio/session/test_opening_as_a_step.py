@@ -13,10 +13,10 @@ from mechanik.studio.messages.requests import (
     EditModel,
     OpenGallery,
     OpenScene,
-    PullLink,
     Redo,
     SetControl,
     SetLimits,
+    StartLinkDrag,
     Undo,
 )
 from mechanik.studio.scenes import SCENES
@@ -127,7 +127,7 @@ def test_a_scene_that_cannot_be_opened_changes_nothing() -> None:
 
 def test_a_program_that_opens_something_while_a_link_is_pulled_leaves_no_pull_behind() -> None:
     with Desk("panda") as desk:
-        desk.ask(PullLink("panda_hand", (0.0, 0.0, 0.0)))
+        desk.ask(StartLinkDrag("panda_hand", (0.0, 0.0, 0.0)))
         desk.session.open(mk.gallery.planar_2r())
         desk.ask(Undo())
         assert not any(goal.is_pull for goal in desk.session.goals)

@@ -8,7 +8,7 @@ from session_desk import Desk
 
 from mechanik.studio.messages.events import History
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
-from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, PullLink, Release, SetFreedom, Undo
+from mechanik.studio.messages.requests import EndDrag, SetDofValue, StartGoalDrag, StartJointDrag, StartLinkDrag, Undo
 
 
 def hold(desk: Desk, what: str) -> None:
@@ -23,9 +23,9 @@ def hold(desk: Desk, what: str) -> None:
 def take(desk: Desk, what: str) -> None:
     link = desk.session.goals[0].link
     asked = {
-        "goal": GrabGoal(desk.session.goals[0].number),
-        "freedom": GrabFreedom(0),
-        "pull": PullLink(link, (0.0, 0.0, 0.0)),
+        "goal": StartGoalDrag(desk.session.goals[0].number),
+        "freedom": StartJointDrag(0),
+        "pull": StartLinkDrag(link, (0.0, 0.0, 0.0)),
     }
     desk.ask(asked[what])
     assert (desk.session.goals[-1].number == LINK_DRAG_GOAL) == (what == "pull")
@@ -36,7 +36,7 @@ def take(desk: Desk, what: str) -> None:
 def test_what_is_put_back_leaves_nothing_to_undo_and_nothing_to_redo(name: str, what: str) -> None:
     """It was let go and undone once, so that a drag nobody had made could be made again."""
     with Desk(name) as desk:
-        desk.ask(SetFreedom(0, float(desk.session.q[0]) + 0.05))
+        desk.ask(SetDofValue(0, float(desk.session.q[0]) + 0.05))
         desk.rest()
         desk.ask(Undo())
         desk.rest()
@@ -46,7 +46,7 @@ def test_what_is_put_back_leaves_nothing_to_undo_and_nothing_to_redo(name: str, 
         hold(desk, what)
         desk.answered()
         assert not np.array_equal(desk.session.q, q)
-        desk.ask(Release(puts_back=True))
+        desk.ask(EndDrag(cancel=True))
         assert np.array_equal(desk.rest().goals[:, :7], [goal.pose for goal in goals])
         assert np.array_equal(desk.session.q, q)
         assert desk.session.goals == goals
@@ -61,7 +61,7 @@ def test_a_hand_that_was_on_its_way_moves_nothing_of_what_was_put_back(what: str
         hold(desk, what)
         number = desk.session.goals[-1].number
         desk.answered()
-        desk.ask(Release(puts_back=True))
+        desk.ask(EndDrag(cancel=True))
         q, goals = desk.rest() and desk.session.q.copy(), desk.session.goals
         if what == "freedom":
             desk.hold_freedom(0, 1.0)
@@ -77,7 +77,7 @@ def test_after_something_was_put_back_the_next_drag_is_as_ever() -> None:
             take(desk, what)
             hold(desk, what)
             desk.answered()
-            desk.ask(Release(puts_back=True))
+            desk.ask(EndDrag(cancel=True))
             desk.rest()
         q = desk.session.q.copy()
         found = desk.drag(desk.session.goals[0].number, (0.02, 0.0, 0.03))

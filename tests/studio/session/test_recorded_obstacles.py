@@ -9,8 +9,8 @@ import pytest
 from session_desk import Desk
 
 import mechanik as mk
-from mechanik.studio.messages.events import Clashes, Download, ObstacleMoved
-from mechanik.studio.messages.requests import AddObstacle, Export, GrabObstacle, OpenGallery, RecordMotion, Release
+from mechanik.studio.messages.events import ContactsChanged, Download, ObstacleMoved
+from mechanik.studio.messages.requests import AddObstacle, EndDrag, Export, OpenGallery, RecordMotion, StartObstacleDrag
 from mechanik.studio.session import motion_recorder as exports
 
 PATIENCE = 300.0
@@ -35,10 +35,10 @@ def desk():
         desk.rest()
         assert desk.session.collision_monitor.wait(PATIENCE)
         desk.ask(RecordMotion(True))
-        desk.ask(GrabObstacle("box 1"))
+        desk.ask(StartObstacleDrag("box 1"))
         hold(desk, (*hand, *STRAIGHT))
         hold(desk, OFF)
-        desk.ask(Release())
+        desk.ask(EndDrag())
         desk.ask(RecordMotion(False))
         yield desk
 
@@ -54,7 +54,7 @@ def test_it_begins_as_all_stood_and_goes_on_as_pages_were_told(desk):
     moved = [event.obstacle.pose[0] for event in rest if isinstance(event, ObstacleMoved)]
     assert len(moved) == 2
     assert moved[1] == OFF[0]
-    hit = [event.obstacles for event in rest if isinstance(event, Clashes)]
+    hit = [event.obstacles for event in rest if isinstance(event, ContactsChanged)]
     assert hit == [["box 1"], []]
 
 
@@ -77,7 +77,7 @@ def test_the_page_that_plays_carries_them_with_the_meshes_of_obstacles(desk, mon
     page = desk.session.read_download(desk.last(Download).address.rpartition("/")[2])[0].decode()
     data = json.loads(page.split('id="motion">')[1].split("</script>")[0])
     kinds = [event["is"] for _, event in data["events"]]
-    assert kinds == ["Obstacles", "Clashes", "ObstacleMoved"]
+    assert kinds == ["Obstacles", "ContactsChanged", "ObstacleMoved"]
     standing = {one["name"]: one for one in data["events"][0][1]["obstacles"]}
     assert standing["rock"]["shape"]["mesh"] in data["files"]
     assert data["events"][2][1]["obstacle"]["pose"][0] == 2.5

@@ -11,7 +11,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik.errors import InvalidOperation, MechanikError
 from mechanik.motion import record
-from mechanik.studio.messages.events import Clashes, Download, Notice, Recording
+from mechanik.studio.messages.events import ContactsChanged, Download, Notice, Recording
 from mechanik.studio.messages.requests import Export, Play, RecordMotion, Seek
 from mechanik.studio.session import motion_recorder as exports
 from mechanik.studio.session import motion_recorder as recorder_file
@@ -145,7 +145,7 @@ def test_between_two_states_it_is_on_its_way_and_in_a_pause_it_stands() -> None:
 def test_a_clock_that_runs_backwards_leaves_times_in_order() -> None:
     """The cores of a machine may disagree about the time: events were recorded before the beginning."""
     looks = iter((10.0, 9.994, 10.048, 10.042, 10.09))
-    recorder, nothing = MotionRecorder(lambda: next(looks)), Clashes(0, [], [], "")
+    recorder, nothing = MotionRecorder(lambda: next(looks)), ContactsChanged(0, [], [], "")
     recorder.start(LoadedModel(mk.gallery.planar_2r()), np.zeros(2))
     recorder.add_event(nothing)
     recorder.add(np.ones(2))

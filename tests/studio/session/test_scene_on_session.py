@@ -20,7 +20,7 @@ from mechanik.studio.messages.events import (
     Recording,
     Scene,
     Solving,
-    Words,
+    StatusText,
 )
 from mechanik.studio.messages.requests import Value
 from mechanik.studio.session import Session
@@ -90,7 +90,7 @@ def test_a_scene_is_told_and_moves_by_itself() -> None:
             desk.rest()
         assert np.abs(desk.session.q - q).max() > 1e-3
         assert desk.frame.goals[0][7] < 1e-5
-        assert desk.last(Words).read_out == ["1 a second"]
+        assert desk.last(StatusText).readouts == ["1 a second"]
         assert desk.last(History).undo == "", "what moves by itself is no step"
 
 

@@ -11,7 +11,7 @@ from session_desk import Desk
 import mechanik as mk
 from mechanik.errors import MechanikError
 from mechanik.studio.messages.events import Model
-from mechanik.studio.messages.requests import EditKind, EditModel, Redo, SetFreedom, Undo
+from mechanik.studio.messages.requests import EditKind, EditModel, Redo, SetDofValue, Undo
 
 ROWS = [[0.1, 0.0, 1.5, 0.0], [0.0, 0.4, 0.0, 0.0], [0.0, 0.3, 0.0, 0.0]]
 
@@ -31,22 +31,22 @@ def test_rows_of_a_table_make_the_arm_and_values_and_the_goal_are_kept() -> None
         desk.session.open(mk.load(text), source=("dh", text))
         desk.rest()
         assert desk.model.source == text
-        desk.ask(SetFreedom(1, 0.3))
+        desk.ask(SetDofValue(1, 0.3))
         goal = desk.session.goals[0]
         revision = desk.model.revision
         longer = dh([*ROWS, [0.0, 0.2, 0.0, 0.1]])
         desk.ask(EditModel("dh", longer))
         assert desk.model.revision == revision + 1
         assert desk.model.source == longer
-        assert len(desk.model.freedoms) == 4
+        assert len(desk.model.dofs) == 4
         assert desk.session.goals[0].link == goal.link == "tool"
         assert desk.session.goals[0].pose == goal.pose, "the goal stays, and the arm comes to it"
         assert desk.rest().goals[0][7] < 1e-5
         desk.ask(Undo())
-        assert len(desk.model.freedoms) == 3
+        assert len(desk.model.dofs) == 3
         assert desk.session.q[1] == pytest.approx(0.3)
         desk.ask(Redo())
-        assert len(desk.model.freedoms) == 4
+        assert len(desk.model.dofs) == 4
 
 
 def test_values_are_kept_by_the_names_of_joints() -> None:
@@ -139,4 +139,4 @@ def test_titles_begin_with_a_capital(kind: EditKind, text: str) -> None:
 def test_a_page_is_told_whether_anything_weighs_anything(name: str) -> None:
     links = mk.gallery.make(name).links.values()
     with Desk(name) as desk:
-        assert desk.model.weighs == any(link.inertial is not None and link.inertial.mass > 0 for link in links)
+        assert desk.model.has_mass == any(link.inertial is not None and link.inertial.mass > 0 for link in links)

@@ -55,13 +55,13 @@ def check_model(desk: Desk) -> None:
     for k, joint in enumerate(model.joints):
         assert -1 <= joint.parent < len(model.links)
         assert -1 <= joint.child < len(model.links)
-        assert all(model.freedoms[number].joint == k for number in joint.freedoms)
+        assert all(model.dofs[number].joint == k for number in joint.dofs)
     width = 0
-    for number, freedom in enumerate(model.freedoms):
-        assert number in model.joints[freedom.joint].freedoms
+    for number, freedom in enumerate(model.dofs):
+        assert number in model.joints[freedom.joint].dofs
         assert freedom.value == width
-        width += 3 if freedom.kind == "ball" else 1
-        assert -1 <= freedom.leader < len(model.freedoms)
+        width += 3 if freedom.kind == "spherical" else 1
+        assert -1 <= freedom.mimics < len(model.dofs)
         assert np.isclose(np.linalg.norm(freedom.axis), 1.0)
     assert len(desk.frame.values) == width
     assert model.radius > 0.0
@@ -78,9 +78,9 @@ def check_frame(desk: Desk) -> None:
     assert len(frame.goals) == len(desk.goals.goals)
     X = np.array([from_position_wxyz(row[:3], row[3:]) for row in frame.links])
     assert np.abs(X - mechanism.poses(q)).max() < 1e-12
-    for freedom in model.freedoms:
+    for freedom in model.dofs:
         joint = mechanism.joints[model.joints[freedom.joint].name]
-        if freedom.kind == "ball" or joint.is_closure:
+        if freedom.kind == "spherical" or joint.is_closure:
             continue
         held = np.atleast_1d(mechanism.values(q)[model.joints[freedom.joint].name])
         names = [dof.name for dof in joint.dof]

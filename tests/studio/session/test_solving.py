@@ -8,23 +8,23 @@ from session_desk import Desk
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, MechanikError, UnknownName
-from mechanik.studio.messages.events import Comparison, Ghosts, Solving, Words
+from mechanik.studio.messages.events import Alternatives, ComparisonChanged, Solving, StatusText
 from mechanik.studio.messages.message_codec import STATUSES, read_state
 from mechanik.studio.messages.requests import (
     AddGoal,
     ChangeGoal,
     Compare,
+    EndDrag,
     GoalKind,
-    GrabGoal,
     MoveGoal,
-    OneStep,
     OpenGallery,
-    Release,
     RemoveGoal,
     SetLocked,
     SetRunning,
     SetSolver,
-    ShowGhosts,
+    ShowAlternatives,
+    SingleStep,
+    StartGoalDrag,
     Undo,
 )
 
@@ -38,17 +38,17 @@ def test_while_it_is_paused_goals_move_and_the_mechanism_does_not() -> None:
         goal, q = desk.session.goals[0], desk.session.q.copy()
         desk.ask(SetRunning(False))
         assert not desk.last(Solving).running
-        desk.ask(GrabGoal(goal.number))
+        desk.ask(StartGoalDrag(goal.number))
         desk.hold_goal(goal.number, shifted(goal.pose, 0.02, 0.0, 0.02))
         found = desk.frame
         assert found.header.tag == desk.tag, "the hand is answered all the same"
         assert STATUSES[int(found.header.status)] == "PAUSED"
         assert found.goals[0][7] == pytest.approx(0.02 * 2**0.5)
         assert np.array_equal(desk.session.q, q)
-        desk.ask(Release())
+        desk.ask(EndDrag())
         off = [float(found.goals[0][7])]
         for _ in range(6):
-            desk.ask(OneStep())
+            desk.ask(SingleStep())
             off.append(float(desk.frame.goals[0][7]))
         assert off[1] < off[0], "one step is one step nearer"
         assert off[-1] < 1e-5
@@ -58,7 +58,7 @@ def test_while_it_is_paused_goals_move_and_the_mechanism_does_not() -> None:
 
 def test_one_step_is_for_a_pause() -> None:
     with Desk("ur5") as desk, pytest.raises(InvalidOperation, match="pause"):
-        desk.ask(OneStep())
+        desk.ask(SingleStep())
 
 
 def test_a_goal_out_of_reach_is_come_close_to_with_loops_shut_and_words_say_so() -> None:
@@ -68,7 +68,7 @@ def test_a_goal_out_of_reach_is_come_close_to_with_loops_shut_and_words_say_so()
         assert found.closures.max() < 1e-8
         assert STATUSES[int(found.header.status)] == "CLOSEST"
         desk.tick()
-        words = desk.last(Words)
+        words = desk.last(StatusText)
         assert words.status == "CLOSEST"
         assert "out of reach" in words.text.lower()
         assert goal.name in words.text
@@ -77,16 +77,16 @@ def test_a_goal_out_of_reach_is_come_close_to_with_loops_shut_and_words_say_so()
 def test_words_are_told_when_they_change_and_not_more_than_ten_times_a_second() -> None:
     with Desk("ur5") as desk:
         desk.tick()
-        told = len(desk.all(Words))
+        told = len(desk.all(StatusText))
         for _ in range(20):
             desk.tick(0.02)
-        assert len(desk.all(Words)) == told, "nothing new"
+        assert len(desk.all(StatusText)) == told, "nothing new"
         goal = desk.session.goals[0]
-        desk.ask(GrabGoal(goal.number))
+        desk.ask(StartGoalDrag(goal.number))
         for k in range(50):
             desk.hold_goal(goal.number, shifted(goal.pose, 0.05 * k, 0.0, 0.0))
             desk.tick(0.01)
-        assert len(desk.all(Words)) - told <= 6
+        assert len(desk.all(StatusText)) - told <= 6
 
 
 @pytest.mark.parametrize("method", mk.METHODS)
@@ -149,52 +149,54 @@ def test_a_goal_that_the_method_cannot_take_is_refused() -> None:
 
 def test_ghosts_are_other_solutions_of_the_same_goal() -> None:
     with Desk("ur5") as desk:
-        desk.ask(ShowGhosts(16))
-        desk.wait(lambda: desk.tick() is None and bool(desk.all(Ghosts)))
-        found = desk.last(Ghosts)
+        desk.ask(ShowAlternatives(16))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
+        found = desk.last(Alternatives)
         tool = list(desk.session.mechanism.links).index("tool0")
         assert 1 <= len(found.poses) <= 16
         for poses in found.poses:
             rows = np.array(poses).reshape(-1, 7)
             assert np.allclose(rows[tool, :3], desk.session.goals[0].pose[:3], atol=1e-5)
             assert np.abs(rows - desk.frame.links).max() > 1e-3
-        desk.ask(ShowGhosts(0))
-        assert desk.last(Ghosts).poses == []
+        desk.ask(ShowAlternatives(0))
+        assert desk.last(Alternatives).poses == []
 
 
 def test_ghosts_of_loops_are_other_ways_to_put_it_together() -> None:
     with Desk("four_bar") as desk:
-        desk.ask(ShowGhosts(4))
-        desk.wait(lambda: desk.tick() is None and bool(desk.all(Ghosts)))
-        assert len(desk.last(Ghosts).poses) == 1, "a four-bar has two ways, and stands in one"
+        desk.ask(ShowAlternatives(4))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
+        assert len(desk.last(Alternatives).poses) == 1, "a four-bar has two ways, and stands in one"
 
 
 def test_ghosts_of_goals_that_have_moved_are_dropped() -> None:
     with Desk("ur5") as desk:
-        desk.ask(ShowGhosts(16))
+        desk.ask(ShowAlternatives(16))
         goal = desk.session.goals[0]
         desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.0, 0.0)))  # type: ignore[arg-type]
         desk.wait(lambda: not desk.session.alternatives._is_busy)
         desk.tick()
-        assert [found.poses for found in desk.all(Ghosts)] == [[]], "who waits for them is told that there are none"
+        assert [found.poses for found in desk.all(Alternatives)] == [[]], (
+            "who waits for them is told that there are none"
+        )
 
 
 def test_ghosts_that_are_drawn_go_when_the_goal_moves() -> None:
     with Desk("ur5") as desk:
-        desk.ask(ShowGhosts(4))
-        desk.wait(lambda: desk.tick() is None and bool(desk.all(Ghosts)))
-        assert desk.last(Ghosts).poses
+        desk.ask(ShowAlternatives(4))
+        desk.wait(lambda: desk.tick() is None and bool(desk.all(Alternatives)))
+        assert desk.last(Alternatives).poses
         goal = desk.session.goals[0]
         for k in range(3):
             desk.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01 * k, 0.0, 0.01)))  # type: ignore[arg-type]
             desk.tick()
-        assert [bool(found.poses) for found in desk.all(Ghosts)] == [True, False], "and it is said once"
+        assert [bool(found.poses) for found in desk.all(Alternatives)] == [True, False], "and it is said once"
 
 
 def test_compared_methods_follow_the_same_goal_each_on_its_layer() -> None:
     with Desk("ur5") as desk:
         desk.ask(Compare(["dls", "ccd", "closed_form"]))
-        rows = desk.last(Comparison).rows
+        rows = desk.last(ComparisonChanged).rows
         assert [row.layer for row in rows] == [1, 2, 3]
         goal = desk.session.goals[0]
         desk.drag(goal.number, (0.02, 0.0, 0.01))
@@ -204,12 +206,12 @@ def test_compared_methods_follow_the_same_goal_each_on_its_layer() -> None:
             desk.wait(lambda layer=layer: newest(desk, layer) < 1e-3)
         for _ in range(3):
             desk.tick(0.3)
-        rows = desk.last(Comparison).rows
+        rows = desk.last(ComparisonChanged).rows
         assert all(row.microseconds > 0.0 for row in rows if not row.refusal)
         assert all(row.refusal for row in rows if row.layer not in able)
         desk.ask(RemoveGoal(goal.number))
         desk.ask(Compare([]))
-        assert desk.last(Comparison).rows == []
+        assert desk.last(ComparisonChanged).rows == []
         with pytest.raises(UnknownName):
             desk.ask(Compare(["nobody"]))
 
@@ -232,8 +234,8 @@ def test_what_is_not_met_is_said_in_the_units_that_its_kind_has() -> None:
                 desk.ask(SetLocked(freedom, True))
             desk.rest()
             desk.tick(1.0)
-            off = desk.last(Words).text.partition(f"{goal.name} (")[2].partition(")")[0]
-            assert off.endswith(unit), desk.last(Words).text
+            off = desk.last(StatusText).text.partition(f"{goal.name} (")[2].partition(")")[0]
+            assert off.endswith(unit), desk.last(StatusText).text
             assert other not in off.replace(unit, "")
 
 
@@ -241,6 +243,6 @@ def test_a_comparison_ends_for_everybody_when_another_mechanism_is_opened() -> N
     """Its tiles stayed, and were empty."""
     with Desk("planar_3r") as desk:
         desk.ask(Compare(["lm", "dls"]))
-        assert len(desk.last(Comparison).rows) == 2
+        assert len(desk.last(ComparisonChanged).rows) == 2
         desk.ask(OpenGallery("panda"))
-        assert desk.last(Comparison).rows == []
+        assert desk.last(ComparisonChanged).rows == []

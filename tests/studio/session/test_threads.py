@@ -14,10 +14,10 @@ from mechanik.studio.messages import requests
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DragUpdate, read_state
 
 ASKED = (
-    lambda rng, goal: requests.GrabGoal(goal),
-    lambda rng, goal: requests.GrabFreedom(rng.randrange(4)),
-    lambda rng, goal: requests.PullLink("crank", (0.0, 0.0, 0.0)),
-    lambda rng, goal: requests.Release(),
+    lambda rng, goal: requests.StartGoalDrag(goal),
+    lambda rng, goal: requests.StartJointDrag(rng.randrange(4)),
+    lambda rng, goal: requests.StartLinkDrag("crank", (0.0, 0.0, 0.0)),
+    lambda rng, goal: requests.EndDrag(),
     lambda rng, goal: requests.SetRunning(rng.random() < 0.7),
     lambda rng, goal: requests.AddGoal("point", "coupler"),
     lambda rng, goal: requests.RemoveGoal(goal + rng.randrange(5)),
@@ -27,7 +27,7 @@ ASKED = (
     lambda rng, goal: requests.SetSolver(rng.choice(["lm", "dls"]), {}),
     lambda rng, goal: requests.Compare(rng.choice([[], ["dls"]])),
     lambda rng, goal: requests.RecordMotion(rng.random() < 0.5),
-    lambda rng, goal: requests.OneStep(),
+    lambda rng, goal: requests.SingleStep(),
     lambda rng, goal: requests.GoTo("home"),
 )
 
@@ -95,7 +95,7 @@ def test_a_session_that_is_closed_in_the_middle_of_a_drag_is_closed() -> None:
     before = threads_of_live()
     desk = Desk("hexapod")
     goal = desk.session.goals[0]
-    desk.ask(requests.GrabGoal(goal.number))
+    desk.ask(requests.StartGoalDrag(goal.number))
     for k in range(5):
         desk.hold_goal(goal.number, [goal.pose[0] + 0.01 * k, *goal.pose[1:]])
     desk.session.close()

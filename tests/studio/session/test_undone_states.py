@@ -7,26 +7,26 @@ import pytest
 from session_desk import Desk
 
 from mechanik.motion.live import LiveState
-from mechanik.studio.messages.events import Words
+from mechanik.studio.messages.events import StatusText
 from mechanik.studio.messages.message_codec import STATUSES
-from mechanik.studio.messages.requests import EditModel, GrabGoal, Redo, Release, SetRunning, Undo
+from mechanik.studio.messages.requests import EditModel, EndDrag, Redo, SetRunning, StartGoalDrag, Undo
 
 
 def status(desk: Desk) -> str:
     return STATUSES[int(desk.rest().header.status)]
 
 
-def words(desk: Desk) -> Words:
+def words(desk: Desk) -> StatusText:
     desk.tick(0.2)  # words are told ten times a second at most
-    return desk.last(Words)
+    return desk.last(StatusText)
 
 
 def pull_far_out(desk: Desk) -> None:
     goal = desk.session.goals[-1]
-    desk.ask(GrabGoal(goal.number))
+    desk.ask(StartGoalDrag(goal.number))
     desk.hold_goal(goal.number, [goal.pose[0] + 5.0, *goal.pose[1:]])
     desk.rest()
-    desk.ask(Release())
+    desk.ask(EndDrag())
     desk.rest()
 
 

@@ -82,7 +82,7 @@ def test_of_a_large_mechanism_with_loops_nothing_is_worked_out_that_takes_minute
     with Desk() as desk:
         desk.ask(requests.EditModel("urdf", tied(sizes.MAX_ANALYSED_DOFS // 6 + 1)))
         assert "too many" in desk.last(Model).about[0]
-        desk.ask(requests.ShowGhosts(4))
+        desk.ask(requests.ShowAlternatives(4))
         desk.session.alternatives.join()
         found = desk.session.alternatives.poll()
         assert found is not None
@@ -157,7 +157,7 @@ def test_a_joint_that_takes_too_long_on_its_way_is_refused_and_nothing_moves(mon
     with Desk("four_bar") as desk:
         before = desk.session.q
         with pytest.raises(InvalidOperation, match="smaller steps"):
-            desk.ask(requests.SetFreedom(0, 3.0))
+            desk.ask(requests.SetDofValue(0, 3.0))
         assert (desk.session.q == before).all()
 
 
@@ -165,7 +165,7 @@ def test_a_search_that_is_under_way_can_be_waited_for_after_the_end(monkeypatch)
     begun, may_end = threading.Event(), threading.Event()
     monkeypatch.setattr(ghosts, "_searched", lambda _: begun.set() or may_end.wait(PATIENCE))
     desk = Desk("planar_3r")
-    desk.ask(requests.ShowGhosts(4))
+    desk.ask(requests.ShowAlternatives(4))
     assert begun.wait(PATIENCE)
     desk.session.close()
     waiting = threading.Thread(target=desk.session.alternatives.join)

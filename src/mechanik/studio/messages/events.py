@@ -1,7 +1,7 @@
 """Schema of the messages that a session sends to its pages: `{"is": "<class name>", ...fields}`.
 
 Link poses are sent as binary frames instead (see `message_codec`), in the order in which `Model` and `Goals` list
-links, dofs, closures and goals. The word "freedom" in the names of the protocol means dof.
+links, dofs, closures and goals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OptionInfo:
     """
 
     name: str
-    kind: Literal["number", "whole", "switch", "choice", "text"]
+    kind: Literal["number", "integer", "switch", "choice", "text"]
     default: Value | None
     choices: list[str]
     about: str
@@ -92,8 +92,9 @@ class ShapeInfo:
             its scale.
         pose: in the frame of the link; of an obstacle in the world.
         mesh: address of the mesh file on this server; None if the file was not found.
-        ending: file name extension of the mesh.
-        beside: addresses of the files that the mesh refers to, such as textures, by the names used in the mesh file.
+        extension: file name extension of the mesh.
+        dependencies: addresses of the files that the mesh refers to, such as textures, by the names used in the mesh
+            file.
     """
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
@@ -101,8 +102,8 @@ class ShapeInfo:
     pose: PoseNumbers
     rgba: tuple[float, float, float, float] | None
     mesh: str | None
-    ending: str
-    beside: dict[str, str]
+    extension: str
+    dependencies: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,12 @@ class LinkInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FreedomInfo:
+class DofInfo:
     """A dof of a joint, or all three rotations of a spherical joint.
 
     The dofs of a joint act in the order in which they are listed: X, Y, Z, then EZ, EY, EX. A spherical joint is one
-    entry of kind "ball" with three values, its rotation vector in rad; the sliders show it as EX, EY, EZ, read-only.
+    entry of kind "spherical" with three values, its rotation vector in rad; the sliders show it as EX, EY, EZ,
+    read-only.
 
     Attributes:
         name: `elbow`, or `base.X` if the joint has several dofs.
@@ -134,19 +136,19 @@ class FreedomInfo:
         value: index of its first number in the values of a state frame.
         lower, upper: limits, m or rad; None: no limit.
         rest: rest value, m or rad; None: none.
-        leader: index of the dof that a mimic dof follows; -1: it is independent.
+        mimics: index of the dof that a mimic dof follows; -1: it is independent.
     """
 
     name: str
     joint: int
-    kind: Literal["slide", "turn", "ball"]
+    kind: Literal["translation", "rotation", "spherical"]
     axis: Vector
     value: int
     lower: float | None
     upper: float | None
     rest: float | None
     locked: bool
-    leader: int
+    mimics: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class JointInfo:
     Attributes:
         parent, child: indices of links; `child` is -1 if the joint closes a loop or carries no link.
         pose: frame of the joint on its parent link.
-        freedoms: indices of its dofs.
+        dofs: indices of its dofs.
     """
 
     name: str
@@ -164,7 +166,7 @@ class JointInfo:
     parent: int
     child: int
     pose: PoseNumbers
-    freedoms: list[int]
+    dofs: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class Model(Event):
         configurations: names for `GoTo`.
         centre, radius: bounding sphere in the world, for the camera, m.
         view_from: view direction of the camera; normal to the plane of motion of a planar mechanism.
-        weighs: whether any link has mass.
+        has_mass: whether any link has mass.
         source_kind, source: kind and text for `EditModel`; empty if the model was not made from text.
         resets_view: whether the camera moves so that everything is visible.
     """
@@ -204,7 +206,7 @@ class Model(Event):
     title: str
     links: list[LinkInfo]
     joints: list[JointInfo]
-    freedoms: list[FreedomInfo]
+    dofs: list[DofInfo]
     closures: list[ClosureInfo]
     configurations: list[str]
     about: list[str]
@@ -212,21 +214,21 @@ class Model(Event):
     centre: Vector
     radius: float
     view_from: Vector
-    weighs: bool
+    has_mass: bool
     source_kind: Literal["", "dh", "arm_2d", "arm_3d", "json", "urdf"]
     source: str
     resets_view: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Freedoms(Event):
+class DofsChanged(Event):
     """Changed limits, locks or rest values of the dofs; the structure is the same."""
 
-    freedoms: list[FreedomInfo]
+    dofs: list[DofInfo]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Event):
+class VisibilityChanged(Event):
     """Visibility of each link."""
 
     visible: list[bool]
@@ -247,7 +249,7 @@ class GoalInfo:
             or plane normal along its z axis; the point to look at; the centre of a box.
         sizes: see `ChangeGoal.sizes`.
         free: directions of a pose, in the frame of the goal, that are not constrained.
-        is_pull: whether it is the temporary goal of a link drag.
+        is_link_drag: whether it is the temporary goal of a link drag.
     """
 
     number: int
@@ -262,7 +264,7 @@ class GoalInfo:
     pinned: bool
     sizes: Vector
     free: list[Direction]
-    is_pull: bool
+    is_link_drag: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,22 +282,22 @@ class Solving(Event):
     running: bool
     solver: str
     options: dict[str, Value | None]
-    said: str = ""
+    message: str = ""
     """What the method cannot do as requested, such as priority levels; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Words(Event):
+class StatusText(Event):
     """Status as text, sent when it changes, at most ten times per second."""
 
     status: str
     text: str
-    read_out: list[str]
+    readouts: list[str]
     """Lines of the scene for the display, such as DH rows with their angles."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ghosts(Event):
+class Alternatives(Event):
     """Alternative solutions: for each, the link poses (position in m, wxyz), flattened."""
 
     poses: list[list[float]]
@@ -318,12 +320,12 @@ class CompareRow:
     """Share of the goals reached since the comparison started, 0 to 1."""
     refusal: str
     """Why the method cannot solve this problem; empty if it can."""
-    said: str = ""
+    message: str = ""
     """What the method cannot do as requested; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Event):
+class ComparisonChanged(Event):
     """One row per compared method; no rows: no comparison."""
 
     rows: list[CompareRow]
@@ -393,20 +395,20 @@ class Collisions(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Clashes(Event):
+class ContactsChanged(Event):
     """Links and obstacles in collision, sent when the set changes; empty while collisions are not checked.
 
     Attributes:
         revision: revision of the `Model` that the links belong to.
         links: indices of links.
         obstacles: names of obstacles.
-        why: why collisions cannot be checked; empty if they can.
+        reason: why collisions cannot be checked; empty if they can.
     """
 
     revision: int
     links: list[int]
     obstacles: list[str]
-    why: str
+    reason: str
 
 
 # ---- scenes -----------------------------------------------------------------------------------
@@ -527,14 +529,14 @@ class History(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Event):
+class RequestDone(Event):
     """The request with this id was carried out."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Event):
+class RequestRefused(Event):
     """The request with this id was rejected, and nothing has changed.
 
     Attributes:
@@ -555,6 +557,7 @@ class Notice(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    Welcome, Model, Freedoms, Shown, Goals, Solving, Words, Ghosts, Comparison, Kernels, Obstacles, ObstacleMoved,
-    Collisions, Clashes, Scene, Controls, Recording, Download, History, Done, Refused, Notice,
+    Welcome, Model, DofsChanged, VisibilityChanged, Goals, Solving, StatusText, Alternatives, ComparisonChanged,
+    Kernels, Obstacles, ObstacleMoved, Collisions, ContactsChanged, Scene, Controls, Recording, Download, History,
+    RequestDone, RequestRefused, Notice,
 )  # fmt: skip

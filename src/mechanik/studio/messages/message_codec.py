@@ -6,7 +6,7 @@ frames are little-endian float64, so that no value is rounded.
 A state frame (server to page, sent at each update) has these parts:
     header    see `StateHeader`
     links     x y z qw qx qy qz of each link, in the order of `Model.links`
-    values    of the dofs, m or rad; `FreedomInfo.value` is the index of the first value of a dof
+    values    of the dofs, m or rad; `DofInfo.value` is the index of the first value of a dof
     goals     x y z qw qx qy qz, position error (m), angle error (rad), in the order of `Goals.goals`
     closures  gap (m) and angle (rad), in the order of `Model.closures`
 
@@ -282,7 +282,7 @@ def read_drag_update(data: bytes) -> DragUpdate:
         InvalidOperation: wrong size or kind, a number that is not finite or out of range, or no unit quaternion.
     """
     if len(data) != DRAG_STRUCT.size:
-        raise InvalidOperation(f"a frame of a hand has {DRAG_STRUCT.size} bytes, not {len(data)}")
+        raise InvalidOperation(f"a drag frame has {DRAG_STRUCT.size} bytes, not {len(data)}")
     kind, tag, number, *numbers = DRAG_STRUCT.unpack(data)
     if kind not in (DRAG_GOAL, DRAG_DOF, DRAG_OBSTACLE):
         raise InvalidOperation(f"no binary frame is of kind {kind!r}")
@@ -292,7 +292,7 @@ def read_drag_update(data: bytes) -> DragUpdate:
     if not all(math.isfinite(value) and abs(value) <= MAX_MAGNITUDE for value in numbers):
         raise InvalidOperation(f"every number of a frame is finite and within {MAX_MAGNITUDE:g}")
     if kind != DRAG_DOF and not 0.5 < math.hypot(*numbers[3:]) < 2:
-        raise InvalidOperation("the turn of a frame is a unit quaternion")
+        raise InvalidOperation("the rotation of a drag frame is a unit quaternion")
     return DragUpdate(int(kind), int(tag), int(number), tuple(numbers))
 
 

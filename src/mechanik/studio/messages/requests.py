@@ -1,8 +1,7 @@
 """Schema of the requests that a page sends to its session: `{"do": "<class name>", "id": 7, ...fields}`.
 
 `message_codec` validates messages by these classes and by the ranges in their annotations; `typescript` generates the
-types of the page from them. Drags at display rate are sent as binary frames instead. The word "freedom" in the names of
-the protocol means dof.
+types of the page from them. Drags at display rate are sent as binary frames instead.
 """
 
 from __future__ import annotations
@@ -119,41 +118,41 @@ class ShowLinks(PageRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class GrabFreedom(PageRequest):
+class StartJointDrag(PageRequest):
     """Start to drag a dof.
 
-    Until `Release`, binary frames set its value. Loops stay closed, pins hold, and goals that are not pinned move with
+    Until `EndDrag`, binary frames set its value. Loops stay closed, pins hold, and goals that are not pinned move with
     their links.
     """
 
-    freedom: Index
+    dof: Index
 
 
 @dataclass(frozen=True, slots=True)
-class SetFreedom(PageRequest):
+class SetDofValue(PageRequest):
     """Set the value of a dof, m or rad."""
 
-    freedom: Index
+    dof: Index
     value: Number
 
 
 @dataclass(frozen=True, slots=True)
-class SetTurn(PageRequest):
+class SetJointRotation(PageRequest):
     """Set the rotation of a spherical joint.
 
     Attributes:
-        turn: rotation vector in the frame of the joint, rad.
+        rotation: rotation vector in the frame of the joint, rad.
     """
 
-    freedom: Index
-    turn: Vector
+    dof: Index
+    rotation: Vector
 
 
 @dataclass(frozen=True, slots=True)
 class SetLimits(PageRequest):
     """Set the limits of a dof, m or rad; None: no limit."""
 
-    freedom: Index
+    dof: Index
     lower: Number | None
     upper: Number | None
 
@@ -162,7 +161,7 @@ class SetLimits(PageRequest):
 class SetLocked(PageRequest):
     """Lock or unlock a dof."""
 
-    freedom: Index
+    dof: Index
     locked: bool
 
 
@@ -170,7 +169,7 @@ class SetLocked(PageRequest):
 class SetRest(PageRequest):
     """Set the rest value of a dof, m or rad, which it takes as far as the goals leave it free; None: no rest value."""
 
-    freedom: Index
+    dof: Index
     value: Number | None
 
 
@@ -223,7 +222,7 @@ class ChangeGoal(PageRequest):
 class MoveGoal(PageRequest):
     """Set the pose of a goal; a single undo step.
 
-    A drag uses `GrabGoal`, binary frames and `Release` instead.
+    A drag uses `StartGoalDrag`, binary frames and `EndDrag` instead.
     """
 
     goal: Count
@@ -238,15 +237,15 @@ class RemoveGoal(PageRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class GrabGoal(PageRequest):
-    """Start to drag a goal; all binary frames until `Release` are a single undo step."""
+class StartGoalDrag(PageRequest):
+    """Start to drag a goal; all binary frames until `EndDrag` are a single undo step."""
 
     goal: Count
 
 
 @dataclass(frozen=True, slots=True)
-class PullLink(PageRequest):
-    """Start to drag a link by a point, with a temporary goal that lasts until `Release`.
+class StartLinkDrag(PageRequest):
+    """Start to drag a link by a point, with a temporary goal that lasts until `EndDrag`.
 
     Binary frames move the goal under the number `LINK_DRAG_GOAL`.
 
@@ -259,14 +258,14 @@ class PullLink(PageRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Release(PageRequest):
+class EndDrag(PageRequest):
     """End the drag.
 
     Attributes:
-        puts_back: whether to restore the state before the drag, without an undo step.
+        cancel: whether to restore the state before the drag, without an undo step.
     """
 
-    puts_back: bool = False
+    cancel: bool = False
 
 
 # ---- solving ----------------------------------------------------------------------------------
@@ -288,7 +287,7 @@ class SetRunning(PageRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class OneStep(PageRequest):
+class SingleStep(PageRequest):
     """Run one iteration while the solver is paused."""
 
 
@@ -320,7 +319,7 @@ class AddObstacle(PageRequest):
 class MoveObstacle(PageRequest):
     """Set the pose of an obstacle; a single undo step.
 
-    A drag uses `GrabObstacle`, binary frames and `Release` instead.
+    A drag uses `StartObstacleDrag`, binary frames and `EndDrag` instead.
     """
 
     obstacle: Name
@@ -347,8 +346,8 @@ class RemoveObstacle(PageRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class GrabObstacle(PageRequest):
-    """Start to drag an obstacle; all binary frames until `Release` are a single undo step.
+class StartObstacleDrag(PageRequest):
+    """Start to drag an obstacle; all binary frames until `EndDrag` are a single undo step.
 
     Binary frames identify it by its index in the last `Obstacles` event.
     """
@@ -357,14 +356,14 @@ class GrabObstacle(PageRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowGhosts(PageRequest):
+class ShowAlternatives(PageRequest):
     """Search and draw alternative solutions of the present goals.
 
     Attributes:
-        most: maximum number; 0: none.
+        max_count: maximum number; 0: none.
     """
 
-    most: Annotated[int, NumberRange(0, 32)]
+    max_count: Annotated[int, NumberRange(0, 32)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,12 +418,12 @@ class SetControl(PageRequest):
     """Set a control of the scene.
 
     Attributes:
-        is_held: whether the user still drags the slider; the undo step ends with the first request without it.
+        is_dragging: whether the user still drags the slider; the undo step ends with the first request without it.
     """
 
     name: Name
     value: Value
-    is_held: bool = False
+    is_dragging: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,10 +438,10 @@ REQUESTS: dict[str, type[PageRequest]] = {
     kind.__name__: kind
     for kind in (
         OpenGallery, OpenScene, EditModel, ShowLinks,
-        GrabFreedom, SetFreedom, SetTurn, SetLimits, SetLocked, SetRest, GoTo,
-        AddGoal, ChangeGoal, MoveGoal, RemoveGoal, GrabGoal, PullLink, Release,
-        SetSolver, SetRunning, OneStep, SetCollisions, ShowGhosts, Compare,
-        AddObstacle, MoveObstacle, ResizeObstacle, RemoveObstacle, GrabObstacle,
+        StartJointDrag, SetDofValue, SetJointRotation, SetLimits, SetLocked, SetRest, GoTo,
+        AddGoal, ChangeGoal, MoveGoal, RemoveGoal, StartGoalDrag, StartLinkDrag, EndDrag,
+        SetSolver, SetRunning, SingleStep, SetCollisions, ShowAlternatives, Compare,
+        AddObstacle, MoveObstacle, ResizeObstacle, RemoveObstacle, StartObstacleDrag,
         RecordMotion, Play, Seek, Export,
         SetControl, Undo, Redo,
     )

@@ -27,8 +27,8 @@ def generate_typescript() -> str:
             kind, written, f'  do: "{kind.__name__}";\n' if kind in REQUESTS.values() else f'  is: "{kind.__name__}";\n'
         )
     unions = (
-        f"export type Asked =\n{_union(REQUESTS)};",
-        f"export type Told =\n{_union(kind.__name__ for kind in EVENTS)};",
+        f"export type PageRequest =\n{_union(REQUESTS)};",
+        f"export type SessionEvent =\n{_union(kind.__name__ for kind in EVENTS)};",
     )
     return "\n".join((FILE_HEADER, *written.values(), *unions, "", _frames()))
 
@@ -73,20 +73,20 @@ def _type(kind: Any, written: dict[str, str]) -> str:
 
 def _frames() -> str:
     """Return the indices of the header fields of a state frame and the constants of binary frames."""
-    places = ", ".join(f"{name}: {k}" for k, name in enumerate(frames.StateHeader._fields))
+    indices = ", ".join(f"{name}: {k}" for k, name in enumerate(frames.StateHeader._fields))
     statuses = ", ".join(f'"{name}"' for name in frames.STATUSES)
     constants = {
         "STATE": int(frames.STATE),
-        "HAND_GOAL": frames.DRAG_GOAL,
-        "HAND_FREEDOM": frames.DRAG_DOF,
-        "HAND_OBSTACLE": frames.DRAG_OBSTACLE,
-        "PULL": frames.LINK_DRAG_GOAL,
-        "HEADER": frames.STATE_HEADER_SIZE,
-        "HAND_NUMBERS": frames.DRAG_STRUCT.size // 8,
+        "DRAG_GOAL": frames.DRAG_GOAL,
+        "DRAG_DOF": frames.DRAG_DOF,
+        "DRAG_OBSTACLE": frames.DRAG_OBSTACLE,
+        "LINK_DRAG_GOAL": frames.LINK_DRAG_GOAL,
+        "HEADER_SIZE": frames.STATE_HEADER_SIZE,
+        "DRAG_SIZE": frames.DRAG_STRUCT.size // 8,
     }
     return "".join(
         (
-            f"export const HEADER_PLACES = {{ {places} }} as const;\n",
+            f"export const HEADER_INDEX = {{ {indices} }} as const;\n",
             f"export const STATUSES = [{statuses}] as const;\n",
             *(f"export const {name} = {value};\n" for name, value in constants.items()),
         )

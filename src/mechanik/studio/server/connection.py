@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from mechanik.errors import MechanikError
-from mechanik.studio.messages.events import Refused, Welcome
+from mechanik.studio.messages.events import RequestRefused, Welcome
 from mechanik.studio.messages.message_codec import read_drag_update, write_event
 from mechanik.studio.server.access_control import AccessKeys
 from mechanik.studio.server.server_limits import ServerLimits, TokenBucket
@@ -156,7 +156,7 @@ class _Connection:
         self._refusals += 1
         if self._refusals > self._limits.max_refusals:
             raise ClientDropped(FLOOD_MESSAGE)
-        self._outbox.put_event(write_event(Refused(request_id(text), REQUESTS_TOO_FAST)))
+        self._outbox.put_event(write_event(RequestRefused(request_id(text), REQUESTS_TOO_FAST)))
 
     def _feel(self, data: bytes) -> None:
         """Pass a drag update to the session, or keep the newest one until the rate limit allows it."""
@@ -174,7 +174,7 @@ class _Connection:
         try:
             self._room.submit_drag(self._outbox, read_drag_update(data))
         except MechanikError as error:
-            self._outbox.put_event(write_event(Refused(-1, str(error))))
+            self._outbox.put_event(write_event(RequestRefused(-1, str(error))))
 
     async def _speak(self) -> None:
         """Send what waits in the outbox; a page whose outbox is full is dropped."""
@@ -205,6 +205,6 @@ async def _last_word(socket: WebSocket, words: str, code: int, cut: Callable[[],
     """Send the reason and close the connection; abort a client that does not read it."""
     with contextlib.suppress(RuntimeError, WebSocketDisconnect, TimeoutError):
         async with asyncio.timeout(1.0):
-            await socket.send_text(write_event(Refused(-1, words)))
+            await socket.send_text(write_event(RequestRefused(-1, words)))
             await socket.close(code)
     asyncio.get_running_loop().call_later(CLOSE_SECONDS, cut)

@@ -105,7 +105,7 @@ def _below(folder: Path) -> list[tuple[str, PageFile]]:
 
 COMMON_OPTIONS = ("tolerance", "angle_tolerance", "max_iterations", "restarts", "position_weight", "rotation_weight")
 """Options of all methods that are useful in interactive solving."""
-OptionKind = Literal["number", "whole", "switch", "choice", "text"]
+OptionKind = Literal["number", "integer", "switch", "choice", "text"]
 
 
 _READING = threading.Lock()
@@ -165,7 +165,7 @@ def _option(name: str, annotation: ast.expr, default: Any, about: str) -> Option
     elif words.startswith("bool"):
         kind = "switch"
     elif words.startswith("int"):
-        kind = "whole"
+        kind = "integer"
     elif words.startswith("float"):
         kind = "number"
     return OptionInfo(name, kind, _usual(default, kind), choices, about)
@@ -173,7 +173,7 @@ def _option(name: str, annotation: ast.expr, default: Any, about: str) -> Option
 
 def _usual(default: Any, kind: OptionKind) -> Value | None:
     """Return the default if it fits the kind; None for infinities and for words that stand for a number."""
-    fits = {"number": float | int, "whole": int, "switch": bool, "choice": str, "text": str}[kind]
+    fits = {"number": float | int, "integer": int, "switch": bool, "choice": str, "text": str}[kind]
     return default if isinstance(default, fits) and (isinstance(default, str) or math.isfinite(default)) else None
 
 

@@ -17,9 +17,9 @@ from itertools import count
 from typing import Any, TypeVar
 
 from mechanik.errors import MechanikError
-from mechanik.studio.messages.events import Done, Event, Goals, Refused
+from mechanik.studio.messages.events import Event, Goals, RequestDone, RequestRefused
 from mechanik.studio.messages.message_codec import DragUpdate, StateHeader, read_request, write_event
-from mechanik.studio.messages.requests import GrabFreedom, GrabGoal, GrabObstacle, PullLink, Release
+from mechanik.studio.messages.requests import EndDrag, StartGoalDrag, StartJointDrag, StartLinkDrag, StartObstacleDrag
 from mechanik.studio.session.session import Session
 
 LAYER_OFFSET = 8 * StateHeader._fields.index("layer")
@@ -194,7 +194,7 @@ class SessionHost:
             forget()  # again: a queued greeting may have added the page after the first call
             if self._holder is page:
                 self._holder = None
-                self.session.handle_request(Release())
+                self.session.handle_request(EndDrag())
 
         forget()
         self._add(_Job(None, call=let_go))
@@ -206,7 +206,7 @@ class SessionHost:
             page.put_event(text)
 
     def submit_request(self, page: Outbox, text: str) -> None:
-        """Queue a request as received; the page gets `Done` or `Refused`."""
+        """Queue a request as received; the page gets `RequestDone` or `RequestRefused`."""
         self._add(_Job(page, text=text))
 
     def submit_drag(self, page: Outbox, update: DragUpdate) -> None:
@@ -318,12 +318,12 @@ class SessionHost:
         def carry_out() -> None:
             number, request = read_request(text)
             self.session.handle_request(request)
-            if isinstance(request, GrabGoal | GrabFreedom | GrabObstacle | PullLink):
+            if isinstance(request, StartGoalDrag | StartJointDrag | StartObstacleDrag | StartLinkDrag):
                 self._holder = page
-            elif isinstance(request, Release):
+            elif isinstance(request, EndDrag):
                 self._holder = None
             if page is not None:
-                page.put_event(write_event(Done(number)))
+                page.put_event(write_event(RequestDone(number)))
 
         self._guarded(carry_out, page, request_id(text))
 
@@ -344,7 +344,7 @@ class SessionHost:
                 log.error("the studio: %s", problem)
             self._last_problem = problem
         if page is not None:
-            page.put_event(write_event(Refused(number, words)))
+            page.put_event(write_event(RequestRefused(number, words)))
         return None
 
     # ---- output of the session, from any thread -----------------------------------------------

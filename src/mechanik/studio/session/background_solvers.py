@@ -18,7 +18,7 @@ from mechanik.motion.live import LiveSolver, LiveState
 from mechanik.solver import Solver
 from mechanik.solver.methods.method_registry import find_method
 from mechanik.spatial.array import Array
-from mechanik.studio.messages.events import CompareRow, Comparison, Ghosts
+from mechanik.studio.messages.events import Alternatives, CompareRow, ComparisonChanged
 from mechanik.studio.session.collision_monitor import errors_for_users
 from mechanik.studio.session.interactive_goals import poses_to_array
 from mechanik.studio.session.loaded_model import LoadedModel, can_analyse
@@ -56,7 +56,7 @@ class AlternativeSearch:
         self._number = 0
         self._next: _Question | None = None
         self._is_busy = self._is_closed = False
-        self._found: tuple[int, Ghosts] | None = None
+        self._found: tuple[int, Alternatives] | None = None
         self._thread: threading.Thread | None = None
         self._is_asked = False
 
@@ -88,15 +88,15 @@ class AlternativeSearch:
         if self._thread is not None:
             self._thread.join()
 
-    def poll(self) -> Ghosts | None:
+    def poll(self) -> Alternatives | None:
         """Return the result found since the last call, if it is still valid."""
         with self._lock:
             found, self._found = self._found, None
             return found[1] if found is not None and found[0] == self._number else None
 
     @staticmethod
-    def empty() -> Ghosts:
-        return Ghosts([], "")
+    def empty() -> Alternatives:
+        return Alternatives([], "")
 
     def _work(self) -> None:
         while True:
@@ -108,25 +108,27 @@ class AlternativeSearch:
             try:
                 answer = _searched(question)
             except MechanikError as error:
-                answer = Ghosts([], str(error))
+                answer = Alternatives([], str(error))
             except Exception:
-                answer = Ghosts([], "other solutions could not be looked for here")
+                answer = Alternatives([], "other solutions could not be looked for here")
             with self._lock:
                 if question.number == self._number:
                     self._found = question.number, answer
 
 
-def _searched(question: _Question) -> Ghosts:
+def _searched(question: _Question) -> Alternatives:
     mechanism = question.table.mechanism.copy()  # the original may be edited during the search
     mechanism.q = question.q
     if not can_analyse(mechanism):
-        return Ghosts([], f"with {mechanism.nv} freedoms and loops it is too large for other ways to be looked for")
+        return Alternatives(
+            [], f"with {mechanism.nv} freedoms and loops it is too large for other ways to be looked for"
+        )
     if mechanism.closures or mechanism.joint_constraints:
         found, why = _modes(mechanism, question)
     elif not question.asked.goals:
-        return Ghosts([], "there is no goal, so any configuration would do")
+        return Alternatives([], "there is no goal, so any configuration would do")
     elif mechanism.nv > MAX_SEARCHED_DOFS:
-        return Ghosts([], f"with {mechanism.nv} freedoms there are too many solutions to look for")
+        return Alternatives([], f"with {mechanism.nv} freedoms there are too many solutions to look for")
     else:
         asked = question.asked
         keeping: dict[str, Any] = {}
@@ -141,7 +143,7 @@ def _searched(question: _Question) -> Ghosts:
         q for q in found if np.abs(mechanism.difference(question.q, q)).max(initial=0.0) > SAME_SOLUTION_TOLERANCE
     ]
     poses = [poses_to_array(mechanism.poses(q)).ravel().tolist() for q in others[: question.most]]
-    return Ghosts(poses, f"{len(poses)} other solutions: {why}" if poses else f"no other solution: {why}")
+    return Alternatives(poses, f"{len(poses)} other solutions: {why}" if poses else f"no other solution: {why}")
 
 
 def _modes(mechanism: Mechanism, question: _Question) -> tuple[Array, str]:
@@ -216,7 +218,7 @@ class ComparedMethod:
             microseconds=1e6 * statistics.median(self._seconds) if self._seconds else 0.0,
             solved=self._reached / self._asked if self._asked else 0.0,
             refusal=self.refusal,
-            said="" if self.refusal else self._plan.adaptation_text,
+            message="" if self.refusal else self._plan.adaptation_text,
         )
 
     def _arrived(self, state: LiveState) -> None:
@@ -274,10 +276,10 @@ class MethodComparison:
             if runner.live is not None:
                 runner.live.move(np.array(q))
 
-    def info(self) -> Comparison:
-        return Comparison([runner.row() for runner in self.methods])
+    def info(self) -> ComparisonChanged:
+        return ComparisonChanged([runner.row() for runner in self.methods])
 
 
-def without_timings(comparison: Comparison) -> Comparison:
+def without_timings(comparison: ComparisonChanged) -> ComparisonChanged:
     """Return the comparison with zero times, to decide whether it must be sent again."""
-    return Comparison([replace(row, microseconds=0.0) for row in comparison.rows])
+    return ComparisonChanged([replace(row, microseconds=0.0) for row in comparison.rows])

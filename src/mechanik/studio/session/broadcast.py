@@ -179,7 +179,7 @@ class Broadcaster:
         session = cast("Session", self)
         stage = session.active
         session.broadcast(
-            events.Freedoms(dof_infos(session.mechanism, stage.model.index.dofs, stage.edit_state.locked))
+            events.DofsChanged(dof_infos(session.mechanism, stage.model.index.dofs, stage.edit_state.locked))
         )
 
     def broadcast_solving(self) -> None:

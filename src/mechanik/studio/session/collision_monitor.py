@@ -21,7 +21,7 @@ from mechanik.model import ConvexMesh, Mechanism, Mesh, ShapeInstance
 from mechanik.model.shapes import is_flat
 from mechanik.solver.methods.method_registry import METHODS, find_method
 from mechanik.spatial.array import Array
-from mechanik.studio.messages.events import Clashes, Event
+from mechanik.studio.messages.events import ContactsChanged, Event
 from mechanik.studio.messages.requests import CollisionMode
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.tiers import is_compiling
@@ -189,7 +189,7 @@ NEW_MODEL_DELAY_SECONDS = 0.1
 
 The solver starts first, and a model that is edited as text changes often.
 """
-NO_CONTACTS = Clashes(-1, [], [], "")
+NO_CONTACTS = ContactsChanged(-1, [], [], "")
 CHECK_FAILED = "what bumps cannot be looked for here"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
 """Kernel module of the check, and interval between two queries whether it is compiled, s.
@@ -244,7 +244,7 @@ class CollisionMonitor:
                 self._thread.start()
             self._news.notify_all()
 
-    def info(self) -> Clashes:
+    def info(self) -> ContactsChanged:
         """Return the event that was sent last."""
         return self._told
 
@@ -280,7 +280,7 @@ class CollisionMonitor:
                     self._news.wait_for(lambda: self._is_closed, NEW_MODEL_DELAY_SECONDS)
                     sight, self._next = self._next or sight, None
             while _can_bump(sight) and is_compiling(COLLISION_KERNEL):
-                self._say(Clashes(sight.revision, [], [], KERNELS_COMPILING), "")
+                self._say(ContactsChanged(sight.revision, [], [], KERNELS_COMPILING), "")
                 with self._news:
                     self._news.wait_for(lambda: self._is_closed, COMPILE_POLL_SECONDS)
                     if self._is_closed:
@@ -299,12 +299,12 @@ class CollisionMonitor:
                 why = CHECK_FAILED
         links = sight.model.index.link_numbers
         names = {name for clash in clashes for name in (clash.a, clash.b)}
-        told = Clashes(
+        told = ContactsChanged(
             sight.revision, sorted(links[name] for name in names if name in links), sorted(names - links.keys()), why
         )
         self._say(told, contacts_text(clashes))
 
-    def _say(self, told: Clashes, words: str) -> None:
+    def _say(self, told: ContactsChanged, words: str) -> None:
         """Broadcast the result if it has changed."""
         self._words = words
         if told != (

@@ -186,7 +186,7 @@ class InteractiveGoal:
             pinned=self.pinned,
             sizes=self.sizes,
             free=list(self.free),
-            is_pull=self.is_pull,
+            is_link_drag=self.is_pull,
         )
 
 

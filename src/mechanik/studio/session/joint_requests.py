@@ -67,11 +67,11 @@ def _movable(session: Session, number: int) -> IndexedDof:
     return one
 
 
-def start_joint_drag(session: Session, request: requests.GrabFreedom) -> None:
-    one = _movable(session, request.freedom)
+def start_joint_drag(session: Session, request: requests.StartJointDrag) -> None:
+    one = _movable(session, request.dof)
     stage = session.active
     session.start_drag(
-        Drag("freedom", request.freedom, session.carried_link_poses(), _numbers(stage, one, stage.q)), _move_words(one)
+        Drag("freedom", request.dof, session.carried_link_poses(), _numbers(stage, one, stage.q)), _move_words(one)
     )
 
 
@@ -79,18 +79,18 @@ def _move_words(one: IndexedDof) -> str:
     return f"{'turn' if one.is_rotational else 'slide'} {one.name}"
 
 
-def set_dof_value(session: Session, request: requests.SetFreedom) -> None:
-    one = _freedom(session, request.freedom)
+def set_dof_value(session: Session, request: requests.SetDofValue) -> None:
+    one = _freedom(session, request.dof)
     if one.is_spherical:
         raise InvalidOperation(f"{one.name} is a ball, which is set by three numbers at once")
-    _set(session, request.freedom, (request.value,))
+    _set(session, request.dof, (request.value,))
 
 
-def set_spherical_value(session: Session, request: requests.SetTurn) -> None:
-    one = _freedom(session, request.freedom)
+def set_spherical_value(session: Session, request: requests.SetJointRotation) -> None:
+    one = _freedom(session, request.dof)
     if not one.is_spherical:
         raise InvalidOperation(f"{one.name} is no ball; it is set by one number")
-    _set(session, request.freedom, request.turn)
+    _set(session, request.dof, request.rotation)
 
 
 def _set(session: Session, number: int, numbers: tuple[float, ...]) -> None:
@@ -164,7 +164,7 @@ def _in_units(one: IndexedDof, value: float, *more: float) -> str:
 
 
 def set_limits(session: Session, request: requests.SetLimits) -> None:
-    one = _single(session, request.freedom, "limit it by")
+    one = _single(session, request.dof, "limit it by")
     if one.leader >= 0:
         raise InvalidOperation(f"{one.name} follows another joint; limit that one")
     lower = -math.inf if request.lower is None else request.lower
@@ -174,7 +174,7 @@ def set_limits(session: Session, request: requests.SetLimits) -> None:
         raise LimitsError(f"limits of {one.name}: the lower, {low}, is above the upper, {high}")
     stage = session.active
     bounds = list(stage.edit_state.bounds)
-    bounds[request.freedom] = lower, upper
+    bounds[request.dof] = lower, upper
     _check_no_ball(session, one, bounds)
     with session.undo_step(f"limit {one.name}"):
         session.apply_edit(replace(stage.edit_state, bounds=tuple(bounds)))
@@ -192,7 +192,7 @@ def _check_no_ball(session: Session, one: IndexedDof, bounds: list[tuple[float, 
 
 def set_locked(session: Session, request: requests.SetLocked) -> None:
     stage = session.active
-    one = _freedom(session, request.freedom)
+    one = _freedom(session, request.dof)
     if one.closure >= 0:
         raise InvalidOperation(
             f"{one.joint} closes a loop and has no number of its own to hold; lock a joint beside it"
@@ -201,9 +201,7 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
         raise InvalidOperation(f"{one.name} follows another joint; lock that one")
     if one.is_spherical and one.other_dofs:
         raise InvalidOperation(f"the turn of {one.joint} cannot be locked without its slides; pin the link instead")
-    locked = (
-        stage.edit_state.locked | {request.freedom} if request.locked else stage.edit_state.locked - {request.freedom}
-    )
+    locked = stage.edit_state.locked | {request.dof} if request.locked else stage.edit_state.locked - {request.dof}
     if locked == stage.edit_state.locked:
         return
     with session.undo_step(f"{'lock' if request.locked else 'unlock'} {one.name}"):
@@ -211,7 +209,7 @@ def set_locked(session: Session, request: requests.SetLocked) -> None:
 
 
 def set_rest(session: Session, request: requests.SetRest) -> None:
-    one = _single(session, request.freedom, "hold it by")
+    one = _single(session, request.dof, "hold it by")
     if one.leader >= 0:
         raise InvalidOperation(f"{one.name} follows another joint; give that one a rest")
     stage = session.active
@@ -220,7 +218,7 @@ def set_rest(session: Session, request: requests.SetRest) -> None:
         lower, upper = session.mechanism.joints[one.joint].effective_limits(one.dof)  # type: ignore[arg-type]
         rest = min(max(rest, lower), upper)
     rests = list(stage.edit_state.rest_values)
-    rests[request.freedom] = rest
+    rests[request.dof] = rest
     with session.undo_step(f"{'rest' if rest is not None else 'free'} {one.name}"):
         session.apply_edit(replace(stage.edit_state, rest_values=tuple(rests)))
 

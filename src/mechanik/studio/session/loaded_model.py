@@ -290,14 +290,14 @@ def model_info(
         title=model.title or mechanism.name,
         links=_links(model, hidden),
         joints=_joints(model),
-        freedoms=dof_infos(mechanism, model.index.dofs, locked),
+        dofs=dof_infos(mechanism, model.index.dofs, locked),
         closures=_closures(model),
         configurations=list(mechanism.configurations),
         about=describe(mechanism),
         centre=centre,
         radius=radius,
         view_from=view_direction(mechanism, q),
-        weighs=model.index.centre_of_mass(X) is not None,
+        has_mass=model.index.centre_of_mass(X) is not None,
         source_kind=source_kind,
         source=source,
         resets_view=resets_view,
@@ -330,7 +330,7 @@ def _joints(table: LoadedModel) -> list[JointInfo]:
             parent=links.get(joint.parent, -1),  # type: ignore[arg-type]
             child=-1 if joint.is_closure or joint.child is None else links[joint.child],
             pose=pose_to_numbers(joint.matrix),
-            freedoms=freedoms.get(number, []),
+            dofs=freedoms.get(number, []),
         )
         for number, (name, joint) in enumerate(table.mechanism.joints.items())
     ]

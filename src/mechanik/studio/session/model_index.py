@@ -18,7 +18,7 @@ from mechanik.model import DoF, Joint, Link, Mechanism
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS, joint_values_from_pose
 from mechanik.spatial import make_pose, quaternion, rotation
 from mechanik.spatial.array import Array
-from mechanik.studio.messages.events import FreedomInfo
+from mechanik.studio.messages.events import DofInfo
 from mechanik.studio.messages.requests import Vector
 
 DOF_MOTION_ORDER = (*TRANSLATIONS, *reversed(ROTATIONS))
@@ -115,27 +115,27 @@ def _led(one: IndexedDof, joint: Joint, heads: dict[tuple[Joint, DoF], int], fou
     )  # fmt: skip
 
 
-def dof_infos(mechanism: Mechanism, dofs: Sequence[IndexedDof], locked: frozenset[int]) -> list[FreedomInfo]:
+def dof_infos(mechanism: Mechanism, dofs: Sequence[IndexedDof], locked: frozenset[int]) -> list[DofInfo]:
     """Return the dofs as pages receive them."""
     return [_info(mechanism.joints[one.joint], one, k in locked) for k, one in enumerate(dofs)]
 
 
-def _info(joint: Joint, one: IndexedDof, locked: bool) -> FreedomInfo:
+def _info(joint: Joint, one: IndexedDof, locked: bool) -> DofInfo:
     lower, upper, rest = -math.inf, math.inf, None
     if one.dof is not None:
         lower, upper = joint.effective_limits(one.dof)
         rest = joint.rest_value(one.dof)
-    return FreedomInfo(
+    return DofInfo(
         name=one.name,
         joint=one.joint_number,
-        kind="ball" if one.dof is None else "turn" if one.dof.is_rotation else "slide",
+        kind="spherical" if one.dof is None else "rotation" if one.dof.is_rotation else "translation",
         axis=one.axis,
         value=one.value_index,
         lower=lower if math.isfinite(lower) else None,
         upper=upper if math.isfinite(upper) else None,
         rest=rest,
         locked=locked,
-        leader=one.leader,
+        mimics=one.leader,
     )
 
 

@@ -20,7 +20,7 @@ from mechanik.formats import write_json, write_urdf
 from mechanik.motion import record
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import requests
-from mechanik.studio.messages.events import Clashes, Download, Event, Model, ObstacleMoved, Obstacles, Recording
+from mechanik.studio.messages.events import ContactsChanged, Download, Event, Model, ObstacleMoved, Obstacles, Recording
 from mechanik.studio.messages.message_codec import event_to_dict, to_plain_data
 from mechanik.studio.messages.requests import FileKind
 from mechanik.studio.session.loaded_model import LoadedModel
@@ -96,7 +96,7 @@ class MotionRecorder:
 
     def add_event(self, event: Event) -> None:
         """Record an event about obstacles or collisions, if the recorder runs; callable from any thread."""
-        if not self.is_recording or not isinstance(event, Obstacles | ObstacleMoved | Clashes):
+        if not self.is_recording or not isinstance(event, Obstacles | ObstacleMoved | ContactsChanged):
             return
         with self._lock:
             if self.is_recording and len(self._events) < MAX_STATES:

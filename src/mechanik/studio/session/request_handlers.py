@@ -147,8 +147,8 @@ def set_control(session: Session, request: requests.SetControl) -> None:
         raise InvalidOperation("no scene is open, so there is nothing of that kind to set")
     values = control_values(scene)
     goes_on = slider is not None and slider.name == request.name and session.history.is_last(slider.before)
-    session.slider_drag = slider if goes_on and request.is_held else None
-    if goes_on and not request.is_held and values.get(request.name) == request.value:
+    session.slider_drag = slider if goes_on and request.is_dragging else None
+    if goes_on and not request.is_dragging and values.get(request.name) == request.value:
         return  # the slider is released where it was
     before, since = session.snapshot(), session.drag_step
     try:
@@ -170,7 +170,7 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     if since is not None:  # the drag belonged to a mechanism that is gone
         before = since.before
     session.push_step(_words(control), before)
-    session.slider_drag = SliderDrag(request.name, before) if request.is_held else None
+    session.slider_drag = SliderDrag(request.name, before) if request.is_dragging else None
     session.broadcast(session.history.info())
 
 
@@ -247,12 +247,12 @@ def remove_goal(session: Session, request: requests.RemoveGoal) -> None:
         session.remove_goal(request.goal)
 
 
-def start_goal_drag(session: Session, request: requests.GrabGoal) -> None:
+def start_goal_drag(session: Session, request: requests.StartGoalDrag) -> None:
     goal = session.active.edit_state.goal(request.goal)
     session.start_drag(Drag("goal", goal.number), f"move {goal.name}")
 
 
-def start_link_drag(session: Session, request: requests.PullLink) -> None:
+def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     stage = session.active
     session.mechanism.link(request.link)
     if any(goal.number == LINK_DRAG_GOAL for goal in stage.edit_state.goals):
@@ -265,8 +265,8 @@ def start_link_drag(session: Session, request: requests.PullLink) -> None:
     session.broadcast_goals()
 
 
-def release_drag(session: Session, request: requests.Release) -> None:
-    session.end_drag(reverts=request.puts_back)
+def release_drag(session: Session, request: requests.EndDrag) -> None:
+    session.end_drag(reverts=request.cancel)
 
 
 def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
@@ -358,7 +358,7 @@ def remove_obstacle(session: Session, request: requests.RemoveObstacle) -> None:
         session.remove_obstacle(request.obstacle)
 
 
-def start_obstacle_drag(session: Session, request: requests.GrabObstacle) -> None:
+def start_obstacle_drag(session: Session, request: requests.StartObstacleDrag) -> None:
     obstacles = session.active.edit_state.collisions.obstacles
     held = session.active.edit_state.collisions.obstacle(request.obstacle)
     session.start_drag(Drag("obstacle", obstacles.index(held), obstacle_name=held.name), f"move {held.name}")
@@ -423,7 +423,7 @@ def set_running(session: Session, request: requests.SetRunning) -> None:
     session.set_running(request.running)
 
 
-def single_step(session: Session, request: requests.OneStep) -> None:
+def single_step(session: Session, request: requests.SingleStep) -> None:
     stage = session.active
     if stage.running:
         raise InvalidOperation("it solves all the time; pause it first")
@@ -441,13 +441,13 @@ def set_collisions(session: Session, request: requests.SetCollisions) -> None:
         session.apply_edit(replace(setup, collisions=collisions))
 
 
-def show_alternatives(session: Session, request: requests.ShowGhosts) -> None:
+def show_alternatives(session: Session, request: requests.ShowAlternatives) -> None:
     stage = session.active
-    if request.most == 0:
+    if request.max_count == 0:
         session.alternatives.cancel()
         session.broadcast(session.alternatives.empty())  # at once, although the next tick may repeat it
         return
-    session.alternatives.start(stage.model, stage.solve_spec, stage.q, request.most)
+    session.alternatives.start(stage.model, stage.solve_spec, stage.q, request.max_count)
 
 
 def compare(session: Session, request: requests.Compare) -> None:
@@ -466,9 +466,9 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.SetControl: set_control,
     requests.Undo: undo,
     requests.Redo: redo,
-    requests.GrabFreedom: on_joints.start_joint_drag,
-    requests.SetFreedom: on_joints.set_dof_value,
-    requests.SetTurn: on_joints.set_spherical_value,
+    requests.StartJointDrag: on_joints.start_joint_drag,
+    requests.SetDofValue: on_joints.set_dof_value,
+    requests.SetJointRotation: on_joints.set_spherical_value,
     requests.SetLimits: on_joints.set_limits,
     requests.SetLocked: on_joints.set_locked,
     requests.SetRest: on_joints.set_rest,
@@ -477,19 +477,19 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.ChangeGoal: change_goal,
     requests.MoveGoal: move_goal,
     requests.RemoveGoal: remove_goal,
-    requests.GrabGoal: start_goal_drag,
-    requests.PullLink: start_link_drag,
-    requests.Release: release_drag,
+    requests.StartGoalDrag: start_goal_drag,
+    requests.StartLinkDrag: start_link_drag,
+    requests.EndDrag: release_drag,
     requests.SetSolver: set_solver,
     requests.SetRunning: set_running,
-    requests.OneStep: single_step,
+    requests.SingleStep: single_step,
     requests.SetCollisions: set_collisions,
     requests.AddObstacle: add_obstacle,
     requests.MoveObstacle: move_obstacle,
     requests.ResizeObstacle: resize_obstacle,
     requests.RemoveObstacle: remove_obstacle,
-    requests.GrabObstacle: start_obstacle_drag,
-    requests.ShowGhosts: show_alternatives,
+    requests.StartObstacleDrag: start_obstacle_drag,
+    requests.ShowAlternatives: show_alternatives,
     requests.Compare: compare,
     requests.RecordMotion: on_recorder.record_motion,
     requests.Play: on_recorder.play,
@@ -497,11 +497,11 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.Export: on_recorder.export,
 }
 ALLOWED_DURING_DRAG = (
-    requests.Release, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.OneStep,
-    requests.ShowGhosts, requests.Compare, requests.RecordMotion, requests.Export,
+    requests.EndDrag, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.SingleStep,
+    requests.ShowAlternatives, requests.Compare, requests.RecordMotion, requests.Export,
 )  # fmt: skip
 """Requests that do not end a drag; all others do."""
-ALLOWED_DURING_PLAYBACK = (requests.Play, requests.Seek, requests.Export, requests.ShowLinks, requests.ShowGhosts)
+ALLOWED_DURING_PLAYBACK = (requests.Play, requests.Seek, requests.Export, requests.ShowLinks, requests.ShowAlternatives)
 """Requests that do not stop playback; all others do."""
 
 

@@ -180,7 +180,7 @@ class Session(ModelLoading, PythonApi, ObstacleCommands, Dragging, UndoSteps, Br
         ):
             self.broadcast_dofs()
         if edit_state.hidden != before.hidden:
-            self.broadcast(events.Shown([name not in edit_state.hidden for name in self.mechanism.links]))
+            self.broadcast(events.VisibilityChanged([name not in edit_state.hidden for name in self.mechanism.links]))
         if (
             edit_state.solver != before.solver
             or edit_state.options is not before.options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mechanik.errors import MechanikError
 from mechanik.motion.live import LiveState
 from mechanik.solver.solution import Status
-from mechanik.studio.messages.events import Comparison, Controls, Notice, Recording, Words
+from mechanik.studio.messages.events import ComparisonChanged, Controls, Notice, Recording, StatusText
 from mechanik.studio.session.background_solvers import without_timings
 from mechanik.studio.session.solver_session import SolverSession, status_name
 
@@ -107,9 +107,9 @@ class SessionClock:
             RateLimiter(COMPARISON_RATE),
             RateLimiter(RECORDING_RATE),
         )
-        self._said: Words | None = None
+        self._said: StatusText | None = None
         self._set: Controls | None = None
-        self._compared: Comparison | None = None
+        self._compared: ComparisonChanged | None = None
         self._taped: Recording | None = None
         self._sequence = -1
 
@@ -180,13 +180,13 @@ class SessionClock:
                 self._set = controls
                 session.broadcast(controls)
 
-    def _words_now(self) -> Words:
+    def _words_now(self) -> StatusText:
         """Return the status sentence and the lines of the scene, both of the same state."""
         session, stage = self._session, self._session.active
         tries = 0
         while True:
             state, tries = stage.latest_state, tries + 1
-            words = Words(
+            words = StatusText(
                 *status_text(stage, session.collision_monitor.text),
                 session.scene.readouts() if session.scene is not None else [],
             )

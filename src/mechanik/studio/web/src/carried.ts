@@ -1,6 +1,6 @@
 // What a recorded page carries: the motion of a mechanism, and what happened around it.
 import type {
-  Clashes, CurveInfo, LinkInfo, Model, ObstacleInfo, ObstacleMoved, Obstacles, ShapeInfo,
+  ContactsChanged, CurveInfo, LinkInfo, Model, ObstacleInfo, ObstacleMoved, Obstacles, ShapeInfo,
 } from "./messages";
 
 /** Seconds from 0; for each time seven numbers a link; meshes in base64 by their addresses. */
@@ -12,14 +12,14 @@ export interface Motion {
   links?: number[][];
   files?: Record<string, string>;
   curves?: CurveInfo[];
-  events?: [time: number, event: Obstacles | ObstacleMoved | Clashes][];
+  events?: [time: number, event: Obstacles | ObstacleMoved | ContactsChanged][];
 }
 
 /** How obstacles stand and what bumps, from a time on. */
 export interface Surroundings {
   time: number;
   obstacles: Obstacles;
-  clashes: Clashes;
+  clashes: ContactsChanged;
 }
 
 /** The model with its meshes as addresses within the page itself. */
@@ -35,7 +35,7 @@ export function carriedModel({ model, files = {} }: Motion): Model {
 export function surroundings({ model, files = {}, events = [] }: Motion): Surroundings[] {
   const found: Surroundings[] = [];
   let obstacles: ObstacleInfo[] = [];
-  let clashes: Clashes = { is: "Clashes", revision: model.revision, links: [], obstacles: [], why: "" };
+  let clashes: ContactsChanged = { is: "ContactsChanged", revision: model.revision, links: [], obstacles: [], reason: "" };
   const own = (one: ObstacleInfo): ObstacleInfo => ({ ...one, shape: carried(one.shape, files) });
   for (const [time, event] of events) {
     if (event.is === "Obstacles") obstacles = event.obstacles.map(own);
@@ -43,7 +43,7 @@ export function surroundings({ model, files = {}, events = [] }: Motion): Surrou
       const moved = own(event.obstacle);
       obstacles = obstacles.map((one) => (one.name === moved.name ? moved : one));
     }
-    if (event.is === "Clashes") clashes = { ...event, revision: model.revision };
+    if (event.is === "ContactsChanged") clashes = { ...event, revision: model.revision };
     found.push({ time, obstacles: { is: "Obstacles", obstacles }, clashes });
   }
   return found;
@@ -54,10 +54,10 @@ function carried(shape: ShapeInfo, files: Record<string, string>): ShapeInfo {
     const content = files[address];
     return content === undefined ? null : `data:application/octet-stream;base64,${content}`;
   };
-  const beside = Object.entries(shape.beside).map(([name, address]) => [name, inside(address)] as const);
+  const beside = Object.entries(shape.dependencies).map(([name, address]) => [name, inside(address)] as const);
   return {
     ...shape,
     mesh: shape.mesh === null ? null : inside(shape.mesh),
-    beside: Object.fromEntries(beside.filter((one): one is [string, string] => one[1] !== null)),
+    dependencies: Object.fromEntries(beside.filter((one): one is [string, string] => one[1] !== null)),
   };
 }

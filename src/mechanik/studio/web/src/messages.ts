@@ -22,39 +22,39 @@ export interface ShowLinks {
   visible: boolean;
 }
 
-export interface GrabFreedom {
-  do: "GrabFreedom";
-  freedom: number;
+export interface StartJointDrag {
+  do: "StartJointDrag";
+  dof: number;
 }
 
-export interface SetFreedom {
-  do: "SetFreedom";
-  freedom: number;
+export interface SetDofValue {
+  do: "SetDofValue";
+  dof: number;
   value: number;
 }
 
-export interface SetTurn {
-  do: "SetTurn";
-  freedom: number;
-  turn: [number, number, number];
+export interface SetJointRotation {
+  do: "SetJointRotation";
+  dof: number;
+  rotation: [number, number, number];
 }
 
 export interface SetLimits {
   do: "SetLimits";
-  freedom: number;
+  dof: number;
   lower: number | null;
   upper: number | null;
 }
 
 export interface SetLocked {
   do: "SetLocked";
-  freedom: number;
+  dof: number;
   locked: boolean;
 }
 
 export interface SetRest {
   do: "SetRest";
-  freedom: number;
+  dof: number;
   value: number | null;
 }
 
@@ -97,20 +97,20 @@ export interface RemoveGoal {
   goal: number;
 }
 
-export interface GrabGoal {
-  do: "GrabGoal";
+export interface StartGoalDrag {
+  do: "StartGoalDrag";
   goal: number;
 }
 
-export interface PullLink {
-  do: "PullLink";
+export interface StartLinkDrag {
+  do: "StartLinkDrag";
   link: string;
   at: [number, number, number];
 }
 
-export interface Release {
-  do: "Release";
-  puts_back?: boolean;
+export interface EndDrag {
+  do: "EndDrag";
+  cancel?: boolean;
 }
 
 export interface SetSolver {
@@ -124,8 +124,8 @@ export interface SetRunning {
   running: boolean;
 }
 
-export interface OneStep {
-  do: "OneStep";
+export interface SingleStep {
+  do: "SingleStep";
 }
 
 export interface SetCollisions {
@@ -134,9 +134,9 @@ export interface SetCollisions {
   clearance?: number;
 }
 
-export interface ShowGhosts {
-  do: "ShowGhosts";
-  most: number;
+export interface ShowAlternatives {
+  do: "ShowAlternatives";
+  max_count: number;
 }
 
 export interface Compare {
@@ -167,8 +167,8 @@ export interface RemoveObstacle {
   obstacle: string;
 }
 
-export interface GrabObstacle {
-  do: "GrabObstacle";
+export interface StartObstacleDrag {
+  do: "StartObstacleDrag";
   obstacle: string;
 }
 
@@ -198,7 +198,7 @@ export interface SetControl {
   do: "SetControl";
   name: string;
   value: number | boolean | string;
-  is_held?: boolean;
+  is_dragging?: boolean;
 }
 
 export interface Undo {
@@ -220,7 +220,7 @@ export interface GalleryEntry {
 
 export interface OptionInfo {
   name: string;
-  kind: "number" | "whole" | "switch" | "choice" | "text";
+  kind: "number" | "integer" | "switch" | "choice" | "text";
   default: number | boolean | string | null;
   choices: string[];
   about: string;
@@ -249,8 +249,8 @@ export interface ShapeInfo {
   pose: [number, number, number, number, number, number, number];
   rgba: [number, number, number, number] | null;
   mesh: string | null;
-  ending: string;
-  beside: Record<string, string>;
+  extension: string;
+  dependencies: Record<string, string>;
 }
 
 export interface LinkInfo {
@@ -267,20 +267,20 @@ export interface JointInfo {
   parent: number;
   child: number;
   pose: [number, number, number, number, number, number, number];
-  freedoms: number[];
+  dofs: number[];
 }
 
-export interface FreedomInfo {
+export interface DofInfo {
   name: string;
   joint: number;
-  kind: "slide" | "turn" | "ball";
+  kind: "translation" | "rotation" | "spherical";
   axis: [number, number, number];
   value: number;
   lower: number | null;
   upper: number | null;
   rest: number | null;
   locked: boolean;
-  leader: number;
+  mimics: number;
 }
 
 export interface ClosureInfo {
@@ -299,26 +299,26 @@ export interface Model {
   title: string;
   links: LinkInfo[];
   joints: JointInfo[];
-  freedoms: FreedomInfo[];
+  dofs: DofInfo[];
   closures: ClosureInfo[];
   configurations: string[];
   about: string[];
   centre: [number, number, number];
   radius: number;
   view_from: [number, number, number];
-  weighs: boolean;
+  has_mass: boolean;
   source_kind: "" | "dh" | "arm_2d" | "arm_3d" | "json" | "urdf";
   source: string;
   resets_view: boolean;
 }
 
-export interface Freedoms {
-  is: "Freedoms";
-  freedoms: FreedomInfo[];
+export interface DofsChanged {
+  is: "DofsChanged";
+  dofs: DofInfo[];
 }
 
-export interface Shown {
-  is: "Shown";
+export interface VisibilityChanged {
+  is: "VisibilityChanged";
   visible: boolean[];
 }
 
@@ -335,7 +335,7 @@ export interface GoalInfo {
   pinned: boolean;
   sizes: [number, number, number];
   free: ("X" | "Y" | "Z" | "EX" | "EY" | "EZ")[];
-  is_pull: boolean;
+  is_link_drag: boolean;
 }
 
 export interface Goals {
@@ -349,18 +349,18 @@ export interface Solving {
   running: boolean;
   solver: string;
   options: Record<string, number | boolean | string | null>;
-  said: string;
+  message: string;
 }
 
-export interface Words {
-  is: "Words";
+export interface StatusText {
+  is: "StatusText";
   status: string;
   text: string;
-  read_out: string[];
+  readouts: string[];
 }
 
-export interface Ghosts {
-  is: "Ghosts";
+export interface Alternatives {
+  is: "Alternatives";
   poses: number[][];
   text: string;
 }
@@ -375,11 +375,11 @@ export interface CompareRow {
   microseconds: number;
   solved: number;
   refusal: string;
-  said: string;
+  message: string;
 }
 
-export interface Comparison {
-  is: "Comparison";
+export interface ComparisonChanged {
+  is: "ComparisonChanged";
   rows: CompareRow[];
 }
 
@@ -414,12 +414,12 @@ export interface Collisions {
   clearance: number;
 }
 
-export interface Clashes {
-  is: "Clashes";
+export interface ContactsChanged {
+  is: "ContactsChanged";
   revision: number;
   links: number[];
   obstacles: string[];
-  why: string;
+  reason: string;
 }
 
 export interface ControlInfo {
@@ -486,13 +486,13 @@ export interface History {
   redo: string;
 }
 
-export interface Done {
-  is: "Done";
+export interface RequestDone {
+  is: "RequestDone";
   id: number;
 }
 
-export interface Refused {
-  is: "Refused";
+export interface RequestRefused {
+  is: "RequestRefused";
   id: number;
   message: string;
 }
@@ -503,14 +503,14 @@ export interface Notice {
   text: string;
 }
 
-export type Asked =
+export type PageRequest =
   | OpenGallery
   | OpenScene
   | EditModel
   | ShowLinks
-  | GrabFreedom
-  | SetFreedom
-  | SetTurn
+  | StartJointDrag
+  | SetDofValue
+  | SetJointRotation
   | SetLimits
   | SetLocked
   | SetRest
@@ -519,20 +519,20 @@ export type Asked =
   | ChangeGoal
   | MoveGoal
   | RemoveGoal
-  | GrabGoal
-  | PullLink
-  | Release
+  | StartGoalDrag
+  | StartLinkDrag
+  | EndDrag
   | SetSolver
   | SetRunning
-  | OneStep
+  | SingleStep
   | SetCollisions
-  | ShowGhosts
+  | ShowAlternatives
   | Compare
   | AddObstacle
   | MoveObstacle
   | ResizeObstacle
   | RemoveObstacle
-  | GrabObstacle
+  | StartObstacleDrag
   | RecordMotion
   | Play
   | Seek
@@ -540,36 +540,36 @@ export type Asked =
   | SetControl
   | Undo
   | Redo;
-export type Told =
+export type SessionEvent =
   | Welcome
   | Model
-  | Freedoms
-  | Shown
+  | DofsChanged
+  | VisibilityChanged
   | Goals
   | Solving
-  | Words
-  | Ghosts
-  | Comparison
+  | StatusText
+  | Alternatives
+  | ComparisonChanged
   | Kernels
   | Obstacles
   | ObstacleMoved
   | Collisions
-  | Clashes
+  | ContactsChanged
   | Scene
   | Controls
   | Recording
   | Download
   | History
-  | Done
-  | Refused
+  | RequestDone
+  | RequestRefused
   | Notice;
 
-export const HEADER_PLACES = { kind: 0, revision: 1, order: 2, sequence: 3, tag: 4, layer: 5, status: 6, is_at_rest: 7, iterations: 8, seconds: 9, solves_per_second: 10, residual: 11, links: 12, values: 13, goals: 14, closures: 15 } as const;
+export const HEADER_INDEX = { kind: 0, revision: 1, order: 2, sequence: 3, tag: 4, layer: 5, status: 6, is_at_rest: 7, iterations: 8, seconds: 9, solves_per_second: 10, residual: 11, links: 12, values: 13, goals: 14, closures: 15 } as const;
 export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "OPEN", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM", "IN_COLLISION"] as const;
 export const STATE = 1;
-export const HAND_GOAL = 2;
-export const HAND_FREEDOM = 3;
-export const HAND_OBSTACLE = 4;
-export const PULL = 0;
-export const HEADER = 16;
-export const HAND_NUMBERS = 10;
+export const DRAG_GOAL = 2;
+export const DRAG_DOF = 3;
+export const DRAG_OBSTACLE = 4;
+export const LINK_DRAG_GOAL = 0;
+export const HEADER_SIZE = 16;
+export const DRAG_SIZE = 10;

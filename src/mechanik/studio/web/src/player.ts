@@ -193,7 +193,7 @@ function emptyFrame(model: Model, numbers: number): Frame {
     solvesPerSecond: 0,
     residual: 0,
     links: new Float64Array(numbers),
-    values: new Float64Array(3 * model.freedoms.length),
+    values: new Float64Array(3 * model.dofs.length),
     goals: new Float64Array(0),
     closures: new Float64Array(2 * model.closures.length),
   };

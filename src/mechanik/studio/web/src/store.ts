@@ -1,7 +1,7 @@
 // What the page knows: the last of every event, the last frame, what is selected, how things are drawn.
 import type {
-  Clashes, Collisions, Comparison, Controls, Freedoms, Ghosts, GoalInfo, Goals, History, Kernels, Model, ObstacleInfo,
-  Recording, Scene, Shown, Solving, Told, Welcome, Words,
+  ContactsChanged, Collisions, ComparisonChanged, Controls, DofsChanged, Alternatives, GoalInfo, Goals, History, Kernels, Model, ObstacleInfo,
+  Recording, Scene, VisibilityChanged, Solving, SessionEvent, Welcome, StatusText,
 } from "./messages";
 import type { Frame } from "./wire/frame";
 import { Wire, type Listener } from "./wire/wire";
@@ -31,17 +31,17 @@ export interface Display {
 export interface Changes {
   welcome: Welcome;
   model: Model;
-  freedoms: Freedoms;
-  shown: Shown;
+  freedoms: DofsChanged;
+  shown: VisibilityChanged;
   goals: Goals;
   solving: Solving;
-  words: Words;
-  ghosts: Ghosts;
-  comparison: Comparison;
+  words: StatusText;
+  ghosts: Alternatives;
+  comparison: ComparisonChanged;
   kernels: Kernels;
   obstacles: ObstacleInfo[]; // others, or one of them elsewhere
   collisions: Collisions;
-  clashes: Clashes | null; // null: of another model, and nothing is known of this one
+  clashes: ContactsChanged | null; // null: of another model, and nothing is known of this one
   scene: Scene;
   controls: Controls;
   recording: Recording;
@@ -71,13 +71,13 @@ export class Store implements Listener {
   goals: GoalInfo[] = [];
   order = -1;
   solving: Solving | null = null;
-  words: Words | null = null;
-  ghosts: Ghosts | null = null;
-  comparison: Comparison | null = null;
+  words: StatusText | null = null;
+  ghosts: Alternatives | null = null;
+  comparison: ComparisonChanged | null = null;
   kernels: Kernels | null = null;
   obstacles: ObstacleInfo[] = [];
   collisions: Collisions | null = null;
-  clashes: Clashes | null = null;
+  clashes: ContactsChanged | null = null;
   scene: Scene | null = null;
   recording: Recording | null = null;
   history: History | null = null;
@@ -148,7 +148,7 @@ export class Store implements Listener {
     this.emit("connected", isConnected);
   }
 
-  told(event: Told): void {
+  told(event: SessionEvent): void {
     switch (event.is) {
       case "Welcome":
         // the session that this page shows has ended meanwhile: begin anew rather than show what nobody knows
@@ -163,10 +163,10 @@ export class Store implements Listener {
         this.obstacles = [];
         this.select({ kind: "none" });
         return this.emit("model", event);
-      case "Freedoms":
-        if (this.model) this.model = { ...this.model, freedoms: event.freedoms };
+      case "DofsChanged":
+        if (this.model) this.model = { ...this.model, dofs: event.dofs };
         return this.emit("freedoms", event);
-      case "Shown":
+      case "VisibilityChanged":
         this.model?.links.forEach((link, k) => (link.visible = event.visible[k] ?? true));
         return this.emit("shown", event);
       case "Goals": {
@@ -179,13 +179,13 @@ export class Store implements Listener {
       case "Solving":
         this.solving = event;
         return this.emit("solving", event);
-      case "Words":
+      case "StatusText":
         this.words = event;
         return this.emit("words", event);
-      case "Ghosts":
+      case "Alternatives":
         this.ghosts = event;
         return this.emit("ghosts", event);
-      case "Comparison":
+      case "ComparisonChanged":
         this.comparison = event;
         return this.emit("comparison", event);
       case "Kernels":
@@ -205,7 +205,7 @@ export class Store implements Listener {
       case "Collisions":
         this.collisions = event;
         return this.emit("collisions", event);
-      case "Clashes":
+      case "ContactsChanged":
         if (event.revision !== this.model?.revision) return;
         this.clashes = event;
         return this.emit("clashes", event);
@@ -225,10 +225,10 @@ export class Store implements Listener {
         return this.emit("download", event);
       case "Notice":
         return this.emit("message", event);
-      case "Refused":
+      case "RequestRefused":
         if (event.id < 0) this.emit("message", { kind: "error", text: event.message });
         return;
-      case "Done":
+      case "RequestDone":
         return;
     }
   }

@@ -53,7 +53,7 @@ function forLink(link: number, point: Vector3, movers: number[], model: Model, s
   const info = model.links[link];
   if (info === undefined || store.frame === null) return null;
   const at = linkPose(store.frame, link).toLocal(point);
-  const goals = store.goals.filter((goal) => goal.link === link && !goal.is_pull);
+  const goals = store.goals.filter((goal) => goal.link === link && !goal.is_link_drag);
   const pins = goals.filter((goal) => goal.pinned);
   const add = (kind: GoalKind, pinned: boolean): void => void addGoal(store, kind, info.name, at, pinned);
   return {
@@ -120,7 +120,7 @@ function forGoal(number: number, store: Store): Choices | null {
 
 /** What a marker offers, and below it what the link offers on which it is seen; beside all links, the one it moves. */
 function forFreedom(freedom: number, behind: Hit | null, model: Model, store: Store): Choices | null {
-  const info = model.freedoms[freedom];
+  const info = model.dofs[freedom];
   if (info === undefined || store.frame === null) return null;
   const own: Group = { title: "", entries: forJoint([freedom], model, store) };
   const child = childOf(model, freedom);
@@ -134,17 +134,17 @@ function forFreedom(freedom: number, behind: Hit | null, model: Model, store: St
 /** Lock and rest; `movers` are the freedoms meant. */
 function forJoint(movers: number[], model: Model, store: Store): Entry[] {
   if (movers.length === 0) return [];
-  const infos = movers.map((freedom) => ({ freedom, info: model.freedoms[freedom]! }));
-  const own = infos.filter(({ info }) => info.leader < 0);
-  const single = own.filter(({ info }) => info.kind !== "ball");
+  const infos = movers.map((freedom) => ({ freedom, info: model.dofs[freedom]! }));
+  const own = infos.filter(({ info }) => info.mimics < 0);
+  const single = own.filter(({ info }) => info.kind !== "spherical");
   const isLocked = own.length > 0 && own.every(({ info }) => info.locked);
   const name = infos.length === 1 ? infos[0]!.info.name : (model.joints[infos[0]!.info.joint]?.name ?? "joint");
   const rest = (value: (place: number) => number | null): void =>
-    single.forEach(({ freedom, info }) => void store.ask({ do: "SetRest", freedom, value: value(info.value) }));
+    single.forEach(({ freedom, info }) => void store.ask({ do: "SetRest", dof: freedom, value: value(info.value) }));
   const entries: Entry[] = [
     {
       name: isLocked ? "unlock" : "lock", text: `${isLocked ? "Unlock" : "Lock"} ${name}`, isOff: own.length === 0,
-      choose: () => own.forEach(({ freedom }) => void store.ask({ do: "SetLocked", freedom, locked: !isLocked })),
+      choose: () => own.forEach(({ freedom }) => void store.ask({ do: "SetLocked", dof: freedom, locked: !isLocked })),
     },
     {
       name: "rest", text: "Rest here", about: "Come back here as far as nothing else is asked",
@@ -168,7 +168,7 @@ function moversOf(model: Model, link: number): number[] {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
     if (joint === undefined) return [];
-    if (joint.freedoms.length > 0) return joint.freedoms;
+    if (joint.dofs.length > 0) return joint.dofs;
     k = joint.parent;
   }
   return [];
@@ -188,6 +188,6 @@ async function addGoal(store: Store, kind: GoalKind, link: string, at: Vector3, 
   const isDirection = kind === "axis" || kind === "in_cone"; // there `at` would be the link's axis
   const place: [number, number, number] = isDirection ? [0, 0, 0] : [at.x, at.y, at.z];
   if (!(await store.ask({ do: "AddGoal", kind, link, at: place, pinned }))) return;
-  const added = store.goals.find((goal) => !known.has(goal.number) && !goal.is_pull);
+  const added = store.goals.find((goal) => !known.has(goal.number) && !goal.is_link_drag);
   if (added !== undefined) store.select({ kind: "goal", goal: added.number });
 }

@@ -1,5 +1,5 @@
 // A hand that has taken something: grab, hold, let go, or put back as if nothing had been.
-import type { Asked } from "../messages";
+import type { PageRequest } from "../messages";
 import type { Store } from "../store";
 
 /** One drag, from the first movement to the end. Pixels are client pixels. */
@@ -20,7 +20,7 @@ export class Grip {
 
   constructor(
     private readonly store: Store,
-    grab: Asked,
+    grab: PageRequest,
   ) {
     void store.ask(grab).then((isTaken) => (this.isLost ||= !isTaken));
   }
@@ -46,7 +46,7 @@ export class Grip {
     if (this.isLost) return;
     this.isLost = true;
     this.store.wire.flush();
-    await this.store.ask({ do: "Release", puts_back: putsBack });
+    await this.store.ask({ do: "EndDrag", cancel: putsBack });
   }
 
   async putBack(): Promise<void> {

@@ -1,5 +1,5 @@
 // What the handle can be at: a goal, or an obstacle.
-import type { Asked } from "../messages";
+import type { PageRequest } from "../messages";
 import type { Selection, Store } from "../store";
 import type { Grip } from "./grip";
 import { goalPose, obstaclePose, type Pose } from "./poses";
@@ -10,7 +10,7 @@ export interface Handled {
   /** Where it is; null if it is not there any more. */
   pose(): Pose | null;
   /** What a hand asks for that takes it. */
-  grab(): Asked;
+  grab(): PageRequest;
   hold(grip: Grip, pose: Pose): void;
 }
 
@@ -24,7 +24,7 @@ function goal(store: Store, number: number): Handled {
   return {
     name: `goal ${number}`,
     pose: () => goalPose(store, number),
-    grab: () => ({ do: "GrabGoal", goal: number }),
+    grab: () => ({ do: "StartGoalDrag", goal: number }),
     hold: (grip, pose) => grip.holdGoal(number, pose.numbers()),
   };
 }
@@ -36,7 +36,7 @@ function obstacle(store: Store, name: string): Handled {
     pose: () => obstaclePose(store, name),
     grab: () => {
       place = store.obstacles.findIndex((one) => one.name === name);
-      return { do: "GrabObstacle", obstacle: name };
+      return { do: "StartObstacleDrag", obstacle: name };
     },
     hold: (grip, pose) => grip.holdObstacle(place, pose.numbers()),
   };

@@ -152,7 +152,7 @@ export class Hands {
       this.pointers.dropWhatIsGone();
       if (!this.isNew) return;
       this.isNew = false; // a new mechanism comes with a handle in the hand
-      const first = goals.find((goal) => goal.enabled && !goal.pinned && !goal.is_pull);
+      const first = goals.find((goal) => goal.enabled && !goal.pinned && !goal.is_link_drag);
       if (first !== undefined && store.selection.kind === "none") store.select({ kind: "goal", goal: first.number });
     });
   }

@@ -19,7 +19,7 @@ export class JointDrag implements Gesture {
     private readonly moved: (x: number, y: number) => number,
     private readonly step: number,
   ) {
-    this.grip = new Grip(store, { do: "GrabFreedom", freedom });
+    this.grip = new Grip(store, { do: "StartJointDrag", dof: freedom });
   }
 
   /** Null if there is nothing that one hand could move by one number. */
@@ -27,12 +27,12 @@ export class JointDrag implements Gesture {
     store: Store, pointing: Pointing, freedom: number, grabbed: Vector3, x: number, y: number,
   ): JointDrag | null {
     const { model, frame } = store;
-    const info = model?.freedoms[freedom];
-    if (!model || !frame || !info || info.kind === "ball") return null;
+    const info = model?.dofs[freedom];
+    if (!model || !frame || !info || info.kind === "spherical") return null;
     const place = freedomAxis(model, frame, freedom);
     if (place === null) return null;
     const start = frame.values[info.value] ?? 0;
-    if (info.kind === "turn") {
+    if (info.kind === "rotation") {
       const turning = new Turning(pointing, place.origin, place.axis, grabbed, x, y);
       return new JointDrag(store, freedom, start, (px, py) => turning.angle(px, py), SNAP_ANGLE);
     }
@@ -70,10 +70,10 @@ export function freedomByHand(model: Model, link: number): number | null {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
     if (joint === undefined) return null;
-    const open = joint.freedoms.filter((f) => model.freedoms[f]?.locked === false);
+    const open = joint.dofs.filter((f) => model.dofs[f]?.locked === false);
     if (open.length > 0) {
-      const info = model.freedoms[open[0]!]!;
-      if (open.length > 1 || info.kind === "ball" || info.leader >= 0) return null;
+      const info = model.dofs[open[0]!]!;
+      if (open.length > 1 || info.kind === "spherical" || info.mimics >= 0) return null;
       if (model.closures.length > 0 && !stands(model, joint.parent)) return null;
       return open[0]!;
     }
@@ -84,14 +84,14 @@ export function freedomByHand(model: Model, link: number): number | null {
 
 /** The link that the joint of a freedom moves; -1 if there is none. */
 export function childOf(model: Model, freedom: number): number {
-  return model.joints[model.freedoms[freedom]?.joint ?? -1]?.child ?? -1;
+  return model.joints[model.dofs[freedom]?.joint ?? -1]?.child ?? -1;
 }
 
 /** The freedom of a marker, or the one that it follows. */
 export function leadingFreedom(model: Model, freedom: number): number {
   let k = freedom;
-  for (let steps = 0; steps < model.freedoms.length; steps++) {
-    const leader = model.freedoms[k]?.leader ?? -1;
+  for (let steps = 0; steps < model.dofs.length; steps++) {
+    const leader = model.dofs[k]?.mimics ?? -1;
     if (leader < 0) break;
     k = leader;
   }
@@ -104,10 +104,10 @@ export function leadingFreedom(model: Model, freedom: number): number {
  * meets an excavator's boom lifts the bucket by metres. -1 for other freedoms.
  */
 export function linkByMarker(model: Model, freedom: number): number {
-  const info = model.freedoms[freedom];
+  const info = model.dofs[freedom];
   const joint = model.joints[info?.joint ?? -1];
   const closure = model.closures.find(({ name }) => name === joint?.name);
-  if (closure === undefined || info?.kind !== "turn") return -1;
+  if (closure === undefined || info?.kind !== "rotation") return -1;
   return stands(model, closure.link_a) || stands(model, closure.link_b) ? -1 : closure.link_b;
 }
 
@@ -116,7 +116,7 @@ export function stands(model: Model, link: number): boolean {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
     if (joint === undefined) return true;
-    if (joint.freedoms.some((f) => model.freedoms[f]?.locked === false)) return false;
+    if (joint.dofs.some((f) => model.dofs[f]?.locked === false)) return false;
     k = joint.parent;
   }
   return true;

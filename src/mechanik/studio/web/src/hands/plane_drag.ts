@@ -1,6 +1,6 @@
 // A point moved on the plane that faces the camera: a link that is pulled, a goal that is taken by its mark.
 import type { Plane, Vector3 } from "three";
-import { PULL } from "../messages";
+import { LINK_DRAG_GOAL } from "../messages";
 import type { Store } from "../store";
 import { Grip, type Gesture } from "./grip";
 import { goalPose, linkPose, Pose } from "./poses";
@@ -33,20 +33,20 @@ export class PlaneDrag implements Gesture {
     if (!store.model || !store.frame || info === undefined) return null;
     const pose = linkPose(store.frame, link);
     const at = pose.toLocal(grabbed);
-    const grip = new Grip(store, { do: "PullLink", link: info.name, at: [at.x, at.y, at.z] });
+    const grip = new Grip(store, { do: "StartLinkDrag", link: info.name, at: [at.x, at.y, at.z] });
     const held = new Pose(grabbed.clone(), pose.turn.clone());
-    return new PlaneDrag(grip, pointing, store, PULL, held, snapLength(store.model.radius), x, y);
+    return new PlaneDrag(grip, pointing, store, LINK_DRAG_GOAL, held, snapLength(store.model.radius), x, y);
   }
 
   static moveGoal(store: Store, pointing: Pointing, goal: number, x: number, y: number): PlaneDrag | null {
     const pose = goalPose(store, goal);
     if (pose === null || !store.model) return null;
-    const grip = new Grip(store, { do: "GrabGoal", goal });
+    const grip = new Grip(store, { do: "StartGoalDrag", goal });
     return new PlaneDrag(grip, pointing, store, goal, pose, snapLength(store.model.radius), x, y);
   }
 
   isThere(): boolean {
-    return this.goal === PULL || this.store.goal(this.goal) !== undefined;
+    return this.goal === LINK_DRAG_GOAL || this.store.goal(this.goal) !== undefined;
   }
 
   move(x: number, y: number, snaps: boolean): void {

@@ -58,18 +58,18 @@ export function obstaclePose(store: Store, name: string): Pose | null {
 
 /** The axis of a freedom in the world now, and a point on it. */
 export function freedomAxis(model: Model, frame: Frame, freedom: number): { origin: Vector3; axis: Vector3 } | null {
-  const info = model.freedoms[freedom];
+  const info = model.dofs[freedom];
   const joint = info && model.joints[info.joint];
   if (info === undefined || joint === undefined) return null;
   let pose = linkPose(frame, joint.parent).times(Pose.read(joint.pose));
-  for (const earlier of joint.freedoms) {
+  for (const earlier of joint.dofs) {
     if (earlier === freedom) break;
-    const before = model.freedoms[earlier];
+    const before = model.dofs[earlier];
     if (before === undefined) continue;
     const axis = new Vector3(...before.axis);
     const value = frame.values[before.value] ?? 0;
-    if (before.kind === "slide") pose = pose.times(new Pose(axis.multiplyScalar(value)));
-    if (before.kind === "turn") pose = pose.times(new Pose(undefined, new Quaternion().setFromAxisAngle(axis, value)));
+    if (before.kind === "translation") pose = pose.times(new Pose(axis.multiplyScalar(value)));
+    if (before.kind === "rotation") pose = pose.times(new Pose(undefined, new Quaternion().setFromAxisAngle(axis, value)));
   }
   return { origin: pose.position, axis: new Vector3(...info.axis).applyQuaternion(pose.turn).normalize() };
 }

@@ -5,7 +5,7 @@ import { jointHead, type Row } from "./joint_row";
 import { NumberField } from "./number_field";
 import { Slider } from "./slider";
 import type { Units } from "./units";
-import type { FreedomInfo, Model } from "../messages";
+import type { DofInfo, Model } from "../messages";
 import type { Store } from "../store";
 import type { Frame } from "../wire/frame";
 
@@ -33,16 +33,16 @@ export class BallRow implements Row {
     private readonly store: Store,
     private readonly units: Units,
     readonly number: number,
-    private info: FreedomInfo,
+    private info: DofInfo,
     model: Model,
   ) {
     const joint = model.joints[info.joint];
     this.isClosing = joint?.child === -1;
-    this.isAlone = (joint?.freedoms.length ?? 1) === 1;
+    this.isAlone = (joint?.dofs.length ?? 1) === 1;
     this.lines = AXES.map((axis, k) => this.line(axis, k));
     this.lock = iconButton("unlock", `Lock ${info.name}`, {
       test: `lock-${info.name}`,
-      click: () => void store.ask({ do: "SetLocked", freedom: number, locked: !this.info.locked }),
+      click: () => void store.ask({ do: "SetLocked", dof: number, locked: !this.info.locked }),
     });
     this.root = el(
       "div",
@@ -67,7 +67,7 @@ export class BallRow implements Row {
   }
 
   /** Another lock, or other units. */
-  change(info: FreedomInfo): void {
+  change(info: DofInfo): void {
     this.info = info;
     for (const { slider, value, unit } of this.lines) {
       slider.root.disabled = value.disabled = this.isClosing || info.locked;
@@ -101,7 +101,7 @@ export class BallRow implements Row {
       {
         take: () => {
           this.catchUp();
-          void store.ask({ do: "GrabFreedom", freedom: number });
+          void store.ask({ do: "StartJointDrag", dof: number });
         },
         hold: (angle) => {
           this.turn[k] = angle;
@@ -111,7 +111,7 @@ export class BallRow implements Row {
         letGo: () => {
           store.wire.flush();
           this.letGoAt = store.wire.lastTag;
-          void store.ask({ do: "Release" });
+          void store.ask({ do: "EndDrag" });
         },
       },
     );
@@ -124,7 +124,7 @@ export class BallRow implements Row {
     const turn: Turn = [...(this.asked ?? this.turn)];
     turn[k] = angle;
     this.asked = turn;
-    const isTaken = await this.store.ask({ do: "SetTurn", freedom: this.number, turn });
+    const isTaken = await this.store.ask({ do: "SetJointRotation", dof: this.number, rotation: turn });
     if (this.asked === turn) this.asked = null;
     if (!isTaken) this.write(); // what was refused goes
   }

@@ -63,7 +63,7 @@ export class CollisionsSection {
       this.clearance.value = String(Math.round(1e6 * (collisions?.clearance ?? 0)) / 1000);
       this.clearance.classList.remove("wrong");
     }
-    const why = clashes?.why ?? "";
+    const why = clashes?.reason ?? "";
     const text = isPossible ? why && `${capital(why)}.` : NOTHING;
     write(this.said, text);
     this.said.hidden = text === "";

@@ -114,10 +114,10 @@ function sheet(rows: CompareRow[]): HTMLElement {
       digits(row.microseconds),
       `${(100 * row.solved).toFixed(0)} %`,
     ];
-    const said = el("td", { class: "quiet", attributes: { colspan: "5" } }, `${capital(row.said)}.`);
+    const said = el("td", { class: "quiet", attributes: { colspan: "5" } }, `${capital(row.message)}.`);
     return [
       el("tr", {}, name, ...cells.map((text) => el("td", {}, text))),
-      ...(row.said ? [el("tr", { class: "is-said" }, said)] : []),
+      ...(row.message ? [el("tr", { class: "is-said" }, said)] : []),
     ];
   });
   return el(

@@ -69,7 +69,7 @@ export function kindsHere({ model, scene }: Store, kept?: GoalKind): [kind: Goal
 
 /** Why a mechanism can have no goal of that kind; "": it can. */
 export function whyNot(kind: GoalKind, model: Model | null): string {
-  return kind === "centre_of_mass" && !model?.weighs ? "Nothing here weighs anything: no link has a mass" : "";
+  return kind === "centre_of_mass" && !model?.has_mass ? "Nothing here weighs anything: no link has a mass" : "";
 }
 
 /** What the kind asks for, in a sentence. */
@@ -84,6 +84,6 @@ export function kindTitle(kind: GoalKind): string {
 export function goalTitle(goal: GoalInfo, model: Model | null): string {
   if (goal.name) return goal.name;
   const link = model?.links[goal.link]?.name;
-  if (goal.is_pull) return `pull ${link ?? ""}`.trim();
+  if (goal.is_link_drag) return `pull ${link ?? ""}`.trim();
   return link ? `${kindTitle(goal.kind)} · ${link}` : kindTitle(goal.kind);
 }

@@ -4,17 +4,17 @@ import { redraw } from "./icons";
 import { NumberField } from "./number_field";
 import { Slider } from "./slider";
 import type { Units } from "./units";
-import type { FreedomInfo, Model } from "../messages";
+import type { DofInfo, Model } from "../messages";
 import type { Store } from "../store";
 import type { Frame } from "../wire/frame";
 
-const WITHOUT_LIMITS = { turn: Math.PI, slide: 1, ball: Math.PI } as const;
+const WITHOUT_LIMITS = { rotation: Math.PI, translation: 1, spherical: Math.PI } as const;
 
 /** The row of a freedom; one of a ball is in `ball_row.ts`. */
 export interface Row {
   readonly root: HTMLElement;
   readonly name: string;
-  change(info: FreedomInfo): void;
+  change(info: DofInfo): void;
   show(frame: Frame): void;
   select(isSelected: boolean): void;
 }
@@ -45,7 +45,7 @@ export class JointRow implements Row {
   private readonly rest: NumberField;
   private readonly lock: HTMLButtonElement;
   private readonly unit = el("span", { class: "unit" });
-  private info: FreedomInfo;
+  private info: DofInfo;
   private last = Number.NaN;
   private letGoAt = -1; // tag of the last hand: frames that have not seen it would pull the thumb back
 
@@ -53,11 +53,11 @@ export class JointRow implements Row {
     private readonly store: Store,
     private readonly units: Units,
     readonly number: number,
-    info: FreedomInfo,
+    info: DofInfo,
     model: Model,
   ) {
     this.info = info;
-    const quantity = info.kind === "slide" ? "length" : "angle";
+    const quantity = info.kind === "translation" ? "length" : "angle";
     const field = (label: string, changed: (value: number | null) => void, empty?: string): NumberField =>
       new NumberField(
         units,
@@ -72,7 +72,7 @@ export class JointRow implements Row {
     this.slider = new Slider(
       { label: info.name, test: `slider-${info.name}` },
       {
-        take: () => void store.ask({ do: "GrabFreedom", freedom: number }),
+        take: () => void store.ask({ do: "StartJointDrag", dof: number }),
         hold: (value) => {
           store.wire.holdFreedom(number, value);
           this.value.show(value);
@@ -80,28 +80,28 @@ export class JointRow implements Row {
         letGo: () => {
           store.wire.flush();
           this.letGoAt = store.wire.lastTag;
-          void store.ask({ do: "Release" });
+          void store.ask({ do: "EndDrag" });
         },
       },
     );
     this.value = field(
       "value",
-      (value) => value !== null && void this.put({ do: "SetFreedom", freedom: number, value }),
+      (value) => value !== null && void this.put({ do: "SetDofValue", dof: number, value }),
     );
     this.lower = field(
       "lower",
-      (lower) => void this.put({ do: "SetLimits", freedom: number, lower, upper: this.info.upper }),
+      (lower) => void this.put({ do: "SetLimits", dof: number, lower, upper: this.info.upper }),
       "none",
     );
     this.upper = field(
       "upper",
-      (upper) => void this.put({ do: "SetLimits", freedom: number, lower: this.info.lower, upper }),
+      (upper) => void this.put({ do: "SetLimits", dof: number, lower: this.info.lower, upper }),
       "none",
     );
-    this.rest = field("rest", (value) => void this.put({ do: "SetRest", freedom: number, value }), "none");
+    this.rest = field("rest", (value) => void this.put({ do: "SetRest", dof: number, value }), "none");
     this.lock = iconButton("unlock", `Lock ${info.name}`, {
       test: `lock-${info.name}`,
-      click: () => void this.put({ do: "SetLocked", freedom: number, locked: !this.info.locked }),
+      click: () => void this.put({ do: "SetLocked", dof: number, locked: !this.info.locked }),
     });
     const limits = el(
       "div",
@@ -128,7 +128,7 @@ export class JointRow implements Row {
   }
 
   /** Other limits, lock or rest, or other units. */
-  change(info: FreedomInfo): void {
+  change(info: DofInfo): void {
     this.info = info;
     const free = WITHOUT_LIMITS[info.kind];
     this.slider.range(
@@ -136,7 +136,7 @@ export class JointRow implements Row {
       info.upper ?? Math.max(free, (info.lower ?? 0) + 2 * free),
     );
     if (info.lower === null && info.upper === null) this.slider.range(-free, free);
-    const isGiven = info.leader >= 0;
+    const isGiven = info.mimics >= 0;
     this.slider.root.disabled = isGiven || info.locked;
     this.value.disabled = isGiven || info.locked;
     for (const field of [this.lower, this.upper, this.rest]) field.disabled = isGiven;
@@ -146,7 +146,7 @@ export class JointRow implements Row {
     this.rest.show(info.rest);
     redraw(this.lock, info.locked ? "lock" : "unlock");
     press(this.lock, info.locked);
-    this.unit.textContent = this.units.of(info.kind === "slide" ? "length" : "angle").name;
+    this.unit.textContent = this.units.of(info.kind === "translation" ? "length" : "angle").name;
     this.root.classList.toggle("is-given", isGiven);
     this.last = Number.NaN;
   }
@@ -174,8 +174,8 @@ function caption(text: string, field: NumberField): HTMLElement {
   return el("label", {}, el("span", {}, text), field.root);
 }
 
-function mark(info: FreedomInfo, model: Model): string {
-  const leader = model.freedoms[info.leader];
+function mark(info: DofInfo, model: Model): string {
+  const leader = model.dofs[info.mimics];
   if (leader) return `follows ${leader.name}`;
   return model.joints[info.joint]?.child === -1 ? "closes a loop" : "";
 }

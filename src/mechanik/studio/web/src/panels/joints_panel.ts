@@ -53,7 +53,7 @@ export class JointsPanel implements Panel {
       section("Joints", el("div", { class: "joint-tools" }, this.filter, angle, length), limits.root, this.list),
     );
     store.on("model", () => this.build());
-    store.on("freedoms", (event) => event.freedoms.forEach((info, k) => this.rows[k]?.change(info)));
+    store.on("freedoms", (event) => event.dofs.forEach((info, k) => this.rows[k]?.change(info)));
     store.on("freedoms", () => this.paint());
     store.on("selection", () => this.select());
     store.on(
@@ -61,7 +61,7 @@ export class JointsPanel implements Panel {
       paced(() => this.paint()),
     );
     units.onChange(() => {
-      store.model?.freedoms.forEach((info, k) => this.rows[k]?.change(info));
+      store.model?.dofs.forEach((info, k) => this.rows[k]?.change(info));
       this.paint();
     });
   }
@@ -74,8 +74,8 @@ export class JointsPanel implements Panel {
   private build(): void {
     const model = this.store.model;
     if (!model) return;
-    this.rows = model.freedoms.map((info, k) => {
-      const kind = info.kind === "ball" ? BallRow : JointRow;
+    this.rows = model.dofs.map((info, k) => {
+      const kind = info.kind === "spherical" ? BallRow : JointRow;
       return new kind(this.store, this.units, k, info, model);
     });
     fill(this.list, ...this.rows.map((row) => row.root));

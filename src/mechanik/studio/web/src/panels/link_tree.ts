@@ -77,7 +77,7 @@ export class LinkTree {
 
   private joint(model: Model, j: number): HTMLElement {
     const joint = model.joints[j]!;
-    const [first] = joint.freedoms;
+    const [first] = joint.dofs;
     const name = el("button", { class: "tree-name", title: joint.name }, joint.name);
     name.type = "button";
     name.disabled = first === undefined;
@@ -89,7 +89,7 @@ export class LinkTree {
       name,
       el("span", { class: "tree-kind" }, joint.child === -1 ? `${joint.kind}, closes a loop` : joint.kind),
     );
-    for (const freedom of joint.freedoms) this.rows.set(`freedom ${freedom}`, row);
+    for (const freedom of joint.dofs) this.rows.set(`freedom ${freedom}`, row);
     return row;
   }
 

@@ -62,7 +62,7 @@ export class OptionFields {
       const isWrong =
         option.kind !== "text" &&
         text !== "" &&
-        (!Number.isFinite(number) || (option.kind === "whole" && !Number.isInteger(number)));
+        (!Number.isFinite(number) || (option.kind === "integer" && !Number.isInteger(number)));
       input.classList.toggle("wrong", isWrong);
       if (!isWrong) this.set(option, text === "" ? null : option.kind === "text" ? text : number);
     });

@@ -12,7 +12,7 @@ export class ReadOut {
       this.root.hidden = lines.length === 0 || store.recording?.state === "playing";
       write(this.root, lines.join("\n"));
     };
-    store.on("words", ({ read_out }) => {
+    store.on("words", ({ readouts: read_out }) => {
       lines = read_out;
       paint();
     });

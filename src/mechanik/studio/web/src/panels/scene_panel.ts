@@ -30,7 +30,7 @@ export class ScenePanel implements Panel {
     const groups = new Map<string, HTMLElement[]>();
     for (const control of scene.controls) {
       const field = controlField(control, (value, isHeld = false) => {
-        void this.store.ask({ do: "SetControl", name: control.name, value, is_held: isHeld }).then((isDone) => {
+        void this.store.ask({ do: "SetControl", name: control.name, value, is_dragging: isHeld }).then((isDone) => {
           if (!isDone) this.paint();
         });
       });

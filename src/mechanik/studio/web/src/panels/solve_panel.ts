@@ -19,7 +19,7 @@ export class SolvePanel implements Panel {
   private readonly run = button("Pause", { test: "run", class: "is-wide", click: () => this.turn() }, "pause");
   private readonly step = button(
     "One step",
-    { test: "step", click: () => void this.store.ask({ do: "OneStep" }) },
+    { test: "step", click: () => void this.store.ask({ do: "SingleStep" }) },
     "step",
   );
   private readonly method = el("div", {});
@@ -28,7 +28,7 @@ export class SolvePanel implements Panel {
     "Show other solutions",
     false,
     { test: "ghosts" },
-    (on) => void this.store.ask({ do: "ShowGhosts", most: on ? GHOSTS : 0 }),
+    (on) => void this.store.ask({ do: "ShowAlternatives", max_count: on ? GHOSTS : 0 }),
   );
   private readonly ghostWords = el("span", { class: "quiet", test: "ghosts-text" });
   private readonly said = el("p", { class: "quiet", test: "solver-said" }); // what the method takes otherwise
@@ -116,8 +116,8 @@ export class SolvePanel implements Panel {
     write(this.run.querySelector("span")!, solving.running ? "Pause" : "Run");
     this.run.title = solving.running ? "Pause (Space)" : "Run (Space)";
     this.step.disabled = solving.running;
-    this.said.hidden = solving.said === "";
-    write(this.said, solving.said && `${capital(solving.said)}.`);
+    this.said.hidden = solving.message === "";
+    write(this.said, solving.message && `${capital(solving.message)}.`);
   }
 
   private turn(): void {

@@ -39,7 +39,7 @@ export function goalShape(goal: GoalInfo, size: number): GoalShape {
   });
   const dot = () => ball(0.2 * size);
   const z = (far: number) => new Vector3(0, 0, far);
-  if (goal.is_pull) return shape([ball(0.24 * size)]);
+  if (goal.is_link_drag) return shape([ball(0.24 * size)]);
   switch (goal.kind) {
     case "point":
       return shape([ball(0.24 * size), ...cross(0.62 * size, 0.035 * size)]);

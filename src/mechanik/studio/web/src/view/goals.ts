@@ -127,13 +127,13 @@ export class Goals {
 
   /** Where they are, one after the other; told in a vector that is used again. */
   places(tell: (place: Vector3) => void): void {
-    for (const { info, object } of this.drawn) if (!info.is_pull) tell(to.setFromMatrixPosition(object.matrix));
+    for (const { info, object } of this.drawn) if (!info.is_link_drag) tell(to.setFromMatrixPosition(object.matrix));
   }
 
   /** Places that a pointer may take, in the world. */
   grips(tell: (goal: number, place: Vector3) => void): void {
     for (const { info, object, grips } of this.drawn) {
-      if (info.is_pull) continue;
+      if (info.is_link_drag) continue;
       for (const grip of grips) tell(info.number, to.copy(grip).applyMatrix4(object.matrix));
     }
   }

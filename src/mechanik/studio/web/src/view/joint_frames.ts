@@ -1,6 +1,6 @@
 // Where each freedom of a joint moves: a frame whose z axis is the freedom's axis, at this moment.
 import { Matrix4, Quaternion, Vector3 } from "three";
-import type { FreedomInfo, Model } from "../messages";
+import type { DofInfo, Model } from "../messages";
 import { poseInto } from "./pose";
 
 const Z = new Vector3(0, 0, 1);
@@ -16,9 +16,9 @@ export class JointFrames {
   private readonly aligned: Matrix4[]; // z onto the axis
 
   constructor(private readonly model: Model) {
-    this.frames = model.freedoms.map(() => new Matrix4());
+    this.frames = model.dofs.map(() => new Matrix4());
     this.poses = model.joints.map((joint) => poseInto(new Matrix4(), joint.pose));
-    this.aligned = model.freedoms.map((freedom) =>
+    this.aligned = model.dofs.map((freedom) =>
       new Matrix4().makeRotationFromQuaternion(turn.setFromUnitVectors(Z, axis.set(...freedom.axis).normalize())),
     );
   }
@@ -26,19 +26,19 @@ export class JointFrames {
   update(links: Float64Array, values: Float64Array): void {
     this.model.joints.forEach((joint, k) => {
       poseInto(link, links, 7 * joint.parent).multiply(this.poses[k]!);
-      for (const number of joint.freedoms) {
-        const freedom = this.model.freedoms[number]!;
+      for (const number of joint.dofs) {
+        const freedom = this.model.dofs[number]!;
         this.frames[number]!.multiplyMatrices(link, this.aligned[number]!);
         link.multiply(this.motion(freedom, values));
       }
     });
   }
 
-  private motion(freedom: FreedomInfo, values: Float64Array): Matrix4 {
+  private motion(freedom: DofInfo, values: Float64Array): Matrix4 {
     const value = values[freedom.value] ?? 0;
     axis.set(...freedom.axis);
-    if (freedom.kind === "slide") return step.makeTranslation(axis.multiplyScalar(value));
-    if (freedom.kind === "turn") return step.makeRotationAxis(axis.normalize(), value);
+    if (freedom.kind === "translation") return step.makeTranslation(axis.multiplyScalar(value));
+    if (freedom.kind === "rotation") return step.makeRotationAxis(axis.normalize(), value);
     axis.set(value, values[freedom.value + 1] ?? 0, values[freedom.value + 2] ?? 0);
     const angle = axis.length();
     return angle < 1e-12 ? step.identity() : step.makeRotationAxis(axis.divideScalar(angle), angle);

@@ -67,7 +67,7 @@ export class Paths {
   /** Goals' points are there now. step: places nearer than this to the last are left out, m. */
   walk(goals: GoalInfo[], links: Float64Array, step: number, colour: number): void {
     for (const goal of goals) {
-      if (goal.is_pull || goal.pinned) continue;
+      if (goal.is_link_drag || goal.pinned) continue;
       place.set(...goal.at).applyMatrix4(poseInto(pose, links, 7 * goal.link));
       const trail = this.trails.get(goal.number) ?? this.begin(goal.number, colour);
       if (trail.count > 0 && trail.last.distanceTo(place) < step) continue;

@@ -1,6 +1,6 @@
 // A marker for each freedom by kind, with its limits: rings that turn, rails that slide, balls; red at a limit.
 import { Color, Group, Matrix4, Vector3, type BufferGeometry } from "three";
-import type { FreedomInfo, Model } from "../messages";
+import type { DofInfo, Model } from "../messages";
 import { isMany, pieces } from "./corners";
 import type { Items } from "./items";
 import type { JointFrames } from "./joint_frames";
@@ -14,7 +14,7 @@ const FULL = 2 * Math.PI;
 
 /** What tells how a marker looks, but for what its shader makes of the freedom's numbers. */
 interface Look {
-  kind: FreedomInfo["kind"];
+  kind: DofInfo["kind"];
   pieces: number; // of its circles
   hasLimits: boolean;
 }
@@ -30,14 +30,14 @@ export class Markers {
   private looks = "";
   private sizes: number[] = [];
   private model: Model | null = null;
-  private freedoms: FreedomInfo[] = [];
+  private freedoms: DofInfo[] = [];
   private marked = { selected: -1, hovered: -1 };
   private through = true;
 
   take(model: Model): void {
     this.model = model;
-    this.sizes = model.freedoms.map((freedom) => nested(model, freedom));
-    this.shape(model.freedoms);
+    this.sizes = model.dofs.map((freedom) => nested(model, freedom));
+    this.shape(model.dofs);
   }
 
   drawThrough(on: boolean): void {
@@ -54,7 +54,7 @@ export class Markers {
     return this.sizes[freedom] ?? 0;
   }
 
-  update(frames: JointFrames, values: Float64Array, freedoms: FreedomInfo[], scale: number, theme: Theme): void {
+  update(frames: JointFrames, values: Float64Array, freedoms: DofInfo[], scale: number, theme: Theme): void {
     if (freedoms !== this.freedoms) this.shape(freedoms); // limits may have changed
     const items = this.overlay?.items;
     if (!this.group.visible || this.model === null || items === undefined) return;
@@ -64,7 +64,7 @@ export class Markers {
       items.setPose(k, frames.frames[k]!, size);
       writeRange(items, k, freedom, value, size, this.model!.radius);
       this.paint(colour, k, freedom, value, theme);
-      items.setTint(k, colour.r, colour.g, colour.b, freedom.locked || freedom.leader >= 0 ? 0.6 : 0.95);
+      items.setTint(k, colour.r, colour.g, colour.b, freedom.locked || freedom.mimics >= 0 ? 0.6 : 0.95);
     });
     items.update();
   }
@@ -81,9 +81,9 @@ export class Markers {
     const frame = frames.frames[number]!;
     const size = this.sizes[number]! * scale;
     const value = values[freedom.value] ?? 0;
-    if (freedom.kind === "slide") {
+    if (freedom.kind === "translation") {
       for (const z of [-0.8, -0.4, 0, 0.4, 0.8]) tell(point.set(0, 0, value + z * size).applyMatrix4(frame));
-    } else if (freedom.kind === "ball") tell(point.setFromMatrixPosition(frame));
+    } else if (freedom.kind === "spherical") tell(point.setFromMatrixPosition(frame));
     else {
       const [low, high] = arc(freedom, value);
       const pieces = Math.max(2, Math.ceil((48 * (high - low)) / FULL));
@@ -97,7 +97,7 @@ export class Markers {
   }
 
   /** New shapes, if other ones are needed than those that are there. */
-  private shape(freedoms: FreedomInfo[]): void {
+  private shape(freedoms: DofInfo[]): void {
     this.freedoms = freedoms;
     const isPlain = isMany(freedoms.length);
     const looks = freedoms.map((freedom, k) => lookOf(freedom, this.sizes[k]! / this.model!.radius, isPlain));
@@ -118,40 +118,40 @@ export class Markers {
     before?.dispose(); // only now: the shader that both have is not built again
   }
 
-  private paint(into: Color, number: number, freedom: FreedomInfo, value: number, theme: Theme): void {
+  private paint(into: Color, number: number, freedom: DofInfo, value: number, theme: Theme): void {
     const { selected, hovered } = this.marked;
     if (number === selected) into.setHex(theme.selected);
     else if (number === hovered) into.setHex(theme.hovered);
-    else if (freedom.kind !== "ball" && isAtLimit(freedom, value)) into.setHex(theme.atLimit);
+    else if (freedom.kind !== "spherical" && isAtLimit(freedom, value)) into.setHex(theme.atLimit);
     else if (freedom.locked) into.setHex(theme.locked);
-    else if (freedom.leader >= 0) into.setHex(theme.follower);
+    else if (freedom.mimics >= 0) into.setHex(theme.follower);
     else into.setHex(theme[freedom.kind]);
   }
 }
 
 /** share: the marker's size, of the model's radius. */
-function lookOf(freedom: FreedomInfo, share: number, isPlain: boolean): Look {
+function lookOf(freedom: DofInfo, share: number, isPlain: boolean): Look {
   const { kind, lower, upper } = freedom;
-  if (kind === "slide") return { kind, pieces: 0, hasLimits: true };
-  const [low, high] = kind === "turn" ? arc(freedom, 0) : [0, FULL];
+  if (kind === "translation") return { kind, pieces: 0, hasLimits: true };
+  const [low, high] = kind === "rotation" ? arc(freedom, 0) : [0, FULL];
   return { kind, pieces: pieces(share, high - low, isPlain), hasLimits: lower !== null || upper !== null };
 }
 
 /** What is seen of a marker, and what of it through bodies: a sector would only be mist there. */
 function shapesOf({ kind, pieces: count, hasLimits }: Look): [BufferGeometry, BufferGeometry] {
-  if (kind === "turn") return [turnMarker(count, hasLimits, hasLimits), turnMarker(count, hasLimits, false)];
-  const shape = kind === "slide" ? slideMarker() : ballMarker(count);
+  if (kind === "rotation") return [turnMarker(count, hasLimits, hasLimits), turnMarker(count, hasLimits, false)];
+  const shape = kind === "translation" ? slideMarker() : ballMarker(count);
   return [shape, shape];
 }
 
 /** Within half a per cent of the range of a limit, or 1e-6 (m or rad) of it. */
-export function isAtLimit({ lower, upper }: FreedomInfo, value: number): boolean {
+export function isAtLimit({ lower, upper }: DofInfo, value: number): boolean {
   const near = lower !== null && upper !== null ? Math.max(1e-6, 0.005 * (upper - lower)) : 1e-6;
   return (lower !== null && value - lower <= near) || (upper !== null && upper - value <= near);
 }
 
 /** From where to where the ring of a turn goes, rad: a whole turn around the value where the limits do not say less. */
-function arc({ lower, upper }: FreedomInfo, value: number): [number, number] {
+function arc({ lower, upper }: DofInfo, value: number): [number, number] {
   if (lower !== null && upper !== null && upper - lower < FULL) return [lower, upper];
   if (lower !== null && upper === null) return [lower, lower + FULL];
   if (upper !== null && lower === null) return [upper - FULL, upper];
@@ -162,13 +162,13 @@ function arc({ lower, upper }: FreedomInfo, value: number): [number, number] {
 function writeRange(
   items: Items,
   k: number,
-  freedom: FreedomInfo,
+  freedom: DofInfo,
   value: number,
   size: number,
   longest: number,
 ): void {
   const { lower, upper } = freedom;
-  if (freedom.kind === "turn") {
+  if (freedom.kind === "rotation") {
     const [low, high] = arc(freedom, value);
     const isPart = high - low < FULL - 1e-9;
     items.setRange(k, low, high, value, (isPart || lower !== null ? 1 : 0) + (isPart || upper !== null ? 2 : 0));
@@ -182,15 +182,15 @@ function writeRange(
 }
 
 /** Markers go around the bodies at the joint, as far as there is room; those of one joint fit into one another. */
-function nested(model: Model, freedom: FreedomInfo): number {
+function nested(model: Model, freedom: DofInfo): number {
   const joint = model.joints[freedom.joint]!;
   const thick = Math.max(
     bulk(model, joint.parent, joint.pose),
     joint.child < 0 ? 0 : bulk(model, joint.child, [0, 0, 0]),
   );
   const room = Math.min(0.2 * model.radius, Math.max(0.055 * model.radius, 1.22 * thick));
-  const turns = joint.freedoms.filter((k) => model.freedoms[k]!.kind === "turn");
-  const place = freedom.kind === "turn" ? turns.findIndex((k) => model.freedoms[k] === freedom) : 0;
+  const turns = joint.dofs.filter((k) => model.dofs[k]!.kind === "rotation");
+  const place = freedom.kind === "rotation" ? turns.findIndex((k) => model.dofs[k] === freedom) : 0;
   return room * (1 - 0.13 * Math.max(0, place));
 }
 

@@ -25,7 +25,7 @@ const kept = new Map<string, Promise<Piece[]>>();
 /** The pieces of a shape that is a mesh, at its size; they are the caller's own. */
 export async function fetchShape(shape: ShapeInfo): Promise<Piece[]> {
   if (shape.mesh === null) throw new Error("the file was not found beside the model");
-  const found = await fetchMesh(shape.mesh, shape.ending, shape.beside);
+  const found = await fetchMesh(shape.mesh, shape.extension, shape.dependencies);
   const [x = 1, y = x, z = x] = shape.sizes;
   return found.map((piece) => {
     const geometry = piece.geometry.clone().scale(x, y, z);

@@ -33,10 +33,10 @@ export function nameThings(
       );
     }
     for (const [k, joint] of model.joints.entries()) {
-      const first = stage.joints?.frames[joint.freedoms[0] ?? -1];
-      const isHovered = joint.freedoms.includes(freedom);
+      const first = stage.joints?.frames[joint.dofs[0] ?? -1];
+      const isHovered = joint.dofs.includes(freedom);
       if (first === undefined || !(display.labels || isHovered)) continue;
-      const text = isHovered ? model.freedoms[freedom]!.name : joint.name;
+      const text = isHovered ? model.dofs[freedom]!.name : joint.name;
       words.put(`joint ${k}`, "joint", text, place.setFromMatrixPosition(first), camera, area);
     }
   }

@@ -79,7 +79,7 @@ function pickFreedom(
   nearest: Nearest<number>,
 ): Hit | null {
   if (!display.markers || model === null || frame === null || joints === null) return null;
-  for (const k of model.freedoms.keys()) {
+  for (const k of model.dofs.keys()) {
     markers.grips(k, joints, frame.values, display.markerScale, (place) => nearest.offer(k, place));
   }
   return nearest.found === null ? null : { kind: "freedom", freedom: nearest.found, point: nearest.point };

@@ -14,12 +14,12 @@ export function planeOf(model: Model, frames: JointFrames): Vector3 | null {
     frame.extractBasis(x, y, axis);
     return axis;
   };
-  const turns = model.freedoms.flatMap((freedom, k) => (freedom.kind === "turn" ? [k] : []));
-  if (turns.length < 2 || model.freedoms.some((freedom) => freedom.kind === "ball")) return null;
+  const turns = model.dofs.flatMap((freedom, k) => (freedom.kind === "rotation" ? [k] : []));
+  if (turns.length < 2 || model.dofs.some((freedom) => freedom.kind === "spherical")) return null;
   normal.copy(axisOf(frames.frames[turns[0]!]!));
-  for (const [k, freedom] of model.freedoms.entries()) {
+  for (const [k, freedom] of model.dofs.entries()) {
     const along = Math.abs(axisOf(frames.frames[k]!).dot(normal));
-    if (freedom.kind === "turn" ? along < 0.9999 : along > 0.01) return null;
+    if (freedom.kind === "rotation" ? along < 0.9999 : along > 0.01) return null;
   }
   return normal.dot(new Vector3(...model.view_from)) < 0 ? normal.negate() : normal;
 }

@@ -160,7 +160,7 @@ export class Stage {
     joints.update(frame.links, frame.values);
     this.skeleton.update(frame.links, theme);
     this.closures.update(frame.links, frame.closures, pixel, theme);
-    this.markers.update(joints, frame.values, model.freedoms, display.markerScale, theme);
+    this.markers.update(joints, frame.values, model.dofs, display.markerScale, theme);
     this.goals.update(frame, theme);
     if (display.path && frame.layer === 0) this.paths.walk(goals, frame.links, STRIDE * model.radius, theme.path);
     this.group.updateMatrixWorld();

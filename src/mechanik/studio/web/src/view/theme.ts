@@ -14,9 +14,9 @@ export interface Theme {
   shadow: number; // opacity
   bone: number;
   line: number;
-  turn: number;
-  slide: number;
-  ball: number;
+  rotation: number;
+  translation: number;
+  spherical: number;
   follower: number;
   locked: number;
   atLimit: number;
@@ -52,9 +52,9 @@ export const THEMES: Record<"dark" | "light", Theme> = {
     shadow: 0.32,
     bone: 0xaab4c3,
     line: 0xb9c4d4,
-    turn: 0x4aa3ff,
-    slide: 0x35c9b3,
-    ball: 0xb58cff,
+    rotation: 0x4aa3ff,
+    translation: 0x35c9b3,
+    spherical: 0xb58cff,
     follower: 0x6d7c92,
     locked: 0x6b7078,
     hovered: 0xffd08a,
@@ -81,9 +81,9 @@ export const THEMES: Record<"dark" | "light", Theme> = {
     shadow: 0.13,
     bone: 0x7d8899,
     line: 0x4c5768,
-    turn: 0x1473e6,
-    slide: 0x0a9884,
-    ball: 0x7d4fe0,
+    rotation: 0x1473e6,
+    translation: 0x0a9884,
+    spherical: 0x7d4fe0,
     follower: 0x9aa7ba,
     locked: 0x9a9fa8,
     hovered: 0xffb65c,

@@ -1,5 +1,5 @@
 // State frames as the server sends them: one Float64Array, read in place.
-import { HEADER, HEADER_PLACES, STATE, STATUSES } from "../messages";
+import { HEADER_SIZE, HEADER_INDEX, STATE, STATUSES } from "../messages";
 
 export type Status = (typeof STATUSES)[number];
 
@@ -24,12 +24,12 @@ export interface Frame {
 
 /** Null if the bytes are no state frame. */
 export function readFrame(bytes: ArrayBuffer): Frame | null {
-  if (bytes.byteLength % 8 !== 0 || bytes.byteLength < 8 * HEADER) return null;
+  if (bytes.byteLength % 8 !== 0 || bytes.byteLength < 8 * HEADER_SIZE) return null;
   const numbers = new Float64Array(bytes); // every machine that draws is little-endian
-  const at = (name: keyof typeof HEADER_PLACES): number => numbers[HEADER_PLACES[name]] ?? 0;
+  const at = (name: keyof typeof HEADER_INDEX): number => numbers[HEADER_INDEX[name]] ?? 0;
   const sizes = [7 * at("links"), at("values"), 9 * at("goals"), 2 * at("closures")];
-  if (at("kind") !== STATE || sizes.reduce((a, b) => a + b, HEADER) !== numbers.length) return null;
-  let start = HEADER;
+  if (at("kind") !== STATE || sizes.reduce((a, b) => a + b, HEADER_SIZE) !== numbers.length) return null;
+  let start = HEADER_SIZE;
   const [links, values, goals, closures] = sizes.map((size) => numbers.subarray(start, (start += size)));
   return {
     revision: at("revision"),

@@ -1,5 +1,5 @@
 // The connection to the session: requests with answers, events, state frames, and hands of which one is on its way.
-import { HAND_FREEDOM, HAND_GOAL, HAND_NUMBERS, HAND_OBSTACLE, type Asked, type Told } from "../messages";
+import { DRAG_DOF, DRAG_GOAL, DRAG_SIZE, DRAG_OBSTACLE, type PageRequest, type SessionEvent } from "../messages";
 import { keepReturnKey, restoreAccess } from "./access";
 import { readFrame, type Frame } from "./frame";
 import { keepKey, keptKey } from "./kept_key";
@@ -8,7 +8,7 @@ const TRIES = 20; // a second apart, to have the session again after the connect
 const PATIENCE = 250; // ms after which a hand that was not answered is given up, so that a lost one blocks nothing
 
 export interface Listener {
-  told(event: Told): void;
+  told(event: SessionEvent): void;
   moved(frame: Frame): void;
   connected(isConnected: boolean): void;
 }
@@ -37,14 +37,14 @@ export class Wire {
     socket.onopen = () => this.listener.connected(true);
     socket.onclose = () => this.closed();
     socket.onmessage = (message: MessageEvent<ArrayBuffer | string>) => {
-      if (typeof message.data === "string") this.told(JSON.parse(message.data) as Told);
+      if (typeof message.data === "string") this.told(JSON.parse(message.data) as SessionEvent);
       else this.framed(message.data);
     };
     this.socket = socket;
   }
 
   /** Ask for something; the promise is kept when it is done, and broken with the reason when it is refused. */
-  ask(request: Asked): Promise<void> {
+  ask(request: PageRequest): Promise<void> {
     const id = this.nextId++;
     if (this.socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("the studio is not connected"));
     this.socket.send(JSON.stringify({ ...request, id }));
@@ -53,17 +53,17 @@ export class Wire {
 
   /** Where the hand holds a goal (pose: x y z qw qx qy qz). One is on its way at a time, and the newest wins. */
   holdGoal(goal: number, pose: readonly number[]): void {
-    this.hold(HAND_GOAL, goal, pose);
+    this.hold(DRAG_GOAL, goal, pose);
   }
 
   /** Where the hand holds a freedom: m or rad, or the three numbers of a ball's rotation vector. */
   holdFreedom(freedom: number, ...numbers: readonly number[]): void {
-    this.hold(HAND_FREEDOM, freedom, numbers);
+    this.hold(DRAG_DOF, freedom, numbers);
   }
 
   /** Where the hand holds an obstacle; place: among all when it was taken. */
   holdObstacle(place: number, pose: readonly number[]): void {
-    this.hold(HAND_OBSTACLE, place, pose);
+    this.hold(DRAG_OBSTACLE, place, pose);
   }
 
   /** Tag of the last hand that was sent; a state whose tag is as high has seen it. */
@@ -84,7 +84,7 @@ export class Wire {
 
   private sendHand(): void {
     if (this.newest === null || this.inFlight !== null || this.socket?.readyState !== WebSocket.OPEN) return;
-    const numbers = new Float64Array(HAND_NUMBERS);
+    const numbers = new Float64Array(DRAG_SIZE);
     numbers.set(this.newest);
     numbers[1] = ++this.tag;
     this.newest = null;
@@ -106,17 +106,17 @@ export class Wire {
     this.listener.moved(frame);
   }
 
-  private told(event: Told): void {
+  private told(event: SessionEvent): void {
     if (event.is === "Welcome") {
       this.session = event.session;
       keepKey(event.session);
       keepReturnKey(event.return_key);
       this.triesLeft = TRIES;
     }
-    if (event.is === "Done" || event.is === "Refused") {
+    if (event.is === "RequestDone" || event.is === "RequestRefused") {
       const waiting = this.waiting.get(event.id);
       this.waiting.delete(event.id);
-      if (event.is === "Done") waiting?.done();
+      if (event.is === "RequestDone") waiting?.done();
       else waiting?.refused(new Error(event.message));
     }
     this.listener.told(event);
