@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from painted_meshes import MTL, OBJ
-from test_gltf import Parsed
+from test_gltf_export import Parsed
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation
@@ -17,7 +17,7 @@ from mechanik.motion.record import gltf_export as gltf_bodies
 from mechanik.motion.record.gltf_export import GREY
 from mechanik.spatial import make_pose, rotation
 
-WEDGE = Path(__file__).parent.parent / "data" / "mjcf" / "meshes" / "wedge.stl"
+WEDGE = Path(__file__).parents[2] / "data" / "mjcf" / "meshes" / "wedge.stl"
 X = make_pose(rotation.exp(np.array([0.3, -0.2, 0.5])), np.array([0.1, 0.2, 0.3]))
 
 

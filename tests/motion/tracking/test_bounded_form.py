@@ -49,7 +49,7 @@ print("ok")
 
 
 def test_the_least_between_bounds_is_the_least_and_none_is_found_where_there_is_none():
-    root = Path(__file__).parents[2] / "src"
+    root = Path(__file__).parents[3] / "src"
     environment = {**os.environ, "MECHANIK_KERNELS": "plain", "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", CHECK], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "ok", done.stderr[-2000:]
