@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from derivatives import by_differences
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_mechanisms import random_pose, random_turn, seeds
 
@@ -52,7 +52,7 @@ def rows_of(mechanism, closure, q):
 
 
 def place_hand(mechanism, closure, rng, errors):
-    """Put the hand where the free directions, by random values, and the wanted ones, by `errors`, lead."""
+    """Put the hand where the free dofs, at random values, and the constrained ones, at `errors`, lead; return both."""
     values = np.where(np.isin(np.arange(6), closure.free_dof), rng.uniform(-2, 2, 6), errors)
     R = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
     X_world_goal = closure.joint.world_matrix
@@ -65,6 +65,7 @@ def place_hand(mechanism, closure, rng, errors):
     motion = inverse(joint.world_matrix @ A) @ X_world_end @ inverse(closure.at.matrix) @ A
     zyx = euler.euler_from_matrix(motion[:3, :3], order="zyx", axes="moving")
     joint.set_values(*motion[:3, 3], *zyx[::-1])
+    return values
 
 
 @pytest.mark.parametrize("dof", SUBSETS, ids=lambda dof: " ".join(one.name for one in dof) or "none")
@@ -94,7 +95,8 @@ def test_rows_do_not_vanish_where_one_wanted_direction_is_off(dof, seed, where):
     closure = goal_on(mechanism, rng, dof, *where)
     errors = np.zeros(6)
     errors[rng.choice(dof)] = rng.choice([-0.3, 0.3, 1.2])
-    place_hand(mechanism, closure, rng, errors)
+    values = place_hand(mechanism, closure, rng, errors)
+    assume(abs(np.cos(values[DoF.EY])) > 0.05)  # at gimbal lock EX and EZ rotate about one axis and replace each other
     assert not closure.gap().is_closed(1e-3)
     assert np.abs(rows_of(mechanism, closure, mechanism.q)[0]).max() > 1e-3
 
