@@ -271,7 +271,7 @@ def test_all_solutions_are_the_free_ones_and_it_is_said_how_many_are_not():
         ({"avoid": BALL, "avoid_as": "hard"}, ObjectiveError, "'limit' or 'cost'"),
         ({"avoid": BALL, "avoid_as": "cost", "clearance": -0.1}, LimitsError, "below 0"),
         ({"avoid": Collider(rail(), wall())}, StructureError, "another mechanism"),
-        ({"avoid": BALL, "allow": [("bar0", "ball")]}, InvalidArgument, "is made"),
+        ({"avoid": BALL, "allow": [("bar0", "ball")]}, InvalidArgument, "cannot be combined"),
         ({"avoid": ["self"], "forbid": [("bar0", "bal")]}, UnknownName, "bal"),
         ({"avoid": 5}, InvalidArgument, "avoid takes"),
     ],

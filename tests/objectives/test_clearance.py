@@ -87,7 +87,7 @@ def test_one_obstacle_or_a_word_is_enough():
         (lambda arm: Clearance(Collider(rail(), wall())).relations(arm), StructureError, "another mechanism"),
         (lambda arm: Clearance("self", np.nan), NotFinite, "clearance"),
         (lambda arm: Clearance("slef").relations(arm), UnknownName, "Did you mean 'self'"),
-        (lambda arm: Clearance(Collider(arm), allow=[("bar0", "bar2")]), InvalidArgument, "is made"),
+        (lambda arm: Clearance(Collider(arm), allow=[("bar0", "bar2")]), InvalidArgument, "cannot be combined"),
         (lambda arm: Clearance("self", allow=[("bar0", "br2")]).relations(arm), UnknownName, "Did you mean 'bar2'"),
         (lambda arm: Clearance(3).relations(arm), InvalidArgument, "avoid takes"),
     ],

@@ -152,7 +152,7 @@ def test_what_every_objective_takes_is_passed_on() -> None:
     [
         ([], [], errors.ObjectiveError, "no points"),
         (np.zeros((0, 3)), np.zeros((0, 3)), errors.ObjectiveError, "no points"),
-        ([[0, 0, 0]], [[0, 0, 0], [1, 1, 1]], errors.ShapeError, "1 local points and 2 target points"),
+        ([[0, 0, 0]], [[0, 0, 0], [1, 1, 1]], errors.ShapeError, "1 local points but 2 target points"),
         ([[0, 0]], [[0, 0]], errors.ShapeError, "local points"),
         ([[0, 0, 0]], [[0, 0, np.nan]], errors.NotFinite, "target points"),
         (["a"], ["b"], errors.ShapeError, "local points"),

@@ -118,14 +118,14 @@ def test_no_radius_leaves_the_ground_as_it_is_and_the_same_ball_gives_the_same_s
 @pytest.mark.parametrize(
     ("ask", "error", "text"),
     [
-        (lambda t: t.offset_by(-1.0), ObjectiveError, "must not be below zero"),
-        (lambda t: t.offset_by(math.nan), NotFinite, "radius of a ball"),
-        (lambda t: t.offset_by(1.0, 0), ObjectiveError, "finer is a whole number"),
-        (lambda t: t.offset_by(1.0, 1.5), ObjectiveError, "finer is a whole number"),
-        (lambda t: mk.OnTerrain("foot", t, radius=-1), ObjectiveError, "must not be below zero"),
+        (lambda t: t.offset_by(-1.0), ObjectiveError, "must not be negative"),
+        (lambda t: t.offset_by(math.nan), NotFinite, "radius of a sphere"),
+        (lambda t: t.offset_by(1.0, 0), ObjectiveError, "subdivisions must be a whole number"),
+        (lambda t: t.offset_by(1.0, 1.5), ObjectiveError, "subdivisions must be a whole number"),
+        (lambda t: mk.OnTerrain("foot", t, radius=-1), ObjectiveError, "must not be negative"),
         (lambda t: mk.OnTerrain("foot", t, at=(1, 2)), ShapeError, "at of OnTerrain"),
-        (lambda t: mk.OnTerrain("foot", t.heights), InvalidArgument, "terrain of OnTerrain is a Terrain"),
-        (lambda t: mk.OnTerrain("foot", t, relative_to="foot"), ObjectiveError, "moves along with it"),
+        (lambda t: mk.OnTerrain("foot", t.heights), InvalidArgument, "terrain of OnTerrain must be a Terrain"),
+        (lambda t: mk.OnTerrain("foot", t, relative_to="foot"), ObjectiveError, "relative to itself"),
         (lambda t: mk.OnTerrain("foot", t).with_target((0, 0, 1)), ObjectiveError, "no target"),
     ],
 )
@@ -199,12 +199,12 @@ GOOD = objective_to_dict(mk.OnTerrain("foot", mk.Terrain(np.zeros((2, 2)), 1.0))
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"terrain": 0}, "there is no terrain 0 among 0"),
+        ({"terrain": 0}, "there is no terrain 0; the file has 0 terrains"),
         ({"terrain": None}, r"objective\.terrain: expected an object"),
         ({"terrain": {"cell": 1.0}}, "'heights' is missing"),
-        ({"terrain": {"heights": [[0, 0]], "cell": 1.0}}, "two or more each way"),
+        ({"terrain": {"heights": [[0, 0]], "cell": 1.0}}, r"at least \(2, 2\)"),
         ({"terrain": {"heights": [[0, 0], [0, 0]], "cell": 1.0, "orign": [0, 0]}}, "Did you mean 'origin'"),
-        ({"radius": -1.0}, "below zero"),
+        ({"radius": -1.0}, "must not be negative"),
         ({"position": [0, 0, 0]}, "no key is called 'position'"),
     ],
 )

@@ -205,7 +205,7 @@ def test_what_cannot_be_asked_of_a_joint_is_refused_by_name():
         JointValues([0.1, 0.2])
     with pytest.raises(ShapeError, match="shape"):
         JointValues({"slide": np.eye(2)})
-    with pytest.raises(ObjectiveError, match="nothing"):
+    with pytest.raises(ObjectiveError, match="empty"):
         JointValues({})
     with pytest.raises(ObjectiveError, match="angle_mode"):
         JointValues({"slide": 0.0}, angle_mode="all")
@@ -216,7 +216,7 @@ def test_a_follower_that_stands_still_cannot_be_asked():
     builder.revolute("leader", "base", "a")
     builder.revolute("still", "a", "b")
     builder.couple("still", "leader", ratio=0.0, offset=0.5)
-    with pytest.raises(CouplingError, match="by nothing"):
+    with pytest.raises(CouplingError, match="ratio 0"):
         JointValues({"still": 0.4}).relations(builder.build())
 
 
@@ -291,7 +291,7 @@ def test_weights_by_name_reach_the_rows_and_zero_leaves_one_out():
     assert weights == {"turn": 2, "float.X": 6, "float.Y": 1, "float.Z": 1, "float": 1, "hip": 14}
     with pytest.raises(UnknownName):
         RestPose(weights={"slid": 1}).relations(mechanism)
-    with pytest.raises(DoFError, match="ball"):
+    with pytest.raises(DoFError, match="spherical"):
         RestPose(weights={"hip.EX": 1}).relations(mechanism)
     with pytest.raises(ObjectiveError, match="negative"):
         RestPose(weights={"slide": -1})
@@ -364,18 +364,18 @@ def test_heights_of_a_support_do_not_count_and_a_thin_one_is_a_line():
 
 
 def test_a_support_that_leaves_no_room_and_masses_that_are_none_are_refused():
-    with pytest.raises(ObjectiveError, match="no room"):
+    with pytest.raises(ObjectiveError, match="leaves no area"):
         CentreOfMass(support=SQUARE, margin=0.51)
     CentreOfMass(support=SQUARE, margin=0.49)
     with pytest.raises(ObjectiveError, match="without area"):
         CentreOfMass(support=SQUARE[:2], margin=0.1)
-    with pytest.raises(ObjectiveError, match="no room"):
+    with pytest.raises(ObjectiveError, match="leaves no area"):
         CentreOfMass(support=SQUARE, margin=0.3).with_target([(0, 0), (0.1, 0), (0, 0.1)])
     with pytest.raises(ObjectiveError, match="negative"):
         CentreOfMass(support=SQUARE, margin=-0.1)
-    with pytest.raises(ObjectiveError, match="one of the two"):
+    with pytest.raises(ObjectiveError, match="either a target point or a support polygon"):
         CentreOfMass()
-    with pytest.raises(ObjectiveError, match="one of the two"):
+    with pytest.raises(ObjectiveError, match="either a target point or a support polygon"):
         CentreOfMass((0, 0, 0), support=SQUARE)
     with pytest.raises(ShapeError, match="points"):
         CentreOfMass(support=[(0, 0, 0, 0)])
@@ -385,7 +385,7 @@ def test_a_support_that_leaves_no_room_and_masses_that_are_none_are_refused():
         CentreOfMass(support=[(0, math.inf)])
     with pytest.raises(DoFError, match="X Y Z"):
         CentreOfMass((0, 0, 0), dof=("X", "EX"))
-    with pytest.raises(ObjectiveError, match="weighs anything"):
+    with pytest.raises(ObjectiveError, match="no mass in the mechanism"):
         CentreOfMass((0, 0, 0)).relations(mixed())
     with pytest.raises(ObjectiveError, match="links hand"):
         CentreOfMass((0, 0, 0), links=["hand"]).relations(arm())
@@ -408,7 +408,7 @@ def test_looking_leaves_the_angle_to_the_target():
     assert back.error(mechanism, [0.7, 0.0]).rotation < 1e-12
     with pytest.raises(NotARotation, match="zero"):
         LookAt("hand", (0, 0, 0), axis=(0, 0, 0))
-    with pytest.raises(ObjectiveError, match="its own"):
+    with pytest.raises(ObjectiveError, match="relative to itself"):
         LookAt("hand", (0, 0, 0), relative_to="hand")
 
 
@@ -432,13 +432,13 @@ def test_points_that_should_meet_have_three_rows():
 def test_distances_that_cannot_be_are_refused():
     with pytest.raises(ObjectiveError, match="negative"):
         Distance("hand", equal=-1)
-    with pytest.raises(ObjectiveError, match="takes equal="):
+    with pytest.raises(ObjectiveError, match="either equal="):
         Distance("hand")
-    with pytest.raises(ObjectiveError, match="takes equal="):
+    with pytest.raises(ObjectiveError, match="either equal="):
         Distance("hand", equal=1, at_most=2)
-    with pytest.raises(LimitsError, match="at least 2"):
+    with pytest.raises(LimitsError, match="at_least of Distance is 2 m"):
         Distance("hand", at_least=2, at_most=1)
-    with pytest.raises(ObjectiveError, match="always"):
+    with pytest.raises(ObjectiveError, match="distance is constant"):
         Distance("hand", "hand", equal=1)
     with pytest.raises(ObjectiveError, match="two bounds"):
         Distance("hand", at_least=1, at_most=2).with_target(3)
@@ -464,15 +464,15 @@ def test_in_a_box_is_between_its_bounds():
 
 
 def test_boxes_and_bands_that_hold_nothing_are_refused():
-    with pytest.raises(LimitsError, match="no point"):
+    with pytest.raises(LimitsError, match="box .* is empty"):
         InBox("hand", (0, 0, 0), (1, -1, 1))
-    with pytest.raises(ObjectiveError, match="no bound"):
+    with pytest.raises(ObjectiveError, match="no finite bound"):
         InBox("hand", [-math.inf] * 3, [math.inf] * 3)
     with pytest.raises(NotFinite):
         InBox("hand", (0, 0, math.nan), (1, 1, 1))
     with pytest.raises(ShapeError):
         InBox("hand", (0, 0), (1, 1, 1))
-    with pytest.raises(LimitsError, match="nothing"):
+    with pytest.raises(LimitsError, match="band .* is empty"):
         InBand("hand", "z", 1, 0)
     with pytest.raises(ObjectiveError, match="lower or upper"):
         InBand("hand", "z")
@@ -544,13 +544,13 @@ def test_motions_that_count_may_be_chosen():
 
 
 def test_speeds_that_cannot_be_had_are_refused():
-    with pytest.raises(ObjectiveError, match="2 freedoms cannot give 6 speeds"):
+    with pytest.raises(ObjectiveError, match="2 dofs cannot give 6 independent velocities"):
         Manipulability("hand").relations(arm())
     with pytest.raises(ObjectiveError, match="singular everywhere"):
         Manipulability("hand", ("X", "Z")).relations(arm())
     with pytest.raises(ObjectiveError, match="above zero"):
         Manipulability("hand", reference=0)
-    with pytest.raises(DoFError, match="no speed"):
+    with pytest.raises(DoFError, match="dof of Manipulability is empty"):
         Manipulability("hand", ())
     with pytest.raises(UnknownName):
         Manipulability("hand", "X", joints="elbw").relations(arm())
@@ -608,7 +608,7 @@ def test_a_function_that_fails_says_so_and_why():
     [
         (lambda m, q: math.nan, None, "nan"),
         (lambda m, q: [1.0, math.inf], None, "inf"),
-        (lambda m, q: "far", None, "no numbers"),
+        (lambda m, q: "far", None, "not numeric"),
         (lambda m, q: None, None, "nan"),
         (lambda m, q: np.eye(2), None, r"shape \(2, 2\)"),
         (lambda m, q: np.zeros(1 + int(q[0] > 0)), None, r"\(2,\), not \(1,\)"),
@@ -628,15 +628,15 @@ def test_custom_objectives_are_checked_when_they_are_made():
         Custom(height, 3)
     with pytest.raises(ObjectiveError, match="whole number"):
         Custom(height, residual_size=1.5)
-    with pytest.raises(ObjectiveError, match="at least one"):
+    with pytest.raises(ObjectiveError, match="at least 1"):
         Custom(height, residual_size=0)
     with pytest.raises(ObjectiveError, match="above zero"):
         Custom(height, step=0)
-    with pytest.raises(ObjectiveError, match="another size"):
+    with pytest.raises(ObjectiveError, match="does not have the size"):
         Custom(height, lower=[0, 1]).relations(arm())
-    with pytest.raises(LimitsError, match="between"):
+    with pytest.raises(LimitsError, match="above upper"):
         Custom(height, lower=1, upper=0).relations(arm())
-    with pytest.raises(ObjectiveError, match="number or"):
+    with pytest.raises(ObjectiveError, match="must be a number or"):
         Custom(height, lower=math.nan)
     with pytest.raises(ObjectiveError, match="no target"):
         Custom(height).with_target((0, 0, 0))

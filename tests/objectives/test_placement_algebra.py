@@ -49,7 +49,7 @@ def test_there_are_280_cases_of_three_operations() -> None:
 def test_transform_and_match_destination_are_klampts(case: dict) -> None:
     result = getattr(klampt_data.placement(case["objective"]), case["op"])(matrix(case))
     expected = dict(case["result"])
-    place, turn = result._effective_rules()
+    place, turn = result._effective_constraints()
     (relation, *more) = result.relations(klampt_data.robot("panda_nogeom"))
     rows = sum(len(one.rows) for one in (relation, *more))
     assert rows == expected.pop("pos_dims") + expected.pop("rot_dims")
@@ -134,7 +134,7 @@ def test_no_sample_is_turned_less_than_the_closest_match_nor_shifted_less_at_its
     objective, link = random_placement(kind, seed), random_matrix(rng)
     closest = objective.closest_match(link)
     turned = np.linalg.norm(rotation.log(link[:3, :3].T @ closest[:3, :3]))
-    place, _ = objective._effective_rules()
+    place, _ = objective._effective_constraints()
     for _ in range(20):
         other = objective.sample(rng, radius=0.3)
         assert np.linalg.norm(rotation.log(link[:3, :3].T @ other[:3, :3])) > turned - 1e-7
@@ -266,8 +266,8 @@ GOOD = objective_to_dict(PositionGoal("body", (1, 2, 3)))
         ({**GOOD, "link": 3}, "link"),
         ({**GOOD, "weight": -1}, "above zero"),
         ({**GOOD, "weight": "heavy"}, "not a number"),
-        ({**GOOD, "kind": "OnLine"}, "a OnLine has the position rule LineConstraint"),
-        ({**GOOD, "kind": "LinkGoal", "position": None}, "wants nothing"),
+        ({**GOOD, "kind": "OnLine"}, "a OnLine has the position LineConstraint"),
+        ({**GOOD, "kind": "LinkGoal", "position": None}, "has no constraint"),
         ({**GOOD, "position": 3}, "objective.position: expected an object"),
         ({**GOOD, "position": {"rule": "PointConstrain"}}, "Did you mean 'PointConstraint'"),
         ({**GOOD, "position": {"rule": "PointConstraint", "target": [0, 0, 0]}}, "'local' is missing"),
@@ -276,7 +276,7 @@ GOOD = objective_to_dict(PositionGoal("body", (1, 2, 3)))
             "objective.position: target",
         ),
         ({**GOOD, "position": {**GOOD["position"], "direction": [0, 0, 1]}}, "no key is called 'direction'"),
-        ({**GOOD, "position": None, "rotation": GOOD["position"]}, "a PositionGoal has the position rule"),
+        ({**GOOD, "position": None, "rotation": GOOD["position"]}, "a PositionGoal has the position PointConstraint"),
         ({**objective_to_dict(PoseGoal("body", np.eye(4))), "dof": ["Q"]}, "no degree of freedom"),
     ],
 )
@@ -288,7 +288,7 @@ def test_data_that_do_not_fit_are_named_with_their_place(data: object, says: str
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("[]", "expected an object"),
         ("{}", "format is None"),
         ('{"format": "mechanik objectives", "version": 2}', "version is 2"),

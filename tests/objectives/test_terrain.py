@@ -118,8 +118,8 @@ def test_heights_above_it_change_with_the_joints_as_differences_say(mechanism, s
 @pytest.mark.parametrize(
     ("heights", "cell", "origin", "error", "text"),
     [
-        ([1.0, 2.0], 1.0, (0, 0), ShapeError, r"shape \(2,\)"),
-        ([[1.0], [2.0]], 1.0, (0, 0), ShapeError, "two or more each way"),
+        ([1.0, 2.0], 1.0, (0, 0), ShapeError, r"not \(2,\)"),
+        ([[1.0], [2.0]], 1.0, (0, 0), ShapeError, r"at least \(2, 2\)"),
         ([["high", 1], [2, 3]], 1.0, (0, 0), ShapeError, "numbers"),
         ([["1", "2"], ["3", "4"]], 1.0, (0, 0), ShapeError, "numbers"),
         (np.full((2, 2), 1 + 1j), 1.0, (0, 0), ShapeError, "numbers"),
@@ -137,12 +137,12 @@ def test_what_is_no_terrain_is_refused_with_the_reason(heights, cell, origin, er
 @pytest.mark.parametrize(
     ("x", "y", "error", "text"),
     [
-        ("here", 0.0, ShapeError, "numbers in m; not 'here'"),
-        (0.0, "1", ShapeError, "numbers in m; not '1'"),
+        ("here", 0.0, ShapeError, "numbers in m, not 'here'"),
+        (0.0, "1", ShapeError, "numbers in m, not '1'"),
         (1j, 0.0, ShapeError, "numbers in m"),
-        (np.nan, 0.0, NotFinite, "x of a place on a terrain is nan"),
-        (None, 0.0, NotFinite, "x of a place on a terrain is nan"),
-        ([0.0, 1.0], [0.0, np.inf], NotFinite, "y of a place on a terrain is inf"),
+        (np.nan, 0.0, NotFinite, "x of a point on a terrain is nan"),
+        (None, 0.0, NotFinite, "x of a point on a terrain is nan"),
+        ([0.0, 1.0], [0.0, np.inf], NotFinite, "y of a point on a terrain is inf"),
         ([0.0, 1.0], [0.0, 1.0, 2.0], ShapeError, r"\(2,\) and \(3,\)"),
     ],
 )

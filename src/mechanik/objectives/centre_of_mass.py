@@ -53,44 +53,46 @@ def as_polygon(points: ArrayLike, what: str) -> Array:
         NotFinite: a coordinate is not finite.
     """
     try:
-        given = np.array(points, dtype=np.float64)
+        array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} is given by points (n, 2) or (n, 3), not by {points!r}") from None
-    if given.ndim != 2 or given.shape[1] not in (2, 3) or not len(given):
-        raise ShapeError(f"{what} is given by points (n, 2) or (n, 3), not by an array of shape {given.shape}")
-    if not np.isfinite(given).all():
+        raise ShapeError(f"{what} must be points (n, 2) or (n, 3), not {points!r}") from None
+    if array.ndim != 2 or array.shape[1] not in (2, 3) or not len(array):
+        raise ShapeError(f"{what} must be points (n, 2) or (n, 3), not an array of shape {array.shape}")
+    if not np.isfinite(array).all():
         raise NotFinite(f"{what} has a point that is not finite")
-    return read_only(_hull(given[:, :2]))
+    return read_only(_convex_hull(array[:, :2]))
 
 
-def inset_edges(corners: Array, margin: float, called: str) -> tuple[PolygonEdge, ...]:
+def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge, ...]:
     """Return the edges of a convex polygon (n, 2) with a distance of `margin` (m) to keep from each.
 
     Args:
-        called: label of the objective, for messages.
+        label: label of the objective, for messages.
 
     Raises:
         ObjectiveError: the margin is negative or leaves no area.
     """
     if margin < 0.0:
-        raise ObjectiveError(f"margin of {called} is {margin:g} m; it cannot be negative")
+        raise ObjectiveError(f"margin of {label} is {margin:g} m; it must not be negative")
     if len(corners) < 3:
         if margin > 0.0:
-            raise ObjectiveError(f"{called}: a support without area leaves no margin of {margin:g} m")
-        return _line(corners[0], corners[-1])
-    sides: list[PolygonEdge] = []
+            raise ObjectiveError(
+                f"{label}: a support polygon without area allows no margin, and margin is {margin:g} m"
+            )
+        return _segment_edges(corners[0], corners[-1])
+    edges: list[PolygonEdge] = []
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         along = (end - start) / np.linalg.norm(end - start)
-        sides.append(PolygonEdge(np.array([*start, 0.0]), np.array([-along[1], along[0]]), (margin, math.inf)))
-    room = corners
-    for side in sides:
-        room = _cut(room, side)
-    if not len(room):
-        raise ObjectiveError(f"{called}: a margin of {margin:g} m leaves no room inside the polygon; make it smaller")
-    return tuple(sides)
+        edges.append(PolygonEdge(np.array([*start, 0.0]), np.array([-along[1], along[0]]), (margin, math.inf)))
+    remaining = corners
+    for edge in edges:
+        remaining = _clip(remaining, edge)
+    if not len(remaining):
+        raise ObjectiveError(f"{label}: a margin of {margin:g} m leaves no area inside the polygon; reduce it")
+    return tuple(edges)
 
 
-def _line(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
+def _segment_edges(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
     """Return the edges of a degenerate polygon: on a line segment and between its ends, or at a point."""
     length = float(np.linalg.norm(end - start))
     along = (end - start) / length if length > 0.0 else np.array([1.0, 0.0])
@@ -99,43 +101,46 @@ def _line(start: Array, end: Array) -> tuple[PolygonEdge, ...]:
     return PolygonEdge(p, along, band), PolygonEdge(p, np.array([-along[1], along[0]]), None)
 
 
-def _hull(points: Array) -> Array:
+def _convex_hull(points: Array) -> Array:
     """Andrew's monotone chain; points on an edge are dropped."""
     scale = float(np.abs(points - points[0]).max())
-    ordered = points[np.lexsort((points[:, 1], points[:, 0]))]
+    sorted_points = points[np.lexsort((points[:, 1], points[:, 0]))]
 
-    def half(run: Array) -> list[Array]:
-        kept: list[Array] = []
-        for point in run:
-            while len(kept) > 1 and _turn(kept[-2], kept[-1], point) <= COLLINEAR_SHARE * scale * scale:
-                kept.pop()
-            if not kept or np.abs(point - kept[-1]).max() > COLLINEAR_SHARE * scale:
-                kept.append(point)
-        return kept
+    def half(ordered: Array) -> list[Array]:
+        corners: list[Array] = []
+        for point in ordered:
+            while (
+                len(corners) > 1
+                and _signed_area_doubled(corners[-2], corners[-1], point) <= COLLINEAR_SHARE * scale * scale
+            ):
+                corners.pop()
+            if not corners or np.abs(point - corners[-1]).max() > COLLINEAR_SHARE * scale:
+                corners.append(point)
+        return corners
 
-    there, back = half(ordered), half(ordered[::-1])
-    if len(there) < 2:
-        return np.array(there)
-    return np.array(there[:-1] + back[:-1])
+    lower, upper = half(sorted_points), half(sorted_points[::-1])
+    if len(lower) < 2:
+        return np.array(lower)
+    return np.array(lower[:-1] + upper[:-1])
 
 
-def _turn(a: Array, b: Array, c: Array) -> float:
+def _signed_area_doubled(a: Array, b: Array, c: Array) -> float:
     """Twice the signed area of a triangle; positive if a, b, c are counter-clockwise."""
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
-def _cut(corners: Array, side: PolygonEdge) -> Array:
+def _clip(corners: Array, edge: PolygonEdge) -> Array:
     """Clip a convex polygon to the inner side of an edge."""
-    assert side.band is not None
-    heights = (corners - side.start[:2]) @ side.inward - side.band[0]
-    kept: list[Array] = []
-    for k, (corner, height) in enumerate(zip(corners, heights.tolist(), strict=True)):
-        after = (k + 1) % len(corners)
-        if height >= 0.0:
-            kept.append(corner)
-        if height * heights[after] < 0.0:
-            kept.append(corner + height / (height - heights[after]) * (corners[after] - corner))
-    return np.array(kept).reshape(-1, 2)
+    assert edge.band is not None
+    depths = (corners - edge.start[:2]) @ edge.inward - edge.band[0]
+    clipped: list[Array] = []
+    for k, (corner, depth) in enumerate(zip(corners, depths.tolist(), strict=True)):
+        following = (k + 1) % len(corners)
+        if depth >= 0.0:
+            clipped.append(corner)
+        if depth * depths[following] < 0.0:
+            clipped.append(corner + depth / (depth - depths[following]) * (corners[following] - corner))
+    return np.array(clipped).reshape(-1, 2)
 
 
 LinkMass = tuple[str, float, Array]
@@ -153,7 +158,7 @@ class CentreOfMass(Objective):
         relative_to: link in whose frame target and support are given; None: the world.
         links: links whose masses count, by name or as `Link`; None: all links with a mass.
         dof: constrained coordinates of the target, of X Y Z.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: neither target nor support is given, or both; or the margin leaves no area.
@@ -183,22 +188,22 @@ class CentreOfMass(Objective):
         relative_to: str | Link | None = None,
         links: Iterable[str | Link] | str | Link | None = None,
         dof: Iterable[DoFLike] | DoFLike = TRANSLATIONS,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         if (target is None) == (support is None):
-            raise ObjectiveError(f"{self._label} takes a target point, or a polygon to be over: one of the two")
-        wanted = as_dofs(dof)
-        if not wanted or wanted[-1].is_rotation:
-            raise DoFError(f"dof of {self._label} are some of X Y Z, for a centre of mass does not turn")
-        some = [links] if isinstance(links, str | Link) else links
+            raise ObjectiveError(f"{self._label} needs either a target point or a support polygon")
+        dofs = as_dofs(dof)
+        if not dofs or dofs[-1].is_rotation:
+            raise DoFError(f"dof of {self._label} must be one or more of X Y Z, since a centre of mass has no rotation")
+        link_list = [links] if isinstance(links, str | Link) else links
         fields = {
             "target": None if target is None else as_point(target, f"target of {self._label}"),
             "support": None if support is None else as_polygon(support, f"polygon of {self._label}"),
             "margin": as_number(margin, f"margin of {self._label}"),
             "relative_to": None if relative_to is None else link_name(relative_to, "relative_to"),
-            "links": None if some is None else tuple(link_name(link) for link in some),
-            "dof": wanted,
+            "links": None if link_list is None else tuple(link_name(link) for link in link_list),
+            "dof": dofs,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -206,15 +211,15 @@ class CentreOfMass(Objective):
             inset_edges(self.support, self.margin, self._label)
 
     def __repr__(self) -> str:
-        where = f"over {len(self.support)} corners" if self.support is not None else f"at {self.target}"
-        return f"<{self._label} {where}>"
+        description = f"over {len(self.support)} corners" if self.support is not None else f"at {self.target}"
+        return f"<{self._label} {description}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
         masses = self._masses(mechanism)
 
         def relation(rows: Sequence[int], X_a: Array, band: tuple[float, float] | None) -> Relation:
-            lower, upper = (None, None) if band is None else (read_only(np.array([side])) for side in band)
+            lower, upper = (None, None) if band is None else (read_only(np.array([edge])) for edge in band)
             X_a = read_only(X_a)
             return Relation(
                 RelationKind.CENTRE_OF_MASS,
@@ -232,35 +237,35 @@ class CentreOfMass(Objective):
         assert self.support is not None
         # one relation for each edge; a support without area has equalities instead of bounds
         return tuple(
-            relation((0,), make_pose(_axes(side.inward), side.start), side.band)
-            for side in inset_edges(self.support, self.margin, self._label)
+            relation((0,), make_pose(_edge_axes(edge.inward), edge.start), edge.band)
+            for edge in inset_edges(self.support, self.margin, self._label)
         )
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another target point (3,), or with another support polygon if it has one."""
-        other = copy(self)
+        changed = copy(self)
         if self.support is None:
-            object.__setattr__(other, "target", as_point(target, f"target of {self._label}"))
+            object.__setattr__(changed, "target", as_point(target, f"target of {self._label}"))
         else:
             polygon = as_polygon(target, f"polygon of {self._label}")
             inset_edges(polygon, self.margin, self._label)
-            object.__setattr__(other, "support", polygon)
-        return other
+            object.__setattr__(changed, "support", polygon)
+        return changed
 
     def _masses(self, mechanism: Mechanism) -> tuple[LinkMass, ...]:
         names = mechanism.links if self.links is None else [check_link(mechanism, name) for name in self.links]
-        found: list[LinkMass] = []
+        masses: list[LinkMass] = []
         for name in names:
             inertial = mechanism.link(name).inertial
             if inertial is not None and inertial.mass > 0.0:
-                found.append((name, inertial.mass, inertial.pose.position))
-        if not found:
-            which = f"the mechanism {mechanism.name!r}" if self.links is None else f"the links {', '.join(self.links)}"
-            raise ObjectiveError(f"{self._label}: nothing in {which} weighs anything; give links an `inertial`")
-        return tuple(found)
+                masses.append((name, inertial.mass, inertial.pose.position))
+        if not masses:
+            source = f"the mechanism {mechanism.name!r}" if self.links is None else f"the links {', '.join(self.links)}"
+            raise ObjectiveError(f"{self._label}: no mass in {source}; give links an `inertial`")
+        return tuple(masses)
 
 
-def _axes(inward: Array) -> Array:
+def _edge_axes(inward: Array) -> Array:
     """Return axes (3, 3) whose x is `inward` (2,), and whose z is up."""
     (x, y) = inward.tolist()
     return np.array([[x, -y, 0.0], [y, x, 0.0], [0.0, 0.0, 1.0]])

@@ -38,7 +38,7 @@ class Clearance(Objective):
             of a `Collider`: "self" and obstacles.
         clearance: m; 0: no collision. A negative value allows that penetration depth.
         allow, forbid: as for `Collider`, if `avoid` is not a `Collider`.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         InvalidArgument: `allow` or `forbid` is given together with a `Collider`.
@@ -51,7 +51,7 @@ class Clearance(Objective):
 
     avoid: object
     clearance: float
-    _made: list[Collider]
+    _collider_cache: list[Collider]
 
     def __init__(
         self,
@@ -60,26 +60,29 @@ class Clearance(Objective):
         *,
         allow: Iterable[tuple[str, str]] = (),
         forbid: Iterable[tuple[str, str]] = (),
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        asked: ObjectiveOptions = {"level": 0, "tolerance": CLEARANCE_TOLERANCE, "angle_tolerance": CLEARANCE_TOLERANCE}
-        asked.update(wish)
-        Objective.__init__(self, **asked)
+        options.setdefault("level", 0)
+        options.setdefault("tolerance", CLEARANCE_TOLERANCE)
+        options.setdefault("angle_tolerance", CLEARANCE_TOLERANCE)
+        Objective.__init__(self, **options)
         from mechanik.collision import Collider
 
         rules = tuple(allow), tuple(forbid)
         if isinstance(avoid, Collider) and any(rules):
-            raise InvalidArgument("allow and forbid belong to the making of a Collider, and this one is made")
-        given = avoid if isinstance(avoid, Collider) else (_listed(avoid), *rules)
-        object.__setattr__(self, "avoid", given)
+            raise InvalidArgument(
+                "allow and forbid cannot be combined with a Collider; pass them to the Collider instead"
+            )
+        source = avoid if isinstance(avoid, Collider) else (_as_tuple(avoid), *rules)
+        object.__setattr__(self, "avoid", source)
         object.__setattr__(self, "clearance", as_number(clearance, f"clearance of {self._label}"))
-        object.__setattr__(self, "_made", [avoid] if isinstance(avoid, Collider) else [])
+        object.__setattr__(self, "_collider_cache", [avoid] if isinstance(avoid, Collider) else [])
 
     def __repr__(self) -> str:
         return f"<{self._label} of {self.clearance:g} m>"
 
     def collider(self, mechanism: Mechanism) -> Collider:
-        """Return the collider of the mechanism, made at the first call; it follows edits of the mechanism.
+        """Return the collider of the mechanism, created at the first call; it follows edits of the mechanism.
 
         Raises:
             StructureError: the given collider belongs to another mechanism.
@@ -88,28 +91,25 @@ class Clearance(Objective):
 
         if isinstance(self.avoid, Collider):
             if self.avoid.mechanism is not mechanism:
-                raise StructureError(f"{self._label}: its Collider watches over another mechanism")
+                raise StructureError(f"{self._label}: its Collider belongs to another mechanism")
             return self.avoid
         avoid, allow, forbid = cast("tuple[Any, Any, Any]", self.avoid)
-        made = self._made
-        if not made or made[-1].mechanism is not mechanism:
-            made[:] = [Collider(mechanism, avoid, allow=allow, forbid=forbid)]
-        return made[-1]
+        cache = self._collider_cache
+        if not cache or cache[-1].mechanism is not mechanism:
+            cache[:] = [Collider(mechanism, avoid, allow=allow, forbid=forbid)]
+        return cache[-1]
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        rows = ClearanceResidual(self.collider(mechanism), self.clearance + ACTIVATION_DISTANCE)
-        size = len(rows.collider.distance_names)
+        residual = ClearanceResidual(self.collider(mechanism), self.clearance + ACTIVATION_DISTANCE)
+        size = len(residual.collider.distance_names)
         lower, upper = read_only(np.full(size, self.clearance)), read_only(np.full(size, np.inf))
-        return (
-            Relation(
-                RelationKind.FUNCTION, tuple(range(size)), function=rows, lower=lower, upper=upper, weight=self.weight
-            ),
-        )  # fmt: skip
+        rows = tuple(range(size))
+        return (Relation(RelationKind.FUNCTION, rows, function=residual, lower=lower, upper=upper, weight=self.weight),)
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
         """Return how far the smallest distance at q (nq,) is below the clearance, m."""
-        gap = self.collider(mechanism).distance(q)
-        return ErrorNorms(max(0.0, self.clearance - float(gap)), 0.0)
+        distance = self.collider(mechanism).distance(q)
+        return ErrorNorms(max(0.0, self.clearance - float(distance)), 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +128,7 @@ class ClearanceResidual:
         return self.collider.distances_and_jacobian(q, self.max_distance)
 
 
-def _listed(avoid: object) -> tuple[object, ...]:
+def _as_tuple(avoid: object) -> tuple[object, ...]:
     """Return the argument `avoid` as a tuple, since an iterator can be read only once."""
     if isinstance(avoid, str) or not isinstance(avoid, Iterable):
         return (avoid,)

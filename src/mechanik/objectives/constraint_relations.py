@@ -28,14 +28,16 @@ def cone_relations(mechanism: Mechanism) -> dict[str, tuple[Relation, ...]]:
 
     `closure_cone_relations` has those of joints that close a loop.
     """
-    found: dict[str, tuple[Relation, ...]] = {}
+    relations: dict[str, tuple[Relation, ...]] = {}
     for name, joint in mechanism.joints.items():
         if joint.cone is None or not joint.children:
             continue
-        a, X_a, turn = joint_base_frame(mechanism, joint)
+        a, X_a, X_axes = joint_base_frame(mechanism, joint)
         child = joint.children[0]
-        found[name] = make_cone_relations(joint.cone, a, X_a, mechanism.name_of(child), inverse(child.matrix) @ turn)
-    return found
+        relations[name] = make_cone_relations(
+            joint.cone, a, X_a, mechanism.name_of(child), inverse(child.matrix) @ X_axes
+        )
+    return relations
 
 
 def make_cone_relations(
@@ -61,11 +63,11 @@ def make_cone_relations(
 
 def joint_base_frame(mechanism: Mechanism, joint: Joint | Goal) -> tuple[str | None, Array, Array]:
     """Return a joint's parent link (None: the world), its motion axes there, and its axes rotation; both (4, 4)."""
-    X_a, above = joint.matrix, joint.parent
-    while above is not None and not isinstance(above, Link):
-        X_a, above = above.matrix @ X_a, above.parent
-    turn = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
-    return None if above is None else mechanism.name_of(above), X_a @ turn, turn
+    X_a, parent = joint.matrix, joint.parent
+    while parent is not None and not isinstance(parent, Link):
+        X_a, parent = parent.matrix @ X_a, parent.parent
+    X_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
+    return None if parent is None else mechanism.name_of(parent), X_a @ X_axes, X_axes
 
 
 def closure_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
@@ -81,8 +83,8 @@ def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: floa
     They hold at closed loops only. Included are the limits of translations, and of a rotation if it is the only one. No
     relation can express limits on one of two or three rotations.
     """
-    found = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
-    return (*found, *closure_cone_relations(mechanism, closure, weight))
+    limits = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
+    return (*limits, *closure_cone_relations(mechanism, closure, weight))
 
 
 def closing_joint_limits(
@@ -97,30 +99,37 @@ def closing_joint_limits(
         return []
     a, X_a, b, X_b = _ends(mechanism, closure)
     limits = {dof: joint.limits(dof) for dof in joint.dof if np.isfinite(joint.limits(dof)).any()}
-    found: list[tuple[tuple[DoF, ...], Relation]] = []
+    relations: list[tuple[tuple[DoF, ...], Relation]] = []
 
     def add(
         dofs: list[DoF], rows: tuple[int, ...], X_a: Array, X_b: Array, lower: list[float], upper: list[float]
     ) -> None:
-        low, high = read_only(np.array(lower)), read_only(np.array(upper))
+        lowest, highest = read_only(np.array(lower)), read_only(np.array(upper))
         ends = read_only(X_a), read_only(X_b)
-        found.append(
-            (tuple(dofs), Relation(RelationKind.POSE, rows, a, b, *ends, lower=low, upper=high, weight=weight))
+        relations.append(
+            (tuple(dofs), Relation(RelationKind.POSE, rows, a, b, *ends, lower=lowest, upper=highest, weight=weight))
         )
 
-    shifts = [dof for dof in TRANSLATIONS if dof in limits]
-    if shifts:
-        low, high = zip(*(limits[dof] for dof in shifts), strict=True)
-        add(shifts, tuple(dof.axis_index for dof in shifts), X_a.copy(), X_b.copy(), list(low), list(high))
-    turns = [dof for dof in ROTATIONS if dof in joint.dof]
-    if len(turns) == 1 and turns[0] in limits:
-        k, (low, high) = turns[0].axis_index, limits[turns[0]]
-        if high - low < 2 * math.pi:  # a wider range does not limit the angle
+    translations = [dof for dof in TRANSLATIONS if dof in limits]
+    if translations:
+        lowest, highest = zip(*(limits[dof] for dof in translations), strict=True)
+        add(
+            translations,
+            tuple(dof.axis_index for dof in translations),
+            X_a.copy(),
+            X_b.copy(),
+            list(lowest),
+            list(highest),
+        )
+    rotations = [dof for dof in ROTATIONS if dof in joint.dof]
+    if len(rotations) == 1 and rotations[0] in limits:
+        k, (lowest, highest) = rotations[0].axis_index, limits[rotations[0]]
+        if highest - lowest < 2 * math.pi:  # a wider range does not limit the angle
             # a rotation vector covers half a revolution to each side, so the angle is measured from the middle
-            middle = make_pose(rotation.exp(0.5 * (low + high) * np.eye(3)[k]), np.zeros(3))
-            half = 0.5 * (high - low)
-            add(turns, (5,), X_a @ middle @ Z_TO_AXIS[k], X_b @ Z_TO_AXIS[k], [-half], [half])
-    return found
+            middle = make_pose(rotation.exp(0.5 * (lowest + highest) * np.eye(3)[k]), np.zeros(3))
+            half = 0.5 * (highest - lowest)
+            add(rotations, (5,), X_a @ middle @ Z_TO_AXIS[k], X_b @ Z_TO_AXIS[k], [-half], [half])
+    return relations
 
 
 def limits_reached(mechanism: Mechanism, q: Array, within: float) -> dict[str, str]:
@@ -129,19 +138,19 @@ def limits_reached(mechanism: Mechanism, q: Array, within: float) -> dict[str, s
     Returns:
         "lower" or "upper" by joint or dof name.
     """
-    at: dict[str, str] = {}
+    sides: dict[str, str] = {}
     for name, closure in mechanism.closures.items():
         for dofs, relation in closing_joint_limits(mechanism, closure):
-            rows, lower, upper = evaluate_relation(mechanism, relation, q)[0], relation.lower, relation.upper
+            values, lower, upper = evaluate_relation(mechanism, relation, q)[0], relation.lower, relation.upper
             assert lower is not None
             assert upper is not None
-            for dof, value, low, high in zip(dofs, rows, lower, upper, strict=True):
+            for dof, value, low, high in zip(dofs, values, lower, upper, strict=True):
                 label = name if len(closure.free_dof) == 1 else f"{name}.{dof.name}"
                 if low < high and value <= low + within:
-                    at[label] = "lower"
+                    sides[label] = "lower"
                 elif low < high and value >= high - within:
-                    at[label] = "upper"
-    return at
+                    sides[label] = "upper"
+    return sides
 
 
 def closure_cone_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
@@ -154,12 +163,13 @@ def closure_cone_relations(mechanism: Mechanism, closure: Closure, weight: float
 
 def swing_angles(mechanism: Mechanism, q: Array) -> dict[str, float]:
     """Return the swing angle (rad) of each joint with a cone at q (nq,), by name: the largest among its axes."""
-    rows = {**cone_relations(mechanism)}
+    relations = {**cone_relations(mechanism)}
     for name, closure in mechanism.closures.items():
-        if some := closure_cone_relations(mechanism, closure):
-            rows[name] = some
+        if cone := closure_cone_relations(mechanism, closure):
+            relations[name] = cone
     cosines = {
-        name: min(float(evaluate_relation(mechanism, one, q)[0][0]) for one in some) for name, some in rows.items()
+        name: min(float(evaluate_relation(mechanism, relation, q)[0][0]) for relation in cone)
+        for name, cone in relations.items()
     }
     return {name: math.acos(min(max(cosine, -1.0), 1.0)) for name, cosine in cosines.items()}
 
@@ -173,29 +183,29 @@ def closure_value_relations(
         DoFError: only some of several rotations are given; no relation can express a single one of them.
     """
     a, X_a, b, X_b = _ends(mechanism, closure)
-    found: list[Relation] = []
-    wanted = np.array([values.get(dof, 0.0) for dof in DoF])
-    shifts = tuple(dof.axis_index for dof in TRANSLATIONS if dof in values)
-    if shifts:
-        ends = read_only(X_a @ translation(wanted[:3])), read_only(X_b.copy())
-        found.append(Relation(RelationKind.POSE, shifts, a, b, *ends, weight=weight))
-    turns = [dof for dof in ROTATIONS if dof in closure.free_dof]
-    given = [dof for dof in ROTATIONS if dof in values]
-    if given and given != turns:
-        names = " ".join(dof.name for dof in turns)
-        raise DoFError(f"{closure.joint} closes a loop and turns by {names}: give all of these values, or none")
-    if given:
-        turn = make_pose(euler.matrix_from_euler(wanted[[5, 4, 3]], order="zyx", axes="moving"), np.zeros(3))
-        onto, rows = (Z_TO_AXIS[turns[0].axis_index], (5,)) if len(turns) == 1 else (np.eye(4), (3, 4, 5))
-        ends = read_only(X_a @ turn @ onto), read_only(X_b @ onto)
-        found.append(Relation(RelationKind.POSE, rows, a, b, *ends, weight=weight))
-    return tuple(found)
+    relations: list[Relation] = []
+    targets = np.array([values.get(dof, 0.0) for dof in DoF])
+    rows_of_translations = tuple(dof.axis_index for dof in TRANSLATIONS if dof in values)
+    if rows_of_translations:
+        ends = read_only(X_a @ translation(targets[:3])), read_only(X_b.copy())
+        relations.append(Relation(RelationKind.POSE, rows_of_translations, a, b, *ends, weight=weight))
+    rotations = [dof for dof in ROTATIONS if dof in closure.free_dof]
+    targeted_rotations = [dof for dof in ROTATIONS if dof in values]
+    if targeted_rotations and targeted_rotations != rotations:
+        names = " ".join(dof.name for dof in rotations)
+        raise DoFError(f"{closure.joint} closes a loop and rotates about {names}: give all of these values, or none")
+    if targeted_rotations:
+        X_rotation = make_pose(euler.matrix_from_euler(targets[[5, 4, 3]], order="zyx", axes="moving"), np.zeros(3))
+        X_z, rows = (Z_TO_AXIS[rotations[0].axis_index], (5,)) if len(rotations) == 1 else (np.eye(4), (3, 4, 5))
+        ends = read_only(X_a @ X_rotation @ X_z), read_only(X_b @ X_z)
+        relations.append(Relation(RelationKind.POSE, rows, a, b, *ends, weight=weight))
+    return tuple(relations)
 
 
 def _ends(mechanism: Mechanism, closure: Closure) -> tuple[str | None, Array, str, Array]:
     """Return parent link and end link of the closing joint, with its motion axes (4, 4) in each."""
-    a, X_a, turn = joint_base_frame(mechanism, closure.joint)
-    return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ turn
+    a, X_a, X_axes = joint_base_frame(mechanism, closure.joint)
+    return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ X_axes
 
 
 def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint, weight: float = 1.0) -> Relation:
@@ -207,28 +217,31 @@ def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint,
     factors, constant = constraint.resolve_couplings()
     space, slots = mechanism.space, mechanism.kinematics.joint_indices
     polynomials: list[tuple[str, Array]] = []
-    for (joint, dof), one in factors.items():
+    for (joint, dof), coefficients in factors.items():
         slot = slots.get(joint)
         if slot is None or dof not in slot.q:
             raise StructureError(
-                f"{constraint} binds {joint}, which holds no link and so has no value: hang a link "
-                f"on it, or undo the law"
+                f"{constraint} contains {joint}, which carries no link and so has no value: attach a link "
+                f"to it, or remove the constraint"
             )
-        polynomials.append((space.q_names[slot.q[dof]], read_only(one.copy())))
+        polynomials.append((space.q_names[slot.q[dof]], read_only(coefficients.copy())))
     target = read_only(np.array([constant]))
     return Relation(RelationKind.JOINT_CONSTRAINT, (0,), polynomials=tuple(polynomials), target=target, weight=weight)
 
 
 def joint_constraint_relations(mechanism: Mechanism) -> dict[str, Relation]:
     """Return the relations of all joint constraints of a mechanism, by name."""
-    return {name: joint_constraint_relation(mechanism, law) for name, law in mechanism.joint_constraints.items()}
+    return {
+        name: joint_constraint_relation(mechanism, constraint)
+        for name, constraint in mechanism.joint_constraints.items()
+    }
 
 
 def joint_constraint_residuals(mechanism: Mechanism, relation: Relation, q: Array) -> Array:
     """Evaluate a JOINT_CONSTRAINT relation at many configurations: (...) for q (..., nq)."""
     total = np.full(q.shape[:-1], -float(relation.target[0]))
-    for freedom, factors in relation.polynomials:
-        values = q[..., mechanism.space.q_names.index(freedom)]
+    for dof_name, factors in relation.polynomials:
+        values = q[..., mechanism.space.q_names.index(dof_name)]
         for power, factor in enumerate(factors.tolist(), start=1):
             total = total + factor * values**power
     return total

@@ -35,7 +35,7 @@ class Custom(Objective):
         residual_size: m; None: determined by a call at the mechanism's present configuration.
         lower, upper: the band, a number for all rows or (m,); both None: zero.
         step: step of the differences, m and rad.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         InvalidArgument: an argument is not callable.
@@ -64,22 +64,22 @@ class Custom(Objective):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         step: float = 1e-5,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         if not callable(function) or not (jacobian is None or callable(jacobian)):
-            raise InvalidArgument(f"{self._label} takes functions of (mechanism, q), not {function!r} and {jacobian!r}")
+            raise InvalidArgument(f"{self._label} needs functions of (mechanism, q), not {function!r} and {jacobian!r}")
         size = None if residual_size is None else _as_size(residual_size, self._label)
-        reach = as_number(step, f"step of {self._label}")
-        if reach <= 0.0:
-            raise ObjectiveError(f"step of {self._label} must be above zero, not {reach:g}")
+        step_size = as_number(step, f"step of {self._label}")
+        if step_size <= 0.0:
+            raise ObjectiveError(f"step of {self._label} must be above zero, not {step_size:g}")
         fields = {
             "function": function,
             "derivative": jacobian,
             "residual_size": size,
             "lower": self._bound(lower, "lower"),
             "upper": self._bound(upper, "upper"),
-            "step": reach,
+            "step": step_size,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -106,8 +106,8 @@ class Custom(Objective):
         """Return the checked value (m,) of the function at q."""
         value = np.atleast_1d(self._call(self.function, "function", mechanism, q))
         if value.ndim != 1 or (size is not None and len(value) != size):
-            wanted = "(m,)" if size is None else f"({size},)"
-            raise ObjectiveError(f"{self._label}: its function returned the shape {value.shape}, not {wanted}")
+            expected = "(m,)" if size is None else f"({size},)"
+            raise ObjectiveError(f"{self._label}: its function returned the shape {value.shape}, not {expected}")
         return value
 
     def _slope(self, mechanism: Mechanism, q: Array, size: int) -> Array:
@@ -126,43 +126,45 @@ class Custom(Objective):
             J[:, k] = (ahead - behind) / (2.0 * self.step)
         return J
 
-    def _call(self, function: ConfigurationFunction, what: str, mechanism: Mechanism, q: Array) -> Array:
+    def _call(self, function: ConfigurationFunction, role: str, mechanism: Mechanism, q: Array) -> Array:
         try:
             value: Any = function(mechanism, q.copy())  # the function may modify its argument
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            raise ObjectiveError(f"{self._label}: its {what} failed at q = {q.tolist()}: {reason}") from error
+            raise ObjectiveError(f"{self._label}: its {role} failed at q = {q.tolist()}: {reason}") from error
         try:
             array = np.array(value, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ObjectiveError(f"{self._label}: its {what} returned {value!r}, which are no numbers") from error
+            raise ObjectiveError(f"{self._label}: its {role} returned {value!r}, which is not numeric") from error
         if not np.isfinite(array).all():
-            raise ObjectiveError(f"{self._label}: its {what} returned {array.tolist()} at q = {q.tolist()}")
+            raise ObjectiveError(
+                f"{self._label}: its {role} returned {array.tolist()} at q = {q.tolist()}, which is not finite"
+            )
         return array
 
-    def _bound(self, bound: ArrayLike | None, what: str) -> Array | None:
+    def _bound(self, bound: ArrayLike | None, side: str) -> Array | None:
         if bound is None:
             return None
         try:
-            numbers = np.array(bound, dtype=np.float64)
+            values = np.array(bound, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ObjectiveError(f"{what} of {self._label} is a number or (m,), not {bound!r}") from None
-        if numbers.ndim > 1 or np.isnan(numbers).any():
-            raise ObjectiveError(f"{what} of {self._label} is a number or (m,), and not {numbers.tolist()}")
-        return read_only(numbers)
+            raise ObjectiveError(f"{side} of {self._label} must be a number or an array (m,), not {bound!r}") from None
+        if values.ndim > 1 or np.isnan(values).any():
+            raise ObjectiveError(f"{side} of {self._label} must be a number or an array (m,), not {values.tolist()}")
+        return read_only(values)
 
     def _band(self, size: int) -> tuple[Array | None, Array | None]:
         if self.lower is None and self.upper is None:
             return None, None
         try:
             lower, upper = (
-                read_only(np.broadcast_to(open_ if bound is None else bound, (size,)).copy())
-                for bound, open_ in ((self.lower, -np.inf), (self.upper, np.inf))
+                read_only(np.broadcast_to(unbounded if bound is None else bound, (size,)).copy())
+                for bound, unbounded in ((self.lower, -np.inf), (self.upper, np.inf))
             )
         except ValueError:
-            raise ObjectiveError(f"the band of {self._label} has another size than its {size} rows") from None
+            raise ObjectiveError(f"lower or upper of {self._label} does not have the size of its {size} rows") from None
         if (lower > upper).any():
-            raise LimitsError(f"{self._label}: nothing lies between {lower.tolist()} and {upper.tolist()}")
+            raise LimitsError(f"{self._label}: lower {lower.tolist()} is above upper {upper.tolist()}")
         return lower, upper
 
 
@@ -178,13 +180,13 @@ class _CustomResidual:
         return residual, self.objective._slope(mechanism, q, self.size)
 
 
-def _as_size(rows: object, called: str) -> int:
+def _as_size(residual_size: object, label: str) -> int:
     try:
-        size = index(rows)  # type: ignore[arg-type]
+        size = index(residual_size)  # type: ignore[arg-type]
     except TypeError:
-        raise ObjectiveError(f"residual_size of {called} is a whole number, not {rows!r}") from None
+        raise ObjectiveError(f"residual_size of {label} must be a whole number, not {residual_size!r}") from None
     if size < 1:
-        raise ObjectiveError(f"residual_size of {called} is {size}; an objective has at least one")
+        raise ObjectiveError(f"residual_size of {label} is {size}; it must be at least 1")
     return size
 
 
@@ -208,7 +210,7 @@ class Manipulability(Objective):
         at: (3,), m, in the link.
         joints: joints or dofs whose motion counts, by name; None: all.
         reference: value to which w is compared; None: the median over random configurations.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         DoFError: `dof` is empty.
@@ -235,24 +237,24 @@ class Manipulability(Objective):
         *,
         joints: Iterable[str] | str | None = None,
         reference: float | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        wish.setdefault("level", 50)
-        wish.setdefault("required", False)
-        Objective.__init__(self, **wish)
-        speeds = as_dofs(dof)
-        if not speeds:
-            raise DoFError(f"{self._label} has no speed that counts; name some of X Y Z EX EY EZ")
-        scale = None if reference is None else as_number(reference, f"reference of {self._label}")
-        if scale is not None and scale <= 0.0:
-            raise ObjectiveError(f"reference of {self._label} must be above zero, not {scale:g}")
-        some = (joints,) if isinstance(joints, str) else joints
+        options.setdefault("level", 50)
+        options.setdefault("required", False)
+        Objective.__init__(self, **options)
+        dofs = as_dofs(dof)
+        if not dofs:
+            raise DoFError(f"dof of {self._label} is empty; give one or more of X Y Z EX EY EZ")
+        checked_reference = None if reference is None else as_number(reference, f"reference of {self._label}")
+        if checked_reference is not None and checked_reference <= 0.0:
+            raise ObjectiveError(f"reference of {self._label} must be above zero, not {checked_reference:g}")
+        joint_names = (joints,) if isinstance(joints, str) else joints
         fields = {
             "link": link_name(link),
-            "dof": speeds,
+            "dof": dofs,
             "point": as_point(at, f"point of {self._label}"),
-            "joints": None if some is None else tuple(some),
-            "reference": scale,
+            "joints": None if joint_names is None else tuple(joint_names),
+            "reference": checked_reference,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -269,18 +271,20 @@ class Manipulability(Objective):
         columns = len(self._columns(mechanism))
         if columns < len(self.dof):
             raise ObjectiveError(
-                f"{self._label}: {columns} freedoms cannot give {len(self.dof)} speeds; name fewer in `dof`"
+                f"{self._label}: {columns} dofs cannot give {len(self.dof)} independent velocities; give fewer in `dof`"
             )
-        usual = self.reference
-        if usual is None:
+        reference = self.reference
+        if reference is None:
             samples = mechanism.random(np.random.default_rng(0), REFERENCE_SAMPLES)
-            usual = float(np.median(self.measure(mechanism, samples)))
-            if usual < 1e-12:
+            reference = float(np.median(self.measure(mechanism, samples)))
+            if reference < 1e-12:
                 raise ObjectiveError(
-                    f"{self._label}: link {self.link!r} is singular everywhere; name fewer speeds in `dof`"
+                    f"{self._label}: link {self.link!r} is singular everywhere; give fewer velocities in `dof`"
                 )
         return (
-            Relation(RelationKind.FUNCTION, (0,), function=_ManipulabilityResidual(self, usual), weight=self.weight),
+            Relation(
+                RelationKind.FUNCTION, (0,), function=_ManipulabilityResidual(self, reference), weight=self.weight
+            ),
         )
 
     def _speeds(self, mechanism: Mechanism, q: Array) -> Array:
@@ -291,16 +295,16 @@ class Manipulability(Objective):
     def _columns(self, mechanism: Mechanism) -> list[int]:
         if self.joints is None:
             return list(range(mechanism.nv))
-        found: set[int] = set()
+        columns: set[int] = set()
         for name in self.joints:
             joint, dofs = joint_and_dofs(name, mechanism.joints)
             slot = mechanism.kinematics.joint_indices.get(joint)
             if slot is None:
-                raise ObjectiveError(f"{joint} has no numbers in q, so its motion cannot count in {self._label}")
-            found |= {slot.v[dof] for dof in dofs if dof in slot.v}
+                raise ObjectiveError(f"{joint} has no value in q; remove it from `joints` of {self._label}")
+            columns |= {slot.v[dof] for dof in dofs if dof in slot.v}
             if slot.quaternion_v is not None:
-                found |= {slot.quaternion_v + dof.axis_index for dof in dofs if dof.is_rotation}
-        return sorted(found)
+                columns |= {slot.quaternion_v + dof.axis_index for dof in dofs if dof.is_rotation}
+        return sorted(columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,18 +315,18 @@ class _ManipulabilityResidual:
     reference: float
 
     def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-        speeds = self.objective._speeds
-        U, sizes, Vt = np.linalg.svd(speeds(mechanism, q), full_matrices=False)
+        reduced_jacobian = self.objective._speeds
+        U, singular_values, Vt = np.linalg.svd(reduced_jacobian(mechanism, q), full_matrices=False)
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
         # derivative exists at a singular configuration too: it is one of the two directions along which w grows.
-        others = np.array([np.delete(sizes, k).prod() for k in range(len(sizes))])
+        products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
         step, units = 1e-5, np.eye(mechanism.nv)
         near, far = (
-            speeds(mechanism, mechanism.integrate(q, k * step * units))
-            - speeds(mechanism, mechanism.integrate(q, -k * step * units))
+            reduced_jacobian(mechanism, mechanism.integrate(q, k * step * units))
+            - reduced_jacobian(mechanism, mechanism.integrate(q, -k * step * units))
             for k in (1, 2)
         )
         dJ = (8.0 * near - far) / (12.0 * step)
-        dw = np.einsum("k,ik,nij,kj->n", others, U, dJ, Vt)
-        total = float(sizes.prod()) + self.reference
+        dw = np.einsum("k,ik,nij,kj->n", products_of_others, U, dJ, Vt)
+        total = float(singular_values.prod()) + self.reference
         return np.array([self.reference / total]), (-self.reference / total**2 * dw)[None]

@@ -53,19 +53,21 @@ def as_values_by_name(values: Mapping[str, ArrayLike], what: str) -> dict[str, A
         ShapeError: it is not a mapping, or a value is not a number or a list of numbers.
     """
     if not isinstance(values, Mapping):
-        raise ShapeError(f"{what} must be given by name, as in {{'elbow': 0.5}}, not as {values!r}")
-    checked: dict[str, Array] = {}
-    for name, given in values.items():
+        raise ShapeError(f"{what} must be given by name, as in {{'elbow': 0.5}}, not {values!r}")
+    arrays: dict[str, Array] = {}
+    for name, value in values.items():
         try:
-            numbers = np.atleast_1d(np.array(given, dtype=np.float64))
+            array = np.atleast_1d(np.array(value, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} at {name!r}: {given!r} is neither a number nor several") from None
-        if numbers.ndim != 1:
-            raise ShapeError(f"{what} at {name!r} are numbers, not an array of shape {numbers.shape}")
-        for number in numbers:
+            raise ShapeError(f"{what} at {name!r}: {value!r} is neither a number nor a list of numbers") from None
+        if array.ndim != 1:
+            raise ShapeError(
+                f"{what} at {name!r} must be a number or a list of numbers, not an array of shape {array.shape}"
+            )
+        for number in array:
             as_number(number, f"{what} at {name!r}")
-        checked[str(name)] = read_only(numbers)
-    return checked
+        arrays[str(name)] = read_only(array)
+    return arrays
 
 
 def joint_targets_by_name(
@@ -81,35 +83,40 @@ def joint_targets_by_name(
         DoFError: a joint has no dof, or a single angle of a spherical joint is given.
         ObjectiveError: two names contradict each other.
     """
-    found: dict[str, JointTarget] = {}
-    asking: dict[str, str] = {}
+    targets: dict[str, JointTarget] = {}
+    sources: dict[str, str] = {}
     for name, numbers in values.items():
         joint, dofs = joint_and_dofs(name, mechanism.joints)
         if not dofs:
-            raise DoFError(f"{joint} is fixed and takes no value")
-        for freedom, aim in _aims(mechanism, joint, dofs, numbers, weight):
-            if freedom in found and not _agree(found[freedom], aim):
-                before, there, here = asking[freedom], found[freedom].relation.target, aim.relation.target
-                raise ObjectiveError(
-                    f"{before!r} and {name!r} contradict each other: they want {freedom!r} at {_text(there)} and at "
-                    f"{_text(here)}{_why(before, name, freedom)}"
+            raise DoFError(f"{joint} is fixed and has no value")
+        for dof_name, target in _targets_of_joint(mechanism, joint, dofs, numbers, weight):
+            if dof_name in targets and not _agree(targets[dof_name], target):
+                earlier_name, earlier_value, value = (
+                    sources[dof_name],
+                    targets[dof_name].relation.target,
+                    target.relation.target,
                 )
-            found[freedom] = aim
-            asking[freedom] = name
-    return tuple(found.values())
+                raise ObjectiveError(
+                    f"{earlier_name!r} and {name!r} contradict each other: they set {dof_name!r} to "
+                    f"{_values_text(earlier_value)} and to {_values_text(value)}"
+                    f"{_mimic_note(earlier_name, name, dof_name)}"
+                )
+            targets[dof_name] = target
+            sources[dof_name] = name
+    return tuple(targets.values())
 
 
 def joint_targets_from_q(mechanism: Mechanism, q: Array, weight: float = 1.0) -> tuple[JointTarget, ...]:
     """Return the targets of all dofs for a configuration q (nq,)."""
     space = mechanism.space
-    found: list[JointTarget] = []
+    targets: list[JointTarget] = []
     for joint, slot in mechanism.kinematics.joint_indices.items():
-        found += [dof_target(space.q_names[k], float(q[k]), dof, weight) for dof, k in slot.q.items()]
+        targets += [dof_target(space.q_names[k], float(q[k]), dof, weight) for dof, k in slot.q.items()]
         if slot.quaternion_q is not None:
-            found.append(
+            targets.append(
                 spherical_joint_target(mechanism.name_of(joint), q[slot.quaternion_q : slot.quaternion_q + 4], weight)
             )
-    return tuple(found)
+    return tuple(targets)
 
 
 def nearest_relations(
@@ -126,17 +133,17 @@ def nearest_relations(
     """
     space = mechanism.space
     low, high = space.lower if lower is None else lower, space.upper if upper is None else upper
-    found: list[Relation] = []
-    for aim in targets:
-        relation = aim.relation
-        if relation.kind is RelationKind.JOINT_VALUE and math.isfinite(aim.period):
+    relations: list[Relation] = []
+    for joint_target in targets:
+        relation = joint_target.relation
+        if relation.kind is RelationKind.JOINT_VALUE and math.isfinite(joint_target.period):
             k = space.q_names.index(relation.dof_name)
             target = nearest_equivalent_value(
-                float(relation.target[0]), float(q[k]), float(low[k]), float(high[k]), aim.period
+                float(relation.target[0]), float(q[k]), float(low[k]), float(high[k]), joint_target.period
             )
             relation = replace(relation, target=read_only(np.array([target])))
-        found.append(relation)
-    return tuple(found)
+        relations.append(relation)
+    return tuple(relations)
 
 
 def nearest_equivalent_value(
@@ -146,11 +153,11 @@ def nearest_equivalent_value(
 
     If no equivalent value is inside the limits, return the one nearest to them.
     """
-    fewest = -math.inf if lower == -math.inf else math.ceil((lower - target) / period - 1e-12)
-    most = math.inf if upper == math.inf else math.floor((upper - target) / period + 1e-12)
-    if fewest <= most:
-        return target + period * min(max(round((value - target) / period), fewest), most)
-    below, above = target + period * most, target + period * fewest
+    min_periods = -math.inf if lower == -math.inf else math.ceil((lower - target) / period - 1e-12)
+    max_periods = math.inf if upper == math.inf else math.floor((upper - target) / period + 1e-12)
+    if min_periods <= max_periods:
+        return target + period * min(max(round((value - target) / period), min_periods), max_periods)
+    below, above = target + period * max_periods, target + period * min_periods
     return below if lower - below < above - upper else above
 
 
@@ -168,64 +175,62 @@ def spherical_joint_target(joint: str, wxyz: ArrayLike, weight: float) -> JointT
     return JointTarget(Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name=joint, target=target, weight=weight))
 
 
-def _aims(
+def _targets_of_joint(
     mechanism: Mechanism, joint: Joint, dofs: tuple[DoF, ...], numbers: Array, weight: float
 ) -> list[tuple[str, JointTarget]]:
     """Return the targets of a joint's dofs, each with the name of the dof in q that moves for it."""
     name, space = mechanism.name_of(joint), mechanism.space
     if joint.closure is not None:
-        values = dict(zip(dofs, _as_many(numbers, len(dofs), joint).tolist(), strict=True))
+        values = dict(zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True))
         relations = closure_value_relations(mechanism, joint.closure, values, weight)
         return [(f"{name}.{dofs}.{k}", JointTarget(relation)) for k, relation in enumerate(relations)]
     slot = mechanism.kinematics.joint_indices.get(joint)
     if slot is None:
-        raise DoFError(f"{joint} holds no link and takes no value")
-    found: list[tuple[str, JointTarget]] = []
-    turns = [dof for dof in dofs if dof.is_rotation]
-    if slot.quaternion_q is not None and turns:
-        if len(turns) < 3:
-            raise DoFError(f"{joint} is a ball, of which one angle cannot be wanted alone; give all three, or wxyz")
-        shifts = len(dofs) - 3
-        if numbers.size == shifts + 4:
-            wxyz = numbers[shifts:]
+        raise DoFError(f"{joint} carries no link and so has no value")
+    targets: list[tuple[str, JointTarget]] = []
+    rotations = [dof for dof in dofs if dof.is_rotation]
+    if slot.quaternion_q is not None and rotations:
+        if len(rotations) < 3:
+            raise DoFError(f"{joint} is spherical: a single angle has no target; give all three angles, or wxyz")
+        translation_count = len(dofs) - 3
+        if numbers.size == translation_count + 4:
+            wxyz = numbers[translation_count:]
         else:
-            numbers = _as_many(numbers, len(dofs), joint)
+            numbers = _check_size(numbers, len(dofs), joint)
             wxyz = euler.quaternion_from_euler(numbers[:-4:-1], order="zyx", axes="moving")
-        found.append((name, spherical_joint_target(name, wxyz, weight)))
-        dofs, numbers = dofs[:shifts], numbers[:shifts]
-    for dof, number in zip(dofs, _as_many(numbers, len(dofs), joint).tolist(), strict=True):
+        targets.append((name, spherical_joint_target(name, wxyz, weight)))
+        dofs, numbers = dofs[:translation_count], numbers[:translation_count]
+    for dof, number in zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True):
         if dof in joint._couplings:
             leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
             if abs(ratio) < MIN_RATIO:
-                raise CouplingError(f"{joint} follows {leader} by nothing and stands at {offset:g}; it cannot be asked")
-            freedom = space.q_names[mechanism.kinematics.joint_indices[leader].q[leader_dof]]
-            aim = dof_target(freedom, (number - offset) / ratio, dof, weight * abs(ratio))
-            found.append((freedom, JointTarget(aim.relation, aim.period / abs(ratio))))
+                raise CouplingError(f"{joint} mimics {leader} with ratio 0 and stays at {offset:g}; it has no target")
+            dof_name = space.q_names[mechanism.kinematics.joint_indices[leader].q[leader_dof]]
+            leader_target = dof_target(dof_name, (number - offset) / ratio, dof, weight * abs(ratio))
+            targets.append((dof_name, JointTarget(leader_target.relation, leader_target.period / abs(ratio))))
         else:
-            freedom = space.q_names[slot.q[dof]]
-            found.append((freedom, dof_target(freedom, number, dof, weight)))
-    return found
+            dof_name = space.q_names[slot.q[dof]]
+            targets.append((dof_name, dof_target(dof_name, number, dof, weight)))
+    return targets
 
 
-def _as_many(numbers: Array, size: int, joint: Joint) -> Array:
+def _check_size(numbers: Array, size: int, joint: Joint) -> Array:
     if numbers.size != size:
-        raise ShapeError(f"values of {joint}: {numbers.size} given, but there are {size} freedoms")
+        raise ShapeError(f"values of {joint}: {numbers.size} given, but it has {size} dofs")
     return numbers
 
 
-def _agree(one: JointTarget, other: JointTarget) -> bool:
-    a, b = one.relation.target, other.relation.target
+def _agree(target: JointTarget, other_target: JointTarget) -> bool:
+    a, b = target.relation.target, other_target.relation.target
     return a.shape == b.shape and bool(np.abs(a - b).max() < 1e-9)
 
 
-def _text(numbers: Array) -> str:
-    return f"{float(numbers[0]):g}" if numbers.size == 1 else str(np.round(numbers, 4).tolist())
-
-
-def _why(before: str, name: str, freedom: str) -> str:
-    """Explain which of two names belong to mimic joints of `freedom`, for a message."""
-    followers = [repr(one) for one in (before, name) if one.split(".")[0] != freedom.split(".")[0]]
-    return f" ({' and '.join(followers)} {'follows' if len(followers) == 1 else 'follow'} it)" if followers else ""
+def _mimic_note(earlier_name: str, name: str, dof_name: str) -> str:
+    """Explain which of two names belong to mimic joints of `dof_name`, for a message."""
+    mimic_names = [
+        repr(candidate) for candidate in (earlier_name, name) if candidate.split(".")[0] != dof_name.split(".")[0]
+    ]
+    return f" ({' and '.join(mimic_names)} {'mimics' if len(mimic_names) == 1 else 'mimic'} it)" if mimic_names else ""
 
 
 AngleMode = Literal["nearest", "exact"]
@@ -245,10 +250,10 @@ class JointObjective(Objective):
 
     angle_mode: AngleMode
 
-    def __init__(self, angle_mode: AngleMode, **wish: Unpack[ObjectiveOptions]) -> None:
-        Objective.__init__(self, **wish)
+    def __init__(self, angle_mode: AngleMode, **options: Unpack[ObjectiveOptions]) -> None:
+        Objective.__init__(self, **options)
         if angle_mode not in ("nearest", "exact"):
-            raise ObjectiveError(f"angle_mode of {self._label} is 'nearest' or 'exact', not {angle_mode!r}")
+            raise ObjectiveError(f"angle_mode of {self._label} must be 'nearest' or 'exact', not {angle_mode!r}")
         object.__setattr__(self, "angle_mode", angle_mode)
 
     @abstractmethod
@@ -261,7 +266,7 @@ class JointObjective(Objective):
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         """Return the relations with every angle as it was given; compare `nearest_relations`."""
-        return tuple(aim.relation for aim in self.joint_targets(mechanism))
+        return tuple(target.relation for target in self.joint_targets(mechanism))
 
     def nearest_relations(
         self, mechanism: Mechanism, q: ArrayLike, lower: Array | None = None, upper: Array | None = None
@@ -290,10 +295,10 @@ class JointObjective(Objective):
 class _FixedRelations(Objective):
     """Objective made of given relations, to evaluate them."""
 
-    found: tuple[Relation, ...]
+    fixed_relations: tuple[Relation, ...]
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        return self.found
+        return self.fixed_relations
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -306,7 +311,7 @@ class JointValues(JointObjective):
             target of its leader. A joint that closes a loop may be named too; of its rotations all values are needed.
         angle_mode: "nearest": an angle means the nearest equivalent angle inside the limits; "exact": full revolutions
             count.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: no joint is named, or `angle_mode` is unknown.
@@ -321,17 +326,17 @@ class JointValues(JointObjective):
     values: Mapping[str, Array]
 
     def __init__(
-        self, values: Mapping[str, ArrayLike], *, angle_mode: AngleMode = "nearest", **wish: Unpack[ObjectiveOptions]
+        self, values: Mapping[str, ArrayLike], *, angle_mode: AngleMode = "nearest", **options: Unpack[ObjectiveOptions]
     ) -> None:
-        JointObjective.__init__(self, angle_mode, **wish)
-        checked = as_values_by_name(values, f"values of {self._label}")
-        if not checked:
-            raise ObjectiveError(f"{self._label} wants nothing: name at least one joint")
-        object.__setattr__(self, "values", checked)
+        JointObjective.__init__(self, angle_mode, **options)
+        arrays = as_values_by_name(values, f"values of {self._label}")
+        if not arrays:
+            raise ObjectiveError(f"values of {self._label} is empty; give a value for at least one joint")
+        object.__setattr__(self, "values", arrays)
 
     def __repr__(self) -> str:
-        wanted = ", ".join(f"{name} = {_values_text(numbers)}" for name, numbers in self.values.items())
-        return f"<{self._label}: {wanted}>"
+        targets = ", ".join(f"{name} = {_values_text(numbers)}" for name, numbers in self.values.items())
+        return f"<{self._label}: {targets}>"
 
     def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
         return joint_targets_by_name(mechanism, self.values, self.weight)
@@ -348,15 +353,17 @@ class JointValues(JointObjective):
         """
         if not isinstance(target, Mapping):
             if len(self.values) > 1:
-                raise ObjectiveError(f"{self._label} wants {len(self.values)} names; give the new values by name")
+                raise ObjectiveError(
+                    f"{self._label} has values for {len(self.values)} names; give the new values by name"
+                )
             target = {next(iter(self.values)): target}
-        given = as_values_by_name(target, f"values of {self._label}")
-        for name in given:
+        changes = as_values_by_name(target, f"values of {self._label}")
+        for name in changes:
             if name not in self.values:
                 raise UnknownName(f"value of {self._label}", name, self.values)
-        other = copy(self)
-        object.__setattr__(other, "values", {**self.values, **given})
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "values", {**self.values, **changes})
+        return changed
 
 
 def _values_text(numbers: Array) -> str:
@@ -370,10 +377,10 @@ class RestPose(JointObjective):
     Args:
         q: a configuration (nq,); or values by name, as for `JointValues`; or None: the `rest_pose` of the joints at the
             time of the solve.
-        weights: by joint or dof, factor of the residual; default 1, and 0 leaves the dof out.
+        weights: by joint or dof, factor of the residual; default 1. A dof with weight 0 is ignored.
         angle_mode: as for `JointValues`. With q=None, full revolutions count in a joint with `track_turns` all the
             same.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: a weight is negative.
@@ -394,108 +401,114 @@ class RestPose(JointObjective):
         *,
         weights: Mapping[str, float] | None = None,
         angle_mode: AngleMode = "nearest",
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        wish.setdefault("level", 100)
-        wish.setdefault("required", False)
-        JointObjective.__init__(self, angle_mode, **wish)
-        object.__setattr__(self, "q", self._checked(q))
-        object.__setattr__(self, "weights", self._checked_weights(weights))
+        options.setdefault("level", 100)
+        options.setdefault("required", False)
+        JointObjective.__init__(self, angle_mode, **options)
+        object.__setattr__(self, "q", self._check_configuration(q))
+        object.__setattr__(self, "weights", self._check_weights(weights))
 
     def __repr__(self) -> str:
-        where = "as its joints say" if self.q is None else f"of {len(self.q)} values"
-        return f"<{self._label} {where}>"
+        source = "of the joints' rest_pose" if self.q is None else f"of {len(self.q)} values"
+        return f"<{self._label} {source}>"
 
     def joint_targets(self, mechanism: Mechanism) -> tuple[JointTarget, ...]:
         if self.q is None:
-            aims = _of_joints(mechanism)
+            targets = _rest_pose_targets(mechanism)
         elif isinstance(self.q, Mapping):
-            aims = joint_targets_by_name(mechanism, self.q)
+            targets = joint_targets_by_name(mechanism, self.q)
         else:
-            aims = joint_targets_from_q(mechanism, mechanism._single_q(self.q))
-        pulls = self._pulls(mechanism)
+            targets = joint_targets_from_q(mechanism, mechanism._single_q(self.q))
+        weights = self._weight_by_dof(mechanism)
         weighted: list[JointTarget] = []
-        for aim in aims:
-            pull = pulls.get(aim.relation.dof_name, 1.0) * aim.relation.weight * self.weight
-            if pull > 0.0:
-                weighted.append(JointTarget(replace(aim.relation, weight=pull), aim.period))
+        for target in targets:
+            weight = weights.get(target.relation.dof_name, 1.0) * target.relation.weight * self.weight
+            if weight > 0.0:
+                weighted.append(JointTarget(replace(target.relation, weight=weight), target.period))
         return tuple(weighted)
 
     def with_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Self:
         """Return the same preference for another configuration (nq,), or for values by name."""
-        other = copy(self)
-        object.__setattr__(other, "q", self._checked(target))
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "q", self._check_configuration(target))
+        return changed
 
-    def _checked(self, q: ArrayLike | Mapping[str, ArrayLike] | None) -> Array | Mapping[str, Array] | None:
+    def _check_configuration(self, q: ArrayLike | Mapping[str, ArrayLike] | None) -> Array | Mapping[str, Array] | None:
         if q is None:
             return None
         if isinstance(q, Mapping):
             return as_values_by_name(q, f"values of {self._label}")
         try:
-            numbers = np.array(q, dtype=np.float64)
+            values = np.array(q, dtype=np.float64)
         except (TypeError, ValueError):
             raise ShapeError(f"q of {self._label} must be an array of numbers, not {q!r}") from None
-        if numbers.ndim != 1:
-            raise ShapeError(f"q of {self._label} is one configuration (nq,), not an array of shape {numbers.shape}")
-        if not np.isfinite(numbers).all():
+        if values.ndim != 1:
+            raise ShapeError(
+                f"q of {self._label} must be one configuration (nq,), not an array of shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
             raise NotFinite(f"q of {self._label} has an entry that is not finite")
-        return read_only(numbers)
+        return read_only(values)
 
-    def _checked_weights(self, weights: Mapping[str, float] | None) -> dict[str, float]:
+    def _check_weights(self, weights: Mapping[str, float] | None) -> dict[str, float]:
         if weights is None:
             return {}
         if not isinstance(weights, Mapping):
-            raise ShapeError(f"weights of {self._label} are given by name, as in {{'elbow': 0.1}}, not as {weights!r}")
-        pulls = {str(name): as_number(pull, f"weight of {name!r}") for name, pull in weights.items()}
-        for name, pull in pulls.items():
-            if pull < 0.0:
-                raise ObjectiveError(f"weight of {name!r} in {self._label} is {pull:g}; it cannot be negative")
-        return pulls
+            raise ShapeError(f"weights of {self._label} must be given by name, as in {{'elbow': 0.1}}, not {weights!r}")
+        checked = {str(name): as_number(weight, f"weight of {name!r}") for name, weight in weights.items()}
+        for name, weight in checked.items():
+            if weight < 0.0:
+                raise ObjectiveError(f"weight of {name!r} in {self._label} is {weight:g}; it must not be negative")
+        return checked
 
-    def _pulls(self, mechanism: Mechanism) -> dict[str, float]:
+    def _weight_by_dof(self, mechanism: Mechanism) -> dict[str, float]:
         """Return the weights by dof name in q, or by joint name for a spherical joint."""
-        pulls: dict[str, float] = {}
-        for name, pull in self.weights.items():
+        weights: dict[str, float] = {}
+        for name, weight in self.weights.items():
             joint, dofs = joint_and_dofs(name, mechanism.joints)
             slot = mechanism.kinematics.joint_indices.get(joint)
             if slot is None:
-                raise ObjectiveError(f"{joint} has no numbers in q, so it takes no weight in {self._label}")
-            pulls |= {mechanism.space.q_names[slot.q[dof]]: pull for dof in dofs if dof in slot.q}
+                raise ObjectiveError(f"{joint} has no value in q; remove it from `weights` of {self._label}")
+            weights |= {mechanism.space.q_names[slot.q[dof]]: weight for dof in dofs if dof in slot.q}
             if slot.quaternion_q is not None and any(dof in ROTATIONS for dof in dofs):
                 if not all(dof in dofs for dof in ROTATIONS):
-                    raise DoFError(f"{joint} is a ball, of which one angle takes no weight of its own; weigh the joint")
-                pulls[mechanism.name_of(joint)] = pull
-        return pulls
+                    raise DoFError(
+                        f"{joint} is spherical: a single angle has no weight; give the weight of the whole joint"
+                    )
+                weights[mechanism.name_of(joint)] = weight
+        return weights
 
 
-def _of_joints(mechanism: Mechanism) -> tuple[JointTarget, ...]:
+def _rest_pose_targets(mechanism: Mechanism) -> tuple[JointTarget, ...]:
     """Return the targets given by the joints' own rest poses."""
-    found: list[JointTarget] = []
+    targets: list[JointTarget] = []
     for name, joint in mechanism.joints.items():
-        rest = _rest_of(joint)
+        rest = _rest_values(joint)
         slot = mechanism.kinematics.joint_indices.get(joint)
         if joint.closure is not None:
-            found += [JointTarget(relation) for relation in closure_value_relations(mechanism, joint.closure, rest)]
+            targets += [JointTarget(relation) for relation in closure_value_relations(mechanism, joint.closure, rest)]
         elif slot is not None:
-            singles = [(mechanism.space.q_names[k], dof) for dof, k in slot.q.items() if dof in rest]
-            aims = [dof_target(freedom, rest[dof], dof, 1.0) for freedom, dof in singles]
-            found += [JointTarget(aim.relation) for aim in aims] if joint.track_turns else aims
+            scalar_dofs = [(mechanism.space.q_names[k], dof) for dof, k in slot.q.items() if dof in rest]
+            scalar_targets = [dof_target(dof_name, rest[dof], dof, 1.0) for dof_name, dof in scalar_dofs]
+            targets += (
+                [JointTarget(target.relation) for target in scalar_targets] if joint.track_turns else scalar_targets
+            )
             if slot.quaternion_q is not None and DoF.EX in rest:
                 zyx = [rest[dof] for dof in reversed(ROTATIONS)]
-                found.append(
+                targets.append(
                     spherical_joint_target(name, euler.quaternion_from_euler(zyx, order="zyx", axes="moving"), 1.0)
                 )
-    return tuple(found)
+    return tuple(targets)
 
 
-def _rest_of(joint: Joint) -> dict[DoF, float]:
+def _rest_values(joint: Joint) -> dict[DoF, float]:
     """Return a joint's rest values by dof.
 
     If only some rotations have one, and they can only be constrained together, the others keep their present value.
     """
     rest = {dof: value for dof, value in zip(joint.dof, joint.rest_pose, strict=True) if value is not None}
-    turns = [dof for dof in joint.dof if dof.is_rotation]
-    if (joint.has_quaternion or joint.is_closure) and any(dof in rest for dof in turns):
-        return {dof: joint.value(dof) for dof in turns} | rest
+    rotations = [dof for dof in joint.dof if dof.is_rotation]
+    if (joint.has_quaternion or joint.is_closure) and any(dof in rest for dof in rotations):
+        return {dof: joint.value(dof) for dof in rotations} | rest
     return rest

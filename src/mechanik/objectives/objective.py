@@ -43,7 +43,7 @@ class ErrorNorms:
 
     def __str__(self) -> str:
         parts = ((self.position, "m"), (self.rotation, "rad"))  # many objectives have no length or no angle
-        return ", ".join(f"{off:.3g} {unit}" for off, unit in parts if off) or "0 m"
+        return ", ".join(f"{value:.3g} {unit}" for value, unit in parts if value) or "0 m"
 
 
 class ObjectiveOptions(TypedDict, total=False):
@@ -94,11 +94,11 @@ class Objective(ABC):
         except TypeError:
             raise ObjectiveError(f"level of {self._label} must be a whole number, not {self.level!r}") from None
         if level < 0:
-            raise ObjectiveError(f"level of {self._label} is {level}, and the most important level is 0")
+            raise ObjectiveError(f"level of {self._label} is {level}; it must be 0 (the highest priority) or more")
         object.__setattr__(self, "level", level)
         if not isinstance(self.name, str) or not isinstance(self.required, bool):
             raise InvalidArgument(
-                f"name is a string and required True or False, not {self.name!r} and {self.required!r}"
+                f"name must be a string, and required must be True or False, not {self.name!r} and {self.required!r}"
             )
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Objective(ABC):
         Raises:
             ObjectiveError: this kind of objective has no target.
         """
-        raise ObjectiveError(f"{self._label} has no target that could be another")
+        raise ObjectiveError(f"{self._label} has no target to replace; create a new objective instead")
 
     def residual(self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition = "mechanik") -> Array:
         """Return the unweighted residual (m,), in m and rad.
@@ -149,10 +149,10 @@ class Objective(ABC):
 
         position = rotation = 0.0
         for relation in self.relations(mechanism):
-            rows = band_violation(relation, evaluate_relation(mechanism, relation, q)[0])
-            metres = length_row_mask(mechanism, relation, len(rows))
-            position = max(position, float(np.linalg.norm(rows[metres])))
-            rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
+            violation = band_violation(relation, evaluate_relation(mechanism, relation, q)[0])
+            in_metres = length_row_mask(mechanism, relation, len(violation))
+            position = max(position, float(np.linalg.norm(violation[in_metres])))
+            rotation = max(rotation, float(np.linalg.norm(violation[~in_metres])))
         return ErrorNorms(position, rotation)
 
     @property
@@ -165,16 +165,16 @@ class Objective(ABC):
         self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition
     ) -> tuple[Array, Array]:
         if definition == "klampt":
-            raise ObjectiveError(f"{self._label} is not among Klampt's objectives, so it has no rows of Klampt's")
+            raise ObjectiveError(f"Klampt has no objective like {self._label}; use definition='mechanik'")
         if definition != "mechanik":
-            raise ObjectiveError(f"definition is 'mechanik' or 'klampt', not {definition!r}")
+            raise ObjectiveError(f"definition must be 'mechanik' or 'klampt', not {definition!r}")
         from mechanik.objectives.relation import band_violation, evaluate_relation, is_band_active
 
         residuals, jacobians = [np.zeros(0)], [np.zeros((0, mechanism.nv))]
         for relation in self.relations(mechanism):
-            rows, J = evaluate_relation(mechanism, relation, q)
-            residuals.append(band_violation(relation, rows))
-            jacobians.append(np.where(is_band_active(relation, rows)[:, None], J, 0.0))
+            values, J = evaluate_relation(mechanism, relation, q)
+            residuals.append(band_violation(relation, values))
+            jacobians.append(np.where(is_band_active(relation, values)[:, None], J, 0.0))
         return np.concatenate(residuals), np.concatenate(jacobians)
 
 
@@ -201,8 +201,8 @@ def residual(
         >>> mk.objectives.residual(goals, arm, [0.0, 0.2]).round(3).tolist()
         [-0.006, -0.04, 0.0, -0.3]
     """
-    rows = [one.residual(mechanism, q, definition) for one in as_objectives(objectives)]
-    return np.concatenate([np.zeros(0), *rows])
+    residuals = [objective.residual(mechanism, q, definition) for objective in as_objectives(objectives)]
+    return np.concatenate([np.zeros(0), *residuals])
 
 
 def jacobian(
@@ -227,8 +227,8 @@ def jacobian(
         >>> mk.objectives.jacobian(mk.JointValues({"joint2": 0.5}), arm, [0.0, 0.2]).tolist()
         [[0.0, 1.0]]
     """
-    rows = [one.jacobian(mechanism, q, definition) for one in as_objectives(objectives)]
-    return np.concatenate([np.zeros((0, mechanism.nv)), *rows])
+    jacobians = [objective.jacobian(mechanism, q, definition) for objective in as_objectives(objectives)]
+    return np.concatenate([np.zeros((0, mechanism.nv)), *jacobians])
 
 
 def as_objectives(objectives: Objective | Iterable[Objective]) -> tuple[Objective, ...]:
@@ -240,22 +240,22 @@ def as_objectives(objectives: Objective | Iterable[Objective]) -> tuple[Objectiv
     if isinstance(objectives, Objective):
         return (objectives,)
     if isinstance(objectives, str) or not isinstance(objectives, Iterable):
-        raise InvalidArgument(f"{objectives!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
-    given = tuple(objectives)
-    for one in given:
-        if not isinstance(one, Objective):
-            raise InvalidArgument(f"{one!r} is no objective; a Point, a PoseGoal or a RestPose is one, for example")
-    return given
+        raise InvalidArgument(f"{objectives!r} is not an objective, such as PositionGoal, PoseGoal or RestPose")
+    items = tuple(objectives)
+    for item in items:
+        if not isinstance(item, Objective):
+            raise InvalidArgument(f"{item!r} is not an objective, such as PositionGoal, PoseGoal or RestPose")
+    return items
 
 
 def length_row_mask(
     mechanism: Mechanism, relation: Relation, row_count: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell for each residual row whether it is in metres, (row_count,)."""
+    """Return for each residual row whether it is in metres, (row_count,)."""
     if relation.kind is RelationKind.JOINT_VALUE:
         space = mechanism.space
-        at = np.flatnonzero(space.scalars_q == space.q_names.index(relation.dof_name))
-        return np.full(row_count, not space.rotates[space.scalars_v[at[0]]])
+        scalar_indices = np.flatnonzero(space.scalars_q == space.q_names.index(relation.dof_name))
+        return np.full(row_count, not space.rotates[space.scalars_v[scalar_indices[0]]])
     if relation.kind is RelationKind.FUNCTION:
         return np.zeros(row_count, dtype=np.bool_)
     return np.array(relation.is_length, dtype=np.bool_)

@@ -76,8 +76,8 @@ def terrain_from_dict(data: object, where: str) -> Terrain:
 
 def on_terrain_to_dict(goal: OnTerrain) -> dict[str, Any]:
     """Return the keys of an `OnTerrain` goal that other goals do not have."""
-    own = {"link": goal.link, "relative_to": goal.relative_to, "terrain": terrain_to_dict(goal.terrain)}
-    return {**own, "at": goal.point.tolist(), "radius": goal.radius}
+    own_keys = {"link": goal.link, "relative_to": goal.relative_to, "terrain": terrain_to_dict(goal.terrain)}
+    return {**own_keys, "at": goal.point.tolist(), "radius": goal.radius}
 
 
 def on_terrain_from_dict(
@@ -94,16 +94,18 @@ def on_terrain_from_dict(
     Raises:
         JsonError: the data is not that of a goal on a terrain.
     """
-    given = table.get("terrain")
-    if isinstance(given, int) and not isinstance(given, bool):
-        if not 0 <= given < len(terrains):
-            raise JsonError(f"{where}.terrain: there is no terrain {given} among {len(terrains)}")
-        terrain = terrains[given]
+    terrain_data = table.get("terrain")
+    if isinstance(terrain_data, int) and not isinstance(terrain_data, bool):
+        if not 0 <= terrain_data < len(terrains):
+            raise JsonError(
+                f"{where}.terrain: there is no terrain {terrain_data}; the file has {len(terrains)} terrains"
+            )
+        terrain = terrains[terrain_data]
     else:
-        terrain = terrain_from_dict(given, f"{where}.terrain")
-    own = {key: table[key] for key in ON_TERRAIN_KEYS if key in table and key != "terrain"}
+        terrain = terrain_from_dict(terrain_data, f"{where}.terrain")
+    own_arguments = {key: table[key] for key in ON_TERRAIN_KEYS if key in table and key != "terrain"}
     try:
-        return OnTerrain(terrain=terrain, **own, **options)
+        return OnTerrain(terrain=terrain, **own_arguments, **options)
     except MechanikError as error:
         raise JsonError(f"{where}: {error}") from error
 
@@ -118,15 +120,15 @@ def extract_shared_terrains(items: list[dict[str, Any]], terrains: Sequence[Terr
     Returns:
         Dict of each terrain, once.
     """
-    numbers: dict[int, int] = {}
+    index_by_id: dict[int, int] = {}
     tables: list[dict[str, Any]] = []
     for item, terrain in zip(items, terrains, strict=True):
         if terrain is None:
             continue
-        if id(terrain) not in numbers:
-            numbers[id(terrain)] = len(tables)
+        if id(terrain) not in index_by_id:
+            index_by_id[id(terrain)] = len(tables)
             tables.append(item["terrain"])
-        item["terrain"] = numbers[id(terrain)]
+        item["terrain"] = index_by_id[id(terrain)]
     return tables
 
 
@@ -163,16 +165,16 @@ def objective_to_dict(objective: Objective) -> dict[str, Any]:
         ObjectiveError: this kind of objective cannot be saved.
     """
     if isinstance(objective, OnTerrain):
-        shared = {key: getattr(objective, key) for key in OPTION_KEYS}
-        return {"kind": "OnTerrain", **on_terrain_to_dict(objective), **shared}
+        options = {key: getattr(objective, key) for key in OPTION_KEYS}
+        return {"kind": "OnTerrain", **on_terrain_to_dict(objective), **options}
     if not isinstance(objective, LinkGoal):
         raise ObjectiveError(
-            f"{objective!r} cannot be saved; placements of links, such as Point and PoseGoal, and OnTerrain can"
+            f"{objective!r} cannot be saved; only OnTerrain and goals of links, such as PositionGoal and PoseGoal, can"
         )
     data: dict[str, Any] = {"kind": type(objective).__name__}
     for key in POSE_CONSTRAINT_KEYS[1:]:
         value = getattr(objective, key)
-        data[key] = _rule_data(value) if type(value).__name__ in RULES else value
+        data[key] = _constraint_to_dict(value) if type(value).__name__ in RULES else value
     if isinstance(objective, PoseGoal):
         data |= {"dof": [dof.name for dof in objective.dof], "axes": objective.axes}
     return data
@@ -190,7 +192,7 @@ def objective_from_dict(
     Raises:
         JsonError: the data is not that of an objective.
     """
-    table = _table(data, where)
+    table = _as_table(data, where)
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in ("LinkGoal", "OnTerrain", *KINDS):
         raise JsonError(f"{where}: {UnknownName('kind of objective', kind, ['LinkGoal', 'OnTerrain', *KINDS])}")
@@ -198,26 +200,26 @@ def objective_from_dict(
     _check_keys(table, extra.get(kind, POSE_CONSTRAINT_KEYS), where)
     if "link" not in table:
         raise JsonError(f"{where}: the key 'link' is missing")
-    wish = {key: table[key] for key in OPTION_KEYS if key in table}
+    options = {key: table[key] for key in OPTION_KEYS if key in table}
     if kind == "OnTerrain":
-        return on_terrain_from_dict(table, wish, terrains, where)
-    rules = [_rule(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
-    ends: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
+        return on_terrain_from_dict(table, options, terrains, where)
+    rules = [_constraint_from_dict(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
+    links: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
     try:
         if kind == "LinkGoal":
-            return LinkGoal(**ends, position=rules[0], rotation=rules[1], **wish)
-        named, *wanted = KINDS[kind]
-        if [type(rule) if rule is not None else None for rule in rules] != wanted:
-            names = [None if rule is None else rule.__name__ for rule in wanted]
-            raise JsonError(f"{where}: a {kind} has the position rule {names[0]} and the rotation rule {names[1]}")
-        if named is PoseGoal:
+            return LinkGoal(**links, position=rules[0], rotation=rules[1], **options)
+        goal_class, *expected = KINDS[kind]
+        if [type(rule) if rule is not None else None for rule in rules] != expected:
+            names = [None if rule is None else rule.__name__ for rule in expected]
+            raise JsonError(f"{where}: a {kind} has the position {names[0]} and the rotation {names[1]}")
+        if goal_class is PoseGoal:
             target, tool = (make_pose(rules[1].target, rules[0].target), make_pose(rules[1].local, rules[0].local))
-            some = {key: table[key] for key in ("dof", "axes") if key in table}
-            return PoseGoal(ends["link"], target, at=tool, relative_to=ends["relative_to"], **some, **wish)
+            pose_options = {key: table[key] for key in ("dof", "axes") if key in table}
+            return PoseGoal(links["link"], target, at=tool, relative_to=links["relative_to"], **pose_options, **options)
         # the constructors of the named classes take other arguments than constraints
-        made = object.__new__(named)
-        LinkGoal.__init__(made, **ends, position=rules[0], rotation=rules[1], **wish)
-        return made
+        goal = object.__new__(goal_class)
+        LinkGoal.__init__(goal, **links, position=rules[0], rotation=rules[1], **options)
+        return goal
     except JsonError:
         raise
     except MechanikError as error:
@@ -245,26 +247,28 @@ def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.
         ...     print(mk.objectives.load_objectives(path))
         [<PositionGoal of link 'tool': PointConstraint>]
     """
-    several = as_objectives(objectives)
-    items = [objective_to_dict(one) for one in several]
-    terrains = extract_shared_terrains(items, [one.terrain if isinstance(one, OnTerrain) else None for one in several])
-    ground = {"terrains": terrains} if terrains else {}
-    data = {"format": FORMAT, "version": VERSION, **ground, "objectives": items}
+    goals = as_objectives(objectives)
+    tables = [objective_to_dict(goal) for goal in goals]
+    terrains = extract_shared_terrains(
+        tables, [goal.terrain if isinstance(goal, OnTerrain) else None for goal in goals]
+    )
+    terrain_table = {"terrains": terrains} if terrains else {}
+    data = {"format": FORMAT, "version": VERSION, **terrain_table, "objectives": tables}
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
     try:
         target = Path(path).expanduser().resolve()  # a symbolic link stays a link
-        beside = target.with_name(f".{secrets.token_hex(8)}.part")
+        temporary = target.with_name(f".{secrets.token_hex(8)}.part")
         try:
-            with open(beside, "x", encoding="utf-8") as stream:
+            with open(temporary, "x", encoding="utf-8") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
             if target.exists():
-                shutil.copymode(target, beside)
-            os.replace(beside, target)
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise
     except (OSError, TypeError, ValueError, RuntimeError) as error:
         raise CannotSave(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -298,52 +302,57 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
     try:
         data: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise JsonError(f"{file.name}: this is no JSON: {error}") from None
-    table = _table(data, file.name)
+        raise JsonError(f"{file.name}: not valid JSON: {error}") from None
+    table = _as_table(data, file.name)
     if table.get("format") != FORMAT:
-        raise JsonError(f"{file.name}: format is {table.get('format')!r}, and that of objectives is {FORMAT!r}")
+        raise JsonError(f"{file.name}: format is {table.get('format')!r}, not {FORMAT!r}")
     if table.get("version") != VERSION:
-        raise JsonError(f"{file.name}: version is {table.get('version')!r}, and this Mechanik reads {VERSION}")
+        raise JsonError(f"{file.name}: version is {table.get('version')!r}; this Mechanik reads version {VERSION}")
     _check_keys(table, ("format", "version", "terrains", "objectives"), file.name)
-    items, grounds = table.get("objectives"), table.get("terrains", [])
-    for key, found in (("objectives", items), ("terrains", grounds)):
-        if not isinstance(found, list):
+    goal_data, terrain_data = table.get("objectives"), table.get("terrains", [])
+    for key, value in (("objectives", goal_data), ("terrains", terrain_data)):
+        if not isinstance(value, list):
             raise JsonError(f"{file.name}: {key} must be a list")
-    terrains = [terrain_from_dict(one, f"terrains[{k}]") for k, one in enumerate(cast("list[object]", grounds))]
-    return [objective_from_dict(one, f"objectives[{k}]", terrains) for k, one in enumerate(cast("list[object]", items))]
+    terrains = [
+        terrain_from_dict(entry, f"terrains[{k}]") for k, entry in enumerate(cast("list[object]", terrain_data))
+    ]
+    return [
+        objective_from_dict(entry, f"objectives[{k}]", terrains)
+        for k, entry in enumerate(cast("list[object]", goal_data))
+    ]
 
 
-def _rule_data(rule: Any) -> dict[str, Any]:
-    arrays = {field.name: np.asarray(getattr(rule, field.name)).tolist() for field in fields(rule)}
-    return {"rule": type(rule).__name__, **arrays}
+def _constraint_to_dict(constraint: Any) -> dict[str, Any]:
+    arrays = {field.name: np.asarray(getattr(constraint, field.name)).tolist() for field in fields(constraint)}
+    return {"rule": type(constraint).__name__, **arrays}
 
 
-def _rule(data: object, where: str) -> Any:
+def _constraint_from_dict(data: object, where: str) -> Any:
     if data is None:
         return None
-    table = _table(data, where)
+    table = _as_table(data, where)
     name = table.get("rule")
     if not isinstance(name, str) or name not in RULES:
         raise JsonError(f"{where}: {UnknownName('rule', name, RULES)}")
-    rule = RULES[name]
-    keys = [field.name for field in fields(rule)]
+    constraint_class = RULES[name]
+    keys = [field.name for field in fields(constraint_class)]
     _check_keys(table, ("rule", *keys), where)
     for key in keys:
         if key not in table:
             raise JsonError(f"{where}: the key {key!r} is missing")
     try:
-        return rule(**{key: table[key] for key in keys})
+        return constraint_class(**{key: table[key] for key in keys})
     except MechanikError as error:
         raise JsonError(f"{where}: {error}") from error
 
 
-def _table(data: object, where: str) -> Mapping[str, Any]:
+def _as_table(data: object, where: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
-        _fail(where, data)
+        _raise_not_object(where, data)
     return cast("Mapping[str, Any]", data)
 
 
-def _fail(where: str, data: object) -> NoReturn:
+def _raise_not_object(where: str, data: object) -> NoReturn:
     raise JsonError(f"{where}: expected an object, found {type(data).__name__}")
 
 

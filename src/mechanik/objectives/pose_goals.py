@@ -54,7 +54,7 @@ class LinkGoal(Objective):
             free.
         rotation: `FixedRotation` (3 rows), `AlignedAxes` (2), `PerpendicularAxes` (1), or None: the rotation is free.
         relative_to: link in whose frame the targets are given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: neither position nor rotation is given, or the link is relative to itself.
@@ -79,34 +79,42 @@ class LinkGoal(Objective):
         rotation: RotationConstraint | None = None,
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         name = link_name(link)
-        other = None if relative_to is None else link_name(relative_to, "relative_to")
+        reference = None if relative_to is None else link_name(relative_to, "relative_to")
         if position is not None and not isinstance(position, PointConstraint | LineConstraint | PlaneConstraint):
             raise InvalidArgument(
-                f"position of {self._label} is a PointConstraint, LineConstraint or PlaneConstraint, not {position!r}"
+                f"position of {self._label} must be a PointConstraint, LineConstraint or PlaneConstraint, "
+                f"not {position!r}"
             )
         if rotation is not None and not isinstance(rotation, FixedRotation | AlignedAxes | PerpendicularAxes):
             raise InvalidArgument(
-                f"rotation of {self._label} is a FixedRotation, AlignedAxes or PerpendicularAxes, not {rotation!r}"
+                f"rotation of {self._label} must be a FixedRotation, AlignedAxes or PerpendicularAxes, not {rotation!r}"
             )
         if position is None and rotation is None:
-            raise ObjectiveError(f"{self._label} wants nothing of link {name!r}: give it a position or a rotation")
-        if name == other:
-            raise ObjectiveError(f"{self._label} places link {name!r} against itself, where nothing can move")
-        for field, value in (("link", name), ("position", position), ("rotation", rotation), ("relative_to", other)):
+            raise ObjectiveError(f"{self._label} of link {name!r} has no constraint; give a position or a rotation")
+        if name == reference:
+            raise ObjectiveError(
+                f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
+            )
+        for field, value in (
+            ("link", name),
+            ("position", position),
+            ("rotation", rotation),
+            ("relative_to", reference),
+        ):
             object.__setattr__(self, field, value)
 
     def __repr__(self) -> str:
-        named = f" {self.name!r}" if self.name else ""
-        against = f" against {self.relative_to!r}" if self.relative_to is not None else ""
-        return f"<{type(self).__name__}{named} of link {self.link!r}{against}: {self._summary()}>"
+        name = f" {self.name!r}" if self.name else ""
+        reference = f" relative to {self.relative_to!r}" if self.relative_to is not None else ""
+        return f"<{type(self).__name__}{name} of link {self.link!r}{reference}: {self._summary()}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         a, b = self._ends(mechanism)
-        position, rotation = self._effective_rules()
+        position, rotation = self._effective_constraints()
         return pose_constraint_relations(position, rotation, a=a, b=b, weight=self.weight)
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
@@ -126,16 +134,18 @@ class LinkGoal(Objective):
             return self._with(position=position.with_target(target))
         if shape == (4, 4) and isinstance(rotation, FixedRotation):
             X = as_single_pose(target, f"target of {self._label}")
-            turned = FixedRotation(X[:3, :3], rotation.local)
-            return self._with(position=None if position is None else position.with_target(X[:3, 3]), rotation=turned)
+            new_rotation = FixedRotation(X[:3, :3], rotation.local)
+            return self._with(
+                position=None if position is None else position.with_target(X[:3, 3]), rotation=new_rotation
+            )
         if position is None and isinstance(rotation, FixedRotation):
             return self._with(rotation=FixedRotation(target, rotation.local))
         if position is None and rotation is not None and shape == (3,):
             return self._with(rotation=type(rotation)(target, rotation.local))
-        wanted = "a pose, or a point" if isinstance(rotation, FixedRotation) else "a point"
+        expected = "a pose, or a point" if isinstance(rotation, FixedRotation) else "a point"
         if position is None:
-            wanted = "a direction"
-        raise ObjectiveError(f"target of {self._label} is {wanted}, not something of shape {shape}")
+            expected = "a direction"
+        raise ObjectiveError(f"target of {self._label} must be {expected}, not an array of shape {shape}")
 
     # ---- transforms and poses that meet the goal --------------------------------------------
 
@@ -187,7 +197,7 @@ class LinkGoal(Objective):
         `relative_to`.
         """
         M = as_single_pose(X, "pose to start from")
-        position, rotation = self._effective_rules()
+        position, rotation = self._effective_constraints()
         R, p = M[:3, :3], M[:3, 3]
         if rotation is not None:
             R = rotation.nearest(R)
@@ -209,8 +219,8 @@ class LinkGoal(Objective):
         """
         rng, radius = as_rng(rng), as_number(radius, "radius")
         if radius < 0.0:
-            raise ObjectiveError(f"radius is {radius:g} m, and a distance is not negative")
-        position, rotation = self._effective_rules()
+            raise ObjectiveError(f"radius is {radius:g} m; it must not be negative")
+        position, rotation = self._effective_constraints()
         R = random_rotation(rng) if rotation is None else rotation.sample(rng)
         if position is None:
             return make_pose(R, random_point_in_ball(rng, radius))
@@ -222,7 +232,7 @@ class LinkGoal(Objective):
         """Return the names of the constraints, for `repr`."""
         return ", ".join(type(rule).__name__ for rule in (self.position, self.rotation) if rule is not None)
 
-    def _effective_rules(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
+    def _effective_constraints(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
         """Return the position and rotation constraint that hold; `PoseGoal` derives them from its dofs."""
         return self.position, self.rotation
 
@@ -237,7 +247,7 @@ class LinkGoal(Objective):
         if definition == "klampt":
             from mechanik.objectives.pose_rules import klampt_residual
 
-            return klampt_residual(mechanism, q, *self._ends(mechanism), *self._effective_rules())
+            return klampt_residual(mechanism, q, *self._ends(mechanism), *self._effective_constraints())
         return Objective._residual_and_jacobian(self, mechanism, q, definition)
 
     def _with(self, **changes: object) -> Self:
@@ -256,7 +266,7 @@ class PositionGoal(LinkGoal):
         target: (3,), m, in the world, or in the link `relative_to`.
         at: (3,), m, in the link.
         relative_to: link in whose frame the target is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ShapeError: a point has the wrong shape.
@@ -277,9 +287,9 @@ class PositionGoal(LinkGoal):
         at: ArrayLike = (0.0, 0.0, 0.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        super().__init__(link, PointConstraint(target, at), relative_to=relative_to, **wish)
+        super().__init__(link, PointConstraint(target, at), relative_to=relative_to, **options)
 
 
 class OrientationGoal(LinkGoal):
@@ -291,7 +301,7 @@ class OrientationGoal(LinkGoal):
             link `relative_to`.
         at: rotation of a tool in the link, in the same forms; default: the link's own axes.
         relative_to: link in whose frame the target is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         NotARotation: the target is not a rotation.
@@ -312,9 +322,9 @@ class OrientationGoal(LinkGoal):
         at: ArrayLike | Pose = (1.0, 0.0, 0.0, 0.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        super().__init__(link, rotation=FixedRotation(target, at), relative_to=relative_to, **wish)
+        super().__init__(link, rotation=FixedRotation(target, at), relative_to=relative_to, **options)
 
 
 class AxisGoal(LinkGoal):
@@ -325,7 +335,7 @@ class AxisGoal(LinkGoal):
         target: direction (3,), of any length but zero, in the world, or in the link `relative_to`.
         local: direction (3,), of any length but zero, in the link; default: its z.
         relative_to: link in whose frame the target is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -343,9 +353,9 @@ class AxisGoal(LinkGoal):
         local: ArrayLike = (0.0, 0.0, 1.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        super().__init__(link, rotation=AlignedAxes(target, local), relative_to=relative_to, **wish)
+        super().__init__(link, rotation=AlignedAxes(target, local), relative_to=relative_to, **options)
 
 
 class HingeGoal(LinkGoal):
@@ -358,7 +368,7 @@ class HingeGoal(LinkGoal):
         at: (3,), m, in the link.
         local_axis: direction (3,), of any length but zero, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -378,10 +388,10 @@ class HingeGoal(LinkGoal):
         local_axis: ArrayLike = (0.0, 0.0, 1.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
         super().__init__(
-            link, PointConstraint(target, at), AlignedAxes(axis, local_axis), relative_to=relative_to, **wish
+            link, PointConstraint(target, at), AlignedAxes(axis, local_axis), relative_to=relative_to, **options
         )
 
 
@@ -397,7 +407,7 @@ class SurfaceGoal(LinkGoal):
         at: (3,), m, in the link.
         local_normal: direction (3,), of any length but zero, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -417,14 +427,14 @@ class SurfaceGoal(LinkGoal):
         local_normal: ArrayLike = (0.0, 0.0, 1.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
         super().__init__(
             link,
             PlaneConstraint(target, normal, at),
             AlignedAxes(normal, local_normal),
             relative_to=relative_to,
-            **wish,
+            **options,
         )
 
 
@@ -437,7 +447,7 @@ class OnLine(LinkGoal):
         direction: (3,), of any length but zero, in the frame of the target.
         at: (3,), m, in the link.
         relative_to: link in whose frame the line is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -456,9 +466,9 @@ class OnLine(LinkGoal):
         at: ArrayLike = (0.0, 0.0, 0.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        super().__init__(link, LineConstraint(target, direction, at), relative_to=relative_to, **wish)
+        super().__init__(link, LineConstraint(target, direction, at), relative_to=relative_to, **options)
 
 
 class OnPlane(LinkGoal):
@@ -470,7 +480,7 @@ class OnPlane(LinkGoal):
         normal: (3,), of any length but zero, in the frame of the target.
         at: (3,), m, in the link.
         relative_to: link in whose frame the plane is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -489,9 +499,9 @@ class OnPlane(LinkGoal):
         at: ArrayLike = (0.0, 0.0, 0.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        super().__init__(link, PlaneConstraint(target, normal, at), relative_to=relative_to, **wish)
+        super().__init__(link, PlaneConstraint(target, normal, at), relative_to=relative_to, **options)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -508,7 +518,7 @@ class PoseGoal(LinkGoal):
             T(x, y, z) Rz Ry Rx.
         axes: whether these dofs are along the axes of the target ("goal") or of the world ("world").
         relative_to: link in whose frame the target is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: no target is given, or both forms of it.
@@ -535,31 +545,31 @@ class PoseGoal(LinkGoal):
         dof: Iterable[DoFLike] | DoFLike = ALL_DOFS,
         axes: Literal["goal", "world"] = "goal",
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        X_target, X_tool = _target(target, position, wxyz), _tool(at)
-        place = PointConstraint(X_target[:3, 3], X_tool[:3, 3])
-        turn = FixedRotation(X_target[:3, :3], X_tool[:3, :3])
-        LinkGoal.__init__(self, link, place, turn, relative_to=relative_to, **wish)
-        wanted = as_dofs(dof)
-        if not wanted:
-            raise DoFError(f"{self._label} has no direction that counts; name some of X Y Z EX EY EZ")
+        X_target, X_tool = _target_pose(target, position, wxyz), _tool_pose(at)
+        position_constraint = PointConstraint(X_target[:3, 3], X_tool[:3, 3])
+        rotation_constraint = FixedRotation(X_target[:3, :3], X_tool[:3, :3])
+        LinkGoal.__init__(self, link, position_constraint, rotation_constraint, relative_to=relative_to, **options)
+        dofs = as_dofs(dof)
+        if not dofs:
+            raise DoFError(f"dof of {self._label} is empty; give one or more of X Y Z EX EY EZ")
         if axes not in ("goal", "world"):
-            raise DoFError(f"axes of {self._label} can be 'goal' or 'world', not {axes!r}")
-        object.__setattr__(self, "dof", wanted)
+            raise DoFError(f"axes of {self._label} must be 'goal' or 'world', not {axes!r}")
+        object.__setattr__(self, "dof", dofs)
         object.__setattr__(self, "axes", axes)
 
     @property
     def target(self) -> Array:
         """Target pose (4, 4), in the world, or in the link `relative_to`."""
-        place, turn = self._full()
-        return make_pose(turn.target, place.target)
+        position, rotation = self._full_constraints()
+        return make_pose(rotation.target, position.target)
 
     @property
     def tool(self) -> Array:
         """Pose of the tool in the link, X_link_tool (4, 4)."""
-        place, turn = self._full()
-        return make_pose(turn.local, place.local)
+        position, rotation = self._full_constraints()
+        return make_pose(rotation.local, position.local)
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         if self.dof == ALL_DOFS:
@@ -575,69 +585,69 @@ class PoseGoal(LinkGoal):
             ObjectiveError: X rotates, and the goal constrains some dofs along the axes of the world.
         """
         M = as_single_pose(X, "transform")
-        if self._in_world_axes() and np.abs(M[:3, :3] - np.eye(3)).max() > 1e-12:
+        if self._needs_world_axes() and np.abs(M[:3, :3] - np.eye(3)).max() > 1e-12:
             raise ObjectiveError(
-                f"{self._label} counts directions along the axes of the world, which do not turn with it; "
-                "use axes='goal', or a transform that only shifts"
+                f"{self._label} constrains dofs along the axes of the world, which do not rotate with its target; "
+                "use axes='goal', or a transform without rotation"
             )
         return super(PoseGoal, self).transform(M)
 
     def _summary(self) -> str:
-        return " ".join(dof.name for dof in self.dof) + (" of the world" if self.axes == "world" else "")
+        return " ".join(dof.name for dof in self.dof) + (" in world axes" if self.axes == "world" else "")
 
-    def _full(self) -> tuple[PointConstraint, FixedRotation]:
+    def _full_constraints(self) -> tuple[PointConstraint, FixedRotation]:
         """Return the constraints on all six dofs, whichever of them count."""
-        place, turn = self.position, self.rotation
-        assert isinstance(place, PointConstraint)
-        assert isinstance(turn, FixedRotation)
-        return place, turn
+        position, rotation = self.position, self.rotation
+        assert isinstance(position, PointConstraint)
+        assert isinstance(rotation, FixedRotation)
+        return position, rotation
 
-    def _in_world_axes(self) -> bool:
+    def _needs_world_axes(self) -> bool:
         """Whether world axes and goal axes differ; three translations or rotations, or none, are the same in both."""
-        shifts, turns = ([dof for dof in some if dof in self.dof] for some in (TRANSLATIONS, ROTATIONS))
-        return self.axes == "world" and (len(shifts) in (1, 2) or len(turns) in (1, 2))
+        translations, rotations = ([dof for dof in group if dof in self.dof] for group in (TRANSLATIONS, ROTATIONS))
+        return self.axes == "world" and (len(translations) in (1, 2) or len(rotations) in (1, 2))
 
-    def _effective_rules(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
-        place, turn = self._full()
-        in_world = self._in_world_axes()
+    def _effective_constraints(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
+        position, rotation = self._full_constraints()
+        in_world = self._needs_world_axes()
         if in_world and self.relative_to is not None:
             raise ObjectiveError(
-                f"{self._label} counts directions along the axes of the world, seen from link {self.relative_to!r}, "
-                "which turns: no pose can be told from that link alone"
+                f"{self._label} constrains dofs along the axes of the world, but is relative to link "
+                f"{self.relative_to!r}, which rotates: no pose relative to that link meets it always; use axes='goal'"
             )
         # columns: axes of X Y Z EX EY EZ, at the target (A) and in the link (B)
-        A = np.eye(3) if in_world else turn.target
-        B = turn.link_rotation.T @ A
-        shifts = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
-        rest = [k for k in range(3) if k not in shifts]
-        position: PositionConstraint | None = None
-        match len(shifts):
+        A = np.eye(3) if in_world else rotation.target
+        B = rotation.link_rotation.T @ A
+        axes = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
+        free_axes = [k for k in range(3) if k not in axes]
+        partial_position: PositionConstraint | None = None
+        match len(axes):
             case 3:
-                position = place
+                partial_position = position
             case 2:
-                position = LineConstraint(place.target, A[:, rest[0]], place.local)
+                partial_position = LineConstraint(position.target, A[:, free_axes[0]], position.local)
             case 1:
-                position = PlaneConstraint(place.target, A[:, shifts[0]], place.local)
+                partial_position = PlaneConstraint(position.target, A[:, axes[0]], position.local)
             case _:
                 pass
-        turns = [dof for dof in ROTATIONS if dof in self.dof]
-        match len(turns):
+        rotations = [dof for dof in ROTATIONS if dof in self.dof]
+        match len(rotations):
             case 3:
-                return position, turn
+                return partial_position, rotation
             case 2:
-                free = next(dof.axis_index for dof in ROTATIONS if dof not in turns)
-                return position, AlignedAxes(A[:, free], B[:, free])
+                free = next(dof.axis_index for dof in ROTATIONS if dof not in rotations)
+                return partial_position, AlignedAxes(A[:, free], B[:, free])
             case 1:
-                of_b, of_a = PERPENDICULAR_PAIRS[turns[0]]
-                return position, PerpendicularAxes(A[:, of_a], B[:, of_b])
+                axis_b, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
+                return partial_position, PerpendicularAxes(A[:, axis_a], B[:, axis_b])
             case _:
-                return position, None
+                return partial_position, None
 
 
-def _target(target: ArrayLike | Pose | None, position: ArrayLike | None, wxyz: ArrayLike | None) -> Array:
+def _target_pose(target: ArrayLike | Pose | None, position: ArrayLike | None, wxyz: ArrayLike | None) -> Array:
     if target is not None:
         if position is not None or wxyz is not None:
-            raise ObjectiveError("a PoseGoal takes a target, or position and wxyz, not both")
+            raise ObjectiveError("a PoseGoal needs either target, or position and wxyz, not both")
         return as_single_pose(target, "target of a PoseGoal")
     if position is None and wxyz is None:
         raise ObjectiveError("a PoseGoal needs a target: a pose (4, 4), or position=... and wxyz=...")
@@ -645,7 +655,7 @@ def _target(target: ArrayLike | Pose | None, position: ArrayLike | None, wxyz: A
     return make_pose(R, np.zeros(3) if position is None else as_point(position, "position of a PoseGoal"))
 
 
-def _tool(at: ArrayLike | Pose | None) -> Array:
+def _tool_pose(at: ArrayLike | Pose | None) -> Array:
     if at is None:
         return np.eye(4)
     if not isinstance(at, Pose) and np.shape(at) == (3,):
@@ -664,7 +674,7 @@ def from_points(
     *,
     collinear: float = 1e-6,
     relative_to: str | Link | None = None,
-    **wish: Unpack[ObjectiveOptions],
+    **options: Unpack[ObjectiveOptions],
 ) -> PositionGoal | HingeGoal | PoseGoal:
     """Make the goal that moves points of a link onto target points, in the sense of least squares.
 
@@ -678,7 +688,7 @@ def from_points(
         collinear: ratio of width to length below which points count as collinear. Exact points give about 1e-8;
             measured points need a larger value.
         relative_to: link in whose frame the target points are given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ShapeError: the lists have different lengths or wrong shapes.
@@ -691,44 +701,46 @@ def from_points(
         >>> type(goal).__name__, goal.error(mk.arm_2d([0.5, 0.3]), [0.0, np.pi / 2]).position < 1e-9
         ('PoseGoal', True)
     """
-    width = as_number(collinear, "collinear")
-    local, target = _points(local_points, "local points"), _points(target_points, "target points")
+    max_width_ratio = as_number(collinear, "collinear")
+    local, target = _as_points(local_points, "local points"), _as_points(target_points, "target points")
     if len(local) != len(target):
-        raise ShapeError(f"{len(local)} local points and {len(target)} target points are given; each needs its other")
+        raise ShapeError(f"{len(local)} local points but {len(target)} target points are given; give as many of both")
     if not len(local):
-        raise ObjectiveError("no points are given, so nothing is wanted; give at least one")
+        raise ObjectiveError("no points are given; give at least one")
     p_local, p_target = local.mean(axis=0), target.mean(axis=0)
-    from_local, from_target = local - p_local, target - p_target
-    if _is_one_point(local, from_local) or _is_one_point(target, from_target):
-        return PositionGoal(link, p_target, p_local, relative_to=relative_to, **wish)
+    centred_local, centred_target = local - p_local, target - p_target
+    if _coincide(local, centred_local) or _coincide(target, centred_target):
+        return PositionGoal(link, p_target, p_local, relative_to=relative_to, **options)
 
     # The rotation R that maximises the sum of target . R local; Kabsch 1976, and Umeyama 1991 for reflections.
     # Points are scaled before they are squared, so that tiny or huge ones lose no digits.
-    U, spread, Vt = np.linalg.svd((from_target / np.abs(from_target).max()).T @ (from_local / np.abs(from_local).max()))
-    if spread[0] <= COINCIDENT_SHARE:  # the two lists are uncorrelated
-        return PositionGoal(link, p_target, p_local, relative_to=relative_to, **wish)
-    if spread[1] <= width**2 * spread[0]:
-        return HingeGoal(link, p_target, U[:, 0], p_local, Vt[0], relative_to=relative_to, **wish)
-    mirror = np.array([1.0, 1.0, np.sign(np.linalg.det(U) * np.linalg.det(Vt))])
-    return PoseGoal(link, make_pose((U * mirror) @ Vt, p_target), at=p_local, relative_to=relative_to, **wish)
+    U, singular_values, Vt = np.linalg.svd(
+        (centred_target / np.abs(centred_target).max()).T @ (centred_local / np.abs(centred_local).max())
+    )
+    if singular_values[0] <= COINCIDENT_SHARE:  # the two lists are uncorrelated
+        return PositionGoal(link, p_target, p_local, relative_to=relative_to, **options)
+    if singular_values[1] <= max_width_ratio**2 * singular_values[0]:
+        return HingeGoal(link, p_target, U[:, 0], p_local, Vt[0], relative_to=relative_to, **options)
+    signs = np.array([1.0, 1.0, np.sign(np.linalg.det(U) * np.linalg.det(Vt))])
+    return PoseGoal(link, make_pose((U * signs) @ Vt, p_target), at=p_local, relative_to=relative_to, **options)
 
 
-def _is_one_point(points: Array, from_mean: Array) -> bool:
-    return bool(np.abs(from_mean).max() <= COINCIDENT_SHARE * np.abs(points).max())
+def _coincide(points: Array, centred: Array) -> bool:
+    return bool(np.abs(centred).max() <= COINCIDENT_SHARE * np.abs(points).max())
 
 
-def _points(points: ArrayLike, what: str) -> Array:
+def _as_points(points: ArrayLike, what: str) -> Array:
     """Return finite points (n, 3)."""
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} are (n, 3) numbers, not {points!r}") from None
+        raise ShapeError(f"{what} must be numbers of shape (n, 3), not {points!r}") from None
     if array.size == 0:
         return np.zeros((0, 3))
     if array.shape == (3,):
         array = array[None]
     if array.ndim != 2 or array.shape[1] != 3:
-        raise ShapeError(f"{what} are shaped (n, 3), not {array.shape}")
+        raise ShapeError(f"{what} must have shape (n, 3), not {array.shape}")
     if not np.isfinite(array).all():
         raise NotFinite(f"{what} have an entry that is not finite")
     return array

@@ -111,7 +111,7 @@ class _DirectedConstraint:
 
     def __init__(self, target: ArrayLike, direction: ArrayLike, local: ArrayLike = LINK_ORIGIN) -> None:
         object.__setattr__(self, "target", as_point(target, "target point"))
-        object.__setattr__(self, "direction", as_direction(direction, f"direction of a {type(self).__name__} rule"))
+        object.__setattr__(self, "direction", as_direction(direction, f"direction of a {type(self).__name__}"))
         object.__setattr__(self, "local", as_point(local, "point of the link"))
 
     def transform(self, X: Array) -> Self:
@@ -126,7 +126,7 @@ class _DirectedConstraint:
         """Return the constraint through another target point (3,), m, with the same direction."""
         return replace(self, target=target)
 
-    def _along(self, point: Array) -> Array:
+    def _component_along(self, point: Array) -> Array:
         """Return the component along the direction of the vector from the target to `point`."""
         return float(self.direction @ (point - self.target)) * self.direction
 
@@ -149,7 +149,7 @@ class LineConstraint(_DirectedConstraint):
     ROWS = (0, 1)
 
     def nearest(self, point: Array) -> Array:
-        return self.target + self._along(point)
+        return self.target + self._component_along(point)
 
     def sample(self, rng: np.random.Generator, radius: float) -> Array:
         return self.target + rng.uniform(-radius, radius) * self.direction
@@ -173,7 +173,7 @@ class PlaneConstraint(_DirectedConstraint):
     ROWS = (2,)
 
     def nearest(self, point: Array) -> Array:
-        return point - self._along(point)
+        return point - self._component_along(point)
 
     def sample(self, rng: np.random.Generator, radius: float) -> Array:
         return self.nearest(self.target + random_point_in_ball(rng, radius))
@@ -184,8 +184,8 @@ PositionConstraint = PointConstraint | LineConstraint | PlaneConstraint
 
 def random_point_in_ball(rng: np.random.Generator, radius: float) -> Array:
     """Return a point (3,), uniform in the ball of `radius` (m) about the origin."""
-    way = rng.standard_normal(3)
-    return radius * rng.random() ** (1 / 3) * way / np.linalg.norm(way)
+    direction = rng.standard_normal(3)
+    return radius * rng.random() ** (1 / 3) * direction / np.linalg.norm(direction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,8 +269,8 @@ class AlignedAxes:
         return rotation.between(R @ self.local, self.target) @ R
 
     def sample(self, rng: np.random.Generator) -> Array:
-        about = rotation.from_axis_angle(self.target, rng.uniform(-np.pi, np.pi))
-        return about @ rotation.between(self.local, self.target)
+        spin = rotation.from_axis_angle(self.target, rng.uniform(-np.pi, np.pi))
+        return spin @ rotation.between(self.local, self.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,11 +306,11 @@ class PerpendicularAxes:
     def match(self, R: Array) -> PerpendicularAxes:
         """Return the constraint with its target rotated as little as a link with rotation R (3, 3) needs to meet it."""
         axis = R @ self.local
-        return PerpendicularAxes(_square_to(self.target, axis), self.local)
+        return PerpendicularAxes(_perpendicular_to(self.target, axis), self.local)
 
     def nearest(self, R: Array) -> Array:
         axis = R @ self.local
-        return rotation.between(axis, _square_to(axis, self.target)) @ R
+        return rotation.between(axis, _perpendicular_to(axis, self.target)) @ R
 
     def sample(self, rng: np.random.Generator) -> Array:
         return self.nearest(random_rotation(rng))
@@ -324,13 +324,15 @@ def random_rotation(rng: np.random.Generator) -> Array:
     return quaternion.to_matrix(quaternion.normalize(rng.standard_normal(4)))
 
 
-def _square_to(v: Array, axis: Array) -> Array:
+def _perpendicular_to(v: Array, axis: Array) -> Array:
     """Return the unit vector perpendicular to `axis` that is nearest to the direction `v`."""
-    side = v - (v @ axis) * axis
-    if length(side) < 1e-9:  # all perpendicular directions are equally near
-        side = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    side = unit(side, "side")
-    return unit(side - (side @ axis) * axis, "side")  # repeated, since the first projection loses digits
+    perpendicular = v - (v @ axis) * axis
+    if length(perpendicular) < 1e-9:  # all perpendicular directions are equally near
+        perpendicular = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    perpendicular = unit(perpendicular, "side")
+    return unit(
+        perpendicular - (perpendicular @ axis) * axis, "side"
+    )  # repeated, since the first projection loses digits
 
 
 PARALLEL_SINE = 1e-14
@@ -359,47 +361,47 @@ def pose_constraint_relations(
     def relation(kind: RelationKind, rows: tuple[int, ...], A: tuple[Array, Array], B: tuple[Array, Array]) -> Relation:
         return Relation(kind, rows, a, b, read_only(make_pose(*A)), read_only(make_pose(*B)), weight=weight)
 
-    here, there = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
+    p_a, p_b = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
     rows = () if position is None else position.ROWS
     match orientation:
         case None:
-            A = np.eye(3) if position is None else _axes_of(position)
-            return (relation(RelationKind.POSE, rows, (A, here), (np.eye(3), there)),)
+            A = np.eye(3) if position is None else _constraint_axes(position)
+            return (relation(RelationKind.POSE, rows, (A, p_a), (np.eye(3), p_b)),)
         case FixedRotation():
             A, B = orientation.target, orientation.local
             if position is not None and not isinstance(position, PointConstraint):
-                A = _axes_of(position)
+                A = _constraint_axes(position)
                 B = orientation.link_rotation.T @ A
-            return (relation(RelationKind.POSE, (*rows, 3, 4, 5), (A, here), (B, there)),)
+            return (relation(RelationKind.POSE, (*rows, 3, 4, 5), (A, p_a), (B, p_b)),)
         case AlignedAxes():
             A = axes_from_z(orientation.target)
             if position is not None and not isinstance(position, PointConstraint):
-                shared = _shared(orientation.target, position)
-                if shared is None:
-                    alone = pose_constraint_relations(position, None, a=a, b=b, weight=weight)
-                    return (*alone, *pose_constraint_relations(None, orientation, a=a, b=b, weight=weight))
-                A, rows = shared
-            return (relation(RelationKind.AXIS, (*rows, 3, 4), (A, here), (axes_from_z(orientation.local), there)),)
+                shared_axes = _common_axes(orientation.target, position)
+                if shared_axes is None:
+                    position_relations = pose_constraint_relations(position, None, a=a, b=b, weight=weight)
+                    return (*position_relations, *pose_constraint_relations(None, orientation, a=a, b=b, weight=weight))
+                A, rows = shared_axes
+            return (relation(RelationKind.AXIS, (*rows, 3, 4), (A, p_a), (axes_from_z(orientation.local), p_b)),)
         case PerpendicularAxes():
-            crossed = relation(
+            cosine = relation(
                 RelationKind.COSINE,
                 (0,),
                 (axes_from_z(orientation.target), FRAME_ORIGIN),
                 (axes_from_z(orientation.local), FRAME_ORIGIN),
             )
             if position is None:
-                return (crossed,)
-            return (*pose_constraint_relations(position, None, a=a, b=b, weight=weight), crossed)
+                return (cosine,)
+            return (*pose_constraint_relations(position, None, a=a, b=b, weight=weight), cosine)
 
 
 def axes_from_z(z: Array, x: Array | None = None) -> Array:
     """Return axes (3, 3) whose z is the unit vector `z`, and whose x is the perpendicular unit vector `x`, if given."""
     if x is None:
-        return _from_z(*z.tolist())
+        return _axes_from_unit_z(*z.tolist())
     return np.stack([x, np.cross(z, x), z], axis=1)
 
 
-def _from_z(x: float, y: float, z: float) -> Array:
+def _axes_from_unit_z(x: float, y: float, z: float) -> Array:
     """Rotation from z to one unit vector, as `rotation.between`; scalar code takes a tenth of its time."""
     k = 1.0 / (1.0 + abs(z))
     xx, xy, yy = x * x * k, x * y * k, y * y * k
@@ -419,11 +421,11 @@ def _from_z(x: float, y: float, z: float) -> Array:
     )
 
 
-def _axes_of(position: PositionConstraint) -> Array:
+def _constraint_axes(position: PositionConstraint) -> Array:
     return np.eye(3) if isinstance(position, PointConstraint) else axes_from_z(position.direction)
 
 
-def _shared(axis: Array, position: PositionConstraint) -> tuple[Array, tuple[int, ...]] | None:
+def _common_axes(axis: Array, position: PositionConstraint) -> tuple[Array, tuple[int, ...]] | None:
     """Return axes whose z is `axis` and along which the position's rows lie too, with those rows; else None."""
     if isinstance(position, PointConstraint):
         return axes_from_z(axis), position.ROWS
@@ -462,43 +464,56 @@ def partial_pose_relations(
         DoFError: `axes` is unknown.
     """
     if axes not in ("goal", "world"):
-        raise DoFError(f"axes can be 'goal' or 'world', not {axes!r}")
-    wanted = as_dofs(constrained)
+        raise DoFError(f"axes must be 'goal' or 'world', not {axes!r}")
+    dofs = as_dofs(constrained)
     if axes == "world" and a is None:
         # a goal in the world does not move: give A the axes of the world, and rotate B back
         X_a, X_b, axes = translation(X_a[:3, 3]), X_b @ make_pose(X_a[:3, :3].T, np.zeros(3)), "goal"
-    shifts = [dof.axis_index for dof in wanted if not dof.is_rotation]
-    turns = [dof for dof in wanted if dof.is_rotation]
+    translations = [dof.axis_index for dof in dofs if not dof.is_rotation]
+    rotations = [dof for dof in dofs if dof.is_rotation]
     # three translations or rotations, or none, are the same along any axes
-    world_shifts, world_turns = (axes == "world" and 0 < len(some) < 3 for some in (shifts, turns))
+    world_translations, world_rotations = (
+        axes == "world" and 0 < len(group) < 3 for group in (translations, rotations)
+    )
 
-    def along(k: int, kind: RelationKind, shifts: list[int], turn_rows: list[int], in_world: bool) -> Relation:
+    def relation(
+        k: int, kind: RelationKind, translations: list[int], rotation_rows: list[int], in_world: bool
+    ) -> Relation:
         """Make a relation in the chosen axes, permuted so that axis k is z."""
-        rows = tuple(sorted((i - k - 1) % 3 for i in shifts) + turn_rows)
-        onto = np.eye(4) if in_world else Z_TO_AXIS[k]
+        rows = tuple(sorted((i - k - 1) % 3 for i in translations) + rotation_rows)
+        X_permuted = np.eye(4) if in_world else Z_TO_AXIS[k]
         C = read_only(Z_TO_AXIS[k][:3, :3].copy()) if in_world else None
-        ends = read_only(X_a @ onto), read_only(X_b @ onto)
-        return Relation(kind, rows, a, b, *ends, world_axes=C, weight=weight)
+        frames = read_only(X_a @ X_permuted), read_only(X_b @ X_permuted)
+        return Relation(kind, rows, a, b, *frames, world_axes=C, weight=weight)
 
-    if len(turns) == 1 and not world_turns:
-        of_b, of_a = PERPENDICULAR_PAIRS[turns[0]]
-        ends = read_only(X_a @ Z_TO_AXIS[of_a]), read_only(X_b @ Z_TO_AXIS[of_b])
-        crossed = Relation(RelationKind.COSINE, (0,), a, b, *ends, weight=weight)
-        return (*([along(2, RelationKind.POSE, shifts, [], world_shifts)] if shifts else []), crossed)
+    if len(rotations) == 1 and not world_rotations:
+        axis_b, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
+        frames = read_only(X_a @ Z_TO_AXIS[axis_a]), read_only(X_b @ Z_TO_AXIS[axis_b])
+        cosine = Relation(RelationKind.COSINE, (0,), a, b, *frames, weight=weight)
+        return (
+            *([relation(2, RelationKind.POSE, translations, [], world_translations)] if translations else []),
+            cosine,
+        )
 
-    if len(turns) == 3:
-        k, kind, turn_rows = 2, RelationKind.POSE, [3, 4, 5]
-    elif len(turns) == 2:
-        k, kind, turn_rows = next(dof for dof in ROTATIONS if dof not in turns).axis_index, RelationKind.AXIS, [3, 4]
-    elif turns:
+    if len(rotations) == 3:
+        k, kind, rotation_rows = 2, RelationKind.POSE, [3, 4, 5]
+    elif len(rotations) == 2:
+        k, kind, rotation_rows = (
+            next(dof for dof in ROTATIONS if dof not in rotations).axis_index,
+            RelationKind.AXIS,
+            [3, 4],
+        )
+    elif rotations:
         # the cosine needs axes that rotate with A; here one component of axis k of B must vanish instead
-        k, of_a = PERPENDICULAR_PAIRS[turns[0]]
-        kind, turn_rows = RelationKind.AXIS, [3 + (of_a - k - 1) % 3]
+        k, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
+        kind, rotation_rows = RelationKind.AXIS, [3 + (axis_a - k - 1) % 3]
     else:
-        k, kind, turn_rows = 2, RelationKind.POSE, []
-    if shifts and turn_rows and world_shifts != world_turns:
-        return along(2, RelationKind.POSE, shifts, [], world_shifts), along(k, kind, [], turn_rows, world_turns)
-    return (along(k, kind, shifts, turn_rows, world_shifts or world_turns),) if wanted else ()
+        k, kind, rotation_rows = 2, RelationKind.POSE, []
+    if translations and rotation_rows and world_translations != world_rotations:
+        return relation(2, RelationKind.POSE, translations, [], world_translations), relation(
+            k, kind, [], rotation_rows, world_rotations
+        )
+    return (relation(k, kind, translations, rotation_rows, world_translations or world_rotations),) if dofs else ()
 
 
 KLAMPT_X_AXIS = np.array([1.0, 0.0, 0.0])
@@ -522,53 +537,59 @@ def klampt_residual(
     Raises:
         ObjectiveError: Klampt has no such rotation constraint.
     """
-    at = mechanism._single_q(q)
-    rows = [(np.zeros(0), np.zeros((0, mechanism.nv)))]
+    configuration = mechanism._single_q(q)
+    blocks = [(np.zeros(0), np.zeros((0, mechanism.nv)))]
     if position is not None:
-        rows.append(_position(mechanism, at, a, b, position))
+        blocks.append(_klampt_position(mechanism, configuration, a, b, position))
     if orientation is not None:
-        rows.append(_rotation(mechanism, at, a, b, orientation))
-    return np.concatenate([one for one, _ in rows]), np.concatenate([J for _, J in rows])
+        blocks.append(_klampt_rotation(mechanism, configuration, a, b, orientation))
+    return np.concatenate([residual for residual, _ in blocks]), np.concatenate([J for _, J in blocks])
 
 
-def _position(m: Mechanism, q: Array, a: str | None, b: str, rule: PositionConstraint) -> tuple[Array, Array]:
-    R_a, target, carried, w_a = _carried(m, q, a, rule.target)
-    _, p, v, _ = _carried(m, q, b, rule.local)
-    apart = p - target
-    if isinstance(rule, PointConstraint):
-        return apart, v - carried
-    axes = rule.direction[None] if isinstance(rule, PlaneConstraint) else _sideways(rule.direction)
-    along = axes @ R_a.T
-    return along @ apart, along @ (v - carried) + np.cross(along, apart) @ w_a
+def _klampt_position(
+    m: Mechanism, q: Array, a: str | None, b: str, constraint: PositionConstraint
+) -> tuple[Array, Array]:
+    R_a, target, v_target, w_a = _point_motion(m, q, a, constraint.target)
+    _, p, v, _ = _point_motion(m, q, b, constraint.local)
+    difference = p - target
+    if isinstance(constraint, PointConstraint):
+        return difference, v - v_target
+    axes = constraint.direction[None] if isinstance(constraint, PlaneConstraint) else _side_axes(constraint.direction)
+    axes_world = axes @ R_a.T
+    return axes_world @ difference, axes_world @ (v - v_target) + np.cross(axes_world, difference) @ w_a
 
 
-def _rotation(m: Mechanism, q: Array, a: str | None, b: str, rule: RotationConstraint) -> tuple[Array, Array]:
-    R_a, _, _, w_a = _carried(m, q, a, KLAMPT_ORIGIN)
-    R_b, _, _, w_b = _carried(m, q, b, KLAMPT_ORIGIN)
-    if isinstance(rule, FixedRotation):
-        Q = R_b @ rule.link_rotation.T @ R_a.T
-        turn = rotation.log(Q)
-        return turn, rotation.left_jacobian_inverse(turn) @ (w_b - Q @ w_a)
-    if isinstance(rule, AlignedAxes):
-        axis_world = R_b @ rule.local
+def _klampt_rotation(
+    m: Mechanism, q: Array, a: str | None, b: str, constraint: RotationConstraint
+) -> tuple[Array, Array]:
+    R_a, _, _, w_a = _point_motion(m, q, a, KLAMPT_ORIGIN)
+    R_b, _, _, w_b = _point_motion(m, q, b, KLAMPT_ORIGIN)
+    if isinstance(constraint, FixedRotation):
+        Q = R_b @ constraint.link_rotation.T @ R_a.T
+        rotation_vector = rotation.log(Q)
+        return rotation_vector, rotation.left_jacobian_inverse(rotation_vector) @ (w_b - Q @ w_a)
+    if isinstance(constraint, AlignedAxes):
+        axis_world = R_b @ constraint.local
         axis = R_a.T @ axis_world
-        swept = R_a.T @ np.cross(w_b - w_a, axis_world[:, None], axis=0)
-        sideways = _sideways(rule.target)
-        amounts = sideways @ axis
-        sign = np.where(amounts < 0.0, -1.0, 1.0)
-        return 1.0 - rule.target @ axis + np.abs(amounts), (sign[:, None] * sideways - rule.target) @ swept
-    raise ObjectiveError("one turn of three is not among Klampt's rules, so it has no rows of Klampt's")
+        axis_jacobian = R_a.T @ np.cross(w_b - w_a, axis_world[:, None], axis=0)
+        side_axes = _side_axes(constraint.target)
+        components = side_axes @ axis
+        sign = np.where(components < 0.0, -1.0, 1.0)
+        return 1.0 - constraint.target @ axis + np.abs(components), (
+            sign[:, None] * side_axes - constraint.target
+        ) @ axis_jacobian
+    raise ObjectiveError("Klampt has no PerpendicularAxes constraint; use definition='mechanik'")
 
 
-def _carried(m: Mechanism, q: Array, link: str | None, point: Array) -> tuple[Array, Array, Array, Array]:
+def _point_motion(m: Mechanism, q: Array, link: str | None, point: Array) -> tuple[Array, Array, Array, Array]:
     """Return a link's rotation, its point in the world, and their Jacobians: linear and angular, (3, nv)."""
     if link is None:
-        still = np.zeros((3, m.nv))
-        return np.eye(3), point, still, still
+        no_motion = np.zeros((3, m.nv))
+        return np.eye(3), point, no_motion, no_motion
     X, J = m.pose(link, q), m.jacobian(link, q, point)
     return X[:3, :3], X[:3, :3] @ point + X[:3, 3], J[:3], J[3:]
 
 
-def _sideways(direction: Array) -> Array:
+def _side_axes(direction: Array) -> Array:
     """Return y and z as rows (2, 3), after the smallest rotation that maps x to the direction."""
     return rotation.between(KLAMPT_X_AXIS, direction)[:, 1:].T

@@ -34,7 +34,7 @@ class InBox(Objective):
         frame: frame of the box, as a point or a pose, in the world, or in the link `relative_to`.
         at: (3,), m, in the link.
         relative_to: link in whose frame the box is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         LimitsError: the box is empty.
@@ -62,28 +62,30 @@ class InBox(Objective):
         at: ArrayLike = (0.0, 0.0, 0.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         name = link_name(link)
-        other = None if relative_to is None else link_name(relative_to, "relative_to")
-        if name == other:
-            raise ObjectiveError(f"{self._label}: link {name!r} cannot move in a box of its own")
+        reference = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == reference:
+            raise ObjectiveError(
+                f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
+            )
         low, high = (
             np.array(as_numbers((side,), 3, f"{what} of {self._label}", allow_infinite=True))
             for side, what in ((lower, "lower"), (upper, "upper"))
         )
         if (low > high).any() or (low == np.inf).any() or (high == -np.inf).any():
-            raise LimitsError(f"{self._label}: no point lies between {low.tolist()} and {high.tolist()}")
+            raise LimitsError(f"{self._label}: the box from {low.tolist()} to {high.tolist()} is empty")
         if not (np.isfinite(low) | np.isfinite(high)).any():
-            raise ObjectiveError(f"{self._label} has no bound at all, so it wants nothing")
+            raise ObjectiveError(f"{self._label} has no finite bound; give at least one in lower or upper")
         fields = {
             "link": name,
             "lower": read_only(low),
             "upper": read_only(high),
             "frame": read_only(as_point_or_pose(frame, self._label)),
             "point": as_point(at, f"point of {self._label}"),
-            "relative_to": other,
+            "relative_to": reference,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -101,9 +103,9 @@ class InBox(Objective):
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same goal with the box at another point (3,), m, or pose."""
-        other = copy(self)
-        object.__setattr__(other, "frame", read_only(as_point_or_pose(target, self._label)))
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "frame", read_only(as_point_or_pose(target, self._label)))
+        return changed
 
 
 Coordinate = Literal["x", "y", "z", "rx", "ry", "rz"]
@@ -121,7 +123,7 @@ class InBand(Objective):
         frame: frame whose axes are used, as a point or a pose, in the world, or in the link `relative_to`.
         at: tool frame in the link, as a point or a pose.
         relative_to: link in which `frame` is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         UnknownName: there is no such coordinate.
@@ -152,21 +154,23 @@ class InBand(Objective):
         at: ArrayLike | Pose | None = None,
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         if coordinate not in COORDINATES:
             raise UnknownName("coordinate", coordinate, COORDINATES)
         name = link_name(link)
-        other = None if relative_to is None else link_name(relative_to, "relative_to")
-        if name == other:
-            raise ObjectiveError(f"{self._label}: link {name!r} cannot move against itself")
+        reference = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == reference:
+            raise ObjectiveError(
+                f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
+            )
         low = -math.inf if lower is None else as_number(lower, f"lower of {self._label}", allow_infinite=True)
         high = math.inf if upper is None else as_number(upper, f"upper of {self._label}", allow_infinite=True)
         if low > high or low == math.inf or high == -math.inf:
-            raise LimitsError(f"{self._label}: nothing lies between {low:g} and {high:g}")
+            raise LimitsError(f"{self._label}: the band from {low:g} to {high:g} is empty")
         if math.isinf(low) and math.isinf(high):
-            raise ObjectiveError(f"{self._label} has no bound, so it wants nothing; give lower or upper")
+            raise ObjectiveError(f"{self._label} has no finite bound; give lower or upper")
         fields = {
             "link": name,
             "coordinate": coordinate,
@@ -174,7 +178,7 @@ class InBand(Objective):
             "upper": high,
             "frame": read_only(as_point_or_pose(frame, self._label)),
             "tool": read_only(as_point_or_pose(at, self._label)),
-            "relative_to": other,
+            "relative_to": reference,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -191,9 +195,9 @@ class InBand(Objective):
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same goal with the frame at another point (3,), m, or pose."""
-        other = copy(self)
-        object.__setattr__(other, "frame", read_only(as_point_or_pose(target, self._label)))
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "frame", read_only(as_point_or_pose(target, self._label)))
+        return changed
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -206,7 +210,7 @@ class InCone(Objective):
         direction: (3,), of any length but zero, in the world, or in the link `relative_to`.
         angle: rad, above 0 and below pi; half of the opening angle.
         relative_to: link in whose frame the direction is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         LimitsError: the angle is out of range.
@@ -233,22 +237,26 @@ class InCone(Objective):
         angle: float,
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         name = link_name(link)
-        other = None if relative_to is None else link_name(relative_to, "relative_to")
-        if name == other:
-            raise ObjectiveError(f"{self._label}: an axis of link {name!r} cannot move in a cone of its own")
-        half = as_number(angle, f"angle of {self._label}")
-        if not 0.0 < half < math.pi:
-            raise LimitsError(f"angle of {self._label} is {half:g} rad, not between 0, where an Axis is meant, and pi")
+        reference = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == reference:
+            raise ObjectiveError(
+                f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
+            )
+        half_angle = as_number(angle, f"angle of {self._label}")
+        if not 0.0 < half_angle < math.pi:
+            raise LimitsError(
+                f"angle of {self._label} is {half_angle:g} rad; it must be between 0 and pi (for 0 use AxisGoal)"
+            )
         fields = {
             "link": name,
             "axis": as_direction(axis, f"axis of {self._label}"),
             "direction": as_direction(direction, f"direction of {self._label}"),
-            "angle": half,
-            "relative_to": other,
+            "angle": half_angle,
+            "relative_to": reference,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -259,16 +267,16 @@ class InCone(Objective):
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         a = None if self.relative_to is None else check_link(mechanism, self.relative_to)
         b = check_link(mechanism, self.link)
-        X_a, X_b = (read_only(make_pose(axes_from_z(way), np.zeros(3))) for way in (self.direction, self.axis))
+        X_a, X_b = (read_only(make_pose(axes_from_z(axis), np.zeros(3))) for axis in (self.direction, self.axis))
         # rounding may take the cosine of an aligned axis above 1, so there is no upper bound
         lower, upper = read_only(np.array([math.cos(self.angle)])), read_only(np.array([math.inf]))
         return (Relation(RelationKind.COSINE, (0,), a, b, X_a, X_b, lower=lower, upper=upper, weight=self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another direction (3,)."""
-        other = copy(self)
-        object.__setattr__(other, "direction", as_direction(target, f"direction of {self._label}"))
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "direction", as_direction(target, f"direction of {self._label}"))
+        return changed
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -277,11 +285,11 @@ class Distance(Objective):
 
     Args:
         link: name of the link, or a `Link`.
-        other: the other link; None: the world.
+        other_link: the other link; None: the world.
         at, other_at: (3,), m, the points in the links.
         equal: m; 0 gives 3 rows, since the distance of coincident points has no derivative.
         at_least, at_most: m; one or both of them, if `equal` is not given.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: no bound or both kinds of bounds are given, a distance is negative, or both points are on one
@@ -295,7 +303,7 @@ class Distance(Objective):
     """
 
     link: str
-    other: str | None
+    other_link: str | None
     point: Array
     other_point: Array
     equal: float | None
@@ -305,19 +313,19 @@ class Distance(Objective):
     def __init__(
         self,
         link: str | Link,
-        other: str | Link | None = None,
+        other_link: str | Link | None = None,
         *,
         at: ArrayLike = (0.0, 0.0, 0.0),
         other_at: ArrayLike = (0.0, 0.0, 0.0),
         equal: float | None = None,
         at_least: float | None = None,
         at_most: float | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         fields = {
             "link": link_name(link),
-            "other": None if other is None else link_name(other, "other"),
+            "other_link": None if other_link is None else link_name(other_link, "other_link"),
             "point": as_point(at, f"point of {self._label}"),
             "other_point": as_point(other_at, f"other point of {self._label}"),
             "equal": self._length(equal, "equal"),
@@ -326,20 +334,20 @@ class Distance(Objective):
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
-        if self.link == self.other:
-            raise ObjectiveError(f"{self._label}: points of link {self.link!r} are always as far from each other")
+        if self.link == self.other_link:
+            raise ObjectiveError(f"{self._label}: both points are on link {self.link!r}, so their distance is constant")
         if (self.equal is None) == (self.at_least is None and self.at_most is None):
-            raise ObjectiveError(f"{self._label} takes equal=, or at_least= and at_most= (one of them or both)")
+            raise ObjectiveError(f"{self._label} needs either equal=, or at_least= and at_most= (one or both)")
         self._check_order()
 
     def __repr__(self) -> str:
-        wanted = {"=": self.equal, ">=": self.at_least, "<=": self.at_most}
-        text = ", ".join(f"{sign} {value:g} m" for sign, value in wanted.items() if value is not None)
-        return f"<{self._label} of {self.link!r} from {self.other or 'the world'!r} {text}>"
+        bounds = {"=": self.equal, ">=": self.at_least, "<=": self.at_most}
+        text = ", ".join(f"{sign} {value:g} m" for sign, value in bounds.items() if value is not None)
+        return f"<{self._label} of {self.link!r} from {self.other_link or 'the world'!r} {text}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         b = check_link(mechanism, self.link)
-        a = None if self.other is None else check_link(mechanism, self.other)
+        a = None if self.other_link is None else check_link(mechanism, self.other_link)
         ends = a, b, read_only(translation(self.other_point)), read_only(translation(self.point))
         if self.equal == 0.0:
             return (Relation(RelationKind.POSE, (0, 1, 2), *ends, weight=self.weight),)
@@ -357,24 +365,28 @@ class Distance(Objective):
         Raises:
             ObjectiveError: the goal has two bounds.
         """
-        given = [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
-        if len(given) > 1:
-            raise ObjectiveError(f"{self._label} has two bounds, so that one number is not enough for another")
-        copied = copy(self)
-        object.__setattr__(copied, given[0], self._length(target, given[0]))
-        return copied
+        bounds = [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
+        if len(bounds) > 1:
+            raise ObjectiveError(
+                f"{self._label} has two bounds, which one number cannot replace; create a new Distance"
+            )
+        changed = copy(self)
+        object.__setattr__(changed, bounds[0], self._length(target, bounds[0]))
+        return changed
 
     def _length(self, length: object, what: str) -> float | None:
         if length is None:
             return None
         number = as_number(length, f"{what} of {self._label}")
         if number < 0.0:
-            raise ObjectiveError(f"{what} of {self._label} is {number:g} m, and a distance is not negative")
+            raise ObjectiveError(f"{what} of {self._label} is {number:g} m; it must not be negative")
         return number
 
     def _check_order(self) -> None:
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise LimitsError(f"{self._label} cannot be at least {self.at_least:g} m and at most {self.at_most:g} m")
+            raise LimitsError(
+                f"at_least of {self._label} is {self.at_least:g} m, above at_most, which is {self.at_most:g} m"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -387,7 +399,7 @@ class LookAt(Objective):
         axis: line of sight (3,), of any length but zero, in the link.
         at: (3,), m, the eye, in the link.
         relative_to: link in whose frame the target is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         ObjectiveError: the link is relative to itself.
@@ -412,19 +424,21 @@ class LookAt(Objective):
         at: ArrayLike = (0.0, 0.0, 0.0),
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         name = link_name(link)
-        other = None if relative_to is None else link_name(relative_to, "relative_to")
-        if name == other:
-            raise ObjectiveError(f"{self._label}: link {name!r} cannot turn to see a point of its own")
+        reference = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == reference:
+            raise ObjectiveError(
+                f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
+            )
         fields = {
             "link": name,
             "target": as_point(target, f"target of {self._label}"),
             "axis": as_direction(axis, f"axis of {self._label}"),
             "eye": as_point(at, f"eye of {self._label}"),
-            "relative_to": other,
+            "relative_to": reference,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -433,16 +447,26 @@ class LookAt(Objective):
         return f"<{self._label} of link {self.link!r}: {self.target}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        eye = check_link(mechanism, self.link), read_only(make_pose(axes_from_z(self.axis), self.eye))
-        seen = None if self.relative_to is None else check_link(mechanism, self.relative_to)
-        X_seen = read_only(translation(self.target))
-        return (Relation(RelationKind.LOOK_AT, (0, 1), eye[0], seen, eye[1], X_seen, weight=self.weight),)
+        link_and_eye = check_link(mechanism, self.link), read_only(make_pose(axes_from_z(self.axis), self.eye))
+        target_link = None if self.relative_to is None else check_link(mechanism, self.relative_to)
+        X_target = read_only(translation(self.target))
+        return (
+            Relation(
+                RelationKind.LOOK_AT,
+                (0, 1),
+                link_and_eye[0],
+                target_link,
+                link_and_eye[1],
+                X_target,
+                weight=self.weight,
+            ),
+        )
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another target point (3,), m."""
-        other = copy(self)
-        object.__setattr__(other, "target", as_point(target, f"target of {self._label}"))
-        return other
+        changed = copy(self)
+        object.__setattr__(changed, "target", as_point(target, f"target of {self._label}"))
+        return changed
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -457,7 +481,7 @@ class OnTerrain(Objective):
         at: (3,), m, in the link; stored as `point`.
         radius: m, of the sphere about that point. A wheel with a round profile can be modelled so.
         relative_to: link in whose frame the terrain is given; None: the world.
-        **wish: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         InvalidArgument: the terrain is not a `Terrain`.
@@ -484,31 +508,33 @@ class OnTerrain(Objective):
         radius: float = 0.0,
         *,
         relative_to: str | Link | None = None,
-        **wish: Unpack[ObjectiveOptions],
+        **options: Unpack[ObjectiveOptions],
     ) -> None:
-        Objective.__init__(self, **wish)
+        Objective.__init__(self, **options)
         name = link_name(link)
-        other = None if relative_to is None else link_name(relative_to, "relative_to")
-        if name == other:
-            raise ObjectiveError(f"{self._label}: link {name!r} cannot stand on ground that moves along with it")
+        reference = None if relative_to is None else link_name(relative_to, "relative_to")
+        if name == reference:
+            raise ObjectiveError(
+                f"{self._label}: link {name!r} is relative to itself; choose another link for relative_to"
+            )
         if not isinstance(terrain, Terrain):
-            raise InvalidArgument(f"terrain of {self._label} is a Terrain, not {terrain!r}")
-        r = as_number(radius, f"radius of {self._label}")
-        if r < 0.0:
-            raise ObjectiveError(f"radius of {self._label} is {r:g} m, and must not be below zero")
+            raise InvalidArgument(f"terrain of {self._label} must be a Terrain, not {terrain!r}")
+        sphere_radius = as_number(radius, f"radius of {self._label}")
+        if sphere_radius < 0.0:
+            raise ObjectiveError(f"radius of {self._label} is {sphere_radius:g} m; it must not be negative")
         fields = {
             "link": name,
             "terrain": terrain,
             "point": as_point(at, f"at of {self._label}"),
-            "radius": r,
-            "relative_to": other,
+            "radius": sphere_radius,
+            "relative_to": reference,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 
     def __repr__(self) -> str:
-        ball = f", with a ball of {self.radius:g} m" if self.radius else ""
-        return f"<{self._label} of link {self.link!r}{ball}: on {self.terrain!r}>"
+        sphere = f", sphere radius {self.radius:g} m" if self.radius else ""
+        return f"<{self._label} of link {self.link!r}{sphere}: on {self.terrain!r}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         a = None if self.relative_to is None else check_link(mechanism, self.relative_to)

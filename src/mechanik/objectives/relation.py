@@ -142,14 +142,14 @@ def evaluate_relation(mechanism: Mechanism, relation: Relation, q: ArrayLike) ->
     """
     configuration = mechanism.space.check_q(q)
     if configuration.ndim != 1:
-        raise ShapeError(f"one configuration is needed here, not an array of shape {configuration.shape}")
-    rows, J = _KINDS[relation.kind](mechanism, relation, configuration)
-    wanted = list(relation.rows)
-    if any(not 0 <= row < len(rows) for row in wanted):
+        raise ShapeError(f"q must be one configuration (nq,), not an array of shape {configuration.shape}")
+    residual, J = _EVALUATION_OF_KIND[relation.kind](mechanism, relation, configuration)
+    rows = list(relation.rows)
+    if any(not 0 <= row < len(residual) for row in rows):
         raise ShapeError(
-            f"a relation of kind {relation.kind.name} has {len(rows)} rows; {relation.rows} were asked for"
+            f"a relation of kind {relation.kind.name} has {len(residual)} rows; rows {relation.rows} do not all exist"
         )
-    return rows[wanted], J[wanted]
+    return residual[rows], J[rows]
 
 
 def band_violation(relation: Relation, values: Array) -> Array:
@@ -159,7 +159,7 @@ def band_violation(relation: Relation, values: Array) -> Array:
 
 
 def is_band_active(relation: Relation, values: Array) -> npt.NDArray[np.bool_]:
-    """Tell for values (..., rows) whether `band_violation` varies with them; elsewhere its derivative is zero."""
+    """Return for values (..., rows) whether `band_violation` varies with them; elsewhere its derivative is zero."""
     lower, upper = _band(relation)
     return (values < lower) | (values > upper) | (lower == upper)
 
@@ -188,22 +188,22 @@ class _Frame:
 
 def _frame(mechanism: Mechanism, link: str | None, X_link_frame: Array, q: Array) -> _Frame:
     if link is None:
-        still = np.zeros((3, mechanism.nv))
-        return _Frame(X_link_frame[:3, :3], X_link_frame[:3, 3], still, still)
+        no_motion = np.zeros((3, mechanism.nv))
+        return _Frame(X_link_frame[:3, :3], X_link_frame[:3, 3], no_motion, no_motion)
     X = mechanism.pose(link, q) @ X_link_frame
     J = mechanism.jacobian(link, q, X_link_frame[:3, 3])
     return _Frame(X[:3, :3], X[:3, 3], J[:3], J[3:])
 
 
-def _apart(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
+def _relative_motion(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
     """Return A, B and the Jacobians of B relative to A in the axes of A: linear and angular, (3, nv)."""
     A, B = (_frame(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
-    carried = A.v + np.cross(A.w, (B.p - A.p)[:, None], axis=0)  # velocity of B's origin if it were fixed to A
-    moves = _moves(mechanism, relation.a, relation.b)
-    return A, B, np.where(moves, A.R.T @ (B.v - carried), 0.0), np.where(moves, A.R.T @ (B.w - A.w), 0.0)
+    v_fixed_to_a = A.v + np.cross(A.w, (B.p - A.p)[:, None], axis=0)  # velocity of B's origin if it were fixed to A
+    moves = _relative_dof_mask(mechanism, relation.a, relation.b)
+    return A, B, np.where(moves, A.R.T @ (B.v - v_fixed_to_a), 0.0), np.where(moves, A.R.T @ (B.w - A.w), 0.0)
 
 
-def _moves(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np.bool_]:
+def _relative_dof_mask(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np.bool_]:
     """Return the mask (nv,) of dofs that move two links relative to each other; others contribute rounding only."""
     paths = [np.zeros((0, NODE_FLOATS)) if link is None else mechanism.kinematics.path(link)[:-1] for link in (a, b)]
     shared = 0
@@ -216,9 +216,9 @@ def _moves(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np
     return moves
 
 
-def _seen(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array, Array, Array]:
+def _relative_pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array, Array, Array]:
     """Return B relative to A: position (3,), rotation (3, 3), linear and angular Jacobian (3, nv)."""
-    A, B, v, w = _apart(mechanism, relation, q)
+    A, B, v, w = _relative_motion(mechanism, relation, q)
     if relation.world_axes is None:
         return A.R.T @ (B.p - A.p), A.R.T @ B.R, v, w
     # world axes do not rotate with A, so dofs that move both frames count here
@@ -228,43 +228,43 @@ def _seen(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Ar
 
 
 def _pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    p, R, v, w = _seen(mechanism, relation, q)
-    turn = rotation.log(R)
-    return np.concatenate([p, turn]), np.vstack([v, rotation.left_jacobian_inverse(turn) @ w])
+    p, R, v, w = _relative_pose(mechanism, relation, q)
+    rotation_vector = rotation.log(R)
+    return np.concatenate([p, rotation_vector]), np.vstack([v, rotation.left_jacobian_inverse(rotation_vector) @ w])
 
 
 def _axis(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    p, R, v, w = _seen(mechanism, relation, q)
-    lean, by_direction = _lean(R[:, 2])
-    return np.concatenate([p, lean]), np.vstack([v, by_direction @ _swept(w, R[:, 2])])
+    p, R, v, w = _relative_pose(mechanism, relation, q)
+    tilt, derivative = _tilt(R[:, 2])
+    return np.concatenate([p, tilt]), np.vstack([v, derivative @ _rotated_axis_derivative(w, R[:, 2])])
 
 
 def _cosine(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    _, R, _, w = _seen(mechanism, relation, q)
-    return R[2:, 2], _swept(w, R[:, 2])[2:]
+    _, R, _, w = _relative_pose(mechanism, relation, q)
+    return R[2:, 2], _rotated_axis_derivative(w, R[:, 2])[2:]
 
 
-def _look(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    A, B, v, _ = _apart(mechanism, relation, q)
-    gaze = A.R.T @ (B.p - A.p)
-    distance = float(np.linalg.norm(gaze))
+def _look_at(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    A, B, v, _ = _relative_motion(mechanism, relation, q)
+    line_of_sight = A.R.T @ (B.p - A.p)
+    distance = float(np.linalg.norm(line_of_sight))
     if distance < MIN_DIRECTION_LENGTH:  # the direction to a target at the eye is undefined
         return np.zeros(2), np.zeros((2, mechanism.nv))
-    u = gaze / distance
-    lean, by_direction = _lean(u)
-    return lean, by_direction @ (v - np.outer(u, u @ v)) / distance
+    u = line_of_sight / distance
+    tilt, derivative = _tilt(u)
+    return tilt, derivative @ (v - np.outer(u, u @ v)) / distance
 
 
 def _distance(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    A, B, v, _ = _apart(mechanism, relation, q)
-    between = A.R.T @ (B.p - A.p)
-    distance = float(np.linalg.norm(between))
+    A, B, v, _ = _relative_motion(mechanism, relation, q)
+    difference = A.R.T @ (B.p - A.p)
+    distance = float(np.linalg.norm(difference))
     # coincident points have no gradient; a fixed direction lets a solver separate them
-    u = between / distance if distance >= MIN_DIRECTION_LENGTH else FALLBACK_DIRECTION
+    u = difference / distance if distance >= MIN_DIRECTION_LENGTH else FALLBACK_DIRECTION
     return np.array([distance]), (u @ v)[None]
 
 
-def _lean(u: Array) -> tuple[Array, Array]:
+def _tilt(u: Array) -> tuple[Array, Array]:
     """Scale (x, y) of a unit vector to the angle to z (2,), and return its derivative by u (2, 3).
 
     Opposite to z the direction of tilt is undefined: it is taken along x, with zero derivative across.
@@ -272,19 +272,19 @@ def _lean(u: Array) -> tuple[Array, Array]:
     s = math.hypot(u[0], u[1])
     angle = math.atan2(s, u[2])
     if s < MIN_AXIS_SINE:
-        t, stretch = FALLBACK_DIRECTION[:2], 1.0 if u[2] > 0.0 else 0.0
-        lean = u[:2] if u[2] > 0.0 else angle * t
+        t, scale = FALLBACK_DIRECTION[:2], 1.0 if u[2] > 0.0 else 0.0
+        tilt = u[:2] if u[2] > 0.0 else angle * t
     else:
-        t, stretch = u[:2] / s, angle / s
-        lean = angle * t
+        t, scale = u[:2] / s, angle / s
+        tilt = angle * t
     along = np.outer(t, t)
     derivative = np.empty((2, 3))
-    derivative[:, :2] = u[2] * along + stretch * (np.eye(2) - along)
+    derivative[:, :2] = u[2] * along + scale * (np.eye(2) - along)
     derivative[:, 2] = -s * t
-    return lean, derivative
+    return tilt, derivative
 
 
-def _swept(w: Array, u: Array) -> Array:
+def _rotated_axis_derivative(w: Array, u: Array) -> Array:
     """Return the derivative (3, nv) of a vector u (3,) that rotates with angular velocities w (3, nv)."""
     return np.cross(w, u[:, None], axis=0)
 
@@ -292,38 +292,38 @@ def _swept(w: Array, u: Array) -> Array:
 # ---- other relations ----------------------------------------------------------------------------
 
 
-def _mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _centre_of_mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     A = _frame(mechanism, relation.a, relation.X_a, q)
     total = sum(mass for _, mass, _ in relation.masses)
     if not total > 0.0:
-        raise StructureError("a centre of mass needs links that weigh something")
+        raise StructureError("a centre of mass needs links with a mass above zero")
     centre, J = np.zeros(3), np.zeros((3, mechanism.nv))
     for link, mass, p_link in relation.masses:
         X = mechanism.pose(link, q)
         p_A = A.R.T @ (X[:3, :3] @ p_link + X[:3, 3] - A.p)
-        carried = A.v + np.cross(A.w, (A.R @ p_A)[:, None], axis=0)
-        v = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - carried)
+        v_fixed_to_a = A.v + np.cross(A.w, (A.R @ p_A)[:, None], axis=0)
+        v = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - v_fixed_to_a)
         centre += mass / total * p_A
-        J += mass / total * np.where(_moves(mechanism, relation.a, link), v, 0.0)
+        J += mass / total * np.where(_relative_dof_mask(mechanism, relation.a, link), v, 0.0)
     return centre, J
 
 
-def _value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _joint_value(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     space = mechanism.space
     if relation.dof_name not in space.q_names:
-        raise UnknownName("freedom", relation.dof_name, space.q_names)
+        raise UnknownName("dof", relation.dof_name, space.q_names)
     k = space.q_names.index(relation.dof_name)
     if k not in space.scalars_q:
-        raise DoFError(f"{relation.dof_name!r} is a part of a quaternion; a ball is wanted as a whole")
+        raise DoFError(f"{relation.dof_name!r} is part of a quaternion; set a target for the whole spherical joint")
     J = np.zeros((1, space.nv))
     J[0, space.scalars_v[np.flatnonzero(space.scalars_q == k)[0]]] = 1.0
     return q[k : k + 1] - relation.target, J
 
 
-def _law(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _joint_constraint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     total, J, space = -float(relation.target[0]), np.zeros((1, mechanism.nv)), mechanism.space
-    for freedom, factors in relation.polynomials:
-        k, v = space.q_names.index(freedom), space.v_names.index(freedom)
+    for dof_name, factors in relation.polynomials:
+        k, v = space.q_names.index(dof_name), space.v_names.index(dof_name)
         for power, factor in enumerate(factors, start=1):
             total += factor * q[k] ** power
             J[0, v] += factor * power * q[k] ** (power - 1)
@@ -333,20 +333,22 @@ def _law(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Arr
 def _height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     if relation.terrain is None:
         raise StructureError("a relation of kind HEIGHT has no terrain")
-    p, _, v, _ = _seen(mechanism, relation, q)
-    height, by_x, by_y = relation.terrain.height_and_gradient(p[0], p[1])
-    return np.array([p[2] - height]), (v[2] - by_x * v[0] - by_y * v[1])[None]
+    p, _, v, _ = _relative_pose(mechanism, relation, q)
+    height, dh_dx, dh_dy = relation.terrain.height_and_gradient(p[0], p[1])
+    return np.array([p[2] - height]), (v[2] - dh_dx * v[0] - dh_dy * v[1])[None]
 
 
-def _turn(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+def _spherical_joint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     slot = mechanism.kinematics.joint_indices.get(mechanism.joint(relation.dof_name))
     if slot is None or slot.quaternion_q is None or slot.quaternion_v is None:
-        raise DoFError(f"joint {relation.dof_name!r} is no ball; its freedoms are wanted one by one")
-    turned = quaternion.normalize(q[slot.quaternion_q : slot.quaternion_q + 4])
-    turn = quaternion.log(quaternion.multiply(quaternion.conjugate(relation.target), turned))
+        raise DoFError(f"joint {relation.dof_name!r} is not spherical; set a target for each dof")
+    wxyz = quaternion.normalize(q[slot.quaternion_q : slot.quaternion_q + 4])
+    rotation_vector = quaternion.log(quaternion.multiply(quaternion.conjugate(relation.target), wxyz))
     J = np.zeros((3, mechanism.nv))
-    J[:, slot.quaternion_v : slot.quaternion_v + 3] = rotation.right_jacobian_inverse(turn)  # v is in the body frame
-    return turn, J
+    J[:, slot.quaternion_v : slot.quaternion_v + 3] = rotation.right_jacobian_inverse(
+        rotation_vector
+    )  # v is in the body frame
+    return rotation_vector, J
 
 
 def _function(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
@@ -356,17 +358,17 @@ def _function(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array
 
 
 _Evaluation = Callable[[Mechanism, Relation, Array], tuple[Array, Array]]
-_IN_ORDER: Sequence[_Evaluation] = (
+_EVALUATIONS: Sequence[_Evaluation] = (
     _pose,
     _axis,
     _cosine,
-    _look,
+    _look_at,
     _distance,
-    _mass,
-    _value,
-    _turn,
+    _centre_of_mass,
+    _joint_value,
+    _spherical_joint,
     _function,
-    _law,
+    _joint_constraint,
     _height,
 )
-_KINDS = dict(zip(RelationKind, _IN_ORDER, strict=True))
+_EVALUATION_OF_KIND = dict(zip(RelationKind, _EVALUATIONS, strict=True))

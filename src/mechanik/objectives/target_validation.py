@@ -22,9 +22,9 @@ def link_name(link: str | Link, what: str = "link") -> str:
     """Return the name of a link that is given by name or as a `Link`; objectives store names."""
     name = link.name if isinstance(link, Link) else link
     if not isinstance(name, str):
-        raise InvalidArgument(f"{what} is given by its name or as a Link, not as {link!r}")
+        raise InvalidArgument(f"{what} must be the name of a link or a Link, not {link!r}")
     if not name:
-        raise ObjectiveError(f"{what} has no name; give it one, since objectives keep the names of links")
+        raise ObjectiveError(f"{what} has no name; name the link first, since objectives store the names of links")
     return name
 
 
@@ -42,9 +42,9 @@ def as_point(point: ArrayLike, what: str) -> Array:
 
 def as_direction(direction: ArrayLike, what: str) -> Array:
     """Return a read-only unit vector (3,) along a vector of any length but zero."""
-    given = as_vector(direction, 3, what)
+    vector = as_vector(direction, 3, what)
     # a unit vector keeps every bit, so that saving and loading gives the same numbers
-    return read_only(given if abs(given @ given - 1.0) < 2e-15 else unit(given, what))
+    return read_only(vector if abs(vector @ vector - 1.0) < 2e-15 else unit(vector, what))
 
 
 def as_quaternion(wxyz: ArrayLike, what: str) -> Array:
@@ -53,11 +53,11 @@ def as_quaternion(wxyz: ArrayLike, what: str) -> Array:
     Raises:
         NotARotation: the length differs from 1 by more than `QUATERNION_TOLERANCE`.
     """
-    given = as_vector(wxyz, 4, what)
-    length = float(np.linalg.norm(given))
+    values = as_vector(wxyz, 4, what)
+    length = float(np.linalg.norm(values))
     if abs(length - 1.0) > QUATERNION_TOLERANCE:
-        raise NotARotation(f"{what} has length {length:.4g}, and a quaternion (w, x, y, z) must have length 1")
-    return read_only(quaternion.normalize(given))
+        raise NotARotation(f"{what} has length {length:.4g}; a quaternion (w, x, y, z) must have length 1")
+    return read_only(quaternion.normalize(values))
 
 
 def as_rotation_matrix(rotation: ArrayLike | Pose, what: str) -> Array:
@@ -67,17 +67,19 @@ def as_rotation_matrix(rotation: ArrayLike | Pose, what: str) -> Array:
     try:
         R = np.array(rotation, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what} is a rotation (3, 3) or a quaternion wxyz (4,), not {rotation!r}") from None
+        raise ShapeError(f"{what} must be a rotation (3, 3) or a quaternion wxyz (4,), not {rotation!r}") from None
     if R.shape == (4,):
         return read_only(quaternion.to_matrix(as_quaternion(R, what)))
     if R.shape == (4, 4):
         return read_only(as_single_pose(R, what)[:3, :3].copy())
     if R.shape != (3, 3):
-        raise ShapeError(f"{what} is a rotation (3, 3) or a quaternion wxyz (4,), not an array of shape {R.shape}")
+        raise ShapeError(f"{what} must be a rotation (3, 3) or a quaternion wxyz (4,), not an array of shape {R.shape}")
     if not np.isfinite(R).all():
         raise NotFinite(f"{what} has an entry that is not finite")
     if not is_rotation(R, 1e-6):
-        raise NotARotation(f"{what} is no rotation, as it stretches or mirrors")
+        raise NotARotation(
+            f"{what} is not a rotation: its columns must be perpendicular unit vectors, and it must not mirror"
+        )
     return read_only(R)
 
 
@@ -87,7 +89,7 @@ def as_single_pose(pose: ArrayLike | Pose, what: str) -> Array:
         return read_only(pose.matrix)
     X = np.array(as_pose_matrix(pose, what))
     if X.ndim != 2:
-        raise ShapeError(f"{what} is one pose, shaped (4, 4), not a batch, shaped {X.shape}")
+        raise ShapeError(f"{what} must be one pose of shape (4, 4), not a batch of shape {X.shape}")
     return read_only(X)
 
 
