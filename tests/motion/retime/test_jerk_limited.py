@@ -18,7 +18,6 @@ from mechanik.motion.retime.joint_spline import fit_joint_spline
 from mechanik.motion.retime.time_profile import breakpoints
 from mechanik.spatial.array import Array
 
-pytest.importorskip("toppra")
 pytest.importorskip("ruckig")
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -110,7 +109,7 @@ def test_a_straight_way_takes_as_long_as_by_the_closed_form(seed: int, fast: flo
 
 @pytest.mark.parametrize("path", [smooth(2), cornered(5)])
 def test_a_jerk_that_does_not_bind_takes_as_long_as_none(path: Path) -> None:
-    # toppra's answer is on a grid as well, and 1.4 % above the least in one of 14 paths
+    # the profile without a jerk limit is on a grid as well, and 1.4 % above the least in one of 14 paths
     free = retime(path, 2.0, 5.0).duration
     assert retime(path, 2.0, 5.0, 1e7).duration == pytest.approx(free, rel=NEARLY)
 

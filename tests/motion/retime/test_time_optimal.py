@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from mechanik.errors import InvalidArgument, LimitsError, NotFinite, ShapeError,
 from mechanik.motion.follow import Path
 from mechanik.motion.retime import Trajectory, retime
 from mechanik.motion.retime.joint_spline import fit_joint_spline
+from mechanik.motion.retime.time_optimal import grid_along, profile_from_speeds, time_optimal_profile
 from mechanik.spatial.array import Array
 
-pytest.importorskip("toppra")
 pytest.importorskip("ruckig")
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -135,20 +135,20 @@ def test_every_knot_is_passed() -> None:
         assert np.abs(q - knot).max(axis=1).min() < 1e-12
 
 
+@pytest.mark.parametrize("mechanism", [mk.gallery.panda, mk.gallery.humanoid], ids=["panda", "humanoid"])
 @pytest.mark.parametrize("seed", range(4))
-def test_without_toppra_it_takes_hardly_longer_and_keeps_the_same_limits(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = random_path(seed, 4)
-    by_toppra = retime(path, 1.5, 4.0)
-    monkeypatch.setitem(sys.modules, "toppra.algorithm", None)
-    other = retime(path, 1.5, 4.0)
-    _, v, a = other.state(moments(other))
-    assert worst(v, 1.5) <= 1.0
-    assert worst(a, 4.0) <= 1.0
-    assert type(other.profile) is not type(by_toppra.profile), "by another way"
-    # toppra's answer is on a grid as well, and not always the least
-    assert 0.98 * by_toppra.duration < other.duration < 1.02 * by_toppra.duration
+def test_profile_on_a_grid_takes_as_long_as_that_of_toppra(seed: int, mechanism: Callable[[], mk.Mechanism]) -> None:
+    pytest.importorskip("toppra")
+    from toppra_profile import toppra_speeds
+
+    curve = fit_joint_spline(random_path(seed, 4, mechanism()), 5e-3)
+    s = grid_along(curve, 300)
+    rng = np.random.default_rng(seed)
+    velocity, acceleration = rng.uniform(0.5, 2.0, curve.mechanism.nv), rng.uniform(1.0, 5.0, curve.mechanism.nv)
+    expected = profile_from_speeds(s, toppra_speeds(curve, velocity, acceleration, s))
+    profile = time_optimal_profile(curve, velocity, acceleration, s)
+    # toppra exceeds limits by up to 1e-7, which shortens the time at sharp corners, where the speed is nearly 0
+    assert profile.duration == pytest.approx(expected.duration, rel=2e-4)
 
 
 def test_half_the_velocity_and_a_quarter_of_the_acceleration_take_twice_as_long() -> None:

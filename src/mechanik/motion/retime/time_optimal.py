@@ -1,6 +1,11 @@
-"""Time-optimal profiles: within velocity and acceleration limits by toppra, on a straight segment by ruckig.
+"""Time-optimal profiles: within velocity and acceleration limits by reachability, on a straight segment by ruckig.
 
-toppra keeps the limits on a grid. Where they are exceeded between two grid points, points are inserted; the rest is
+Let x = (ds/dt)^2 and u = d2s/dt2. Then the velocity and acceleration of a dof are q' x^1/2 and q' u + q'' x, so all
+limits are linear in (u, x), and x + 2 u ds is the x at the next grid point. A backward pass computes the largest x at
+each grid point from which the end is reached at rest (the controllable set); a forward pass takes the largest u that
+stays inside. Rest is feasible everywhere because limits are symmetric, so the sets start at x = 0.
+
+Limits are kept on a grid. Where they are exceeded between two grid points, points are inserted; the rest is
 compensated by a small stretch of the time.
 
 H. Pham and Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
@@ -10,7 +15,6 @@ arbitrary target states", RSS 2021.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -26,42 +30,54 @@ STRAIGHT = 1e-9
 """Second derivative times length below which a curve is straight."""
 ROUNDING = 1e-12
 """Relative stretch of time, so that rounding does not exceed a limit."""
-UNLIMITED = 1e9
-"""rad or m, per s or s^2: limit for dofs that do not move."""
+NEGLIGIBLE = 1e-12
+"""Ratio to the largest coefficient of u, below which a limit does not depend on u."""
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def time_optimal_profile(curve: JointSpline, velocity: Array, acceleration: Array, s: Array) -> CubicProfile:
     """Time-optimal profile from rest to rest, with limits (nv,) kept at the grid points s (M,) and nearly between them.
 
-    Raises:
-        PlanningError: toppra finds no solution.
+    Limits may be infinite.
     """
-    algorithm, constraint, interpolator = _toppra()
+    _, first, second, _ = curve.at(s)
+    ds = np.diff(s)
+    moves = first.any(axis=0)
+    first, second = first[:, moves], second[:, moves]
+    x_max = ((velocity[moves] / np.abs(first)) ** 2).min(axis=1)
+    # acceleration / limit = u_ratio u + x_ratio x within [-1, 1], at both ends of each interval
+    u_ratio = np.stack([first[:-1], first[1:] + 2.0 * second[1:] * ds[:, None]], axis=1) / acceleration[moves]
+    x_ratio = np.stack([second[:-1], second[1:]], axis=1) / acceleration[moves]
+    u_ratio, x_ratio = u_ratio.reshape(len(ds), -1), x_ratio.reshape(len(ds), -1)
+    bounds_u = np.abs(u_ratio) > NEGLIGIBLE * np.abs(u_ratio).max()
+    x_max[:-1] = np.minimum(x_max[:-1], np.where(bounds_u, np.inf, 1.0 / np.abs(x_ratio)).min(axis=1))
+    u_ratio = np.where(bounds_u, u_ratio, 1.0)
+    # slope x - reach <= u <= slope x + reach, and u >= -half_rate x, since the next x is not below 0
+    slope, reach = -x_ratio / u_ratio, np.where(bounds_u, 1.0 / np.abs(u_ratio), np.inf)
+    half_rate = 0.5 / ds
+    x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, reach, -half_rate[:, None], np.zeros((len(ds), 1))))
+    for column in range(slope.shape[1]):
+        lower_slope, lower = slope[:, column, None], -reach[:, column, None]
+        x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, reach, lower_slope, lower))
 
-    class Way(interpolator.AbstractGeometricPath):
-        """Adapter of the curve for toppra; derivatives are dof velocities, also for spherical joints."""
+    controllable = np.zeros(len(s))
+    for k in range(len(ds) - 1, -1, -1):
+        x_reaching = _first_crossing(-half_rate[k], half_rate[k] * controllable[k + 1], slope[k], -reach[k])
+        controllable[k] = min(x_max[k], x_reaching)
+    x = np.zeros(len(s))
+    for k in range(len(ds)):
+        u = min(float((slope[k] * x[k] + reach[k]).min()), half_rate[k] * (controllable[k + 1] - x[k]))
+        x[k + 1] = min(max(x[k] + 2.0 * ds[k] * u, 0.0), controllable[k + 1])
+    return profile_from_speeds(s, np.sqrt(x))
 
-        dof = curve.mechanism.nv
-        path_interval = np.array([0.0, curve.length])
 
-        def __call__(self, path_positions: Any, order: int = 0) -> Array:
-            s = np.atleast_1d(np.asarray(path_positions, dtype=np.float64))
-            found = curve.at(s)[order]
-            return found if np.ndim(path_positions) else found[0]
+def _first_crossing(upper_slope: Array, upper: Array, lower_slope: Array, lower: Array) -> Array:
+    """Least x, by the last axis, beyond which a lower bound of u exceeds an upper bound.
 
-    finite_v, finite_a = (np.where(np.isfinite(one), one, UNLIMITED) for one in (velocity, acceleration))
-    speeds = constraint.JointVelocityConstraint(np.stack([-finite_v, finite_v], axis=1))
-    gains = constraint.JointAccelerationConstraint(
-        np.stack([-finite_a, finite_a], axis=1), discretization_scheme=constraint.DiscretizationType.Interpolation
-    )
-    solver = algorithm.TOPPRA([speeds, gains], Way(), gridpoints=s, solver_wrapper="seidel")
-    speed = solver.compute_parameterization(0, 0)[1]
-    if speed is None or not np.isfinite(speed).all():
-        raise PlanningError(
-            "toppra found no way to go along the path within these limits: its knots may lie too unevenly. "
-            "More knots, or a larger `deviation`, may help"
-        )
-    return profile_from_speeds(s, np.maximum(np.asarray(speed, dtype=np.float64), 0.0))
+    The upper bounds are `upper_slope` x + `upper`, the lower ones `lower_slope` x + `lower`; they admit u at x = 0.
+    """
+    closing = lower_slope - upper_slope
+    return np.where(closing > 0.0, (upper - lower) / closing, np.inf).min(axis=-1)
 
 
 def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
@@ -90,24 +106,6 @@ def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Arr
     state = np.stack([one.p[:7], one.v[:7], one.a[:7], one.j], axis=1)
     lasts = np.diff(t) > 0.0
     return CubicProfile(np.append(t[:-1][lasts], t[-1]), state[lasts], stretch=1.0 + ROUNDING)
-
-
-def has_toppra() -> bool:
-    """Whether toppra is installed; it has no wheels for some systems."""
-    try:
-        _toppra()
-    except ImportError:
-        return False
-    return True
-
-
-def _toppra() -> tuple[Any, Any, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # toppra imports plotting libraries, which may warn
-        algorithm, constraint, interpolator = (
-            import_module(f"toppra.{name}") for name in ("algorithm", "constraint", "interpolator")
-        )
-    return algorithm, constraint, interpolator
 
 
 def is_straight(curve: JointSpline) -> bool:

@@ -15,7 +15,6 @@ from mechanik.motion.retime.jerk_limited import jerk_limited_profile
 from mechanik.motion.retime.joint_spline import JointSpline, fit_joint_spline
 from mechanik.motion.retime.time_optimal import (
     acceleration_limited_profile,
-    has_toppra,
     is_straight,
     straight_line_profile,
 )
@@ -160,8 +159,6 @@ DEVIATION = 5e-3
 """rad or m: default of the largest deviation from the straight segments; trades speed at corners for accuracy."""
 LONG = 1000.0
 """s: longer trajectories get as many samples as one of this duration, by default."""
-SHARPEST = 1000.0
-"""1/s: ratio of jerk to acceleration limit, used where toppra is not installed; so high that it hardly binds."""
 
 
 def retime(
@@ -176,8 +173,8 @@ def retime(
     """Compute the fastest trajectory along a path within rate limits, from rest to rest.
 
     The curve is a smooth spline through all waypoints; the `s` of the path is not used. The result is time-optimal for
-    a straight segment (ruckig) and without a jerk limit (toppra; without toppra, to a few parts in a thousand). With a
-    jerk limit, other paths take a few percent longer than the optimum.
+    a straight segment, and without a jerk limit. With a jerk limit, other paths take a few percent longer than the
+    optimum.
 
     Args:
         path: from `mk.plan`, `mk.follow` or `mk.Path`; 2 or more distinct waypoints.
@@ -197,7 +194,7 @@ def retime(
         LimitsError: a dof that moves has no limit, or a limit is not above 0.
         ShapeError: the path does not move, or `deviation` or `samples` is invalid.
         MissingExtra: SciPy or ruckig is not installed (extra `plan`).
-        PlanningError: toppra or ruckig finds no solution.
+        PlanningError: ruckig finds no solution.
 
     Example:
         >>> path = mk.Path(mk.arm_2d([0.5, 0.4]), [[0.0, 0.0], [1.0, 0.5]])
@@ -220,9 +217,9 @@ def retime(
     sharp = np.full(len(gain), np.inf) if jerk is None else require_rate_limits(path.mechanism, jerk, "jerk", moves)
     if is_straight(curve):
         profile = straight_line_profile(curve, fast, gain, sharp)
-    elif jerk is None and has_toppra():
+    elif jerk is None:
         profile = acceleration_limited_profile(curve, fast, gain)
     else:
-        profile = jerk_limited_profile(curve, fast, gain, SHARPEST * gain if jerk is None else sharp)
+        profile = jerk_limited_profile(curve, fast, gain, sharp)
     count = max(2, round(100 * min(profile.duration, LONG)) + 1) if samples is None else samples
     return sample_trajectory(path.mechanism, curve, profile, np.linspace(0.0, profile.duration, count))
