@@ -26,9 +26,12 @@ from time import process_time
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from coal_collider import CoalCollider
+
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.collision.exact_collider import ExactCollider
 from mechanik.model.shapes import Box, Capsule, Sphere
 from mechanik.spatial import rotation
 
@@ -69,7 +72,7 @@ def free_configurations(collider: Collider, count: int, seed: int = 1) -> tuple[
     return q[:count], len(q) / drawn
 
 
-def faults(arm: mk.Mechanism, exact: ExactCollider, q: np.ndarray, X: np.ndarray) -> tuple[int, int, float]:
+def faults(arm: mk.Mechanism, exact: CoalCollider, q: np.ndarray, X: np.ndarray) -> tuple[int, int, float]:
     """Of answers q (N, nq) to X (N, 4, 4): how many bump by coal, how many miss, and the smallest gap (m)."""
     gaps = np.array([exact.distance(one) for one in q])
     reached = arm.pose(HAND, q)
@@ -81,7 +84,7 @@ def faults(arm: mk.Mechanism, exact: ExactCollider, q: np.ndarray, X: np.ndarray
 
 def run(arm: mk.Mechanism, collider: Collider, X: np.ndarray, singles: int) -> tuple[bool, float]:
     """Returns whether all goals are met, and the free answers a second of the batch."""
-    exact, fine, rates = ExactCollider(collider), True, list[float]()
+    exact, fine, rates = CoalCollider(collider), True, list[float]()
     first = mk.Solver(arm, mk.PoseGoal(HAND, X[0])).solve_batch(X, threads=1)
     print(f"as if nothing were there, {collider.is_free(first.q[first.success]).mean():.0%} of the answers are free")
     solver = mk.Solver(arm, mk.PoseGoal(HAND, X[0]), avoid=collider)
@@ -165,7 +168,7 @@ def export(arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, 
 
 
 def race(python: str, arm: mk.Mechanism, collider: Collider, X: np.ndarray, q: np.ndarray, rate: float) -> None:
-    exact = ExactCollider(collider)
+    exact = CoalCollider(collider)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         export(arm, collider, X, q, folder)

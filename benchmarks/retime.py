@@ -15,7 +15,7 @@ from time import process_time
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "timing"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "motion" / "retime"))
 
 from toppra_profile import toppra_speeds
 

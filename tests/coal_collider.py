@@ -1,12 +1,10 @@
-"""Collision queries by the library `coal` on the exact shapes, to verify the results of a `Collider`.
-
-J. Pan, L. Montaut and others, `coal`; it comes with the extra `collision`.
-"""
+"""Collision queries by the library `coal` on the exact shapes, to verify the results of a `Collider`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +13,6 @@ import numpy.typing as npt
 from mechanik.collision.collider import Contact
 from mechanik.collision.collision_body import Obstacle
 from mechanik.collision.collision_meshes import MeshShapeMode, convex_shapes
-from mechanik.errors import MissingExtra
 from mechanik.model.mechanism import Mechanism
 from mechanik.model.shapes import (
     Box,
@@ -36,7 +33,7 @@ COAL_TOLERANCE = 1e-9
 
 
 class ColliderView(Protocol):
-    """Part of a `Collider` that an `ExactCollider` reads."""
+    """Part of a `Collider` that an `CoalCollider` reads."""
 
     @property
     def mechanism(self) -> Mechanism: ...
@@ -55,7 +52,7 @@ class _Part(NamedTuple):
     radius: float
 
 
-class ExactCollider:
+class CoalCollider:
     """Collision checker by `coal` with the bodies and pairs of a `Collider`, for verification.
 
     It is some hundred times slower than the `Collider`.
@@ -63,13 +60,10 @@ class ExactCollider:
     Args:
         collider: its obstacles are taken at their present poses.
         meshes: shapes that replace meshes: their convex hulls, or fitted capsules.
-
-    Raises:
-        MissingExtra: the package `coal` is not installed.
     """
 
     def __init__(self, collider: ColliderView, *, meshes: MeshShapeMode = "exact") -> None:
-        self._coal = _coal()
+        self._coal: Any = import_module("coal")
         self.mechanism, self.pairs = collider.mechanism, tuple(collider.pairs)
         self._numbers = {name: k for k, name in enumerate(self.mechanism.links)}
         named = {name for pair in self.pairs for name in pair}
@@ -148,14 +142,6 @@ class ExactCollider:
         centre = X[:3, :3] @ np.array(geometry.aabb_center).reshape(3) + X[:3, 3]
         radius = math.inf if isinstance(shape, HalfSpace) else float(geometry.aabb_radius)
         return _Part(geometry, X, np.zeros(3) if math.isinf(radius) else centre, radius)
-
-
-def _coal() -> Any:
-    try:
-        import coal
-    except ImportError:
-        raise MissingExtra("looking at exact shapes", "collision") from None
-    return coal
 
 
 def _at(part: _Part, X: Array) -> _Part:

@@ -1,18 +1,15 @@
-"""The same questions to another program: `ExactCollider` and `Collider` agree on what bumps."""
+"""Distances and contacts of a `Collider` are those that the library coal computes."""
 
 from __future__ import annotations
 
-import builtins
-from typing import Any
-
 import numpy as np
 import pytest
+from coal_collider import CoalCollider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.collision import Collider, Obstacle
-from mechanik.errors import MissingExtra
 from mechanik.model import (
     Box,
     Builder,
@@ -29,8 +26,6 @@ from mechanik.model.shapes import Shape
 from mechanik.spatial import Pose
 
 pytest.importorskip("coal")
-
-from mechanik.collision.exact_collider import ExactCollider
 
 LAW = settings(max_examples=25, deadline=None)
 CLOSE = 1e-6
@@ -69,7 +64,7 @@ OBSTACLES = [
 def test_distances_and_clashes_agree(kind: str, seed: int) -> None:
     robot = slider(SHAPES[kind])
     mine = Collider(robot, OBSTACLES)
-    other = ExactCollider(mine)
+    other = CoalCollider(mine)
     rng = np.random.default_rng(seed)
     q = robot.space.clamp(np.concatenate([rng.uniform((-2, -2, 0), (2, 2, 2)), rng.normal(size=robot.nq - 3)]))
     gap = float(np.asarray(mine.distance(q)))
@@ -83,7 +78,7 @@ def test_distances_and_clashes_agree(kind: str, seed: int) -> None:
 
 def test_many_configurations_are_answered_one_by_one() -> None:
     robot = slider(Sphere(0.3))
-    other = ExactCollider(Collider(robot, OBSTACLES))
+    other = CoalCollider(Collider(robot, OBSTACLES))
     many = np.tile(robot.neutral(), (4, 1))
     many[:, 0] = np.linspace(-2, 2, len(many))
     assert other.distance(many).shape == (len(many),)  # type: ignore[union-attr]
@@ -92,7 +87,7 @@ def test_many_configurations_are_answered_one_by_one() -> None:
 
 def test_clashes_come_with_the_deepest_first_and_name_both() -> None:
     robot = slider(Box((3, 3, 0.2)))
-    found = ExactCollider(Collider(robot, OBSTACLES)).contacts(robot.configuration({"free.Z": 1.0}))
+    found = CoalCollider(Collider(robot, OBSTACLES)).contacts(robot.configuration({"free.Z": 1.0}))
     assert len(found) >= 3
     assert {one.a for one in found} == {"thing"}
     assert [one.distance for one in found] == sorted(one.distance for one in found)
@@ -104,7 +99,7 @@ def test_a_height_field_is_met_where_its_triangles_are() -> None:
     field = Obstacle(HeightField(heights, (4, 3), -0.3), (0.2, 0, 0), name="hill")
     robot = slider(Sphere(0.1))
     mine = Collider(robot, [field])
-    other = ExactCollider(mine)
+    other = CoalCollider(mine)
     for x, y in np.random.default_rng(1).uniform((-2, -1.5), (2, 1.5), (30, 2)):
         q = robot.configuration({"free.X": x, "free.Y": y, "free.Z": 0.9})
         assert other.distance(q) == pytest.approx(float(np.asarray(mine.distance(q))), abs=CLOSE)
@@ -115,32 +110,18 @@ def test_an_obstacle_that_was_moved_is_where_the_collider_has_it() -> None:
     collider = Collider(robot, [Obstacle(Sphere(0.1), (5, 0, 0), name="ball")])
     collider.move("ball", Pose((2.1, 0, 0)))
     q = robot.neutral()
-    assert ExactCollider(collider).distance(q) == pytest.approx(1.8)
+    assert CoalCollider(collider).distance(q) == pytest.approx(1.8)
 
 
 def test_the_panda_of_the_gallery_is_free_at_home_and_agrees_in_random_poses() -> None:
     panda = mk.gallery.panda()
     table = Obstacle(Box((1, 1, 0.1)), (0.8, 0, 0.2), name="table")
     mine = Collider(panda, ["self", table])
-    other = ExactCollider(mine)
-    assert ExactCollider(Collider(panda)).is_free(panda.configurations["home"])
+    other = CoalCollider(mine)
+    assert CoalCollider(Collider(panda)).is_free(panda.configurations["home"])
     q = panda.random(np.random.default_rng(0), 100)
     gaps = np.asarray(mine.distance(q))
     np.testing.assert_array_equal(other.is_free(q)[np.abs(gaps) > CLOSE], gaps[np.abs(gaps) > CLOSE] > 0)  # type: ignore[index]
     apart = gaps > CLOSE
     assert 10 < np.count_nonzero(apart) < 100
     np.testing.assert_allclose(other.distance(q[apart]), gaps[apart], atol=CLOSE)
-
-
-def test_without_coal_a_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any) -> Any:
-        if name == "coal":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    collider = Collider(slider(Sphere(0.1)), OBSTACLES)
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtra, match=r"mechanik\[collision\]"):
-        ExactCollider(collider)
