@@ -76,7 +76,7 @@ def test_an_open_loop_is_named_with_the_least_gap_that_was_found() -> None:
     assert there.closure_errors["pin"].position == pytest.approx(3.0, abs=1e-6)
     assert "loop pin (open by 3 m)" in there.message
     assert there.singular.unknown
-    assert repr(there.singular).startswith("<neither singular nor regular")
+    assert repr(there.singular).startswith("<not analysed")
 
 
 def test_laws_that_contradict_each_other_are_named() -> None:

@@ -72,7 +72,7 @@ def test_every_other_pair_is_named_too(capsys, tray):
     words = ["solve", tray, "--link", "tip", "--position", "-1", "0", "0.1", "--obstacle", "cup=sphere:0.3@-1,0,0"]
     code, out, _ = run(capsys, *words)
     assert code == 1
-    assert "'ball' is 400 mm inside 'cup', besides 1 other pair" in out
+    assert "'ball' is 400 mm inside 'cup' (and 1 other pair)" in out
     assert "and:  'tip' is 300 mm inside 'cup'" in out
 
 

@@ -185,5 +185,5 @@ def test_bad_options_are_refused():
     ):  # fmt: skip
         with pytest.raises(LimitsError, match=next(iter(options))):
             mk.Solver(arm, goal, solver="evolution", **options)
-    with pytest.raises(InvalidOperation, match="wishes"):
+    with pytest.raises(InvalidOperation, match="soft objectives"):
         mk.Solver(arm, [goal, mk.RestPose(arm.q)], solver="evolution")

@@ -312,7 +312,7 @@ def test_a_goal_and_a_target_that_disagree_meet_in_between_and_say_so():
     assert solution.status is Status.CLOSEST
     assert 0.1 < joints[0].values[0] < 0.9
     assert {name for pair in solution.conflicts for name in pair} == {"reach", "target of arm1_joint"}
-    assert "pulls against" in solution.message
+    assert "conflicts with" in solution.message
 
 
 # ---- rest poses -------------------------------------------------------------------------------

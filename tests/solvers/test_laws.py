@@ -204,9 +204,9 @@ def test_a_law_that_cannot_be_kept_leaves_the_answer_open_and_is_named():
     solution = mk.solve(builder.build(), mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert not solution.success
     assert solution.status is Status.OPEN
-    assert "law impossible (off by 1" in solution.message
-    assert "law fine" not in solution.message
-    with pytest.raises(mk.errors.NotSolved, match="law impossible"):
+    assert "joint constraint impossible (error 1" in solution.message
+    assert "joint constraint fine" not in solution.message
+    with pytest.raises(mk.errors.NotSolved, match="joint constraint impossible"):
         solution.require()
 
 
@@ -217,7 +217,7 @@ def test_laws_that_limits_forbid_are_named_too():
     mechanism.joint("left shoulder").set_limits(-1, 1)
     solution = mk.solve(mechanism, mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solution.status is Status.OPEN
-    assert "law far (off by -1)" in solution.message
+    assert "joint constraint far (error -1)" in solution.message
 
 
 @pytest.mark.parametrize(("offset", "holds"), [(0.7, True), (0.8, False)])
@@ -227,7 +227,7 @@ def test_a_law_that_a_coupling_makes_true_or_false_is_judged_so(offset, holds):
     builder.joint_constraint("same", {"right shoulder": 1.0, "left shoulder": 0.3}, 0.7)
     solution = mk.solve(builder.build(), mk.PositionGoal("left hand", (1.2, 1.5, 0)))
     assert solution.success == holds
-    assert holds or "law same (off by 0.1)" in solution.message
+    assert holds or "joint constraint same (error 0.1)" in solution.message
 
 
 # ---- changed ------------------------------------------------------------------------------------

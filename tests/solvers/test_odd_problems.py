@@ -386,4 +386,4 @@ def test_what_nothing_moves_stays_outside_its_limits_and_is_named(name):
     assert solution.success
     assert solution.q[7] == 9.0
     assert solution.outside_limits == ("panda_finger_joint1",)
-    assert "outside its limits: panda_finger_joint1" in solution.message
+    assert "moved by no objective: panda_finger_joint1" in solution.message

@@ -218,7 +218,7 @@ def test_a_method_may_be_given_as_an_object():
 def test_a_solver_that_nobody_knows_is_refused():
     with pytest.raises(UnknownName, match="Did you mean 'sdls'"):
         mk.Solver(ARM, mk.PositionGoal(TOOL, (0, 0, 0)), solver="sdlss")
-    with pytest.raises(InvalidArgument, match="solver is the name"):
+    with pytest.raises(InvalidArgument, match="solver must be the name"):
         mk.Solver(ARM, mk.PositionGoal(TOOL, (0, 0, 0)), solver=3)  # type: ignore[arg-type]
     with pytest.raises(LimitsError):
         mk.Solver(ARM, mk.PositionGoal(TOOL, (0, 0, 0)), max_iterations=-1)

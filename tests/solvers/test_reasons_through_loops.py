@@ -40,7 +40,7 @@ def test_goals_that_clash_through_a_loop_are_named():
     solution = mk.Solver(four_bar(), [crank, rocker]).solve()
     assert set(solution.unmet) == {"crank", "rocker"}
     assert [set(pair) for pair in solution.conflicts] == [{"crank", "rocker"}]
-    assert "pulls against" in solution.message
+    assert "conflicts with" in solution.message
 
 
 def test_goals_that_clash_through_a_law_are_named():

@@ -95,7 +95,7 @@ def test_errors_unmet_limits_and_conflicts_name_what_is_wrong():
     assert set(solution.unmet) == {"left", "right"}
     assert solution.errors["left"].position == pytest.approx(0.5, abs=1e-5)
     assert [set(pair) for pair in solution.conflicts] == [{"left", "right"}]
-    assert "pulls against" in solution.message
+    assert "conflicts with" in solution.message
     far = mk.Solver(mechanism, mk.PositionGoal("tool", (-2, 0.5, 0), name="behind")).solve(q0=BENT)
     assert far.active_limits
     assert set(far.active_limits.values()) <= {"lower", "upper"}

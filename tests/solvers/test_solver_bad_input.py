@@ -162,7 +162,7 @@ CASES = {
     "one angle of a ball to lock": (
         lambda: mk.Solver(_ball(), mk.AxisGoal("body", (0, 0, 1)), lock="ball.EX"),
         MechanikError,
-        "'ball'|whole",
+        "spherical joint",
     ),
     "a number to lock": (lambda: solver(lock=[3]), InvalidArgument, "name"),
     "True to lock": (lambda: solver(lock=True), MechanikError, "name|joint|lock"),

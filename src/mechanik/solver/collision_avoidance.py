@@ -51,9 +51,9 @@ class SolveRequest:
         others = self.options.keys() - {"max_seconds", "restarts"}
         return not (others or self.history) and self.lock is self.limits is self.feasible is self.callback is None
 
-    def with_time_limit(self, seconds: float, **more: Any) -> SolveRequest:
+    def with_time_limit(self, seconds: float, **changes: Any) -> SolveRequest:
         """Return the same request with other options and at most `seconds`, s."""
-        options = {**self.options, **more}
+        options = {**self.options, **changes}
         if seconds < math.inf:
             options["max_seconds"] = max(seconds, 0.0)
         return SolveRequest(self.lock, self.limits, self.rng, self.feasible, self.history, self.callback, options)
@@ -73,7 +73,7 @@ class CollisionAvoidance:
         self._constrained_solver: ConstrainedSolver | None = None
         self._free_search: CollisionFreeSearch | None = None
         self._free_search_key: tuple[object, Array] = None, np.zeros(0)
-        self._making = threading.Lock()
+        self._creation_lock = threading.Lock()
         if not isinstance(solver.method, LevenbergMarquardt):
             self.constrained_solver()  # an unsupported method must raise at construction
 
@@ -81,7 +81,7 @@ class CollisionAvoidance:
 
     def solve(self, targets: Targets | None, q0: ArrayLike | None, nearest: bool, request: SolveRequest) -> Solution:
         """Solve as `Solver.solve`, with collision avoidance."""
-        solver, begun = self._solver, perf_counter()
+        solver, start_time = self._solver, perf_counter()
         if nearest or request.feasible is not None:
             feasible = self._free_and_feasible(request.feasible)
             request = SolveRequest(
@@ -100,60 +100,62 @@ class CollisionAvoidance:
             request.options,
         )
         restarts = request.options.get("restarts", solver.options.restarts)
-        comes_along = restarts != 0 or self._is_segment_free(q0, first.q)
-        if first._is_met and self.constraint.is_free(first.q) and comes_along:
+        is_connected = restarts != 0 or self._is_segment_free(q0, first.q)
+        if first._is_met and self.constraint.is_free(first.q) and is_connected:
             return first
-        deadline = begun + request.options.get("max_seconds", solver.options.max_seconds)
+        deadline = start_time + request.options.get("max_seconds", solver.options.max_seconds)
         first.contacts = self.constraint.contacts(first.q)
-        found = [first] if comes_along else []
+        solutions = [first] if is_connected else []
         is_chain = solver._chain_search is not None and request.is_plain and restarts != 0
         if is_chain and not first._is_met:  # out of reach even without obstacles
             return first
         if is_chain and perf_counter() < deadline:
-            found += self._other_solutions(targets, q0, sum(STARTS_PER_ROUND) if restarts is None else restarts)
-        if not (found and found[-1].success):
-            found += self._constrained_solutions(
-                targets, q0, request, deadline, found[-1] if is_chain else None, restarts
+            solutions += self._other_solutions(targets, q0, sum(STARTS_PER_ROUND) if restarts is None else restarts)
+        if not (solutions and solutions[-1].success):
+            solutions += self._constrained_solutions(
+                targets, q0, request, deadline, solutions[-1] if is_chain else None, restarts
             )
-        best = self._best(found, leaps=bool(restarts) or is_chain)
-        best.seconds = seconds_since(begun)
+        best = self._best(solutions, may_jump=bool(restarts) or is_chain)
+        best.seconds = seconds_since(start_time)
         return best
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None, q0: ArrayLike | None, options: dict[str, Any]
     ) -> Solution:
         """Solve as `Solver.solve_nearby`, with collision avoidance."""
-        solver, begun = self._solver, perf_counter()
-        found: list[Solution] = []
-        for one in (solver, self.constrained_solver()):
-            with one._exclusive():
-                found.append(
-                    one._solve(targets, q0, None, None, None, None, False, None, options, nearby=max_deviation)
+        solver, start_time = self._solver, perf_counter()
+        solutions: list[Solution] = []
+        for stage_solver in (solver, self.constrained_solver()):
+            with stage_solver._exclusive():
+                solutions.append(
+                    stage_solver._solve(targets, q0, None, None, None, None, False, None, options, nearby=max_deviation)
                 )
-            found[-1].contacts = self.constraint.contacts(found[-1].q)
-            if found[-1].success:
+            solutions[-1].contacts = self.constraint.contacts(solutions[-1].q)
+            if solutions[-1].success:
                 break
-        best = self._best(found, leaps=False)
-        best.seconds = seconds_since(begun)
+        best = self._best(solutions, may_jump=False)
+        best.seconds = seconds_since(start_time)
         return best
 
     def solve_constrained(self, targets: Targets | None, q0: Array, rng: np.random.Generator | None) -> Solution:
         """Solve a row of a batch whose other solutions are all in collision; q0 (nq,) is the least deep of them."""
-        ask, solver = SolveRequest(rng=rng), self._solver
+        request, solver = SolveRequest(rng=rng), self._solver
         first = Solution(solver, with_targets(solver._objectives, targets), q0, 0, 0.0, solver._bounds)
         first.contacts = self.constraint.contacts(q0)
-        return self._best([first, *self._constrained_solutions(targets, q0, ask, math.inf, first, None)], leaps=True)
+        return self._best(
+            [first, *self._constrained_solutions(targets, q0, request, math.inf, first, None)], may_jump=True
+        )
 
     # ---- strategies -------------------------------------------------------------------------
 
     def constrained_solver(self) -> ConstrainedSolver:
         """Return the solver with clearances as constraints; it is made at first use."""
-        with self._making:
+        with self._creation_lock:
             if self._constrained_solver is None:
                 from mechanik.solver.solver import ConstrainedSolver, constructor_arguments
 
-                given, more = constructor_arguments(self._solver)
-                self._constrained_solver = ConstrainedSolver(self.constraint, *given, **more)
+                arguments, options = constructor_arguments(self._solver)
+                self._constrained_solver = ConstrainedSolver(self.constraint, *arguments, **options)
             return self._constrained_solver
 
     def free_search(self, home: Array, chain: ChainSearch | None = None) -> CollisionFreeSearch:
@@ -165,65 +167,68 @@ class CollisionAvoidance:
         """
         chain = self._solver._chain_search if chain is None else chain
         assert chain is not None
-        with self._making:
-            held = home[chain.columns[chain.chain.locked]]
-            known = self._free_search_key
-            if self._free_search is None or known[0] is not chain.chain or not np.array_equal(known[1], held):
+        with self._creation_lock:
+            fixed_values = home[chain.columns[chain.chain.locked]]
+            key = self._free_search_key
+            if self._free_search is None or key[0] is not chain.chain or not np.array_equal(key[1], fixed_values):
                 self._free_search = CollisionFreeSearch(self._solver.mechanism, chain, self.constraint, home.copy())
-                self._free_search_key = chain.chain, held
+                self._free_search_key = chain.chain, fixed_values
             return self._free_search
 
-    def _other_solutions(self, targets: Targets | None, q0: ArrayLike | None, most: int) -> list[Solution]:
+    def _other_solutions(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
         """Return a collision-free solution; a colliding one if none is free; an empty list if there is no solution."""
-        solver, begun = self._solver, perf_counter()
+        solver, start_time = self._solver, perf_counter()
         X, objectives = self._chain_target(targets)
         chain = solver._chain_search
         if X is None or chain is None:
             return []
         base = np.array(solver.mechanism.q if q0 is None else q0, dtype=np.float64)
-        others = self.free_search(base).find_free(X[None], base[None], None if q0 is None else base[None], most)
-        if not others.exists[0]:
+        candidates = self.free_search(base).find_free(
+            X[None], base[None], None if q0 is None else base[None], max_starts
+        )
+        if not candidates.exists[0]:
             return []
-        code = (1 << 32) + 2 * int(others.iterations[0])
-        asked = with_targets(solver._objectives, targets) if objectives is None else objectives
-        found = Solution(solver, asked, others.q[0], code, perf_counter() - begun, solver._bounds)
-        if not others.free[0]:
-            found.contacts = self.constraint.contacts(found.q)
-        return [found]
+        code = (1 << 32) + 2 * int(candidates.iterations[0])
+        if objectives is None:
+            objectives = with_targets(solver._objectives, targets)
+        solution = Solution(solver, objectives, candidates.q[0], code, perf_counter() - start_time, solver._bounds)
+        if not candidates.free[0]:
+            solution.contacts = self.constraint.contacts(solution.q)
+        return [solution]
 
     def _constrained_solutions(
         self,
         targets: Targets | None,
         q0: ArrayLike | None,
-        ask: SolveRequest,
+        request: SolveRequest,
         deadline: float,
-        least: Solution | None,
+        best: Solution | None,
         restarts: int | None,
     ) -> list[Solution]:
         """Run the constrained solver from several starts until a success.
 
         The first start is q0. For a chain it is the best solution so far, followed by collision-free starts.
         """
-        sliding, found = self.constrained_solver(), list[Solution]()
-        starts: list[Any] = [q0 if least is None else least.q]
-        if least is not None:
+        constrained_solver, solutions = self.constrained_solver(), list[Solution]()
+        starts: list[Any] = [q0 if best is None else best.q]
+        if best is not None:
             X, _ = self._chain_target(targets)
             if X is not None:
                 base = np.array(self._solver.mechanism.q if q0 is None else q0, dtype=np.float64)
                 count = MAX_CONSTRAINED_STARTS if restarts is None else min(MAX_CONSTRAINED_STARTS, restarts)
                 starts += list(self.free_search(base).starts_near(X, base, count))
-        more = {} if least is None else {"restarts": 0}
+        changes = {} if best is None else {"restarts": 0}
         for start in starts:
-            now = ask.with_time_limit(deadline - perf_counter(), **more)
-            found.append(
-                sliding._solve_ignoring_collisions(
-                    targets, start, False, now.lock, now.limits, now.rng, now.feasible, now.history, now.callback,
-                    now.options,
+            options = request.with_time_limit(deadline - perf_counter(), **changes).options
+            solutions.append(
+                constrained_solver._solve_ignoring_collisions(
+                    targets, start, False, request.lock, request.limits, request.rng, request.feasible, request.history,
+                    request.callback, options,
                 )
             )  # fmt: skip
-            if found[-1].success or perf_counter() >= deadline:
+            if solutions[-1].success or perf_counter() >= deadline:
                 break
-        return found
+        return solutions
 
     # ---- inside -----------------------------------------------------------------------------
 
@@ -233,41 +238,49 @@ class CollisionAvoidance:
         chain = solver._chain_search
         if chain is None:
             return None, None
-        quick = solver._chain_solver is not None and Frame.edit_count == solver._edits
-        if quick and type(targets) is np.ndarray and targets.shape == (4, 4) and type(solver.objectives[0]) is PoseGoal:
+        is_current = solver._chain_solver is not None and Frame.edit_count == solver._edits
+        if (
+            is_current
+            and type(targets) is np.ndarray
+            and targets.shape == (4, 4)
+            and type(solver.objectives[0]) is PoseGoal
+        ):
             return np.asarray(targets, dtype=np.float64), None
         objectives = with_targets(solver._objectives, targets)
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _is_segment_free(self, q0: ArrayLike | None, q: Array) -> bool:
         """Return whether the segment from q0 to q is free; if q0 is not, whether no sample is deeper than q0."""
-        mechanism, keeping = self._solver.mechanism, self.constraint
+        mechanism, constraint = self._solver.mechanism, self.constraint
         start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
-        v = mechanism.space.difference(start, q)
-        count = min(MAX_SEGMENT_SAMPLES, int(np.abs(v).max(initial=0.0) / SEGMENT_SPACING))
+        difference = mechanism.space.difference(start, q)
+        count = min(MAX_SEGMENT_SAMPLES, int(np.abs(difference).max(initial=0.0) / SEGMENT_SPACING))
         if count == 0:
             return True
-        way = mechanism.space.integrate(start, np.arange(1, count + 1)[:, None] / (count + 1) * v)
-        if keeping.is_free(start):
-            return bool(keeping.are_free(way).all())
+        samples = mechanism.space.integrate(start, np.arange(1, count + 1)[:, None] / (count + 1) * difference)
+        if constraint.is_free(start):
+            return bool(constraint.are_free(samples).all())
         return bool(
-            (keeping.distances(way) >= min(keeping.required_clearance, float(keeping.distances(start[None])[0]))).all()
+            (
+                constraint.distances(samples)
+                >= min(constraint.required_clearance, float(constraint.distances(start[None])[0]))
+            ).all()
         )
 
     def _free_and_feasible(self, feasible: Callable[[Array], bool] | None) -> Callable[[Array], bool]:
         """Return a function that tests whether q is free of collision and accepted by `feasible`."""
-        keeping = self.constraint
+        constraint = self.constraint
         if feasible is None:
-            return keeping.is_free
-        return lambda q: keeping.is_free(q) and bool(feasible(q))
+            return constraint.is_free
+        return lambda q: constraint.is_free(q) and bool(feasible(q))
 
     @staticmethod
-    def _best(found: list[Solution], leaps: bool) -> Solution:
-        """Return the first success; else the least deep solution that meets its goals; without `leaps`, the last."""
-        for one in found:
-            if one.success:
-                return one
-        met = [one for one in found if one._is_met and one.contacts]
-        if not leaps or not met:
-            return found[-1]
-        return max(met, key=lambda one: one.contacts[0].distance)
+    def _best(solutions: list[Solution], may_jump: bool) -> Solution:
+        """Return the first success; else the least deep solution that meets its goals; without `may_jump`, the last."""
+        for solution in solutions:
+            if solution.success:
+                return solution
+        met = [solution for solution in solutions if solution._is_met and solution.contacts]
+        if not may_jump or not met:
+            return solutions[-1]
+        return max(met, key=lambda solution: solution.contacts[0].distance)

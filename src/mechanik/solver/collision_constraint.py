@@ -102,14 +102,20 @@ def make_collision_constraint(
         ObjectiveError: if `avoid_as` is neither "limit" nor "cost".
     """
     if avoid_as not in ("limit", "cost"):
-        raise ObjectiveError(f"avoid_as is 'limit' or 'cost', not {avoid_as!r}")
+        raise ObjectiveError(f"avoid_as must be 'limit' or 'cost', not {avoid_as!r}")
     distance = as_number(clearance, "clearance")
     if avoid_as == "cost" and distance < 0.0:
-        raise LimitsError(f"as a cost, clearance cannot be below 0, but is {distance:g}")
-    wish: dict[str, Any] = {"name": "clearance", "level": 0 if has_levels and avoid_as == "limit" else level}
+        raise LimitsError(f"clearance as a cost must be 0 or more, not {distance:g}")
+    objective_options: dict[str, Any] = {
+        "name": "clearance",
+        "level": 0 if has_levels and avoid_as == "limit" else level,
+    }
     if avoid_as == "cost":  # met as soon as nothing collides; until then the full clearance is the target
-        wish |= {"tolerance": max(distance, CLEARANCE_TOLERANCE), "angle_tolerance": max(distance, CLEARANCE_TOLERANCE)}
-    objective = Clearance(avoid, distance, allow=allow, forbid=forbid, **wish)
+        objective_options |= {
+            "tolerance": max(distance, CLEARANCE_TOLERANCE),
+            "angle_tolerance": max(distance, CLEARANCE_TOLERANCE),
+        }
+    objective = Clearance(avoid, distance, allow=allow, forbid=forbid, **objective_options)
     collider = objective.collider(mechanism)
     if avoid_as == "limit":
         from mechanik.collision.collider import warn_of_always_close_pairs
@@ -123,8 +129,6 @@ def check_avoid_arguments(
 ) -> None:
     """Raise if collision arguments are given without `avoid`, or `avoid` without a mechanism."""
     if avoid is None and (clearance != 0.0 or any(tuple(rule) for rule in rules)):
-        raise InvalidArgument(
-            "clearance, allow and forbid need something to keep off: give avoid=, as in avoid=['self']"
-        )
+        raise InvalidArgument("clearance, allow and forbid need avoid, as in avoid=['self']")
     if avoid is not None and not isinstance(mechanism, Mechanism):
-        raise StructureError("avoid= takes a mechanism; make one of the frames with Mechanism(roots)")
+        raise StructureError("avoid needs a mechanism; Mechanism(roots) makes one from frames")

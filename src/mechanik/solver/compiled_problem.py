@@ -52,24 +52,24 @@ def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance:
     Args:
         tolerance, angle_tolerance: tolerances of the objectives, m and rad.
     """
-    found: list[Objective] = []
+    objectives: list[Objective] = []
     for name, goal in mechanism.goals.items():
         if goal.closure is not None and goal.goal_dof:
-            found.append(GraphGoal(name, goal.closure, tolerance, angle_tolerance))
+            objectives.append(GraphGoal(name, goal.closure, tolerance, angle_tolerance))
     for name, joint in mechanism.joints.items():
-        wanted = {dof: target for dof, target in zip(joint.dof, joint.targets, strict=True) if target is not None}
-        if not wanted or not (joint.children or joint.is_closure):  # a joint without children moves nothing
+        targets = {dof: target for dof, target in zip(joint.dof, joint.targets, strict=True) if target is not None}
+        if not targets or not (joint.children or joint.is_closure):  # a joint without children moves nothing
             continue
-        turns = "exact" if joint.track_turns else "nearest"
-        if len(wanted) == len(joint.dof):
-            values = {name: [wanted[dof] for dof in joint.dof]}
+        angle_mode = "exact" if joint.track_turns else "nearest"
+        if len(targets) == len(joint.dof):
+            values = {name: [targets[dof] for dof in joint.dof]}
         else:
-            values = {f"{name}.{dof.name}": target for dof, target in wanted.items()}
-        wish = ObjectiveOptions(name=f"target of {name}", tolerance=tolerance, angle_tolerance=angle_tolerance)
-        found.append(JointValues(values, angle_mode=turns, **wish))
+            values = {f"{name}.{dof.name}": target for dof, target in targets.items()}
+        options = ObjectiveOptions(name=f"target of {name}", tolerance=tolerance, angle_tolerance=angle_tolerance)
+        objectives.append(JointValues(values, angle_mode=angle_mode, **options))
     if any(value is not None for joint in mechanism.joints.values() for value in joint.rest_pose):
-        found.append(RestPose(name="rest pose"))
-    return tuple(found)
+        objectives.append(RestPose(name="rest pose"))
+    return tuple(objectives)
 
 
 CLOSURE_PLACEHOLDER = Relation(RelationKind.POSE, ())
@@ -105,22 +105,20 @@ class CompiledProblem:
         self.options = Options(**common)
         if isinstance(mechanism, str):
             raise InvalidArgument(
-                f"a solver takes a mechanism, not the name {mechanism!r}; mk.load reads a file into one"
+                f"a solver takes a mechanism, not the text {mechanism!r}; mk.load reads a mechanism from a file"
             )
         if weights is not None and not isinstance(weights, Mapping):
-            raise InvalidArgument(f"weights are given by name, as in {{'elbow': 2}}, not as {weights!r}")
+            raise InvalidArgument(f"weights must be a mapping from names, as in {{'elbow': 2}}, not {weights!r}")
         self._moves_joints = not isinstance(mechanism, Mechanism)
         self.mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism)
         self._given_objectives = None if goals is None else as_objectives(goals)
         if self._given_objectives == ():
-            raise ObjectiveError(
-                "nothing is asked for: the list of goals is empty. To do no more than shut loops, leave the goals out"
-            )
+            raise ObjectiveError("the list of goals is empty; give a goal, or omit goals to only close loops")
         self._active, self._lock, self._limits, self._rest = active, lock, limits, rest
         self._weights = dict(weights or {})
         self._may_eliminate_spherical = True
         self._objectives: tuple[Objective, ...] = ()
-        self.why = f"{self.method.title}, as asked"
+        self.why = f"{self.method.title}, chosen by the caller"
         self._compile(self._required_objectives())
 
     @property
@@ -151,21 +149,21 @@ class CompiledProblem:
 
     def _required_objectives(self) -> tuple[Objective, ...]:
         given, options = self._given_objectives, self.options
-        found = (
+        objectives = (
             objectives_of_graph(self.mechanism, options.tolerance, options.angle_tolerance) if given is None else given
         )
         if self._rest is None or self._rest is False:
-            return found
-        return (*found, RestPose(None if self._rest is True else self._rest, name="rest"))
+            return objectives
+        return (*objectives, RestPose(None if self._rest is True else self._rest, name="rest"))
 
     def _relations(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
         """Return the relations of each objective; angles defined up to full revolutions are taken nearest to q."""
         mechanism, bounds = self.mechanism, self._bounds
         return [
-            one.nearest_relations(mechanism, q, *bounds)
-            if isinstance(one, JointObjective) and q is not None
-            else one.relations(mechanism)
-            for one in objectives
+            objective.nearest_relations(mechanism, q, *bounds)
+            if isinstance(objective, JointObjective) and q is not None
+            else objective.relations(mechanism)
+            for objective in objectives
         ]
 
     def _compile(self, objectives: tuple[Objective, ...], relations: list[tuple[Relation, ...]] | None = None) -> None:
@@ -179,15 +177,15 @@ class CompiledProblem:
         self._objective_relations: list[tuple[Relation, ...]] = (
             self._relations(objectives, None) if relations is None else relations
         )
-        factors, ease = as_weights(mechanism, objectives, self._weights)
+        factors, dof_weights = as_weights(mechanism, objectives, self._weights)
         self._settings = ProblemSettings(
-            active.tolist(), factors, ease.tolist(), self.options.position_weight, self.options.rotation_weight,
+            active.tolist(), factors, dof_weights.tolist(), self.options.position_weight, self.options.rotation_weight,
             isinstance(self.method, LevenbergMarquardt) and self._may_eliminate_spherical,
         )  # fmt: skip
         self._problem = compile_problem(mechanism, objectives, self._objective_relations, self._settings)
         self._moving_dofs = np.zeros(mechanism.nv, dtype=np.bool_)
-        for part in self._problem.subproblems:
-            self._moving_dofs |= part.moving_dofs
+        for subproblem in self._problem.subproblems:
+            self._moving_dofs |= subproblem.moving_dofs
         self._block_relations = self._relations_by_block()
         self._targets_changed = False
         self._reset_options()
@@ -198,15 +196,15 @@ class CompiledProblem:
 
     def _reset_options(self) -> None:
         """Write the bounds and options of the solver to the tables."""
-        program, options = self._problem, self.options
-        for part in program.subproblems:
+        problem, options = self._problem, self.options
+        for subproblem in problem.subproblems:
             if isinstance(self.method, LevenbergMarquardt):
-                write_options(part, options, self.method, program.length_unit)
-            self._write_bounds(part, *self._bounds)
-            part.packed.tables["ban"][:] = 0
-            beyond_q = part.packed.tables["x"][self.mechanism.nq :]
-            beyond_q[: len(program.extra_values)] = program.extra_values
-            beyond_q[len(program.extra_values) :] = 0.0  # slacks, so that a call does not depend on the last one
+                write_options(subproblem, options, self.method, problem.length_unit)
+            self._write_bounds(subproblem, *self._bounds)
+            subproblem.packed.tables["ban"][:] = 0
+            beyond_q = subproblem.packed.tables["x"][self.mechanism.nq :]
+            beyond_q[: len(problem.extra_values)] = problem.extra_values
+            beyond_q[len(problem.extra_values) :] = 0.0  # slacks, so that a call does not depend on the last one
 
     def _recompile_if_stale(self) -> None:
         """Compile again if the mechanism or the objectives of the graph have changed."""
@@ -228,21 +226,23 @@ class CompiledProblem:
         relations = self._relations(objectives, q)
         if rest_factor < 1.0:
             relations = [
-                scaled_rest(self.mechanism, rows, q, rest_factor) if isinstance(one, RestPose) else rows
-                for one, rows in zip(objectives, relations, strict=True)
+                scaled_rest(self.mechanism, own_relations, q, rest_factor)
+                if isinstance(objective, RestPose)
+                else own_relations
+                for objective, own_relations in zip(objectives, relations, strict=True)
             ]
-        same = all(
+        has_same_structure = all(
             len(old) == len(new) and all(same_structure(a, b) for a, b in zip(old, new, strict=True))
             for old, new in zip(self._objective_relations, relations, strict=True)
         )
-        if not same:
-            given = self._objectives
+        if not has_same_structure:
+            solver_objectives = self._objectives
             self._compile(tuple(objectives), relations)
-            self._objectives = given
+            self._objectives = solver_objectives
             return
-        for number, (old, new) in enumerate(zip(self._objective_relations, relations, strict=True)):
+        for index, (old, new) in enumerate(zip(self._objective_relations, relations, strict=True)):
             if self._targets_changed or any(a is not b for a, b in zip(old, new, strict=True)):
-                write_targets(self._problem, number, new)
+                write_targets(self._problem, index, new)
         self._objective_relations = relations
         self._block_relations = self._relations_by_block()
 
@@ -251,14 +251,14 @@ class CompiledProblem:
         return [
             [
                 self._objective_relations[owner][i] if owner >= 0 else CLOSURE_PLACEHOLDER
-                for owner, i in zip(part.owners, part.relation_indices, strict=True)
+                for owner, i in zip(subproblem.owners, subproblem.relation_indices, strict=True)
             ]
-            for part in self._problem.subproblems
+            for subproblem in self._problem.subproblems
         ]
 
-    def _write_bounds(self, part: Subproblem, lower: Array, upper: Array) -> None:
+    def _write_bounds(self, subproblem: Subproblem, lower: Array, upper: Array) -> None:
         """Write limits of q, (nq,) each, to the columns of a subproblem."""
-        at = part.packed.tables
-        x, nq = at["column_x"], self.mechanism.nq
-        mine = (x >= 0) & (x < nq)
-        at["lower"][mine], at["upper"][mine] = lower[x[mine]], upper[x[mine]]
+        tables = subproblem.packed.tables
+        x, nq = tables["column_x"], self.mechanism.nq
+        is_in_q = (x >= 0) & (x < nq)
+        tables["lower"][is_in_q], tables["upper"][is_in_q] = lower[x[is_in_q]], upper[x[is_in_q]]

@@ -27,7 +27,7 @@ def dof_indices(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], lis
     if isinstance(name, Joint):
         name = mechanism.name_of(name)
     if not isinstance(name, str):
-        raise InvalidArgument(f"joints are given by name, not as {name!r}")
+        raise InvalidArgument(f"a joint must be a name or a Joint, not {name!r}")
     if name in mechanism.joints:
         joint = mechanism.joint(name)
         slot = kinematics.joint_indices.get(joint)
@@ -43,13 +43,13 @@ def dof_indices(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], lis
             return q, v
         if joint.is_closure:
             raise InvalidArgument(
-                f"joint {name!r} closes a loop and has no numbers of its own; lock or limit the joints beside it"
+                f"joint {name!r} closes a loop, and q has no values for it; lock or limit other joints of the loop"
             )
         return [], []
     if name in space.q_names and name in space.v_names:
         return [space.q_names.index(name)], [space.v_names.index(name)]
     if name in space.v_names or name in space.q_names:
-        raise InvalidArgument(f"{name!r} is part of a ball joint, which turns as a whole; name the joint")
+        raise InvalidArgument(f"{name!r} is a component of a spherical joint; name the joint")
     raise UnknownName("joint", name, [*mechanism.joints, *(n for n in space.v_names if n not in mechanism.joints)])
 
 
@@ -61,7 +61,7 @@ def as_dof_mask(
     if names is None:
         return mask
     if not isinstance(names, Iterable):
-        raise InvalidArgument(f"joints are given by name, or as several names, not as {names!r}")
+        raise InvalidArgument(f"joints must be a name or several names, not {names!r}")
     for name in [names] if isinstance(names, str | Joint) else names:
         mask[dof_indices(mechanism, name)[1]] = True
     return mask
@@ -73,7 +73,7 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
     if limits is None:
         return lower, upper
     if not isinstance(limits, Mapping):
-        raise ShapeError(f"limits are given by name, as in {{'elbow': (0, 2)}}, not as {limits!r}")
+        raise ShapeError(f"limits must be a mapping from names, as in {{'elbow': (0, 2)}}, not {limits!r}")
     for name, pair in limits.items():
         if np.shape(pair) != (2,):
             raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}")
@@ -83,7 +83,7 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
             raise LimitsError(f"limits of {name!r} are {low:g} and {high:g}; the lower must not be above the upper")
         q, v = dof_indices(mechanism, name)
         if len(q) != len(v):
-            raise LimitsError(f"joint {name!r} is a ball, which has no limits; Joint.set_cone gives it one")
+            raise LimitsError(f"spherical joint {name!r} has no limits; Joint.set_cone limits its swing")
         lower[q], upper[q] = low, high
     return lower, upper
 
@@ -96,13 +96,13 @@ def as_weights(
     The mobility weight of a dof is the inverse of the weight that the user gives; 1 by default.
     """
     factors: dict[int, float] = {}
-    ease = np.ones(mechanism.nv)
+    dof_weights = np.ones(mechanism.nv)
     for name, weight in weights.items():
         value = as_number(weight, f"weight of {name!r}")
         if value <= 0:
             raise ObjectiveError(f"weight of {name!r} must be above zero, not {value:g}")
-        numbers = [k for k, one in enumerate(objectives) if one.name == name]
-        factors |= dict.fromkeys(numbers, value)
-        if not numbers:
-            ease[dof_indices(mechanism, name)[1]] = max(1.0 / value, MIN_DOF_WEIGHT)
-    return factors, ease
+        indices = [k for k, objective in enumerate(objectives) if objective.name == name]
+        factors |= dict.fromkeys(indices, value)
+        if not indices:
+            dof_weights[dof_indices(mechanism, name)[1]] = max(1.0 / value, MIN_DOF_WEIGHT)
+    return factors, dof_weights

@@ -36,6 +36,7 @@ from mechanik.solver.search.chain_search import LONG_CHAIN_JOINTS, MIN_IMPROVEME
 from mechanik.solver.solution import Solution, goal_cost
 from mechanik.solver.start_configurations import halton_configurations
 from mechanik.solver.target_writer import (
+    PROBE_POSE,
     UNCHANGED,
     MultiTargetWriter,
     Targets,
@@ -45,13 +46,10 @@ from mechanik.solver.target_writer import (
     make_target_writer,
     pass_pose,
 )
-from mechanik.spatial import make_pose, rotation
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
 chain_kernel = kernel_module("chain_kernel")
-PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
-"""Arbitrary pose, to test how the relations of a goal depend on its target."""
 
 
 def new_translation() -> tuple[Array, Array]:
@@ -73,31 +71,34 @@ def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[
     is_point = type(goal) is PositionGoal and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
     if type(goal) is PoseGoal:
         # a new target may change only the X of the kernel
-        others = goal.with_target(PROBE_POSE).relations(mechanism)
-        if not all(np.array_equal(one.X_b, other.X_b) for one, other in zip(relations, others, strict=True)):
+        probe_relations = goal.with_target(PROBE_POSE).relations(mechanism)
+        if not all(
+            np.array_equal(relation.X_b, probe_relation.X_b)
+            for relation, probe_relation in zip(relations, probe_relations, strict=True)
+        ):
             return None
     elif not is_point:
         return None
-    usual_pool, has_held, nq = chain.workspace_pool, chain.has_fixed_joints, mechanism.nq
-    points: list[tuple[Array, Array]] = []  # pool of poses for point targets, and views of their positions
+    default_pool, has_fixed_joints, nq = chain.workspace_pool, chain.has_fixed_joints, mechanism.nq
+    translation_pool: list[tuple[Array, Array]] = []  # pool of poses for point targets, and views of their positions
     array, empty = np.ndarray, np.empty
 
     def solve(target: Any, q0: Any) -> Solution | ChainResult | None:
-        begun = perf_counter()
+        start_time = perf_counter()
         if type(target) is not array:
             return None
-        X, mode, place = target, FROM_SEED, None
+        X, mode, position = target, FROM_SEED, None
         if is_point:
             if X.shape != (3,) or X.dtype != np.float64:
                 return None
-            X, place = points.pop() if points else new_translation()
-            place[:] = target
+            X, position = translation_pool.pop() if translation_pool else new_translation()
+            position[:] = target
         if q0 is None:
             q0, mode = home if home is not None else np.array(mechanism.q), FROM_TABLE
         elif type(q0) is not array:
             return None
-        pool = usual_pool
-        if has_held:
+        pool = default_pool
+        if has_fixed_joints:
             if q0.shape != (nq,) or q0.dtype != np.float64:
                 return None
             chain.rebuild_table_if_moved(q0)
@@ -109,13 +110,13 @@ def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[
         except TypeError:  # not contiguous arrays of float64, or of other dimensions
             return None
         if code < 0:
-            tried = chain.read_result(work, code, q, perf_counter() - begun)
+            result = chain.read_result(work, code, q, perf_counter() - start_time)
             pool.append(work)
-            return tried
+            return result
         pool.append(work)
-        if place is not None:
-            points.append((X, place))
-        return Solution(solver, target.copy(), q, code, perf_counter() - begun, bounds)
+        if position is not None:
+            translation_pool.append((X, position))
+        return Solution(solver, target.copy(), q, code, perf_counter() - start_time, bounds)
 
     return solve
 
@@ -131,9 +132,9 @@ MIN_QUATERNION_NORM2 = 1e-6
 class FastPath(CompiledProblem):
     """Compiled problem with its fast paths: the chain kernel, the descent kernel, and the loop of a method."""
 
-    def __init__(self, *given: Any) -> None:
-        self._lock_tables = threading.Lock()  # all paths except the chain kernel use the same tables
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        self._table_lock = threading.Lock()  # all paths except the chain kernel use the same tables
+        super().__init__(*arguments)
 
     def _on_compiled(self) -> None:
         """Set up the fast paths; raise `InvalidOperation` if the method does not support the problem."""
@@ -144,7 +145,7 @@ class FastPath(CompiledProblem):
         self._target_writer = None
         self._fallback_method: Method | None = None
         self._problems = [
-            LeastSquaresProblem(self.mechanism, self._problem, part) for part in self._problem.subproblems
+            LeastSquaresProblem(self.mechanism, self._problem, subproblem) for subproblem in self._problem.subproblems
         ]
         for problem, relations in zip(self._problems, self._block_relations, strict=True):
             problem.set_request(self._objectives, relations, self._bounds, None)
@@ -153,8 +154,8 @@ class FastPath(CompiledProblem):
         elif not isinstance(self.method, LevenbergMarquardt):
             for problem in self._problems:
                 self.method.check(problem)
-        quick = isinstance(self.method, LevenbergMarquardt) or self.options.restart_count == 0
-        if quick and not self._moves_joints and self.options.max_seconds == np.inf:
+        may_skip_checks = isinstance(self.method, LevenbergMarquardt) or self.options.restart_count == 0
+        if may_skip_checks and not self._moves_joints and self.options.max_seconds == np.inf:
             self._target_writer = make_target_writer(
                 self._problem, self._objectives, self._objective_relations, *self._bounds
             )
@@ -182,40 +183,40 @@ class FastPath(CompiledProblem):
     def _find_chain(self) -> ChainSearch | None:
         """Return the chain search if the problem is a single pose-like goal of a serial chain, else None."""
         self._mid_configuration: Array | None = None
-        program, options, method = self._problem, self.options, self.method
-        usual = Options(
+        problem, options, method = self._problem, self.options, self.method
+        supported = Options(
             restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
             tolerance=options.tolerance, angle_tolerance=options.angle_tolerance, max_seconds=options.max_seconds,
         )  # fmt: skip
-        plain = options == usual and method == LevenbergMarquardt() and options.restarts != 0
-        plain = plain and options.max_seconds >= MIN_CHAIN_SECONDS
-        if not plain or self._moves_joints or self._given_objectives is None or len(program.subproblems) != 1:
+        is_supported = options == supported and method == LevenbergMarquardt() and options.restarts != 0
+        is_supported = is_supported and options.max_seconds >= MIN_CHAIN_SECONDS
+        if not is_supported or self._moves_joints or self._given_objectives is None or len(problem.subproblems) != 1:
             return None
-        if self.mechanism.closures or self.mechanism.joint_constraints or program.cones:
+        if self.mechanism.closures or self.mechanism.joint_constraints or problem.cones:
             return None
         if len(self._objectives) != 1 or not self._objectives[0].required:
             return None
-        if not all(ease == 1.0 for ease in self._settings.dof_weights):
+        if not all(weight == 1.0 for weight in self._settings.dof_weights):
             return None
         goal = self._objectives[0]
         weights = ChainWeights(
-            goal.tolerance, goal.angle_tolerance, program.length_unit, options.position_weight, options.rotation_weight,
+            goal.tolerance, goal.angle_tolerance, problem.length_unit, options.position_weight, options.rotation_weight,
             self._settings.objective_weights.get(0, 1.0),
         )  # fmt: skip
         is_pose = type(goal) is PoseGoal
-        given = goal.target if is_pose else None
+        target = goal.target if is_pose else None
         chain = find_serial_chain(
-            program.tree, self._objective_relations[0], self._settings.active, self._bounds, weights, given
+            problem.tree, self._objective_relations[0], self._settings.active, self._bounds, weights, target
         )
         if chain is None:
             return None
         # if the chain covers all of q, the start does not depend on `mechanism.q`
         if len(chain.columns) == self.mechanism.nq and not chain.locked.any():
-            low, high = (np.where(np.isfinite(one), one, 0.0) for one in self._bounds)
+            low, high = (np.where(np.isfinite(bound), bound, 0.0) for bound in self._bounds)
             self._mid_configuration = np.clip(0.5 * (low + high), *self._bounds)
         return ChainSearch(chain, self.mechanism.q, options.restarts)
 
-    def _refine_failed_chain(self, target: Targets, tried: ChainResult, q0: Any) -> Solution | None:
+    def _refine_failed_chain(self, target: Targets, chain_result: ChainResult, q0: Any) -> Solution | None:
         """Descend from the best result of a failed chain search to the closest pose; None without a fast path.
 
         With a seed the result is the closest pose that the seed leads to, unless another is clearly closer. So small
@@ -223,34 +224,36 @@ class FastPath(CompiledProblem):
         """
         if self._target_writer is None or self._fallback_method is not None or self.options.restarts is not None:
             return None
-        begun = perf_counter()
+        start_time = perf_counter()
         best: tuple[Array, Array] | None = None
-        with self._lock_tables:
-            for start in self._refinement_starts(tried, q0):
+        with self._table_lock:
+            for start in self._refinement_starts(chain_result, q0):
                 if best is not None and (
-                    best[1][SUCCESS] == 1.0 or not tried.cost < MIN_IMPROVEMENT * goal_cost(best[1])
+                    best[1][SUCCESS] == 1.0 or not chain_result.cost < MIN_IMPROVEMENT * goal_cost(best[1])
                 ):
                     break
-                found = self._run_kernel(target, start, None, {}, begun)
-                if found is None:
+                refined_q = self._run_kernel(target, start, None, {}, start_time)
+                if refined_q is None:
                     return None
                 out = self._out.copy()
                 if best is None or out[SUCCESS] == 1.0 or goal_cost(out) < MIN_IMPROVEMENT * goal_cost(best[1]):
-                    best = found, out
+                    best = refined_q, out
             self._targets_changed = True
         assert best is not None
         q, out = best
-        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
-        return Solution(self, target.copy(), q, (out,), tried.seconds + perf_counter() - begun, self._bounds)
+        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = chain_result.attempts, out[ITERATIONS_OUT] + chain_result.iterations
+        return Solution(
+            self, target.copy(), q, (out,), chain_result.seconds + perf_counter() - start_time, self._bounds
+        )
 
-    def _refinement_starts(self, tried: ChainResult, q0: Any) -> tuple[Array, ...]:
+    def _refinement_starts(self, chain_result: ChainResult, q0: Any) -> tuple[Array, ...]:
         """Return the starts of a refinement: the seed first, to avoid jumps; for a long chain its mid configuration."""
         if q0 is None and self._mid_configuration is not None and len(self._mid_configuration) > LONG_CHAIN_JOINTS:
             q0 = self._mid_configuration
-        return (tried.q,) if q0 is None else (q0, tried.q)
+        return (chain_result.q,) if q0 is None else (q0, chain_result.q)
 
     def _run_kernel(
-        self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+        self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], start_time: float
     ) -> Array | None:
         """Run the descent kernel or the loop of the method; None if the general path must take the call."""
         assert self._target_writer is not None
@@ -258,7 +261,7 @@ class FastPath(CompiledProblem):
         if target is None or not self._reset_extra_state(q0):
             return None
         if not self._is_compiled:
-            return self._run_method(target, q0, rng, options, begun)
+            return self._run_method(target, q0, rng, options, start_time)
         if options or rng is not None:
             return None
         q = np.empty(self._q_shape)
@@ -267,17 +270,17 @@ class FastPath(CompiledProblem):
             code = descent_kernel.search(self._ints, self._floats, target, q0, starts, q)
         except TypeError:  # not a contiguous array of float64
             return None
-        is_last_word = self._fallback_method is None and len(starts) == self.options.restart_count
+        is_final = self._fallback_method is None and len(starts) == self.options.restart_count
         self._normalize_idle_quaternions(q)
-        return q if code == DONE and (is_last_word or self._out[SUCCESS] == 1.0) else None
+        return q if code == DONE and (is_final or self._out[SUCCESS] == 1.0) else None
 
     def _save_extra_state(self) -> None:
         """Save the kernel's variables behind q, and list the quaternions that the kernel does not read."""
         nq, space = self.mechanism.nq, self.mechanism.space
         self._extra_state = [
-            (part.packed.tables["x"][nq:], part.packed.tables["x"][nq:].copy())
-            for part in self._problem.subproblems
-            if len(part.packed.tables["x"]) > nq
+            (subproblem.packed.tables["x"][nq:], subproblem.packed.tables["x"][nq:].copy())
+            for subproblem in self._problem.subproblems
+            if len(subproblem.packed.tables["x"]) > nq
         ]
         self._idle_quaternions = [
             k
@@ -287,8 +290,8 @@ class FastPath(CompiledProblem):
 
     def _reset_extra_state(self, q0: Array) -> bool:
         """Reset the kernel's variables behind q; False if a quaternion that the kernel does not read is nearly zero."""
-        for now, first in self._extra_state:
-            now[:] = first
+        for values, initial_values in self._extra_state:
+            values[:] = initial_values
         return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternions)
 
     def _normalize_idle_quaternions(self, q: Array) -> None:
@@ -298,53 +301,54 @@ class FastPath(CompiledProblem):
 
     def _can_write_multiple_targets(self) -> bool:
         """Return whether only the targets of the given objectives change between calls."""
-        plain = isinstance(self.method, LevenbergMarquardt) and not self._is_auto and not self._moves_joints
-        given = self._given_objectives is not None and len(self._given_objectives) == len(self._objectives)
-        mine = given and all(
-            one is other for one, other in zip(self._given_objectives or (), self._objectives, strict=True)
+        has_kernel = isinstance(self.method, LevenbergMarquardt) and not self._is_auto and not self._moves_joints
+        are_given = self._given_objectives is not None and len(self._given_objectives) == len(self._objectives)
+        are_unchanged = are_given and all(
+            given_objective is objective
+            for given_objective, objective in zip(self._given_objectives or (), self._objectives, strict=True)
         )
-        return plain and mine and self.options.max_seconds == math.inf and self.options.rest_factor == 1.0
+        return has_kernel and are_unchanged and self.options.max_seconds == math.inf and self.options.rest_factor == 1.0
 
-    def _run_kernel_multi_target(self, targets: Targets, q0: Array, begun: float) -> Solution | None:
+    def _run_kernel_multi_target(self, targets: Targets, q0: Array, start_time: float) -> Solution | None:
         """Run the descent kernel on each subproblem with new targets for several objectives; None if it cannot."""
-        several = self._multi_target_writer
-        assert several is not None
-        numbers = several.pack_targets(targets)
-        if numbers is None or not self._reset_extra_state(q0):
+        writer = self._multi_target_writer
+        assert writer is not None
+        values = writer.pack_targets(targets)
+        if values is None or not self._reset_extra_state(q0):
             return None
         try:
-            if not several.write(numbers, q0):
+            if not writer.write(values, q0):
                 return None
         except TypeError:  # not an array of float64 that kernels take
             return None
         if (
             self._objective_relations is not self._own_relations
         ):  # the general path may have left other targets for these objectives
-            for number, kind in enumerate(several.kinds):
+            for index, kind in enumerate(writer.kinds):
                 if kind == UNCHANGED:
-                    write_targets(self._problem, number, self._own_relations[number])
+                    write_targets(self._problem, index, self._own_relations[index])
             self._objective_relations = self._own_relations
             self._block_relations = self._relations_by_block()
-        outs: list[Array] = []
+        reports: list[Array] = []
         q = q0
-        for part in self._problem.subproblems:
-            packed, found = part.packed, np.empty(self._q_shape)
+        for subproblem in self._problem.subproblems:
+            packed, next_q = subproblem.packed, np.empty(self._q_shape)
             try:
-                code = descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q, NO_STARTS, found)
+                code = descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q, NO_STARTS, next_q)
             except TypeError:  # not a contiguous array of float64
                 return None
-            out = packed.tables["out"]
-            if code != DONE or (out[SUCCESS] != 1.0 and self.options.restart_count):
+            report = packed.tables["out"]
+            if code != DONE or (report[SUCCESS] != 1.0 and self.options.restart_count):
                 return None
-            outs.append(out.copy())
-            q = found
+            reports.append(report.copy())
+            q = next_q
         self._targets_changed = True
         self._normalize_idle_quaternions(q)
-        asked = partial(several.objectives, self._objectives, numbers)
-        return Solution(self, asked, q, tuple(outs), perf_counter() - begun, self._bounds)
+        objectives_source = partial(writer.objectives, self._objectives, values)
+        return Solution(self, objectives_source, q, tuple(reports), perf_counter() - start_time, self._bounds)
 
     def _run_method(
-        self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], begun: float
+        self, target: Array, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], start_time: float
     ) -> Array | None:
         """Check and write the target, and run an attempt of a Python method; None if the general path must do it."""
         deadline = math.inf
@@ -352,7 +356,7 @@ class FastPath(CompiledProblem):
             seconds = options.get("max_seconds") if len(options) == 1 else None
             if type(seconds) is not float or not seconds >= 0.0:
                 return None
-            deadline = begun + seconds
+            deadline = start_time + seconds
         if q0.dtype != np.float64 or target.dtype != np.float64 or not math.isfinite(float(q0.sum())):
             return None
         if any(not q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self.mechanism.space.quaternions_q):
@@ -362,8 +366,8 @@ class FastPath(CompiledProblem):
         if len(target) == 4:
             if not is_pose(target):
                 return None
-            at = self._floats[self._frame_a :]
-            at[:9], at[9:12] = target[:3, :3].ravel(), target[:3, 3]
+            frame = self._floats[self._frame_a :]
+            frame[:9], frame[9:12] = target[:3, :3].ravel(), target[:3, 3]
         problem = self._problems[0]
         problem.set_request(self._objectives, problem.relations, self._bounds, rng)
         return run_method(problem, self.method, q0, self.options, Monitor(deadline))

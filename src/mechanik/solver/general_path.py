@@ -37,18 +37,16 @@ from mechanik.spatial.array import Array, ArrayLike
 class GeneralPath(FastPath):
     """Solver that supports every argument of a call; calls of several threads run one after the other."""
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *arguments: Any) -> None:
         self._owner_thread = 0
-        super().__init__(*given)
+        super().__init__(*arguments)
 
     @contextmanager
     def _exclusive(self) -> Generator[None]:
         """Hold the lock of the tables: other threads wait, and a nested call raises `InvalidOperation`."""
         if self._owner_thread == threading.get_ident():
-            raise InvalidOperation(
-                "a solver cannot be called from within its own call, as by its callback; make another one"
-            )
-        with self._lock_tables:
+            raise InvalidOperation("a solver cannot be called from its own callback; make a second solver")
+        with self._table_lock:
             self._owner_thread = threading.get_ident()
             try:
                 yield
@@ -65,29 +63,34 @@ class GeneralPath(FastPath):
         feasible: Callable[[Array], bool] | None,
         history: bool,
         callback: Callback | None,
-        changes: dict[str, Any],
+        option_changes: dict[str, Any],
         nearby: float | None = None,
         is_step: bool = False,
-        tried: ChainResult | None = None,
+        chain_result: ChainResult | None = None,
     ) -> Solution:
-        begun = time.perf_counter() - (0.0 if tried is None else tried.seconds)
+        start_time = time.perf_counter() - (0.0 if chain_result is None else chain_result.seconds)
         if rng is not None:
             as_rng(rng)
         if feasible is not None and not callable(feasible):
             raise InvalidArgument(f"feasible must be a function of q, not {feasible!r}")
         method, options = self.method, self.options
-        if changes:
-            method, common = make_method(method, changes)
-            options, own = replace(options, **common), self.options
-            if (options.position_weight, options.rotation_weight) != (own.position_weight, own.rotation_weight):
-                raise ObjectiveError("position_weight and rotation_weight belong to the solver; make another one")
+        if option_changes:
+            method, common = make_method(method, option_changes)
+            options, solver_options = replace(options, **common), self.options
+            if (options.position_weight, options.rotation_weight) != (
+                solver_options.position_weight,
+                solver_options.rotation_weight,
+            ):
+                raise ObjectiveError("position_weight and rotation_weight cannot change in a call; make another solver")
         self._recompile_if_stale()
         mechanism = self.mechanism
         q = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         for k in mechanism.space.quaternions_q:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
         locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_dof_mask(mechanism, lock, False)
-        if any(locked[v : v + 3].any() for part in self._problem.subproblems for v in part.passive_spherical_v):
+        if any(
+            locked[v : v + 3].any() for subproblem in self._problem.subproblems for v in subproblem.passive_spherical_v
+        ):
             self._may_eliminate_spherical = False  # from now on they are columns, which can be locked
             self._compile(self._objectives)
         objectives = self._objectives_with_targets(targets)
@@ -98,10 +101,13 @@ class GeneralPath(FastPath):
             lower, upper = np.maximum(lower, inside - nearby), np.minimum(upper, inside + nearby)
             for k in mechanism.space.quaternions_q:  # quaternion components have no limits
                 lower[k : k + 4], upper[k : k + 4] = -np.inf, np.inf
-        plain = not (changes.keys() - {"restarts", "max_seconds"} or history or is_step or options.restarts == 0)
-        plain = plain and lock is limits is callback is nearby is None and options.max_seconds >= MIN_CHAIN_SECONDS
-        plain = plain and (feasible is None or options.restarts is None)
-        if self._chain_search is not None and plain and tried is None:
+        fits_chain_kernel = (
+            not (option_changes.keys() - {"restarts", "max_seconds"} or history or is_step or options.restarts == 0)
+            and lock is limits is callback is nearby is None
+            and options.max_seconds >= MIN_CHAIN_SECONDS
+            and (feasible is None or options.restarts is None)
+        )
+        if self._chain_search is not None and fits_chain_kernel and chain_result is None:
             key = 0.0 if rng is None else float(rng.integers(1 << 31))
             X, seeded, restarts = (
                 self._chain_search.chain.target(self._objective_relations[0]),
@@ -109,51 +115,55 @@ class GeneralPath(FastPath):
                 options.restarts,
             )
             if X is not None and restarts is not None and options.max_seconds < math.inf:
-                deadline = begun + options.max_seconds - MIN_CHAIN_SECONDS / 2
-                tried = self._chain_search.search_until(deadline, X, q, seeded, key, restarts)
+                deadline = start_time + options.max_seconds - MIN_CHAIN_SECONDS / 2
+                chain_result = self._chain_search.search_until(deadline, X, q, seeded, key, restarts)
             elif X is not None:
-                tried = self._chain_search.search(X, q, seeded, key, restarts)
-        if tried is not None:
-            if tried.is_solved and (feasible is None or bool(feasible(tried.q.copy()))):
-                out = chain_kernel_report(tried.code, len(self._problem.subproblems[0].packed.tables["out"]))
-                return Solution(self, objectives, tried.q, (out,), time.perf_counter() - begun, self._bounds)
-            if tried.is_solved:  # but `feasible` rejects it
-                tried = None
+                chain_result = self._chain_search.search(X, q, seeded, key, restarts)
+        if chain_result is not None:
+            if chain_result.is_solved and (feasible is None or bool(feasible(chain_result.q.copy()))):
+                report = chain_kernel_report(chain_result.code, len(self._problem.subproblems[0].packed.tables["out"]))
+                return Solution(
+                    self, objectives, chain_result.q, (report,), time.perf_counter() - start_time, self._bounds
+                )
+            if chain_result.is_solved:  # but `feasible` rejects it
+                chain_result = None
             else:  # continue from there to the closest pose
                 options = replace(options, restarts=0)
-                q = tried.q if q0 is None else q
-        watch = Monitor(begun + options.max_seconds, history, callback)
-        call = AttemptRequest(mechanism, method, options, (lower, upper), locked, rng, feasible, watch, is_step)
-        outs: list[Array] = []
-        spent: list[float] = []
-        refused = False
+                q = chain_result.q if q0 is None else q
+        monitor = Monitor(start_time + options.max_seconds, history, callback)
+        request = AttemptRequest(mechanism, method, options, (lower, upper), locked, rng, feasible, monitor, is_step)
+        reports: list[Array] = []
+        start_times: list[float] = []
+        rejected = False
         try:
             for problem, relations in zip(self._problems, self._block_relations, strict=True):
-                spent.append(time.perf_counter())
-                problem.set_request(objectives, relations, call.bounds, rng)
+                start_times.append(time.perf_counter())
+                problem.set_request(objectives, relations, request.bounds, rng)
                 self._write_bounds(problem.subproblem, lower, upper)
                 problem.subproblem.packed.tables["ban"][:] = np.where(
                     problem.subproblem.columns_moving(locked), LOCKED, 0
                 )
-                q, out, disliked = self._search(call, problem, q)
-                refused |= disliked
-                if tried is not None:
-                    if q0 is not None and out[SUCCESS] != 1.0 and tried.cost < MIN_IMPROVEMENT * goal_cost(out):
-                        other, its, _ = self._search(call, problem, tried.q)
-                        if its[SUCCESS] == 1.0 or goal_cost(its) < MIN_IMPROVEMENT * goal_cost(out):
-                            q, out = other, its
-                    out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = tried.attempts, out[ITERATIONS_OUT] + tried.iterations
-                outs.append(out)
+                q, report, is_rejected = self._search(request, problem, q)
+                rejected |= is_rejected
+                if chain_result is not None:
+                    max_cost = MIN_IMPROVEMENT * goal_cost(report)
+                    if q0 is not None and report[SUCCESS] != 1.0 and chain_result.cost < max_cost:
+                        other_q, other_report, _ = self._search(request, problem, chain_result.q)
+                        if other_report[SUCCESS] == 1.0 or goal_cost(other_report) < max_cost:
+                            q, report = other_q, other_report
+                    report[ATTEMPTS_OUT] = chain_result.attempts
+                    report[ITERATIONS_OUT] += chain_result.iterations
+                reports.append(report)
         finally:
             self._targets_changed = True
             self._reset_options()
         if self._moves_joints:
             mechanism.q = q
             self._edits = Frame.edit_count if mechanism.revision == self._revision else -1
-        each = tuple(np.maximum(0.0, np.diff([*spent, time.perf_counter()])).tolist())
+        subproblem_seconds = tuple(np.maximum(0.0, np.diff([*start_times, time.perf_counter()])).tolist())
         return Solution(
-            self, objectives, q, tuple(outs), time.perf_counter() - begun, (lower, upper),
-            None if watch.history is None else np.array(watch.history), refused, each,
+            self, objectives, q, tuple(reports), time.perf_counter() - start_time, (lower, upper),
+            None if monitor.history is None else np.array(monitor.history), rejected, subproblem_seconds,
         )  # fmt: skip
 
     def _objectives_with_targets(self, targets: Targets | None) -> tuple[Objective, ...]:
@@ -170,44 +180,46 @@ class GeneralPath(FastPath):
         feasible: Callable[[Array], bool] | None,
         history: bool,
         callback: Callback | None,
-        changes: dict[str, Any],
+        option_changes: dict[str, Any],
     ) -> Solution:
         """Return the nearest feasible solution of all; if there is none, the result of a solve from q0."""
-        begun = time.perf_counter()
-        drawn = None if rng is None else as_rng(rng)
-        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as question:
+        start_time = time.perf_counter()
+        generator = None if rng is None else as_rng(rng)
+        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as context:
             if feasible is None:
-                found = nearest_solution(question, rng=drawn)
+                nearest_q = nearest_solution(context, rng=generator)
             else:
-                every = all_solutions(question, rng=drawn)
-                found = next((q for q in every.q if feasible(q.copy())), None)
-        if found is not None:
-            q0, changes = found, {**changes, "restarts": 0}
+                solutions = all_solutions(context, rng=generator)
+                nearest_q = next((q for q in solutions.q if feasible(q.copy())), None)
+        if nearest_q is not None:
+            q0, option_changes = nearest_q, {**option_changes, "restarts": 0}
         with self._exclusive():
-            solution = self._solve(targets, q0, lock, limits, rng, feasible, history, callback, changes)
-        solution.seconds = seconds_since(begun)
+            solution = self._solve(targets, q0, lock, limits, rng, feasible, history, callback, option_changes)
+        solution.seconds = seconds_since(start_time)
         return solution
 
     def _search_helpers(self) -> tuple[DescentFunction | None, dict[str, Any]]:
         """Return helpers for a search of all solutions: descents of the chain within the limits, and a cache."""
-        kept = self._problems[0].cache if self._problems else {}
+        cache = self._problems[0].cache if self._problems else {}
         chain = self._chain_search
         X = None if chain is None else chain.chain.target(self._objective_relations[0])
         if chain is None or X is None:
-            return None, kept
-        return lambda starts: chain.solve_from_starts(X, starts)[:2], kept
+            return None, cache
+        return lambda starts: chain.solve_from_starts(X, starts)[:2], cache
 
-    def _search(self, call: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
+    def _search(self, request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
         """Search with restarts; return q, the kernel report, and whether `feasible` rejected every solution."""
-        if not isinstance(call.method, LevenbergMarquardt) or call.feasible is not None:
-            return restart_in_python(call, problem, q)
-        found, out = restart_in_kernel(call, call.method, problem, q)
-        enough = out[SUCCESS] == 1.0 or call.locked.any() or call.is_step or call.monitor.is_over()
-        if self._fallback_method is not None and not enough:
+        if not isinstance(request.method, LevenbergMarquardt) or request.feasible is not None:
+            return restart_in_python(request, problem, q)
+        kernel_q, kernel_report = restart_in_kernel(request, request.method, problem, q)
+        is_final = kernel_report[SUCCESS] == 1.0 or request.locked.any() or request.is_step or request.monitor.is_over()
+        if self._fallback_method is not None and not is_final:
             # a single attempt: whether a closed-form branch exists does not depend on the start
-            by_formula = replace(call, method=self._fallback_method, options=replace(call.options, restarts=0))
-            exact, report, _ = restart_in_python(by_formula, problem, q)
-            if report[SUCCESS] == 1.0:
-                report[ITERATIONS_OUT] += out[ITERATIONS_OUT]
-                return exact, report, False
-        return found, out, False
+            fallback_request = replace(
+                request, method=self._fallback_method, options=replace(request.options, restarts=0)
+            )
+            fallback_q, fallback_report, _ = restart_in_python(fallback_request, problem, q)
+            if fallback_report[SUCCESS] == 1.0:
+                fallback_report[ITERATIONS_OUT] += kernel_report[ITERATIONS_OUT]
+                return fallback_q, fallback_report, False
+        return kernel_q, kernel_report, False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels import problem_layout
 from mechanik.kernels.problem_layout import (
     CLOSURE_TOLERANCE,
     FIXED_DAMPING,
@@ -72,22 +72,25 @@ def write_options(
         size: characteristic length of the mechanism, m.
         max_iterations: replaces `options.max_iterations`.
     """
-    at = subproblem.packed.tables["options"]
-    most = options.max_iterations if max_iterations is None else max_iterations
+    table = subproblem.packed.tables["options"]
+    iterations = options.max_iterations if max_iterations is None else max_iterations
     # the kernel tests each residual alone; a loop is closed by the norm of three position or rotation residuals
-    at[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / size), 1e-13)
-    at[MAX_ITERATIONS], at[START_DAMPING] = method.default_iterations if most is None else most, INITIAL_DAMPING
-    at[GRADIENT_TOLERANCE], at[PERTURBATION_SIZE], at[MAX_ITERATIONS_IN_STAGE] = (
+    table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / size), 1e-13)
+    table[MAX_ITERATIONS], table[START_DAMPING] = (
+        method.default_iterations if iterations is None else iterations,
+        INITIAL_DAMPING,
+    )
+    table[GRADIENT_TOLERANCE], table[PERTURBATION_SIZE], table[MAX_ITERATIONS_IN_STAGE] = (
         options.smallest_gradient,
         method.kick,
         ATTEMPT_ITERATIONS,
     )
-    at[ITERATIONS_PER_CALL] = np.inf
-    at[FIXED_DAMPING] = method.damping or 0.0
-    at[STEP_TOLERANCE] = options.smallest_step
-    at[MAX_ERROR] = method.largest_error / size * options.position_weight
-    at[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
-    at[USES_EIGENVALUES], at[MAX_PERTURBATIONS] = method.svd, method.kicks
+    table[ITERATIONS_PER_CALL] = np.inf
+    table[FIXED_DAMPING] = method.damping or 0.0
+    table[STEP_TOLERANCE] = options.smallest_step
+    table[MAX_ERROR] = method.largest_error / size * options.position_weight
+    table[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
+    table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.kicks
 
 
 def run_kernel(
@@ -112,23 +115,23 @@ def run_kernel(
     state, options = packed.tables["state"], packed.tables["options"]
     q = np.empty(len(q0))
     monitor = monitor or Monitor()
-    each = monitor.wants_iterations
-    watched = monitor.deadline < math.inf or each
-    options[ITERATIONS_PER_CALL] = 1 if watched else np.inf
+    pauses_at_iterations = monitor.wants_iterations
+    is_watched = monitor.deadline < math.inf or pauses_at_iterations
+    options[ITERATIONS_PER_CALL] = 1 if is_watched else np.inf
     state[IS_RESUMED] = 0.0
-    before, tried, paused = time.perf_counter(), None, False
+    last_pause, attempts, paused = time.perf_counter(), None, False
     try:
         while (code := descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
             if code == NEEDS_PYTHON_FUNCTIONS:
                 evaluate_python_residuals(mechanism, subproblem, relations, len(q0))
                 continue
             now = time.perf_counter()
-            if each:
+            if pauses_at_iterations:
                 if paused:  # the first pause comes before the first step is evaluated
                     monitor.record(packed.tables["x"], len(q0), state[COST])
                 paused = True
             else:  # as many iterations as fit between two checks of the deadline
-                share = CLOCK_INTERVAL_S / max(now - before, 1e-7)
+                share = CLOCK_INTERVAL_S / max(now - last_pause, 1e-7)
                 options[ITERATIONS_PER_CALL] = max(
                     1.0, min(options[ITERATIONS_PER_CALL] * 2, math.floor(options[ITERATIONS_PER_CALL] * share))
                 )
@@ -136,16 +139,16 @@ def run_kernel(
                 # end the search here: no stage may continue, and no attempt may start
                 options[MAX_ITERATIONS] = 0
                 options[ITERATIONS_PER_CALL] = np.inf
-                tried = state[ATTEMPT] + 1
+                attempts = state[ATTEMPT] + 1
                 state[ATTEMPT] = len(starts) + 1
-            before = now
+            last_pause = now
     finally:
         state[IS_RESUMED] = 0.0
     if paused:
         monitor.record(q, len(q0), state[COST])
     out = packed.tables["out"]
-    if tried is not None:
-        out[ATTEMPTS_OUT] = tried
+    if attempts is not None:
+        out[ATTEMPTS_OUT] = attempts
     if monitor.stopped and out[SUCCESS] != 1.0:
         out[STATUS] = STOPPED
     return q
@@ -155,29 +158,31 @@ def evaluate_python_residuals(
     mechanism: Mechanism, subproblem: Subproblem, relations: Sequence[Relation], nq: int
 ) -> None:
     """Evaluate residuals and Jacobians of the blocks that are Python functions at the kernel's trial configuration."""
-    packed, at = subproblem.packed, subproblem.packed.tables
-    buffer = 1 - int(at["state"][CURRENT_BUFFER])
-    q = at["trial"][:nq].copy()
-    slack = at["slack"].reshape(-1, 2)
+    packed, tables = subproblem.packed, subproblem.packed.tables
+    buffer = 1 - int(tables["state"][CURRENT_BUFFER])
+    q = tables["trial"][:nq].copy()
+    slack = tables["slack"].reshape(-1, 2)
     for b, relation in enumerate(relations):
         if relation.kind is not RelationKind.FUNCTION or relation.function is None:
             continue
-        block = at["blocks"][b * problem.BLOCK_INTS : (b + 1) * problem.BLOCK_INTS]
-        row, height, width = (int(block[k]) for k in (problem.FIRST_ROW, problem.ROW_COUNT, problem.COLUMN_COUNT))
-        members = at["block_columns"][block[problem.FIRST_COLUMN] :][:width]
-        weight = at["weight"][row : row + height]
+        block = tables["blocks"][b * problem_layout.BLOCK_INTS : (b + 1) * problem_layout.BLOCK_INTS]
+        first_row, row_count, column_count = (
+            int(block[k]) for k in (problem_layout.FIRST_ROW, problem_layout.ROW_COUNT, problem_layout.COLUMN_COUNT)
+        )
+        members = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][:column_count]
+        weight = tables["weight"][first_row : first_row + row_count]
         value, J = relation.function(mechanism, q)
-        rows = at["rows"][buffer * packed.sizes["rows"] + row :][:height]
-        rows[:] = weight * value
-        into = at["jacobian"][buffer * packed.sizes["jacobian"] + int(block[problem.FIRST_JACOBIAN]) :][
-            : height * width
-        ]
-        into = into.reshape(height, width)
-        into[:] = 0.0
+        residual = tables["rows"][buffer * packed.sizes["rows"] + first_row :][:row_count]
+        residual[:] = weight * value
+        block_jacobian = tables["jacobian"][
+            buffer * packed.sizes["jacobian"] + int(block[problem_layout.FIRST_JACOBIAN]) :
+        ][: row_count * column_count]
+        block_jacobian = block_jacobian.reshape(row_count, column_count)
+        block_jacobian[:] = 0.0
         v = packed.columns[members]
-        mine = np.flatnonzero(v >= 0)
-        into[:, mine] = weight[:, None] * J[:, v[mine]] * at["scale"][members[mine]]
-        if block[problem.HAS_BANDS]:
-            k, u = slack[row : row + height].T
-            rows -= weight * at["trial"][k]
-            into[np.arange(height), u] = -1.0
+        moving = np.flatnonzero(v >= 0)
+        block_jacobian[:, moving] = weight[:, None] * J[:, v[moving]] * tables["scale"][members[moving]]
+        if block[problem_layout.HAS_BANDS]:
+            k, u = slack[first_row : first_row + row_count].T
+            residual -= weight * tables["trial"][k]
+            block_jacobian[np.arange(row_count), u] = -1.0

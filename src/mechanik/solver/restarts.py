@@ -66,13 +66,17 @@ def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: A
 
     Each block is made when it is needed. Joints that the problem does not move keep their value in q.
     """
-    left = request.options.restart_count
-    if left == 0:
+    remaining = request.options.restart_count
+    if remaining == 0:
         yield np.zeros((0, len(q)))
-    blocks = _seeds(request, problem, q) if request.rng is None else _draws(request, problem, q, request.rng)
-    while left > 0:
-        starts = np.ascontiguousarray(next(blocks)[:left])
-        left -= len(starts)
+    blocks = (
+        _seed_table_blocks(request, problem, q)
+        if request.rng is None
+        else _random_blocks(request, problem, q, request.rng)
+    )
+    while remaining > 0:
+        starts = np.ascontiguousarray(next(blocks)[:remaining])
+        remaining -= len(starts)
         yield starts
 
 
@@ -83,30 +87,32 @@ def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Arra
     return np.ascontiguousarray(table.most_nearly_closed(min(max_count, STARTS_BEFORE_CLOSING)))
 
 
-def _seeds(call: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
-    mine = movable_configuration_mask(problem, call.locked)
-    table = seed_tables_of(problem).table(call.bounds, mine, q)
+def _seed_table_blocks(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+    movable = movable_configuration_mask(problem, request.locked)
+    table = seed_tables_of(problem).table(request.bounds, movable, q)
     starts = table.best_first(problem)
     if table.has_loops and problem.subproblem.packed.sizes["functions"] == 0:
         yield starts[:STARTS_BEFORE_CLOSING]
-        left = call.options.restart_count - STARTS_BEFORE_CLOSING
-        starts = table.closed_best_first(problem, left, call.options, call.monitor)
+        remaining = request.options.restart_count - STARTS_BEFORE_CLOSING
+        starts = table.closed_best_first(problem, remaining, request.options, request.monitor)
     for first in range(0, len(starts), STARTS_PER_BLOCK):
         yield starts[first : first + STARTS_PER_BLOCK]
-    space = replace(problem.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
+    space = replace(problem.mechanism.space, lower=request.bounds[0], upper=request.bounds[1])
     first = SEED_TABLE_SIZE
     while True:
-        yield np.where(mine, halton_configurations(space, STARTS_PER_BLOCK, first), q)
+        yield np.where(movable, halton_configurations(space, STARTS_PER_BLOCK, first), q)
         first += STARTS_PER_BLOCK
 
 
-def _draws(call: RestartRequest, problem: LeastSquaresProblem, q: Array, rng: np.random.Generator) -> Iterator[Array]:
-    mine = movable_configuration_mask(problem, call.locked)
-    space = replace(problem.mechanism.space, lower=call.bounds[0], upper=call.bounds[1])
-    left = call.options.restart_count
+def _random_blocks(
+    request: RestartRequest, problem: LeastSquaresProblem, q: Array, rng: np.random.Generator
+) -> Iterator[Array]:
+    movable = movable_configuration_mask(problem, request.locked)
+    space = replace(problem.mechanism.space, lower=request.bounds[0], upper=request.bounds[1])
+    remaining = request.options.restart_count
     while True:
-        yield np.where(mine, random_configurations(space, min(left, STARTS_PER_BLOCK), rng), q)
-        left -= STARTS_PER_BLOCK
+        yield np.where(movable, random_configurations(space, min(remaining, STARTS_PER_BLOCK), rng), q)
+        remaining -= STARTS_PER_BLOCK
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,18 +152,18 @@ def restart_in_kernel(
     Returns:
         q (nq,) and the kernel report.
     """
-    part, relations, options, watch = problem.subproblem, problem.relations, request.options, request.monitor
+    subproblem, relations, options, monitor = problem.subproblem, problem.relations, request.options, request.monitor
     attempts = iterations = first = 0
-    out = part.packed.tables["out"]
+    report = subproblem.packed.tables["out"]
     for starts in restart_sequence(request, problem, q):
-        write_options(part, options, method, problem.problem.length_unit)
-        q = run_kernel(request.mechanism, part, relations, q, starts, watch)
-        attempts, iterations = attempts + out[ATTEMPTS_OUT] - (first > 0), iterations + out[ITERATIONS_OUT]
-        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
+        write_options(subproblem, options, method, problem.problem.length_unit)
+        q = run_kernel(request.mechanism, subproblem, relations, q, starts, monitor)
+        attempts, iterations = attempts + report[ATTEMPTS_OUT] - (first > 0), iterations + report[ITERATIONS_OUT]
+        report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
         first += len(starts)
-        if out[SUCCESS] == 1.0 or watch.is_over():
+        if report[SUCCESS] == 1.0 or monitor.is_over():
             break
-    return q, out.copy()
+    return q, report.copy()
 
 
 def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
@@ -166,42 +172,48 @@ def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: 
     Returns:
         q (nq,), a report in the kernel's format, and whether `feasible` rejected every solution.
     """
-    part, relations = problem.subproblem, problem.relations
+    subproblem, relations = problem.subproblem, problem.relations
     if not isinstance(request.method, LevenbergMarquardt):
         request.method.check(problem)
     best: tuple[tuple[float, ...], Array, Array] | None = None
     attempts = iterations = 0
-    found_one = False
+    any_solved = False
     for start in _all_starts(request, problem, q):
         if isinstance(request.method, LevenbergMarquardt):
-            write_options(part, request.options, request.method, problem.problem.length_unit)
-            found = run_kernel(request.mechanism, part, relations, start, np.zeros((0, len(q))), request.monitor)
+            write_options(subproblem, request.options, request.method, problem.problem.length_unit)
+            final_q = run_kernel(
+                request.mechanism, subproblem, relations, start, np.zeros((0, len(q))), request.monitor
+            )
         else:
-            found = run_method(problem, request.method, start, request.options, request.monitor, not request.is_step)
-        out = part.packed.tables["out"].copy()
-        attempts, iterations = attempts + 1, iterations + out[ITERATIONS_OUT]
-        solved = bool(out[SUCCESS] == 1.0)
-        fine = solved and (request.feasible is None or bool(request.feasible(found.copy())))
-        found_one |= solved
-        rank = (float(not fine), float(not solved), *_costs(part, out))
+            final_q = run_method(problem, request.method, start, request.options, request.monitor, not request.is_step)
+        report = subproblem.packed.tables["out"].copy()
+        attempts, iterations = attempts + 1, iterations + report[ITERATIONS_OUT]
+        is_solved = bool(report[SUCCESS] == 1.0)
+        is_accepted = is_solved and (request.feasible is None or bool(request.feasible(final_q.copy())))
+        any_solved |= is_solved
+        rank = (float(not is_accepted), float(not is_solved), *_costs(subproblem, report))
         if best is None or rank < best[0]:
-            best = rank, found, out
-        if fine or request.monitor.is_over():
+            best = rank, final_q, report
+        if is_accepted or request.monitor.is_over():
             break
     assert best is not None
-    rank, found, out = best
-    out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = attempts, iterations
-    return found, out, found_one and rank[0] != 0.0
+    rank, final_q, report = best
+    report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
+    return final_q, report, any_solved and rank[0] != 0.0
 
 
-def _all_starts(call: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+def _all_starts(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
     """Yield q and then the restarts; joints that the subproblem does not move keep their value in q."""
     yield q
-    for starts in restart_sequence(call, problem, q):
+    for starts in restart_sequence(request, problem, q):
         yield from starts
 
 
-def _costs(part: Subproblem, out: Array) -> list[float]:
+def _costs(subproblem: Subproblem, report: Array) -> list[float]:
     """Return the remaining cost of each required stage, in order."""
-    about = [FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s for s, wish in enumerate(part.is_optional) if not wish]
-    return [0.0 if out[k + STAGE_STATUS] == 0.0 else float(out[k + STAGE_COST]) for k in about]
+    offsets = [
+        FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+        for s, is_optional in enumerate(subproblem.is_optional)
+        if not is_optional
+    ]
+    return [0.0 if report[k + STAGE_STATUS] == 0.0 else float(report[k + STAGE_COST]) for k in offsets]

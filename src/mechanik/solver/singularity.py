@@ -44,9 +44,9 @@ MIN_REPORTED_MOTION = 0.05
 """Motions below this share of the largest are not shown in messages."""
 
 _DESCRIPTIONS: dict[SingularityKind, str] = {
-    "change point": "loops lose rank, and it can go on in several ways",
-    "dead point": "the drives do not determine the rest",
-    "lost direction": "the goals cannot be moved some way",
+    "change point": "the loop constraints lose rank, and several branches of motion meet here",
+    "dead point": "the inputs do not determine the pose",
+    "lost direction": "the goals cannot move in a direction",
 }
 
 
@@ -91,23 +91,24 @@ class Singularity:
     @property
     def kinds(self) -> tuple[SingularityKind, ...]:
         """Kinds of singularity of the pose."""
-        return tuple(part.kind for part in self.directions if part.nearness < self.tolerance)
+        return tuple(direction.kind for direction in self.directions if direction.nearness < self.tolerance)
 
     @property
     def nearness(self) -> float:
         """Smallest nearness of all directions; 1 if there are none."""
-        return min((part.nearness for part in self.directions), default=1.0)
+        return min((direction.nearness for direction in self.directions), default=1.0)
 
     def direction(self, kind: SingularityKind) -> SingularDirection | None:
         """Return the direction of a kind, or None."""
-        return next((part for part in self.directions if part.kind == kind), None)
+        return next((direction for direction in self.directions if direction.kind == kind), None)
 
     def __repr__(self) -> str:
         if self.unknown:
-            return f"<neither singular nor regular: {self.unknown}>"
+            return f"<not analysed: {self.unknown}>"
         if not self:
             return f"<regular, nearness {self.nearness:.2g}>"
-        return f"<singular: {'; '.join(repr(part)[1:-1] for part in self.directions if part.kind in self.kinds)}>"
+        texts = [repr(direction)[1:-1] for direction in self.directions if direction.kind in self.kinds]
+        return f"<singular: {'; '.join(texts)}>"
 
 
 def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: Array, active: Mask) -> Singularity:
@@ -120,98 +121,106 @@ def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: A
         q: configuration, (nq,).
         active: mask of the dofs that may move, (nv,).
     """
-    here = closed_first_order_motions(mechanism, q, active)
-    if any(np.abs(one.residual).max(initial=0.0) > 1e-6 for one in here.constraints):
-        return Singularity(unknown="its loops stand open, or its laws do not hold")
-    if not here.can_move.any():
+    motions = closed_first_order_motions(mechanism, q, active)
+    if any(np.abs(constraint.residual).max(initial=0.0) > 1e-6 for constraint in motions.constraints):
+        return Singularity(unknown="a loop is not closed, or a joint constraint does not hold")
+    if not motions.can_move.any():
         return Singularity()
-    seen = analyse_structure(mechanism, here.q, active)
-    required = [one for one in objectives if one.required]
-    driving = [one for one in required if isinstance(one, JointValues)]
-    goals = [one for one in required if not isinstance(one, JointValues)]
-    parts = [_change_point(mechanism, seen)] if len(seen.here.A) else []
-    at_change = bool(parts) and parts[0] is not None and parts[0].nearness < SINGULAR_RATIO
-    if not at_change and (driving or seen.here.constraints):
-        rows = _rows_of(mechanism, driving) if driving else _rows_of_drives(mechanism, seen)
-        parts.append(_loss(mechanism, seen, "dead point", rows))
+    structure = analyse_structure(mechanism, motions.q, active)
+    required = [objective for objective in objectives if objective.required]
+    inputs = [objective for objective in required if isinstance(objective, JointValues)]
+    goals = [objective for objective in required if not isinstance(objective, JointValues)]
+    directions = [_change_point(mechanism, structure)] if len(structure.here.A) else []
+    at_change = bool(directions) and directions[0] is not None and directions[0].nearness < SINGULAR_RATIO
+    if not at_change and (inputs or structure.here.constraints):
+        jacobian = _residual_jacobian(mechanism, inputs) if inputs else _input_jacobian(mechanism, structure)
+        directions.append(_rank_loss(mechanism, structure, "dead point", jacobian))
     if goals:
-        parts.append(_loss(mechanism, seen, "lost direction", _rows_of(mechanism, goals)))
-    return Singularity(tuple(part for part in parts if part is not None))
+        directions.append(_rank_loss(mechanism, structure, "lost direction", _residual_jacobian(mechanism, goals)))
+    return Singularity(tuple(direction for direction in directions if direction is not None))
 
 
-def _change_point(mechanism: Mechanism, seen: StructureAnalysis) -> SingularDirection | None:
+def _change_point(mechanism: Mechanism, structure: StructureAnalysis) -> SingularDirection | None:
     """Return the direction of the singular value of the loop constraints that vanishes only at a change point."""
-    if not seen.rank:
+    rank = structure.rank
+    if not rank:
         return None
-    _, sizes, vt = np.linalg.svd(seen.here.A)
-    sizes = np.concatenate([sizes, np.zeros(max(0, seen.rank - len(sizes)))])
-    k = seen.rank - 1
-    return _part(mechanism, "change point", float(sizes[k] / sizes[0]) if sizes[0] > 0.0 else 0.0, vt[k], seen.here)
+    _, singular_values, vt = np.linalg.svd(structure.here.A)
+    singular_values = np.concatenate([singular_values, np.zeros(max(0, rank - len(singular_values)))])
+    k = rank - 1
+    nearness = float(singular_values[k] / singular_values[0]) if singular_values[0] > 0.0 else 0.0
+    return _make_direction(mechanism, "change point", nearness, vt[k], structure.here)
 
 
-def _loss(
-    mechanism: Mechanism, seen: StructureAnalysis, kind: SingularityKind, rows: Callable[[FirstOrderMotions], Array]
+def _rank_loss(
+    mechanism: Mechanism,
+    structure: StructureAnalysis,
+    kind: SingularityKind,
+    jacobian: Callable[[FirstOrderMotions], Array],
 ) -> SingularDirection | None:
-    """Compare the rank of rows, over the motions that loops allow, with their rank at nearby configurations."""
+    """Compare the rank of a Jacobian, over the motions that loops allow, with its rank at nearby configurations."""
 
-    def over_ways(at: FirstOrderMotions) -> tuple[Array, Array, Array]:
-        J = rows(at) * at.unit
-        # inputs need not determine idle motions, but a goal may need them
-        ways = remove_directions(at.basis(), seen.idle_basis(at)) if kind == "dead point" else at.basis()
-        return J, J @ ways, ways
+    def over_motions(motions: FirstOrderMotions) -> tuple[Array, Array, Array]:
+        J = jacobian(motions) * motions.unit
+        basis = motions.basis()
+        if kind == "dead point":  # inputs need not determine idle motions, but a goal may need them
+            basis = remove_directions(basis, structure.idle_basis(motions))
+        return J, J @ basis, basis
 
-    usual = 0
-    for at in (seen.here, *seen.neighbours):
-        J, moved, _ = over_ways(at)
-        usual = max(usual, numerical_rank(moved, MIN_PARTICIPATION * _largest(J) / max(_largest(moved), 1e-300)))
-    if not usual:
+    generic_rank = 0
+    for motions in (structure.here, *structure.neighbours):
+        J, J_reduced, _ = over_motions(motions)
+        least = MIN_PARTICIPATION * _largest_singular_value(J) / max(_largest_singular_value(J_reduced), 1e-300)
+        generic_rank = max(generic_rank, numerical_rank(J_reduced, least))
+    if not generic_rank:
         return None
-    J, moved, ways = over_ways(seen.here)
-    _, sizes, vt = np.linalg.svd(moved)
-    return _part(mechanism, kind, float(sizes[usual - 1]) / _largest(J), ways @ vt[usual - 1], seen.here)
+    J, J_reduced, basis = over_motions(structure.here)
+    _, singular_values, vt = np.linalg.svd(J_reduced)
+    k = generic_rank - 1
+    nearness = float(singular_values[k]) / _largest_singular_value(J)
+    return _make_direction(mechanism, kind, nearness, basis @ vt[k], structure.here)
 
 
-def _largest(J: Array) -> float:
+def _largest_singular_value(J: Array) -> float:
     return float(np.linalg.svd(J, compute_uv=False)[0]) if J.size else 0.0
 
 
-def _rows_of(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[FirstOrderMotions], Array]:
-    """Return the Jacobian of all exact residuals, lengths divided by the characteristic length.
+def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[FirstOrderMotions], Array]:
+    """Return a function for the Jacobian of all exact residuals, lengths divided by the characteristic length.
 
-    Residuals with bands are left out, since they are not always active.
+    Residuals with bands are excluded, since they are not always active.
     """
 
-    def rows(at: FirstOrderMotions) -> Array:
-        found = [np.zeros((0, mechanism.nv))]
+    def jacobian(motions: FirstOrderMotions) -> Array:
+        blocks = [np.zeros((0, mechanism.nv))]
         for objective in objectives:
             for relation in objective.relations(mechanism):
                 if relation.lower is None and relation.upper is None:
-                    _, J = evaluate_relation(mechanism, relation, at.q)
-                    found.append(
-                        J
-                        / np.where(length_row_mask(mechanism, relation, len(J)), at.characteristic_length, 1.0)[:, None]
-                    )
-        return np.concatenate(found)
+                    _, J = evaluate_relation(mechanism, relation, motions.q)
+                    is_length = length_row_mask(mechanism, relation, len(J))
+                    blocks.append(J / np.where(is_length, motions.characteristic_length, 1.0)[:, None])
+        return np.concatenate(blocks)
 
-    return rows
+    return jacobian
 
 
-def _rows_of_drives(mechanism: Mechanism, seen: StructureAnalysis) -> Callable[[FirstOrderMotions], Array]:
-    """Return a dimensionless row for each input that the structure analysis chose."""
-    chosen = np.eye(mechanism.nv)[seen.inputs]
+def _input_jacobian(mechanism: Mechanism, structure: StructureAnalysis) -> Callable[[FirstOrderMotions], Array]:
+    """Return a function for the dimensionless Jacobian of the inputs that the structure analysis chose."""
+    selection = np.eye(mechanism.nv)[structure.inputs]
 
-    def rows(at: FirstOrderMotions) -> Array:
-        return chosen / at.unit[seen.inputs][:, None]
+    def jacobian(motions: FirstOrderMotions) -> Array:
+        return selection / motions.unit[structure.inputs][:, None]
 
-    return rows
+    return jacobian
 
 
-def _part(
-    mechanism: Mechanism, kind: SingularityKind, nearness: float, motion: Array, at: FirstOrderMotions
+def _make_direction(
+    mechanism: Mechanism, kind: SingularityKind, nearness: float, motion: Array, motions: FirstOrderMotions
 ) -> SingularDirection:
-    named = {
+    """Return a direction with its motion (nv,), converted from dimensionless values to rad and m."""
+    velocities = {
         name: float(amount * unit)
-        for name, amount, unit in zip(mechanism.space.v_names, motion, at.unit, strict=True)
+        for name, amount, unit in zip(mechanism.space.v_names, motion, motions.unit, strict=True)
         if abs(amount) > MIN_PARTICIPATION
     }
-    return SingularDirection(kind, nearness, MappingProxyType(named))
+    return SingularDirection(kind, nearness, MappingProxyType(velocities))

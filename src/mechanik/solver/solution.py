@@ -40,17 +40,17 @@ class Status(Enum):
         CLOSEST
     """
 
-    CONVERGED = "everything asked for is within its tolerance"
-    CLOSEST = "out of reach; this is as close as it comes from where it started"
-    STALLED = "no step helped any more before it was clear that nothing closer can be reached"
-    TIMEOUT = "the iterations or the seconds were used up on the way"
-    OPEN = "its loops could not be shut, or its laws not kept"
-    STOPPED = "the caller stopped it on the way"
+    CONVERGED = "every required objective is within its tolerance"
+    CLOSEST = "not reached: this is a local minimum of the error"
+    STALLED = "not reached: progress ended before a minimum of the error was found"
+    TIMEOUT = "not reached: the limit of iterations or of time ended the search"
+    OPEN = "not reached: a loop is not closed, or a joint constraint does not hold"
+    STOPPED = "the caller stopped the search"
     DIVERGED = "the error is not a finite number"
-    BAD_TARGET = "the target of this row is not finite, or nothing that can be a target"
+    BAD_TARGET = "the target of this row is not finite or not valid"
     PENDING = "not solved yet"
-    BAD_START = "the start of this row is not finite, or holds a ball without a direction"
-    IN_COLLISION = "everything asked for is within its tolerance, but something bumps into something"
+    BAD_START = "the start of this row is not finite, or has a quaternion of length zero"
+    IN_COLLISION = "every required objective is met, but a pair is in collision or closer than the clearance"
 
     def __repr__(self) -> str:
         return self.name
@@ -208,7 +208,7 @@ class Solution:
         """Whether the solve succeeded apart from collisions."""
         if type(self._report) is int:
             return True
-        return not self._rejected and all(out[SUCCESS] == 1.0 for out in self._kernel_reports)
+        return not self._rejected and all(report[SUCCESS] == 1.0 for report in self._kernel_reports)
 
     @property
     def status(self) -> Status:
@@ -219,7 +219,7 @@ class Solution:
         if self.contacts and self._is_met:
             return Status.IN_COLLISION
         return max(
-            (STATUS_BY_CODE[int(out[STATUS])] for out in self._kernel_reports),
+            (STATUS_BY_CODE[int(report[STATUS])] for report in self._kernel_reports),
             key=STATUS_BY_CODE.index,
             default=Status.CONVERGED,
         )
@@ -227,52 +227,53 @@ class Solution:
     @property
     def iterations(self) -> int:
         """Number of steps tried, over all attempts and subproblems."""
-        return int(sum(out[ITERATIONS_OUT] for out in self._kernel_reports))
+        return int(sum(report[ITERATIONS_OUT] for report in self._kernel_reports))
 
     @property
     def attempts(self) -> int:
         """Number of starts tried."""
-        return int(max((out[ATTEMPTS_OUT] for out in self._kernel_reports), default=0))
+        return int(max((report[ATTEMPTS_OUT] for report in self._kernel_reports), default=0))
 
     @property
     def message(self) -> str:
         """Sentence that says why the solve succeeded or failed."""
         if self.success:
-            wanted = sum(one.required for one in self.objectives)
-            text = f"{wanted} of {wanted} objectives met"
+            count = sum(objective.required for objective in self.objectives)
+            text = f"{count} of {count} objectives met"
         elif self._rejected:
-            text = "all that was found is not feasible, as the caller sees it"
+            text = "the function `feasible` rejects every solution found"
         elif self._is_met:
             text = f"all objectives are met, but {describe_contacts(self.contacts)}"
         else:
-            unmet = self.unmet
-            text = self.status.value
-            if broken := self.violated_joint_constraints:
-                text += f"; not kept: {', '.join(f'law {name} (off by {off:.3g})' for name, off in broken.items())}"
-            if unmet:
+            starts = "this start" if self.attempts <= 1 else f"{self.attempts} starts"
+            text = self.status.value.replace("not reached:", f"not reached from {starts}:")
+            if violated := self.violated_joint_constraints:
+                text += "; violated: "
+                text += ", ".join(f"joint constraint {name} (error {error:.3g})" for name, error in violated.items())
+            if unmet := self.unmet:
                 text += f"; not met: {', '.join(f'{name} ({self.errors[name]})' for name in unmet)}"
             if self.active_limits:
                 text += f"; at a limit: {', '.join(self.active_limits)}"
-            if self.conflicts:
-                text += f"; {'; '.join(f'{one} pulls against {other}' for one, other in self.conflicts)}"
+            text += "".join(f"; {name} conflicts with {opposing}" for name, opposing in self.conflicts)
             if self.contacts:
-                text += f"; besides, {describe_contacts(self.contacts)}"
-            if self.blocking_contacts:
-                text += "".join(f"; {one.b!r} is in the way of {one.a!r}" for one in self.blocking_contacts)
-        if any(out[START_WAS_CLAMPED] for out in self._kernel_reports):
-            text += "; the start was outside the limits and was brought inside"
+                text += f"; in addition, {describe_contacts(self.contacts)}"
+            text += "".join(f"; {contact.b!r} blocks {contact.a!r}" for contact in self.blocking_contacts)
+        if any(report[START_WAS_CLAMPED] for report in self._kernel_reports):
+            text += "; the start was outside the limits and was clamped to them"
         if self.outside_limits:
-            text += f"; left where it started, outside its limits: {', '.join(self.outside_limits)}"
+            text += f"; outside the limits and moved by no objective: {', '.join(self.outside_limits)}"
         return text
 
     def __repr__(self) -> str:
-        verdict = "solved" if self.success else f"not solved, {self.status.name}"
+        outcome = "solved" if self.success else f"not solved, {self.status.name}"
         attempts = "" if self.attempts == 1 else f", {self.attempts} attempts"
-        spent = f"{self.iterations} iterations{attempts}, {_seconds(self.seconds)}"
-        errors = [error for error, one in zip(self.errors.values(), self.objectives, strict=True) if one.required]
-        worst = max((error.position for error in errors), default=0.0)
-        angle = max((error.rotation for error in errors), default=0.0)
-        return f"<{verdict} in {spent}: off by {worst:.2g} m, {angle:.2g} rad; {self.message}>"
+        effort = f"{self.iterations} iterations{attempts}, {_format_seconds(self.seconds)}"
+        errors = [
+            error for error, objective in zip(self.errors.values(), self.objectives, strict=True) if objective.required
+        ]
+        position_error = max((error.position for error in errors), default=0.0)
+        rotation_error = max((error.rotation for error in errors), default=0.0)
+        return f"<{outcome} in {effort}: errors {position_error:.2g} m, {rotation_error:.2g} rad; {self.message}>"
 
     def require(self) -> Solution:
         """Return this solution if it is a success.
@@ -281,7 +282,9 @@ class Solution:
             NotSolved: if it is not; the message says why, and the exception carries the solution.
         """
         if not self.success:
-            raise NotSolved(f"not solved ({self.status.name}): {self.message}", self)
+            may_retry = self.attempts <= 1 and self.status in (Status.CLOSEST, Status.STALLED, Status.OPEN)
+            hint = "; another start may reach it (try restarts=20)" if may_retry else ""
+            raise NotSolved(f"not solved ({self.status.name}): {self.message}{hint}", self)
         return self
 
     def __getitem__(self, joint: str) -> float | Array:
@@ -305,18 +308,20 @@ class Solution:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """Objectives of the call, with its targets."""
-        asked = self._objectives_source
-        if asked is None:
+        source = self._objectives_source
+        if source is None:
             return self._solver.objectives
-        if callable(asked):
-            asked = self._objectives_source = asked()
-        return asked if isinstance(asked, tuple) else (self._solver.objectives[0].with_target(asked),)
+        if callable(source):
+            source = self._objectives_source = source()
+        return source if isinstance(source, tuple) else (self._solver.objectives[0].with_target(source),)
 
     @property
     def subproblems(self) -> tuple[SubproblemReport, ...]:
         """Report of each subproblem; subproblems share no dof."""
         seconds = self._subproblem_seconds or (self.seconds,) * len(self._kernel_reports)
-        return tuple(subproblem_report(self._solver, k, out, seconds[k]) for k, out in enumerate(self._kernel_reports))
+        return tuple(
+            subproblem_report(self._solver, k, report, seconds[k]) for k, report in enumerate(self._kernel_reports)
+        )
 
     @property
     def errors(self) -> Mapping[str, ErrorNorms]:
@@ -327,17 +332,20 @@ class Solution:
     @property
     def names(self) -> tuple[str, ...]:
         """Unique name of each objective: its own name, or its class, followed by its index where that is not unique."""
-        own = [one.name or f"{type(one).__name__} {k}" for k, one in enumerate(self.objectives)]
-        return tuple(name if own.count(name) == 1 else f"{name} {k}" for k, name in enumerate(own))
+        base_names = [
+            objective.name or f"{type(objective).__name__} {k}" for k, objective in enumerate(self.objectives)
+        ]
+        return tuple(name if base_names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(base_names))
 
     @property
     def unmet(self) -> tuple[str, ...]:
         """Names of the required objectives that are not within their tolerance."""
-        found = zip(self.errors.items(), self.objectives, strict=True)
+        named_errors = zip(self.errors.items(), self.objectives, strict=True)
         return tuple(
             name
-            for (name, error), one in found
-            if one.required and (error.position > one.tolerance or error.rotation > one.angle_tolerance)
+            for (name, error), objective in named_errors
+            if objective.required
+            and (error.position > objective.tolerance or error.rotation > objective.angle_tolerance)
         )
 
     @property
@@ -346,15 +354,15 @@ class Solution:
         from mechanik.objectives.constraint_relations import closure_relations
         from mechanik.objectives.relation import evaluate_relation
 
-        open_by: dict[str, ErrorNorms] = {}
+        errors: dict[str, ErrorNorms] = {}
         for name, closure in self.mechanism.closures.items():
             position = rotation = 0.0
             for relation in closure_relations(self.mechanism, closure):
-                rows, metres = evaluate_relation(self.mechanism, relation, self.q)[0], np.array(relation.is_length)
-                position = max(position, float(np.linalg.norm(rows[metres])))
-                rotation = max(rotation, float(np.linalg.norm(rows[~metres])))
-            open_by[name] = ErrorNorms(position, rotation)
-        return open_by
+                values, is_length = evaluate_relation(self.mechanism, relation, self.q)[0], np.array(relation.is_length)
+                position = max(position, float(np.linalg.norm(values[is_length])))
+                rotation = max(rotation, float(np.linalg.norm(values[~is_length])))
+            errors[name] = ErrorNorms(position, rotation)
+        return errors
 
     @property
     def joint_constraint_errors(self) -> Mapping[str, float]:
@@ -370,11 +378,11 @@ class Solution:
     @property
     def violated_joint_constraints(self) -> Mapping[str, float]:
         """Entries of `joint_constraint_errors` that exceed the tolerance."""
-        laws = self.mechanism.joint_constraints
+        constraints = self.mechanism.joint_constraints
         return {
-            name: off
-            for name, off in self.joint_constraint_errors.items()
-            if abs(off) > JOINT_CONSTRAINT_TOLERANCE * laws[name].scale
+            name: error
+            for name, error in self.joint_constraint_errors.items()
+            if abs(error) > JOINT_CONSTRAINT_TOLERANCE * constraints[name].scale
         }
 
     @property
@@ -386,29 +394,29 @@ class Solution:
         """
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
-        at: dict[str, str] = {}
+        limits: dict[str, str] = {}
         for name, value, low, high in zip(space.q_names, self.q, lower, upper, strict=True):
             if low < high and value <= low + AT_LIMIT:
-                at[name] = "lower"
+                limits[name] = "lower"
             elif low < high and value >= high - AT_LIMIT:
-                at[name] = "upper"
+                limits[name] = "upper"
         if self.mechanism.closures:
-            at |= self._at_closing_limits()
+            limits |= self._at_closing_limits()
         if any(joint.cone is not None for joint in self.mechanism.joints.values()):
-            at |= self._at_cones()
-        return at
+            limits |= self._at_cones()
+        return limits
 
     @property
     def outside_limits(self) -> tuple[str, ...]:
         """Names of dofs that started outside their limits and that no objective moves; they keep their value."""
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
-        found: list[str] = []
+        names: list[str] = []
         for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
             inside = lower[k] - AT_LIMIT <= self.q[k] <= upper[k] + AT_LIMIT
             if not inside and not self._solver._moving_dofs[v]:
-                found.append(space.q_names[k])
-        return tuple(found)
+                names.append(space.q_names[k])
+        return tuple(names)
 
     @property
     def conflicts(self) -> tuple[tuple[str, str], ...]:
@@ -420,30 +428,37 @@ class Solution:
         unmet = set(self.unmet)
         if not unmet:
             return ()
-        ways = self._ways()
-        pulls = {
-            name: ways.T @ (one.jacobian(self.mechanism, self.q).T @ one.residual(self.mechanism, self.q))
-            for name, one in zip(self.names, self.objectives, strict=True)
+        motions = self._feasible_motions()
+        gradients = {
+            name: motions.T
+            @ (objective.jacobian(self.mechanism, self.q).T @ objective.residual(self.mechanism, self.q))
+            for name, objective in zip(self.names, self.objectives, strict=True)
         }
-        found: list[tuple[str, str]] = []
-        level = dict(zip(self.names, (one.level for one in self.objectives), strict=True))
-        for one in unmet:
-            for other in (name for name in self.names if level[name] <= level[one]):
-                sizes = float(np.linalg.norm(pulls[one]) * np.linalg.norm(pulls[other]))
-                opposed = float(pulls[one] @ pulls[other]) < -1e-3 * sizes
-                if other != one and sizes > 1e-12 and opposed and (other, one) not in found:
-                    found.append((one, other))
-        return tuple(found)
+        pairs: list[tuple[str, str]] = []
+        levels = dict(zip(self.names, (objective.level for objective in self.objectives), strict=True))
+        for name in unmet:
+            for rival in self.names:
+                if rival == name or levels[rival] > levels[name]:
+                    continue
+                product = float(np.linalg.norm(gradients[name]) * np.linalg.norm(gradients[rival]))
+                are_opposed = float(gradients[name] @ gradients[rival]) < -1e-3 * product
+                if product > 1e-12 and are_opposed and (rival, name) not in pairs:
+                    pairs.append((name, rival))
+        return tuple(pairs)
 
     @property
     def condition(self) -> float:
         """Condition number of the Jacobian of the required objectives; infinite at a singular pose."""
-        rows = [one.jacobian(self.mechanism, self.q) for one in self.objectives if one.required]
-        J = np.concatenate([np.zeros((0, self.mechanism.nv)), *rows])[:, self._solver._moving_dofs]
+        jacobians = [objective.jacobian(self.mechanism, self.q) for objective in self.objectives if objective.required]
+        J = np.concatenate([np.zeros((0, self.mechanism.nv)), *jacobians])[:, self._solver._moving_dofs]
         if not J.size:
             return 1.0
-        sizes = np.linalg.svd(J, compute_uv=False)
-        return float(sizes[0] / sizes[-1]) if sizes[-1] > 1e-15 * sizes[0] else np.inf
+        singular_values = np.linalg.svd(J, compute_uv=False)
+        return (
+            float(singular_values[0] / singular_values[-1])
+            if singular_values[-1] > 1e-15 * singular_values[0]
+            else np.inf
+        )
 
     @property
     def singularity(self) -> Singularity:
@@ -455,7 +470,7 @@ class Solution:
 
         return find_singularity(self.mechanism, self.objectives, self.q, self._solver._moving_dofs)
 
-    def _ways(self) -> Array:
+    def _feasible_motions(self) -> Array:
         """Basis (nv, k) of the motions that loops and joint constraints allow; the identity if there are neither.
 
         Lengths are divided by the characteristic length of the mechanism.
@@ -463,8 +478,8 @@ class Solution:
         mechanism = self.mechanism
         if not mechanism.closures and not mechanism.joint_constraints:
             return np.eye(mechanism.nv)
-        here = first_order_motions(mechanism, self.q, self._solver._moving_dofs)
-        return here.unit[:, None] * here.basis()
+        motions = first_order_motions(mechanism, self.q, self._solver._moving_dofs)
+        return motions.unit[:, None] * motions.basis()
 
     def _at_closing_limits(self) -> dict[str, str]:
         from mechanik.objectives.constraint_relations import limits_reached
@@ -476,28 +491,28 @@ class Solution:
         from mechanik.objectives.constraint_relations import swing_angles
 
         angles = {name: joint.cone.angle for name, joint in self.mechanism.joints.items() if joint.cone is not None}
-        found = swing_angles(self.mechanism, self.q)
-        return {name: "cone" for name, tilt in found.items() if tilt >= angles[name] - AT_CONE_LIMIT}
+        tilts = swing_angles(self.mechanism, self.q)
+        return {name: "cone" for name, tilt in tilts.items() if tilt >= angles[name] - AT_CONE_LIMIT}
 
     def _closing_value(self, joint: str) -> float | Array:
         """Return the value of a closing joint, measured from the poses of its links at q."""
         mechanism = self.mechanism
-        before = mechanism.q
+        previous_q = mechanism.q
         try:
             mechanism.q = self.q
             values = mechanism.closure(joint).joint_values()
         finally:
-            mechanism.q = before
+            mechanism.q = previous_q
         return float(values[0]) if len(values) == 1 else values
 
 
 def describe_contacts(contacts: Sequence[Contact]) -> str:
     """Describe the deepest contact, and say how many others there are."""
-    more = "" if len(contacts) == 1 else f", besides {format_count(len(contacts) - 1, 'other pair')}"
+    more = "" if len(contacts) == 1 else f" (and {format_count(len(contacts) - 1, 'other pair')})"
     return f"{contacts[0]}{more}"
 
 
-def _seconds(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} us"
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
@@ -505,45 +520,53 @@ def _seconds(seconds: float) -> str:
 
 def chain_kernel_report(code: int, size: int) -> Array:
     """Convert the return code of the chain kernel for a solved target to a report of the descent kernel."""
-    out = np.zeros(size)
-    out[SUCCESS], out[ATTEMPTS_OUT] = 1.0, code >> 32
-    out[ITERATIONS_OUT], out[START_WAS_CLAMPED] = (code & 0xFFFFFFFF) >> 1, code & 1
-    return out
+    report = np.zeros(size)
+    report[SUCCESS], report[ATTEMPTS_OUT] = 1.0, code >> 32
+    report[ITERATIONS_OUT], report[START_WAS_CLAMPED] = (code & 0xFFFFFFFF) >> 1, code & 1
+    return report
 
 
-def goal_cost(out: Array) -> float:
+def goal_cost(report: Array) -> float:
     """Return the cost of the only goal of a chain from the kernel report.
 
     The goal is the second stage; the first is that of closures, which is empty.
     """
-    return float(out[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS + STAGE_COST])
+    return float(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS + STAGE_COST])
 
 
-def subproblem_report(solver: CompiledProblem, k: int, out: Array, seconds: float) -> SubproblemReport:
+def subproblem_report(solver: CompiledProblem, k: int, report: Array, seconds: float) -> SubproblemReport:
     """Convert the kernel report of subproblem `k` to a `SubproblemReport`."""
-    program = solver._problem
-    part = program.subproblems[k]
-    owners, closures, laws = dict.fromkeys(part.owners), len(program.closures), tuple(program.joint_constraints)
-    missed = [
-        out[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST]
-        for s, wish in enumerate(part.is_optional)
-        if not wish
+    problem = solver._problem
+    subproblem = problem.subproblems[k]
+    owners, closures, constraint_names = (
+        dict.fromkeys(subproblem.owners),
+        len(problem.closures),
+        tuple(problem.joint_constraints),
+    )
+    costs = [
+        report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST]
+        for s, is_optional in enumerate(subproblem.is_optional)
+        if not is_optional
     ]
     codes = [
-        int(out[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s]) for s, wish in enumerate(part.is_optional) if not wish
+        int(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s])
+        for s, is_optional in enumerate(subproblem.is_optional)
+        if not is_optional
     ]
-    residual = next((cost for cost, code in zip(missed, codes, strict=True) if code), 0.0)
+    residual = next((cost for cost, code in zip(costs, codes, strict=True) if code), 0.0)
     return SubproblemReport(
         objectives=tuple(owner for owner in owners if 0 <= owner < len(solver.objectives)),
-        closures=tuple(program.closures[-1 - owner].name for owner in owners if -closures <= owner < 0),
+        closures=tuple(problem.closures[-1 - owner].name for owner in owners if -closures <= owner < 0),
         joints=tuple(
-            name for name, moves in zip(solver.mechanism.space.v_names, part.moving_dofs, strict=True) if moves
+            name for name, moves in zip(solver.mechanism.space.v_names, subproblem.moving_dofs, strict=True) if moves
         ),
-        status=STATUS_BY_CODE[int(out[STATUS])],
+        status=STATUS_BY_CODE[int(report[STATUS])],
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
-        iterations=int(out[ITERATIONS_OUT]),
+        iterations=int(report[ITERATIONS_OUT]),
         seconds=seconds,
         joint_constraints=tuple(
-            laws[-1 - owner - closures] for owner in owners if -closures - len(laws) <= owner < -closures
+            constraint_names[-1 - owner - closures]
+            for owner in owners
+            if -closures - len(constraint_names) <= owner < -closures
         ),
     )

@@ -133,16 +133,16 @@ class Solver(GeneralPath):
         self._collision_avoidance: CollisionAvoidance | None = None
         super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
         if avoid is not None:
-            level = min((one.level for one in self._objectives if one.required), default=1)
+            level = min((objective.level for objective in self._objectives if objective.required), default=1)
             has_levels = isinstance(self.method, LevenbergMarquardt)
-            keeping = make_collision_constraint(
+            constraint = make_collision_constraint(
                 self.mechanism, avoid, clearance, allow, forbid, avoid_as, level, has_levels
             )
-            self._collision_avoidance = CollisionAvoidance(self, keeping)
+            self._collision_avoidance = CollisionAvoidance(self, constraint)
 
     def __repr__(self) -> str:
-        asked = f"{len(self._objectives)} objectives in {len(self._problem.subproblems)} chains"
-        return f"<solver of {self.mechanism!r} by {self.method.title}: {asked}>"
+        size = f"{len(self._objectives)} objectives in {len(self._problem.subproblems)} subproblems"
+        return f"<solver of {self.mechanism!r} by {self.method.title}: {size}>"
 
     # ---- solving ----------------------------------------------------------------------------
 
@@ -194,8 +194,8 @@ class Solver(GeneralPath):
             CLOSEST
         """
         if self._collision_avoidance is not None:
-            ask = SolveRequest(lock, limits, rng, feasible, history, callback, options)
-            return self._collision_avoidance.solve(targets, q0, nearest, ask)
+            request = SolveRequest(lock, limits, rng, feasible, history, callback, options)
+            return self._collision_avoidance.solve(targets, q0, nearest, request)
         return self._solve_ignoring_collisions(
             targets, q0, nearest, lock, limits, rng, feasible, history, callback, options
         )
@@ -214,19 +214,21 @@ class Solver(GeneralPath):
         options: dict[str, Any],
     ) -> Solution:
         """Solve like `solve`, without collision avoidance."""
-        tried: ChainResult | None = None
+        chain_result: ChainResult | None = None
         if (
             self._chain_solver is not None
             and Frame.edit_count == self._edits
             and not (options or history or nearest or self._owner_thread)
             and lock is limits is feasible is callback is rng is None
         ):
-            answer = self._chain_solver(targets, q0)
-            if isinstance(answer, Solution):
-                return answer
-            tried = answer
-            if tried is not None and (closest := self._refine_failed_chain(targets, tried, q0)) is not None:
-                return closest
+            result = self._chain_solver(targets, q0)
+            if isinstance(result, Solution):
+                return result
+            chain_result = result
+            if chain_result is not None:
+                closest = self._refine_failed_chain(targets, chain_result, q0)
+                if closest is not None:
+                    return closest
         elif (
             (self._target_writer is not None or self._multi_target_writer is not None)
             and Frame.edit_count == self._edits
@@ -236,23 +238,27 @@ class Solver(GeneralPath):
             and lock is limits is feasible is callback is None
             and self._owner_thread != threading.get_ident()
         ):
-            begun = time.perf_counter()
-            with self._lock_tables:
+            start_time = time.perf_counter()
+            with self._table_lock:
                 if self._target_writer is not None:
-                    q = self._run_kernel(targets, q0, rng, options, begun)
+                    q = self._run_kernel(targets, q0, rng, options, start_time)
                     if q is not None:
                         self._targets_changed = True
-                        given = targets if isinstance(targets, float) else targets.copy()
-                        return Solution(self, given, q, (self._out.copy(),), time.perf_counter() - begun, self._bounds)
+                        target = targets if isinstance(targets, float) else targets.copy()
+                        return Solution(
+                            self, target, q, (self._out.copy(),), time.perf_counter() - start_time, self._bounds
+                        )
                 elif not options and rng is None and targets is not None:
-                    found = self._run_kernel_multi_target(targets, q0, begun)
-                    if found is not None:
-                        return found
+                    solution = self._run_kernel_multi_target(targets, q0, start_time)
+                    if solution is not None:
+                        return solution
         check_option_names(options, option_names(type(self.method)))
         if nearest:
             return self._nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)
         with self._exclusive():
-            return self._solve(targets, q0, lock, limits, rng, feasible, history, callback, options, tried=tried)
+            return self._solve(
+                targets, q0, lock, limits, rng, feasible, history, callback, options, chain_result=chain_result
+            )
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
@@ -277,14 +283,14 @@ class Solver(GeneralPath):
             >>> solver.solve_nearby(0.2, q0=[0.3, 1.7]).q.round(3).tolist()
             [0.313, 1.726]
         """
-        reach = as_number(max_deviation, "max_deviation")
-        if reach < 0:
-            raise ShapeError(f"max_deviation cannot be below 0, but is {reach:g}")
+        deviation = as_number(max_deviation, "max_deviation")
+        if deviation < 0:
+            raise ShapeError(f"max_deviation cannot be below 0, but is {deviation:g}")
         check_option_names(options, option_names(type(self.method)))
         if self._collision_avoidance is not None:
-            return self._collision_avoidance.solve_nearby(reach, targets, q0, options)
+            return self._collision_avoidance.solve_nearby(deviation, targets, q0, options)
         with self._exclusive():
-            return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=reach)
+            return self._solve(targets, q0, None, None, None, None, False, None, options, nearby=deviation)
 
     def step(
         self,
@@ -316,21 +322,23 @@ class Solver(GeneralPath):
         if self._collision_avoidance is not None:
             return self._collision_avoidance.constrained_solver().step(targets, q0, rng=rng, **options)
         check_option_names(options, option_names(type(self.method)))
-        once = {**options, "max_iterations": 1, "restarts": 0}
+        step_options = {**options, "max_iterations": 1, "restarts": 0}
         if isinstance(self.method, LevenbergMarquardt):
-            once["kick"] = 0.0
+            step_options["kick"] = 0.0
         with self._exclusive():
-            solution = self._solve(targets, q0, None, None, rng, None, False, None, once, is_step=True)
-            begun = self.mechanism.q if q0 is None else np.asarray(q0, float)
+            solution = self._solve(targets, q0, None, None, rng, None, False, None, step_options, is_step=True)
+            start = self.mechanism.q if q0 is None else np.asarray(q0, float)
             if solution.closure_errors or solution.joint_constraint_errors:
-                for few in STEP_ITERATIONS:
+                for iterations in STEP_ITERATIONS:
                     if (
                         solution.status is not Status.TIMEOUT
-                        or np.abs(solution.q - begun).max(initial=0.0) > MIN_MOTION
+                        or np.abs(solution.q - start).max(initial=0.0) > MIN_MOTION
                     ):
                         break
-                    more = {**once, "max_iterations": few}
-                    solution = self._solve(targets, begun, None, None, rng, None, False, None, more, is_step=True)
+                    retry_options = {**step_options, "max_iterations": iterations}
+                    solution = self._solve(
+                        targets, start, None, None, rng, None, False, None, retry_options, is_step=True
+                    )
             return solution
 
     def solve_batch(
@@ -380,9 +388,9 @@ class Solver(GeneralPath):
         if self._collision_avoidance is not None:
             settings = settings, self._collision_avoidance.constraint.fingerprint_data()
             self._fingerprint_cache.clear()  # the obstacles may have moved
-        about = BatchRequest(self.mechanism, self.objectives, settings, self._fingerprint_cache)
+        request = BatchRequest(self.mechanism, self.objectives, settings, self._fingerprint_cache)
         return run_batch(
-            about,
+            request,
             choose_backend(self, q0),
             targets,
             q0,
@@ -432,17 +440,17 @@ class Solver(GeneralPath):
             >>> solver.solve_all(q0=[0.3, 1.0]).q.round(3).tolist()
             [[0.313, 1.726], [2.039, -1.726]]
         """
-        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as question:
-            drawn = None if rng is None else as_rng(rng)
-            keeping = None if self._collision_avoidance is None else self._collision_avoidance.constraint
+        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as context:
+            generator = None if rng is None else as_rng(rng)
+            constraint = None if self._collision_avoidance is None else self._collision_avoidance.constraint
             return all_solutions(
-                question,
+                context,
                 limit=limit,
                 tries=tries,
                 samples=samples,
                 windings=windings,
-                rng=drawn,
-                collision_constraint=keeping,
+                rng=generator,
+                collision_constraint=constraint,
             )
 
 
@@ -459,14 +467,14 @@ UNMET_STATUSES = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
 class ConstrainedSolver(Solver):
     """Solver whose problem also holds the clearances as constraints; its targets and solutions list only the goals."""
 
-    def __init__(self, constraint: CollisionConstraint, *given: Any, **more: Any) -> None:
+    def __init__(self, constraint: CollisionConstraint, *arguments: Any, **options: Any) -> None:
         self._constraint = constraint
-        method = more.get("solver")
+        method = options.get("solver")
         if isinstance(method, LevenbergMarquardt) or method == "auto":
-            held = method if isinstance(method, LevenbergMarquardt) else LevenbergMarquardt()
-            more["largest_error"] = min(MAX_POSITION_ERROR, held.largest_error)
-            more["largest_angle_error"] = min(MAX_ROTATION_ERROR, held.largest_angle_error)
-        super().__init__(*given, **more)
+            base_method = method if isinstance(method, LevenbergMarquardt) else LevenbergMarquardt()
+            options["largest_error"] = min(MAX_POSITION_ERROR, base_method.largest_error)
+            options["largest_angle_error"] = min(MAX_ROTATION_ERROR, base_method.largest_angle_error)
+        super().__init__(*arguments, **options)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -478,22 +486,23 @@ class ConstrainedSolver(Solver):
     def _objectives_with_targets(self, targets: Targets | None) -> tuple[Objective, ...]:
         return (*with_targets(self._objectives[:-1], targets), self._objectives[-1])
 
-    def _solve(self, *given: Any, **more: Any) -> Solution:
-        found = super()._solve(*given, **more)
-        found._objectives_source = found.objectives[:-1]
-        found.contacts = self._constraint.contacts(found.q)
-        if found.contacts and found.status in UNMET_STATUSES and not found.unmet:  # only the clearance is violated
-            found._report = tuple(_met(out) for out in found._kernel_reports)
-        if not found.contacts and not found.success:
-            found.blocking_contacts = self._constraint.contacts(found.q, BLOCKING_DISTANCE)
-        return found
+    def _solve(self, *arguments: Any, **options: Any) -> Solution:
+        solution = super()._solve(*arguments, **options)
+        solution._objectives_source = solution.objectives[:-1]
+        solution.contacts = self._constraint.contacts(solution.q)
+        is_only_clearance_unmet = solution.contacts and solution.status in UNMET_STATUSES and not solution.unmet
+        if is_only_clearance_unmet:
+            solution._report = tuple(_with_success(report) for report in solution._kernel_reports)
+        if not solution.contacts and not solution.success:
+            solution.blocking_contacts = self._constraint.contacts(solution.q, BLOCKING_DISTANCE)
+        return solution
 
 
-def _met(out: Array) -> Array:
+def _with_success(report: Array) -> Array:
     """Return a copy of a kernel report with success set, for goals that are met; contacts are reported separately."""
-    out = out.copy()
-    out[SUCCESS] = 1.0
-    return out
+    report = report.copy()
+    report[SUCCESS] = 1.0
+    return report
 
 
 def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
@@ -502,51 +511,50 @@ def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
     Args:
         q0: start configuration (nq,) for all rows, (N, nq), or None.
     """
-    general = SequentialBackend(solver.mechanism, solver.objectives, lambda: clone_solver(solver))
+    sequential = SequentialBackend(solver.mechanism, solver.objectives, lambda: clone_solver(solver))
     chain, goal = solver._chain_search, next(iter(solver.objectives), None)  # none if only loops are to be closed
     if chain is None or not isinstance(goal, LinkGoal):
-        return general
+        return sequential
     if solver._supports_lanes is None:
         solver._supports_lanes = supports_lanes(solver.mechanism, goal)
     if not solver._supports_lanes:
-        return general
+        return sequential
     home = solver.mechanism.q if solver._mid_configuration is None else solver._mid_configuration
     if chain.has_fixed_joints:  # the seed table depends on their values
         if q0 is not None and np.ndim(q0) == 2:
-            return general
+            return sequential
         start = home if q0 is None else solver.mechanism._single_q(q0)
         chain = ChainSearch(chain.chain, start, solver.options.restarts)
         home = start
     if solver._collision_avoidance is None:
-        return LaneBackend(chain, general, goal, np.array(home))
-    guard, mechanism, objectives = solver._collision_avoidance, solver.mechanism, solver.objectives
+        return LaneBackend(chain, sequential, goal, np.array(home))
+    avoidance, mechanism, objectives = solver._collision_avoidance, solver.mechanism, solver.objectives
     lanes = LaneBackend(
         chain, SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)), goal, np.array(home)
     )
-    resort = SequentialBackend(
-        mechanism, objectives, lambda: ConstrainedFallbackSolver(guard)
-    )  # shared by all threads, which take turns
-    return CollisionFreeLaneBackend(lanes, guard.constraint, guard.free_search(np.array(home), chain), resort)
+    # all threads share the solver of the fallback and take turns
+    fallback = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
+    return CollisionFreeLaneBackend(lanes, avoidance.constraint, avoidance.free_search(np.array(home), chain), fallback)
 
 
 def clone_ignoring_collisions(solver: Solver) -> Solver:
     """Return a new solver for the same problem without collision avoidance."""
-    given, more = constructor_arguments(solver)
-    return type(solver)(*given, **more)
+    arguments, options = constructor_arguments(solver)
+    return type(solver)(*arguments, **options)
 
 
 def clone_solver(solver: Solver) -> Solver:
     """Return a new solver for the same problem with its own tables; both share the collider."""
-    if (guard := solver._collision_avoidance) is None:
+    if (avoidance := solver._collision_avoidance) is None:
         return clone_ignoring_collisions(solver)
-    given, more = constructor_arguments(solver)
-    return type(solver)(*given, **more, **guard.constraint.solver_arguments())
+    arguments, options = constructor_arguments(solver)
+    return type(solver)(*arguments, **options, **avoidance.constraint.solver_arguments())
 
 
 def constructor_arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments that make a solver for the same problem without collision avoidance."""
-    more = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
-    more |= {
+    options = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
+    options |= {
         "solver": "auto" if solver._is_auto else solver.method,
         "active": solver._active,
         "lock": solver._lock,
@@ -557,7 +565,7 @@ def constructor_arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, An
     return (
         solver.mechanism,
         (solver.objectives or None) if solver._given_objectives is None else solver._given_objectives,
-    ), more
+    ), options
 
 
 DEFAULT_RESTARTS = 100
@@ -617,7 +625,7 @@ def solve(
     """
     if not isinstance(mechanism, Mechanism):
         raise InvalidArgument(f"solve takes a mechanism, not {mechanism!r}; for frames use Solver(roots)")
-    prepared = Solver(
+    compiled_solver = Solver(
         mechanism,
         goals,
         solver=solver,
@@ -635,7 +643,9 @@ def solve(
         **options,
     )
     # the chain kernel has its own default of restarts, and cannot call Python functions
-    is_plain = prepared._chain_search is not None and feasible is None and callback is None and not history
-    more: dict[str, Any] = {"restarts": DEFAULT_RESTARTS} if restarts is None and not is_plain else {}
+    is_plain = compiled_solver._chain_search is not None and feasible is None and callback is None and not history
+    call_options: dict[str, Any] = {"restarts": DEFAULT_RESTARTS} if restarts is None and not is_plain else {}
     start = mechanism.q if q0 is None else q0
-    return prepared.solve(q0=start, rng=rng, feasible=feasible, history=history, callback=callback, **more)
+    return compiled_solver.solve(
+        q0=start, rng=rng, feasible=feasible, history=history, callback=callback, **call_options
+    )

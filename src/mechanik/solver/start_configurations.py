@@ -46,11 +46,11 @@ def halton_configurations(space: ConfigurationSpace, count: int, first: int = 0)
 
 def halton_points(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
     """Return points (count, scalars + 3 * quaternions) of the unit cube: the Halton sequence from index `first`."""
-    numbers = len(space.scalars_q) + 3 * len(space.quaternions_q)
-    unit = np.empty((count, numbers))
-    for k in range(min(numbers, len(PRIMES))):
+    dimensions = len(space.scalars_q) + 3 * len(space.quaternions_q)
+    unit = np.empty((count, dimensions))
+    for k in range(min(dimensions, len(PRIMES))):
         unit[:, k] = _van_der_corput(first, count, PRIMES[k])
-    unit[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, numbers - len(PRIMES))))
+    unit[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, dimensions - len(PRIMES))))
     return unit
 
 
@@ -78,11 +78,11 @@ def configurations_from_unit_cube(space: ConfigurationSpace, unit: Array) -> Arr
 
 def _van_der_corput(first: int, count: int, base: int) -> Array:
     """Return `count` elements of the van der Corput sequence of a base, from index `first`."""
-    left = np.arange(first + 1, first + count + 1)
-    value, share = np.zeros(count), 1.0 / base
-    while left.any():
-        value += share * (left % base)
-        left, share = left // base, share / base
+    remaining = np.arange(first + 1, first + count + 1)
+    value, digit_weight = np.zeros(count), 1.0 / base
+    while remaining.any():
+        value += digit_weight * (remaining % base)
+        remaining, digit_weight = remaining // base, digit_weight / base
     return value
 
 
@@ -119,44 +119,44 @@ def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array
         and relation.rows[-3:] == FULL_ROTATION
         and relation.lower is relation.upper is None
     ):
-        shifts = weights[:-3] * X[:, relation.rows[:-3], 3]
+        position_residual = weights[:-3] * X[:, relation.rows[:-3], 3]
         chord = 3.0 - np.trace(X[:, :3, :3], axis1=1, axis2=2)
-        return (shifts * shifts).sum(axis=1) + weights[-1] ** 2 * chord
-    short = weights * band_violation(relation, _rows(relation, X))
-    return (short * short).sum(axis=1)
+        return (position_residual * position_residual).sum(axis=1) + weights[-1] ** 2 * chord
+    violation = weights * band_violation(relation, _residual(relation, X))
+    return (violation * violation).sum(axis=1)
 
 
 def squared_joint_residuals(relation: Relation, weights: Array, values: Array) -> Array:
     """Return the weighted sum of squares (n,) of a relation of kind JOINT_VALUE, for dof values (n,)."""
-    short = weights * band_violation(relation, values[:, None] - relation.target)
-    return (short * short).sum(axis=1)
+    violation = weights * band_violation(relation, values[:, None] - relation.target)
+    return (violation * violation).sum(axis=1)
 
 
-def _rows(relation: Relation, X: Array) -> Array:
+def _residual(relation: Relation, X: Array) -> Array:
     """Return the residual (n, rows) as `relation.py` defines it, for the pose of B in A, (n, 4, 4)."""
-    p, z, wanted = X[:, :3, 3], X[:, :3, 2], list(relation.rows)
+    p, z, rows = X[:, :3, 3], X[:, :3, 2], list(relation.rows)
     match relation.kind:
-        case RelationKind.POSE if wanted[-1] < 3:
-            return p[:, wanted]
+        case RelationKind.POSE if rows[-1] < 3:
+            return p[:, rows]
         case RelationKind.POSE:
-            return np.concatenate([p, rotation.log(X[:, :3, :3])], axis=1)[:, wanted]
+            return np.concatenate([p, rotation.log(X[:, :3, :3])], axis=1)[:, rows]
         case RelationKind.AXIS:
-            return np.concatenate([p, _lean(z)], axis=1)[:, wanted]
+            return np.concatenate([p, _tilt(z)], axis=1)[:, rows]
         case RelationKind.COSINE:
             return z[:, 2:]
         case RelationKind.LOOK_AT:
-            return _lean(p)[:, wanted]
+            return _tilt(p)[:, rows]
         case _:
             return np.linalg.norm(p, axis=1, keepdims=True)
 
 
-def _lean(u: Array) -> Array:
+def _tilt(u: Array) -> Array:
     """Return (n, 2): (x, y) of directions (n, 3), scaled to the angle to z; x if the direction is opposite to z."""
     s = np.hypot(u[:, 0], u[:, 1])
     angle = np.arctan2(s, u[:, 2])
-    known = s > MIN_DIRECTION_LENGTH
-    along = np.where(known[:, None], u[:, :2] / np.where(known, s, 1.0)[:, None], (1.0, 0.0))
-    return angle[:, None] * along
+    has_direction = s > MIN_DIRECTION_LENGTH
+    direction = np.where(has_direction[:, None], u[:, :2] / np.where(has_direction, s, 1.0)[:, None], (1.0, 0.0))
+    return angle[:, None] * direction
 
 
 SEED_TABLE_SIZE = 256
@@ -191,36 +191,36 @@ class SeedTable:
             q: values of the other entries, (nq,).
         """
         self.starts = np.where(movable, configurations_from_unit_cube(space, unit), q)
-        self._ends: RelativePoses = {}
-        self._shut, self._is_shut = np.zeros((0, len(q))), np.zeros(0, dtype=np.bool_)
-        self._shut_ends: RelativePoses = {}
+        self._poses: RelativePoses = {}
+        self._closed, self._is_closed = np.zeros((0, len(q))), np.zeros(0, dtype=np.bool_)
+        self._closed_poses: RelativePoses = {}
         self.closure_residuals = np.zeros(len(unit))
-        mechanism, program = problem.mechanism, problem.problem
+        mechanism, full_problem = problem.mechanism, problem.problem
         self.has_loops = problem.closures > 0
-        for number in sorted({-1 - owner for owner in problem.subproblem.owners if owner < 0}):
-            if number >= len(program.closures) + len(program.joint_constraints):
+        for index in sorted({-1 - owner for owner in problem.subproblem.owners if owner < 0}):
+            if index >= len(full_problem.closures) + len(full_problem.joint_constraints):
                 continue  # a swing cone, which is easy to satisfy
-            if number >= len(program.closures):
-                law = list(program.joint_constraints.values())[number - len(program.closures)]
+            if index >= len(full_problem.closures):
+                constraint = list(full_problem.joint_constraints.values())[index - len(full_problem.closures)]
                 self.closure_residuals += (
-                    joint_constraint_residuals(mechanism, joint_constraint_relation(mechanism, law), self.starts)
-                    / law.scale
+                    joint_constraint_residuals(mechanism, joint_constraint_relation(mechanism, constraint), self.starts)
+                    / constraint.scale
                 ) ** 2
                 continue
-            for relation in closure_relations(mechanism, program.closures[number]):
+            for relation in closure_relations(mechanism, full_problem.closures[index]):
                 if relation.kind in RELATIVE_POSE_KINDS and not _is_carried(relation):
-                    weights = np.where(relation.is_length, 1.0 / program.length_unit, 1.0)
+                    weights = np.where(relation.is_length, 1.0 / full_problem.length_unit, 1.0)
                     self.closure_residuals += squared_residuals(
-                        relation, weights, self._seen(mechanism, relation, self.starts, {})
+                        relation, weights, self._relative_poses(mechanism, relation, self.starts, {})
                     )
 
     def best_first(self, problem: LeastSquaresProblem) -> Array:
         """Return all starts, (entries, nq), ordered by the cost of the present goals and loops."""
-        squares = self._squares(problem, self.starts, self._ends)
-        if squares is None and not self.has_loops:
+        costs = self._goal_costs(problem, self.starts, self._poses)
+        if costs is None and not self.has_loops:
             return self.starts
         return self.starts[
-            np.argsort(self.closure_residuals if squares is None else squares + self.closure_residuals, kind="stable")
+            np.argsort(self.closure_residuals if costs is None else costs + self.closure_residuals, kind="stable")
         ]
 
     def closed_best_first(self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor) -> Array:
@@ -228,48 +228,57 @@ class SeedTable:
 
         Starts whose loops cannot be closed are left out, and so are those that remain when the time is up.
         """
-        done = len(self._is_shut)
-        if done < min(count, len(self.starts)):
-            shut, is_shut = close_loops_of_starts(problem, self.starts[done:count], options, monitor)
-            if len(is_shut) < len(self.starts[done:count]):
-                return shut  # not cached, since another call may have more time
-            self._shut, self._is_shut = np.concatenate([self._shut, shut]), np.append(self._is_shut, is_shut)
-            self._shut_ends = {}
-        squares = self._squares(problem, self._shut, self._shut_ends)
-        mine = int(self._is_shut[:count].sum())  # a call with more restarts may have closed more
-        return self._shut[:mine] if squares is None else self._shut[np.argsort(squares[:mine], kind="stable")]
+        known = len(self._is_closed)
+        if known < min(count, len(self.starts)):
+            closed, is_closed = close_loops_of_starts(problem, self.starts[known:count], options, monitor)
+            if len(is_closed) < len(self.starts[known:count]):
+                return closed  # not cached, since another call may have more time
+            self._closed, self._is_closed = (
+                np.concatenate([self._closed, closed]),
+                np.append(self._is_closed, is_closed),
+            )
+            self._closed_poses = {}
+        costs = self._goal_costs(problem, self._closed, self._closed_poses)
+        closed_count = int(self._is_closed[:count].sum())  # a call with more restarts may have closed more
+        return (
+            self._closed[:closed_count]
+            if costs is None
+            else self._closed[np.argsort(costs[:closed_count], kind="stable")]
+        )
 
     def most_nearly_closed(self, count: int) -> Array:
         """Return the starts (count, nq) with the smallest closure residuals; without loops, the first starts."""
         return self.starts[np.argsort(self.closure_residuals, kind="stable")[:count]]
 
-    def _squares(self, problem: LeastSquaresProblem, starts: Array, ends: RelativePoses) -> Array | None:
+    def _goal_costs(self, problem: LeastSquaresProblem, starts: Array, poses: RelativePoses) -> Array | None:
         """Return the cost of the goals at each start, (entries,); None if no goal has a kind that can be ranked."""
-        at, total = problem.subproblem.packed.tables, None
-        first = at["blocks"].reshape(-1, BLOCK_INTS)[:, FIRST_ROW]
+        tables, total = problem.subproblem.packed.tables, None
+        first = tables["blocks"].reshape(-1, BLOCK_INTS)[:, FIRST_ROW]
         for b, (owner, relation) in enumerate(zip(problem.subproblem.owners, problem.relations, strict=True)):
             if owner < 0 or not problem.objectives[owner].required or not relation.rows:
                 continue
-            weights = at["weight"][first[b] : first[b] + len(relation.rows)]
+            weights = tables["weight"][first[b] : first[b] + len(relation.rows)]
             if relation.kind is RelationKind.JOINT_VALUE:
                 k = problem.problem.tree.x_of[relation.dof_name]
                 if k >= problem.mechanism.nq:
                     continue
                 squares = squared_joint_residuals(relation, weights, starts[:, k])
             elif relation.kind in RELATIVE_POSE_KINDS and not _is_carried(relation):
-                squares = squared_residuals(relation, weights, self._seen(problem.mechanism, relation, starts, ends))
+                squares = squared_residuals(
+                    relation, weights, self._relative_poses(problem.mechanism, relation, starts, poses)
+                )
             else:
                 continue
             total = squares if total is None else total + squares
         return total
 
-    def _seen(self, mechanism: Mechanism, relation: Relation, starts: Array, ends: RelativePoses) -> Array:
+    def _relative_poses(self, mechanism: Mechanism, relation: Relation, starts: Array, poses: RelativePoses) -> Array:
         links = relation.a, relation.b
-        if links not in ends:
+        if links not in poses:
             X_a, X_b = (np.eye(4) if link is None else mechanism.pose(link, starts) for link in links)
-            seen = X_b if relation.a is None else inverse(X_a) @ X_b
-            ends[links] = np.broadcast_to(seen, (len(starts), 4, 4))
-        return ends[links]
+            X_a_b = X_b if relation.a is None else inverse(X_a) @ X_b
+            poses[links] = np.broadcast_to(X_a_b, (len(starts), 4, 4))
+        return poses[links]
 
 
 class SeedTables:
@@ -277,26 +286,26 @@ class SeedTables:
 
     def __init__(self, problem: LeastSquaresProblem) -> None:
         self._problem = problem
-        self._kept: tuple[bytes, SeedTable] | None = None
-        self._unit = halton_points(problem.mechanism.space, SEED_TABLE_SIZE)
-        self._matters = _matters(problem)
+        self._cached_table: tuple[bytes, SeedTable] | None = None
+        self._unit_points = halton_points(problem.mechanism.space, SEED_TABLE_SIZE)
+        self._relevant = _relevant_mask(problem)
 
     def table(self, bounds: tuple[Array, Array], movable: Mask, q: Array) -> SeedTable:
         """Return the table for lower and upper limits, (nq,) each, with all entries of q outside `movable` fixed."""
-        held = q[self._matters & ~movable]
-        key = b"".join(one.tobytes() for one in (*bounds, movable, held))
-        if self._kept is None or key != self._kept[0]:
+        fixed_values = q[self._relevant & ~movable]
+        key = b"".join(array.tobytes() for array in (*bounds, movable, fixed_values))
+        if self._cached_table is None or key != self._cached_table[0]:
             space = replace(self._problem.mechanism.space, lower=bounds[0], upper=bounds[1])
-            self._kept = key, SeedTable(self._problem, space, self._unit, movable, q)
-        return self._kept[1]
+            self._cached_table = key, SeedTable(self._problem, space, self._unit_points, movable, q)
+        return self._cached_table[1]
 
 
 def seed_tables_of(problem: LeastSquaresProblem) -> SeedTables:
     """Return the seed tables in the cache of a problem; a changed mechanism has new problems."""
-    kept = problem.cache.get("seed tables")
-    if not isinstance(kept, SeedTables):
-        kept = problem.cache["seed tables"] = SeedTables(problem)
-    return kept
+    tables = problem.cache.get("seed tables")
+    if not isinstance(tables, SeedTables):
+        tables = problem.cache["seed tables"] = SeedTables(problem)
+    return tables
 
 
 def close_loops_of_starts(
@@ -312,42 +321,44 @@ def close_loops_of_starts(
     """
     mechanism, packed, nq = problem.mechanism, problem.subproblem.packed, starts.shape[1]
     beyond_q, stages = packed.tables["x"][nq:].copy(), int(packed.ints[N_STAGES])
-    none, found, is_shut = np.zeros((0, nq)), list[Array](), list[bool]()
+    no_restarts, closed, is_closed = np.zeros((0, nq)), list[Array](), list[bool]()
     write_options(problem.subproblem, options, LevenbergMarquardt(), problem.problem.length_unit)
     try:
         packed.ints[N_STAGES] = 1  # only the closures, without goals
         for start in starts:
             packed.tables["x"][nq:] = beyond_q
-            q = run_kernel(mechanism, problem.subproblem, problem.relations, start, none, Monitor(monitor.deadline))
+            q = run_kernel(
+                mechanism, problem.subproblem, problem.relations, start, no_restarts, Monitor(monitor.deadline)
+            )
             if monitor.is_over():
                 break
-            is_shut.append(bool(packed.tables["out"][SUCCESS] == 1.0))
-            if is_shut[-1]:
-                found.append(q)
+            is_closed.append(bool(packed.tables["out"][SUCCESS] == 1.0))
+            if is_closed[-1]:
+                closed.append(q)
     finally:
         packed.ints[N_STAGES] = stages
         packed.tables["x"][nq:] = beyond_q
-    return np.array(found).reshape(len(found), nq), np.array(is_shut, dtype=np.bool_)
+    return np.array(closed).reshape(len(closed), nq), np.array(is_closed, dtype=np.bool_)
 
 
 def movable_configuration_mask(problem: LeastSquaresProblem, locked: Mask) -> Mask:
     """Return a mask (nq,) of the entries of q that a problem may move, with the locked dofs (nv,) left out."""
     space, moves = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked
-    mine = np.zeros(space.nq, dtype=np.bool_)
-    mine[space.scalars_q] = moves[space.scalars_v]
+    mask = np.zeros(space.nq, dtype=np.bool_)
+    mask[space.scalars_q] = moves[space.scalars_v]
     for k, v in zip(space.quaternions_q, space.quaternions_v, strict=True):
-        mine[k : k + 4] = moves[v]
-    return mine
+        mask[k : k + 4] = moves[v]
+    return mask
 
 
-def _matters(problem: LeastSquaresProblem) -> Mask:
+def _relevant_mask(problem: LeastSquaresProblem) -> Mask:
     """Return a mask (nq,) of the entries of q that the residuals of a problem depend on."""
-    matters = np.zeros(problem.mechanism.nq, dtype=np.bool_)
+    mask = np.zeros(problem.mechanism.nq, dtype=np.bool_)
     for node in problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS):
         if node[NODE_KIND] != FIXED:
             k, size = int(node[FIRST_Q]), {TRANSLATION: 3, SPHERICAL: 4}.get(int(node[NODE_KIND]), 1)
-            matters[k : k + size] = True
-    return matters
+            mask[k : k + size] = True
+    return mask
 
 
 def _is_carried(relation: Relation) -> bool:

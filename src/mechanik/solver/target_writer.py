@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import ShapeError, UnknownName
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels import problem_layout
 from mechanik.kernels.write_targets import NO_REFERENCE, TARGET_POSE, TARGET_POSITION, TARGET_VALUE
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, Objective, PoseGoal, PositionGoal, RestPose
@@ -38,7 +38,7 @@ def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[O
         return objectives
     takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
     if isinstance(targets, Mapping) and not takes_names:
-        names = {one.name: k for k, one in enumerate(objectives) if one.name}
+        names = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
         changed = list(objectives)
         by_name: dict[str, Any] = dict(targets)  # type: ignore[arg-type]
         for name, target in by_name.items():
@@ -47,27 +47,32 @@ def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[O
             changed[names[name]] = objectives[names[name]].with_target(target)
         return tuple(changed)
     if len(objectives) == 1:
-        only: Any = targets  # type: ignore[assignment]
-        return (objectives[0].with_target(only),)
+        single_target: Any = targets  # type: ignore[assignment]
+        return (objectives[0].with_target(single_target),)
     if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(objectives):  # type: ignore[arg-type]
-        raise ShapeError(f"there are {len(objectives)} objectives: give as many targets, or a mapping from their names")
-    several: Sequence[Any] = targets  # type: ignore[assignment]
+        raise ShapeError(
+            f"the solver has {len(objectives)} objectives: give as many targets, or a mapping from objective names"
+        )
+    target_list: Sequence[Any] = targets  # type: ignore[assignment]
     return tuple(
-        one if target is None else one.with_target(target) for one, target in zip(objectives, several, strict=True)
+        objective if target is None else objective.with_target(target)
+        for objective, target in zip(objectives, target_list, strict=True)
     )
 
 
 def scaled_rest(mechanism: Mechanism, relations: tuple[Relation, ...], q: Array, share: float) -> tuple[Relation, ...]:
     """Return a rest pose between q and the given rest pose: `share` of the distance, 0 to 1."""
     names = mechanism.space.q_names
-    found: list[Relation] = []
-    for row in relations:
-        if row.kind is RelationKind.JOINT_VALUE:
-            found.append(replace(row, target=(1 - share) * q[[names.index(row.dof_name)]] + share * row.target))
+    scaled: list[Relation] = []
+    for relation in relations:
+        if relation.kind is RelationKind.JOINT_VALUE:
+            scaled.append(
+                replace(relation, target=(1 - share) * q[[names.index(relation.dof_name)]] + share * relation.target)
+            )
         else:  # spherical and closing joints: the residual shall become its remaining part
-            left = read_only((1 - share) * evaluate_relation(mechanism, row, q)[0])
-            found.append(replace(row, lower=left, upper=left))
-    return tuple(found)
+            remainder = read_only((1 - share) * evaluate_relation(mechanism, relation, q)[0])
+            scaled.append(replace(relation, lower=remainder, upper=remainder))
+    return tuple(scaled)
 
 
 EYE, HOMOGENEOUS_ROW, ROTATION_TOLERANCE = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
@@ -77,37 +82,43 @@ TargetWriter = Callable[[object, Array], Array | None]
 
 
 def make_target_writer(
-    program: Problem,
+    problem: Problem,
     objectives: Sequence[Objective],
     relations: Sequence[Sequence[Relation]],
     lower: Array,
     upper: Array,
 ) -> TargetWriter | None:
     """Make the target writer of a problem with a single goal, or None if the goal has no writer."""
-    if len(program.subproblems) != 1 or len(objectives) != 1 or len(relations[0]) != 1:
+    if len(problem.subproblems) != 1 or len(objectives) != 1 or len(relations[0]) != 1:
         return None
-    objective, row, part = objectives[0], relations[0][0], program.subproblems[0]
-    if part.packed.sizes["functions"]:
+    objective, relation, subproblem = objectives[0], relations[0][0], problem.subproblems[0]
+    if subproblem.packed.sizes["functions"]:
         return None
-    block = part.owners.index(0)
-    data = part.packed.tables["data"][block * problem.BLOCK_FLOATS : (block + 1) * problem.BLOCK_FLOATS]
-    still = row.kind is RelationKind.POSE and row.a is None and row.world_axes is None
+    block = subproblem.owners.index(0)
+    data = subproblem.packed.tables["data"][
+        block * problem_layout.BLOCK_FLOATS : (block + 1) * problem_layout.BLOCK_FLOATS
+    ]
+    is_fixed = relation.kind is RelationKind.POSE and relation.a is None and relation.world_axes is None
     if (
         type(objective) is PoseGoal
-        and still
-        and row.rows == (0, 1, 2, 3, 4, 5)
-        and np.array_equal(row.X_a, objective.target)
+        and is_fixed
+        and relation.rows == (0, 1, 2, 3, 4, 5)
+        and np.array_equal(relation.X_a, objective.target)
     ):
-        part.packed.ints[problem.TARGET_BLOCK] = block
+        subproblem.packed.ints[problem_layout.TARGET_BLOCK] = block
         return pass_pose
-    if type(objective) is PositionGoal and still:
-        return _point(data[problem.FRAME_A + 9 : problem.FRAME_B])
-    if type(objective) is JointValues and row.kind is RelationKind.JOINT_VALUE and row.dof_name in objective.values:
-        k = program.tree.x_of[row.dof_name]
+    if type(objective) is PositionGoal and is_fixed:
+        return _position_writer(data[problem_layout.FRAME_A + 9 : problem_layout.FRAME_B])
+    if (
+        type(objective) is JointValues
+        and relation.kind is RelationKind.JOINT_VALUE
+        and relation.dof_name in objective.values
+    ):
+        k = problem.tree.x_of[relation.dof_name]
         if objective.angle_mode == "exact":
-            return _value(row.dof_name, data, k, 0.0)
-        if program.tree.rotates[program.tree.v_of_x[k]] and lower[k] == -np.inf and upper[k] == np.inf:
-            return _value(row.dof_name, data, k, 2 * math.pi)
+            return _value_writer(relation.dof_name, data, k, 0.0)
+        if problem.tree.rotates[problem.tree.v_of_x[k]] and lower[k] == -np.inf and upper[k] == np.inf:
+            return _value_writer(relation.dof_name, data, k, 2 * math.pi)
     return None
 
 
@@ -133,7 +144,7 @@ def is_pose(X: Array) -> bool:
     return not is_mirrored and math.isfinite(float(X[:3, 3].sum()))
 
 
-def _point(position: Array) -> TargetWriter:
+def _position_writer(position: Array) -> TargetWriter:
     isfinite = math.isfinite
 
     def put(target: object, q0: Array) -> Array | None:
@@ -148,7 +159,7 @@ def _point(position: Array) -> TargetWriter:
     return put
 
 
-def _value(name: str, data: Array, k: int, period: float) -> TargetWriter:
+def _value_writer(name: str, data: Array, k: int, period: float) -> TargetWriter:
     isfinite = math.isfinite
 
     def put(target: object, q0: Array) -> Array | None:
@@ -168,7 +179,7 @@ UNCHANGED = -1
 """Kind of an objective that keeps its target."""
 TARGET_SHAPES = {TARGET_POSE: (4, 4), TARGET_POSITION: (3,)}
 TARGET_SIZES = {TARGET_POSE: 16, TARGET_POSITION: 3, TARGET_VALUE: 1, UNCHANGED: 0}
-OTHER_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
+PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
 """Arbitrary pose, to test how the relations of a goal depend on its target."""
 
 
@@ -196,20 +207,20 @@ class MultiTargetWriter:
                 if not self.names:
                     return None
                 if len(targets) != len(self.names):  # type: ignore[arg-type]
-                    return self._some(targets)  # type: ignore[arg-type]
+                    return self._pack_subset(targets)  # type: ignore[arg-type]
                 targets = [targets[name] for name in self.names]  # type: ignore[index]
             elif self.kinds[0] == TARGET_VALUE:
                 return None
             elif len(self.kinds) == 1:
                 targets = [targets] if type(targets) is np.ndarray else None
-            found = np.array(targets) if self._are_alike else self._one_by_one(targets)
+            values = np.array(targets) if self._are_alike else self._pack_each(targets)
         except (KeyError, TypeError, ValueError):
             return None
-        if found is None or found.dtype != np.float64 or found.size != self.initial_values.size:
+        if values is None or values.dtype != np.float64 or values.size != self.initial_values.size:
             return None
-        if self._are_alike and found.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
+        if self._are_alike and values.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
             return None
-        return found.reshape(-1)
+        return values.reshape(-1)
 
     def write(self, values: Array, q0: Array) -> bool:
         """Write packed targets to all subproblems; False if a target is invalid, which leaves the tables undefined."""
@@ -219,93 +230,99 @@ class MultiTargetWriter:
         """Return the objectives with packed targets."""
         if isinstance(originals[0], JointValues):
             return (originals[0].with_target(dict(zip(self.names, values.tolist(), strict=True))),)
-        found: list[Objective] = []
+        objectives: list[Objective] = []
         first = 0
-        for one, kind in zip(originals, self.kinds, strict=True):
+        for objective, kind in zip(originals, self.kinds, strict=True):
             if kind == UNCHANGED:
-                found.append(one)
+                objectives.append(objective)
                 continue
             size = TARGET_SIZES[kind]
-            found.append(one.with_target(values[first : first + size].reshape(TARGET_SHAPES[kind])))
+            objectives.append(objective.with_target(values[first : first + size].reshape(TARGET_SHAPES[kind])))
             first += size
-        return tuple(found)
+        return tuple(objectives)
 
     @property
     def _are_alike(self) -> bool:
         return len(set(self.kinds)) == 1
 
-    def _one_by_one(self, targets: Any) -> Array | None:
+    def _pack_each(self, targets: Any) -> Array | None:
         if len(targets) != len(self.kinds):
             return None
-        found, first = self.initial_values.copy(), 0
+        values, first = self.initial_values.copy(), 0
         for target, kind in zip(targets, self.kinds, strict=True):
             size = TARGET_SIZES[kind]
             if target is not None:
                 if kind == UNCHANGED or type(target) is not np.ndarray or target.shape != TARGET_SHAPES[kind]:
                     return None
-                found[first : first + size] = target.ravel()
+                values[first : first + size] = target.ravel()
             first += size
-        return found
+        return values
 
-    def _some(self, targets: Mapping[str, Any]) -> Array | None:
+    def _pack_subset(self, targets: Mapping[str, Any]) -> Array | None:
         """Pack targets that are given by name for a part of the objectives."""
         if self.kinds[0] == TARGET_VALUE:
             return None
-        places = {name: k for k, name in enumerate(self.names)}
-        listed: list[Any] = [None] * len(self.names)
+        indices = {name: k for k, name in enumerate(self.names)}
+        target_list: list[Any] = [None] * len(self.names)
         for name, target in targets.items():
-            listed[places[name]] = target
-        return self._one_by_one(listed)
+            target_list[indices[name]] = target
+        return self._pack_each(target_list)
 
 
 def make_multi_target_writer(
     mechanism: Mechanism,
-    program: Problem,
+    problem: Problem,
     objectives: Sequence[Objective],
     relations: Sequence[Sequence[Relation]],
     bounds: tuple[Array, Array],
 ) -> MultiTargetWriter | None:
     """Make the multi-target writer of a problem, or None if an objective does not allow it."""
-    if any(part.packed.sizes["functions"] for part in program.subproblems):
+    if any(subproblem.packed.sizes["functions"] for subproblem in problem.subproblems):
         return None
-    wanted = [_kind(mechanism, objective, some) for objective, some in zip(objectives, relations, strict=True)]
-    if None in wanted or all(kind == UNCHANGED for kind in wanted) or (TARGET_VALUE in wanted and len(wanted) > 1):
+    target_kinds = [
+        _target_kind(mechanism, objective, objective_relations)
+        for objective, objective_relations in zip(objectives, relations, strict=True)
+    ]
+    if None in target_kinds or all(kind == UNCHANGED for kind in target_kinds):
         return None
-    kinds = tuple(kind for kind in wanted if kind is not None)
-    names = tuple(one.name for one in objectives)
+    if TARGET_VALUE in target_kinds and len(target_kinds) > 1:
+        return None
+    kinds = tuple(kind for kind in target_kinds if kind is not None)
+    names = tuple(objective.name for objective in objectives)
     if "" in names or len(set(names)) < len(names):
         names = ()
     if TARGET_VALUE in kinds:
-        names = tuple(row.dof_name for row in relations[0])
+        names = tuple(relation.dof_name for relation in relations[0])
         kinds = (TARGET_VALUE,) * len(names)
         if not isinstance(objectives[0], JointValues) or set(names) != set(objectives[0].values):
             return None
     plans: list[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array]] = []
     first = np.concatenate([[0], np.cumsum([TARGET_SIZES[kind] for kind in kinds])])
-    for part in program.subproblems:
+    for subproblem in problem.subproblems:
         plan: list[tuple[int, int, int, int]] = []
-        turns: list[Array] = []
-        data = int(part.packed.ints[problem.AT_BLOCK_DATA])
-        for block, (owner, number) in enumerate(zip(part.owners, part.relation_indices, strict=True)):
-            if owner < 0 or wanted[owner] == UNCHANGED:
+        rotations: list[Array] = []
+        data = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
+        for block, (owner, index) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True)):
+            if owner < 0 or target_kinds[owner] == UNCHANGED:
                 continue
-            k = number if wanted[owner] == TARGET_VALUE else owner
-            turn = _nearest_angle_index(program, objectives[owner], relations[owner][number], bounds)
-            if turn is None:
+            k = index if target_kinds[owner] == TARGET_VALUE else owner
+            angle_index = _nearest_angle_index(problem, objectives[owner], relations[owner][index], bounds)
+            if angle_index is None:
                 return None
-            objective, row = objectives[owner], relations[owner][number]
-            turns.append(
-                _rounded(objective.target[:3, :3].T @ row.X_a[:3, :3]) if isinstance(objective, PoseGoal) else EYE
+            objective, relation = objectives[owner], relations[owner][index]
+            rotations.append(
+                _rounded(objective.target[:3, :3].T @ relation.X_a[:3, :3]) if isinstance(objective, PoseGoal) else EYE
             )
-            plan.append((kinds[k], data + problem.BLOCK_FLOATS * block + problem.FRAME_A, int(first[k]), turn))
-        what = np.array(plan, dtype=np.int64).reshape(-1, 4)
-        plans.append((part.packed.floats, what, np.array(turns, dtype=np.float64).reshape(-1, 9)))
-    own = [
-        _initial_target(one, some)
-        for one, some, kind in zip(objectives, relations, wanted, strict=True)
+            position = data + problem_layout.BLOCK_FLOATS * block + problem_layout.FRAME_A
+            plan.append((kinds[k], position, int(first[k]), angle_index))
+        plan_table = np.array(plan, dtype=np.int64).reshape(-1, 4)
+        plans.append((subproblem.packed.floats, plan_table, np.array(rotations, dtype=np.float64).reshape(-1, 9)))
+    initial_targets = [
+        _initial_target(objective, objective_relations)
+        for objective, objective_relations, kind in zip(objectives, relations, target_kinds, strict=True)
         if kind != UNCHANGED
     ]
-    return MultiTargetWriter(kinds, names, tuple(plans), np.concatenate(own))
+    return MultiTargetWriter(kinds, names, tuple(plans), np.concatenate(initial_targets))
 
 
 def _rounded(R: Array) -> Array:
@@ -313,51 +330,70 @@ def _rounded(R: Array) -> Array:
     return np.rint(R) if np.abs(R - np.rint(R)).max() < 1e-9 else R
 
 
-def _initial_target(objective: Objective, rows: Sequence[Relation]) -> Array:
+def _initial_target(objective: Objective, relations: Sequence[Relation]) -> Array:
     """Return the target that an objective was made with, as a flat array."""
     if isinstance(objective, PoseGoal):
         return objective.target.ravel()
-    return np.concatenate([row.target if row.kind is RelationKind.JOINT_VALUE else row.X_a[:3, 3] for row in rows])
+    return np.concatenate(
+        [
+            relation.target if relation.kind is RelationKind.JOINT_VALUE else relation.X_a[:3, 3]
+            for relation in relations
+        ]
+    )
 
 
-def _kind(mechanism: Mechanism, objective: Objective, rows: Sequence[Relation]) -> int | None:
+def _target_kind(mechanism: Mechanism, objective: Objective, relations: Sequence[Relation]) -> int | None:
     """Return the kind of an objective's target, or None if it cannot be written directly."""
     if type(objective) is PoseGoal:
         # a new target may change only the X_a of its relations
-        others = objective.with_target(OTHER_POSE).relations(mechanism)
-        moved = [_is_moved(row, other, objective.target) for row, other in zip(rows, others, strict=True)]
-        return TARGET_POSE if rows and all(moved) else None
+        probe_relations = objective.with_target(PROBE_POSE).relations(mechanism)
+        follow_target = [
+            _follows_target(relation, probe_relation, objective.target)
+            for relation, probe_relation in zip(relations, probe_relations, strict=True)
+        ]
+        return TARGET_POSE if relations and all(follow_target) else None
     if type(objective) is PositionGoal:
-        row = rows[0]
-        still = len(rows) == 1 and row.kind is RelationKind.POSE and row.a is None and row.world_axes is None
-        return TARGET_POSITION if still else None
+        relation = relations[0]
+        is_fixed = (
+            len(relations) == 1
+            and relation.kind is RelationKind.POSE
+            and relation.a is None
+            and relation.world_axes is None
+        )
+        return TARGET_POSITION if is_fixed else None
     if type(objective) is JointValues:
-        return TARGET_VALUE if all(one.kind is RelationKind.JOINT_VALUE for one in rows) else None
+        return TARGET_VALUE if all(relation.kind is RelationKind.JOINT_VALUE for relation in relations) else None
     # relations that depend on the start must be made for each call
     return None if isinstance(objective, JointObjective) else UNCHANGED
 
 
-def _is_moved(row: Relation, other: Relation, target: Array) -> bool:
-    same = row.a is other.a is None and row.world_axes is other.world_axes is None and same_structure(row, other)
-    fixed = inverse(target) @ row.X_a
-    along = np.abs(inverse(OTHER_POSE) @ other.X_a - fixed).max() < 1e-9 and np.abs(fixed[:3, 3]).max() < 1e-12
-    return same and bool(along) and np.array_equal(row.X_b, other.X_b)
+def _follows_target(relation: Relation, probe_relation: Relation, target: Array) -> bool:
+    has_same_structure = (
+        relation.a is probe_relation.a is None
+        and relation.world_axes is probe_relation.world_axes is None
+        and same_structure(relation, probe_relation)
+    )
+    offset = inverse(target) @ relation.X_a
+    moves_along = (
+        np.abs(inverse(PROBE_POSE) @ probe_relation.X_a - offset).max() < 1e-9 and np.abs(offset[:3, 3]).max() < 1e-12
+    )
+    return has_same_structure and bool(moves_along) and np.array_equal(relation.X_b, probe_relation.X_b)
 
 
 def _nearest_angle_index(
-    program: Problem, objective: Objective, row: Relation, bounds: tuple[Array, Array]
+    problem: Problem, objective: Objective, relation: Relation, bounds: tuple[Array, Array]
 ) -> int | None:
     """Return the index in q that an angle must be nearest to, modulo full revolutions.
 
     NO_REFERENCE if the angle is taken as given; None if limits restrict the choice.
     """
-    if row.kind is not RelationKind.JOINT_VALUE or (
+    if relation.kind is not RelationKind.JOINT_VALUE or (
         isinstance(objective, JointValues) and objective.angle_mode == "exact"
     ):
         return NO_REFERENCE
-    k = program.tree.x_of[row.dof_name]
+    k = problem.tree.x_of[relation.dof_name]
     if k >= len(bounds[0]):
         return None
-    if not program.tree.rotates[program.tree.v_of_x[k]]:
+    if not problem.tree.rotates[problem.tree.v_of_x[k]]:
         return NO_REFERENCE
     return k if bounds[0][k] == -np.inf and bounds[1][k] == np.inf else None

@@ -184,8 +184,8 @@ def test_the_same_solve_twice_is_the_same_to_the_last_bit():
         ({"D_max_angle": -1.0}, "D_max_angle must be above 0"),
         ({"gamma_max": 0.0}, "gamma_max must be above 0"),
         ({"gain": -0.1}, "gain cannot be below 0"),
-        ({"svd": 1}, "svd is True or False"),
-        ({"hold_at_limits": "yes"}, "hold_at_limits is True or False"),
+        ({"svd": 1}, "svd must be True or False"),
+        ({"hold_at_limits": "yes"}, "hold_at_limits must be True or False"),
         ({"lambda_": 1.0}, "no option is called 'lambda_'"),
     ],
 )
@@ -198,6 +198,7 @@ def test_levels_are_refused_and_the_error_says_which_method_takes_them():
     arm = mk.gallery.panda()
     goals = [mk.PositionGoal("panda_hand_tcp", (0.4, 0, 0.4), level=level) for level in (1, 2)]
     with pytest.raises(
-        mk.errors.InvalidOperation, match="damped least squares knows no levels, and there are 2; solver='lm'"
+        mk.errors.InvalidOperation,
+        match="damped least squares does not support priority levels, and the problem has 2; use solver='lm'",
     ):
         mk.Solver(arm, goals, solver="dls")

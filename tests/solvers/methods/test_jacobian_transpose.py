@@ -71,9 +71,9 @@ def test_the_same_call_gives_the_same_answer():
 def test_it_refuses_wishes_and_levels():
     arm = mk.gallery.ur5()
     goal = mk.PositionGoal("tool0", (0.3, 0.2, 0.5))
-    with pytest.raises(mk.errors.InvalidOperation, match="Jacobian transpose knows no wishes"):
+    with pytest.raises(mk.errors.InvalidOperation, match="Jacobian transpose does not support soft objectives"):
         mk.Solver(arm, goal, solver="jacobian_transpose", rest=arm.q)
-    with pytest.raises(mk.errors.InvalidOperation, match="Jacobian transpose knows no levels"):
+    with pytest.raises(mk.errors.InvalidOperation, match="Jacobian transpose does not support priority levels"):
         mk.Solver(arm, [goal, mk.PositionGoal("wrist_3_link", (0, 0, 1), level=2)], solver="jacobian_transpose")
 
 

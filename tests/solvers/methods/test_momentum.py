@@ -96,5 +96,5 @@ def test_an_option_that_makes_no_sense_is_refused_by_name(options):
 
 def test_a_rest_pose_is_refused():
     arm = mk.gallery.ur5()
-    with pytest.raises(mk.errors.InvalidOperation, match="momentum knows no wishes"):
+    with pytest.raises(mk.errors.InvalidOperation, match="momentum does not support soft objectives"):
         mk.Solver(arm, mk.PositionGoal("tool0", (0.3, 0.2, 0.5)), solver="momentum", rest=arm.q)

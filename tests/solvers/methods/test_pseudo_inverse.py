@@ -96,7 +96,7 @@ def test_no_iterate_leaves_the_limits_however_it_jumps(case):
         ({"rank_tolerance": math.nan}, "rank_tolerance is nan"),
         ({"gamma_max": 0}, "gamma_max must be above 0"),
         ({"gain": "all"}, "gain must be a number"),
-        ({"hold_at_limits": None}, "hold_at_limits is True or False"),
+        ({"hold_at_limits": None}, "hold_at_limits must be True or False"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_at_the_door(options, message):

@@ -94,7 +94,7 @@ def test_loops_are_shut_as_goals_are_met(make):
         ({"gamma_max": 0.0}, "gamma_max must be above 0"),
         ({"gamma_max": "wide"}, "gamma_max must be a number"),
         ({"D_max": -1}, "D_max must be above 0"),
-        ({"hold_at_limits": 1}, "hold_at_limits is True or False"),
+        ({"hold_at_limits": 1}, "hold_at_limits must be True or False"),
         ({"damping": 0.1}, "no option is called 'damping'"),
     ],
 )
@@ -106,6 +106,7 @@ def test_options_that_make_no_sense_are_refused_at_the_door(options, message):
 def test_a_rest_pose_is_refused_and_the_error_says_which_method_takes_it():
     arm = mk.gallery.panda()
     with pytest.raises(
-        mk.errors.InvalidOperation, match=r"selectively damped least squares knows no wishes.*'lm' or 'dls'"
+        mk.errors.InvalidOperation,
+        match=r"selectively damped least squares does not support soft objectives.*'lm' or 'dls'",
     ):
         mk.Solver(arm, mk.PositionGoal("panda_hand_tcp", (0.4, 0, 0.4)), solver="sdls", rest=arm.q)

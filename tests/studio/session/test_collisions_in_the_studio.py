@@ -178,7 +178,7 @@ def test_what_is_avoided_is_not_touched_in_any_state_of_a_drag(desk, goal):
     assert frame.goals[0, 7] > 0.05, "it could not get there"
     assert desk.last(ContactsChanged).links == [] if desk.all(ContactsChanged) else True
     desk.tick()
-    assert "'wall' is in the way of" in desk.last(StatusText).text
+    assert "'wall' blocks" in desk.last(StatusText).text
 
 
 def test_without_avoiding_the_same_drag_goes_through_the_wall(desk, goal):

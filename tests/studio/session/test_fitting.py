@@ -80,21 +80,25 @@ def test_a_goal_that_the_method_cannot_follow_is_refused_in_words_and_nothing_is
     with Desk("panda") as desk:
         desk.ask(SetSolver("fabrik", {}))
         before, q = desk.session.goals, np.array(desk.rest().values)
-        with pytest.raises(InvalidOperation, match=r"FABRIK places points .*; choose Levenberg-Marquardt, which can"):
+        with pytest.raises(
+            InvalidOperation, match=r"FABRIK supports only positions .*; choose Levenberg-Marquardt, which can"
+        ):
             desk.ask(AddGoal("look_at", "panda_link4"))
         assert desk.session.goals is before
         np.testing.assert_array_equal(desk.rest().values, q)
 
 
 def test_refusals_name_goals_and_methods_as_people_know_them() -> None:
-    by_differences = "x by differences knows no bands; solver='gradient_descent' with gradient='analytic' does"
-    assert rewrite_for_users(by_differences) == "x by differences knows no bands; set its option gradient to analytic"
-    assert rewrite_for_users("y cannot do <Point 'tool' of link 'hand': [0. 0. 1.]>; solver='lm' does") == (
+    by_differences = "x by differences does not support bands; use solver='gradient_descent' with gradient='analytic'"
+    assert (
+        rewrite_for_users(by_differences)
+        == "x by differences does not support bands; set its option gradient to analytic"
+    )
+    assert rewrite_for_users("y cannot do <Point 'tool' of link 'hand': [0. 0. 1.]>; use solver='lm'") == (
         "y cannot do the goal 'tool'; choose Levenberg-Marquardt, which can"
     )
     assert (
-        rewrite_for_users("knows none; solver='lm' or 'dls' does")
-        == "knows none; choose Levenberg-Marquardt, which can"
+        rewrite_for_users("knows none; use solver='lm' or 'dls'") == "knows none; choose Levenberg-Marquardt, which can"
     )
     with pytest.raises(InvalidOperation, match=r"^it is late$"), errors_for_users():
         raise InvalidOperation("it is late")

@@ -74,30 +74,36 @@ class CyclicCoordinateDescent(Method):
 
     def __post_init__(self) -> None:
         if self.order not in ("tip to base", "base to tip"):
-            raise InvalidArgument(f"order is 'tip to base' or 'base to tip', not {self.order!r}")
+            raise InvalidArgument(f"order must be 'tip to base' or 'base to tip', not {self.order!r}")
         for name in ("largest_turn", "blend"):
             value = getattr(self, name)
             if isinstance(value, str) or not as_number(value, name, allow_infinite=True) > 0:
                 raise LimitsError(f"{name} must be a number above 0, not {value!r}")
         if self.blend > 1:
-            raise LimitsError(f"blend is a share of at most 1, not {self.blend!r}")
-        some = self.direction_joints
-        if isinstance(some, bool) or (isinstance(some, int) and some < 0):
-            raise LimitsError(f"direction_joints is a number of joints, or their names, not {some!r}")
-        if some is not None and not isinstance(some, int):
-            if isinstance(some, str) or not isinstance(some, Sequence):
-                raise InvalidArgument(f"direction_joints is a number of joints, or several names, not {some!r}")
-            object.__setattr__(self, "direction_joints", tuple(some))
+            raise LimitsError(f"blend must be at most 1, not {self.blend!r}")
+        joints = self.direction_joints
+        if isinstance(joints, bool) or (isinstance(joints, int) and joints < 0):
+            raise LimitsError(
+                f"direction_joints must be a number of joints of 0 or more, or joint names, not {joints!r}"
+            )
+        if joints is not None and not isinstance(joints, int):
+            if isinstance(joints, str) or not isinstance(joints, Sequence):
+                raise InvalidArgument(f"direction_joints must be a number of joints, or several names, not {joints!r}")
+            object.__setattr__(self, "direction_joints", tuple(joints))
 
     def check(self, problem: LeastSquaresProblem) -> None:
         Method.check(self, problem)
         blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
         for b, block in enumerate(blocks):
-            kind, rows = block[BLOCK_KIND], block[ROW_MASK]
-            known = (kind == POSE and rows >> 3 in (0, 7)) or (kind == AXIS and rows >> 3 in (0, 3)) or kind == COSINE
-            if not known or block[IN_WORLD] or (block[HAS_BANDS] and kind != COSINE):
-                asked = problem.objectives[problem.subproblem.owners[b]]
-                raise self.unsupported_error(f"has no best value of a joint for {asked!r}", "lm")
+            kind, row_mask = block[BLOCK_KIND], block[ROW_MASK]
+            is_supported = (
+                (kind == POSE and row_mask >> 3 in (0, 7))
+                or (kind == AXIS and row_mask >> 3 in (0, 3))
+                or kind == COSINE
+            )
+            if not is_supported or block[IN_WORLD] or (block[HAS_BANDS] and kind != COSINE):
+                objective = problem.objectives[problem.subproblem.owners[b]]
+                raise self.unsupported_error(f"does not support {objective!r}", "lm")
         self._cones(problem)
         self._uses(problem)
 
@@ -106,56 +112,56 @@ class CyclicCoordinateDescent(Method):
         nodes, blocks = packed.sizes["nodes"], packed.sizes["blocks"]
         joints = np.zeros((3 * nodes, JOINT_INTS), dtype=np.int64)
         sides = np.zeros((nodes, blocks), dtype=np.int64)
-        frames, room = np.empty((blocks, 24)), np.empty(SPHERICAL_WORK_FLOATS)
+        frames, workspace = np.empty((blocks, 24)), np.empty(SPHERICAL_WORK_FLOATS)
         from_base = self.order == "base to tip"
         count = ccd_kernel.list_sweep_joints(
             packed.ints, packed.floats, self._uses(problem), self._cones(problem), from_base, joints, sides
         )
         joints = joints[:count]
-        cosines = [-1.0 if one.lower is None else float(one.lower[0]) for one in problem.relations]
-        how = np.array([float(from_base), self.largest_turn, self.blend, *cosines])
+        cosines = [-1.0 if relation.lower is None else float(relation.lower[0]) for relation in problem.relations]
+        settings = np.array([float(from_base), self.largest_turn, self.blend, *cosines])
         while True:
-            moved = ccd_kernel.ccd_sweep(packed.ints, packed.floats, joints, sides, frames, how, room)
+            motion = ccd_kernel.ccd_sweep(packed.ints, packed.floats, joints, sides, frames, settings, workspace)
             problem.evaluate()
             yield
-            if not moved > MIN_SWEEP_MOTION:
+            if not motion > MIN_SWEEP_MOTION:
                 return
 
     # ---- inside -----------------------------------------------------------------------------
 
     def _cones(self, problem: LeastSquaresProblem) -> Integers:
         """Return the block that is the cone of each node, (nodes,); -1 for none."""
-        at = problem.subproblem.packed.tables
-        nodes, blocks = at["nodes"].reshape(-1, NODE_FLOATS), at["blocks"].reshape(-1, BLOCK_INTS)
+        tables = problem.subproblem.packed.tables
+        nodes, blocks = tables["nodes"].reshape(-1, NODE_FLOATS), tables["blocks"].reshape(-1, BLOCK_INTS)
         cones = np.full(len(nodes), -1, dtype=np.int64)
         for b in np.flatnonzero(blocks[:, HAS_BANDS]):
             between = set(_path(nodes, int(blocks[b, NODE_A]))) ^ set(_path(nodes, int(blocks[b, NODE_B])))
-            turning = [i for i in between if nodes[i, NODE_KIND] in (REVOLUTE, SPHERICAL)]
-            if len(turning) != 1 or nodes[turning[0], NODE_KIND] != SPHERICAL:
-                asked = problem.objectives[problem.subproblem.owners[b]]
+            rotating = [i for i in between if nodes[i, NODE_KIND] in (REVOLUTE, SPHERICAL)]
+            if len(rotating) != 1 or nodes[rotating[0], NODE_KIND] != SPHERICAL:
+                objective = problem.objectives[problem.subproblem.owners[b]]
                 raise self.unsupported_error(
-                    f"keeps to a cone only between the two links of one ball joint, not {asked!r}", "lm"
+                    f"supports a cone only between the two links of a spherical joint, not {objective!r}", "lm"
                 )
-            if cones[turning[0]] >= 0:
-                raise self.unsupported_error("keeps each ball to one cone, and here are two of one", "lm")
-            cones[turning[0]] = b
+            if cones[rotating[0]] >= 0:
+                raise self.unsupported_error("supports only one cone for each spherical joint", "lm")
+            cones[rotating[0]] = b
         return cones
 
     def _uses(self, problem: LeastSquaresProblem) -> Integers:
         """Return which residuals each node uses, (nodes,): positions, rotations or both."""
-        at = problem.subproblem.packed.tables
-        nodes, blocks = at["nodes"].reshape(-1, NODE_FLOATS), at["blocks"].reshape(-1, BLOCK_INTS)
+        tables = problem.subproblem.packed.tables
+        nodes, blocks = tables["nodes"].reshape(-1, NODE_FLOATS), tables["blocks"].reshape(-1, BLOCK_INTS)
         if self.direction_joints is None:
             return np.full(len(nodes), USE_POSITIONS | USE_ROTATIONS, dtype=np.int64)
         uses = np.full(len(nodes), USE_POSITIONS, dtype=np.int64)
         if not isinstance(self.direction_joints, int):
-            named = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
-            uses[[int(node[FIRST_Q]) in named for node in nodes]] = USE_ROTATIONS
+            selected = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
+            uses[[int(node[FIRST_Q]) in selected for node in nodes]] = USE_ROTATIONS
             return uses
-        numbers = {*problem.column_x.tolist(), *at["balls"].reshape(-1, 2)[:, 0].tolist()}
+        movable = {*problem.column_x.tolist(), *tables["balls"].reshape(-1, 2)[:, 0].tolist()}
         for block in blocks[blocks[:, ROW_MASK] > 7]:
             for end in (NODE_A, NODE_B):
-                path = [i for i in _path(nodes, int(block[end])) if nodes[i, FIRST_Q] in numbers]
+                path = [i for i in _path(nodes, int(block[end])) if nodes[i, FIRST_Q] in movable]
                 uses[path[: self.direction_joints]] = USE_ROTATIONS
         return uses
 

@@ -81,21 +81,21 @@ class Fabrik(Method):
 
     def check(self, problem: LeastSquaresProblem) -> None:
         super(Fabrik, self).check(problem)
-        at = problem.subproblem.packed.tables
-        for block, relation in zip(at["blocks"].reshape(-1, BLOCK_INTS), problem.relations, strict=True):
-            banded = relation.lower is not None or relation.upper is not None
+        tables = problem.subproblem.packed.tables
+        for block, relation in zip(tables["blocks"].reshape(-1, BLOCK_INTS), problem.relations, strict=True):
+            has_bands = relation.lower is not None or relation.upper is not None
             if (
                 relation.kind is not RelationKind.POSE
                 or block[ROW_MASK] not in (POSITION, FULL_POSE)
                 or block[IN_WORLD]
-                or banded
+                or has_bands
             ):
-                raise self.unsupported_error("places points and whole poses of links, and nothing else", "lm")
+                raise self.unsupported_error("supports only positions and full poses of links", "lm")
             if block[NODE_A] >= 0:
-                raise self.unsupported_error("cannot follow a target that is carried by a joint", "lm")
-        numbers = at["nodes"].reshape(-1, NODE_FLOATS)[:, FIRST_Q].tolist()
-        if len(set(numbers)) < len(numbers):
-            raise self.unsupported_error("cannot turn joints that are coupled", "lm")
+                raise self.unsupported_error("does not support a target that moves with a joint", "lm")
+        q_indices = tables["nodes"].reshape(-1, NODE_FLOATS)[:, FIRST_Q].tolist()
+        if len(set(q_indices)) < len(q_indices):
+            raise self.unsupported_error("does not support coupled joints", "lm")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         nodes, size = problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS), problem.problem.length_unit
@@ -110,14 +110,14 @@ class Fabrik(Method):
             planar = np.empty(n, dtype=np.bool_)
             fabrik_kernel.find_planar_hinges(nodes, problem.subproblem.packed.tables["poses"].reshape(-1, 12), planar)
             ahead[planar] = 0
-        weight, wanted = np.append(np.zeros(n), point_weight), np.concatenate([np.zeros((n, 3)), target])
-        lower, upper, column = _numbers(problem)
+        weight, targets = np.append(np.zeros(n), point_weight), np.concatenate([np.zeros((n, 3)), target])
+        lower, upper, column = _limits_and_columns(problem)
         scale, step = problem.scale, problem.step
-        p, X, X_new = np.empty_like(wanted), np.empty((n, 12)), np.empty((n, 12))
+        p, X, X_new = np.empty_like(targets), np.empty((n, 12)), np.empty((n, 12))
         while True:
             largest = fabrik_kernel.fabrik_sweep(
                 nodes, problem.x, lower, upper, column, scale, step, start, aims, point_node, point_kind, point_local,
-                weight, wanted, p, X, X_new, size, ahead,
+                weight, targets, p, X, X_new, size, ahead,
             )  # fmt: skip
             problem.evaluate()
             yield
@@ -131,35 +131,35 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
     A pose is its origin and the tips of its axes. Their length is chosen so that rotations and translations have the
     same weight ratio as in the residual.
     """
-    at = problem.subproblem.packed.tables
+    tables = problem.subproblem.packed.tables
     nodes: list[int] = []
     kinds: list[int] = []
     weights: list[float] = []
     local: list[Array] = []
     target: list[Array] = []
-    data = at["data"].reshape(-1, BLOCK_FLOATS)
-    for block, numbers in zip(at["blocks"].reshape(-1, BLOCK_INTS), data, strict=True):
+    data = tables["data"].reshape(-1, BLOCK_FLOATS)
+    for block, frame_data in zip(tables["blocks"].reshape(-1, BLOCK_INTS), data, strict=True):
         is_pose, row = block[ROW_MASK] == FULL_POSE, block[FIRST_ROW]
-        length = float(at["weight"][row])
-        tip = at["weight"][row + 3] / length if is_pose else 0.0
-        for places, k in ((target, FRAME_A), (local, FRAME_B)):
-            R, origin = numbers[k : k + 9].reshape(3, 3), numbers[k + 9 : k + 12]
-            places += [origin, *(origin + tip * R.T)] if is_pose else [origin]
-        some = [POSE, TIP, TIP, TIP] if is_pose else [POINT]
-        kinds, nodes = kinds + some, nodes + [int(block[NODE_B])] * len(some)
-        weights += [length] * len(some)
-    whole = [np.array(numbers, dtype=np.int64) for numbers in (nodes, kinds)]
-    return whole[0], whole[1], np.array(local), np.array(target), np.array(weights)
+        length = float(tables["weight"][row])
+        tip_length = tables["weight"][row + 3] / length if is_pose else 0.0
+        for positions, k in ((target, FRAME_A), (local, FRAME_B)):
+            R, origin = frame_data[k : k + 9].reshape(3, 3), frame_data[k + 9 : k + 12]
+            positions += [origin, *(origin + tip_length * R.T)] if is_pose else [origin]
+        block_kinds = [POSE, TIP, TIP, TIP] if is_pose else [POINT]
+        kinds, nodes = kinds + block_kinds, nodes + [int(block[NODE_B])] * len(block_kinds)
+        weights += [length] * len(block_kinds)
+    index_arrays = [np.array(indices, dtype=np.int64) for indices in (nodes, kinds)]
+    return index_arrays[0], index_arrays[1], np.array(local), np.array(target), np.array(weights)
 
 
-def _numbers(problem: LeastSquaresProblem) -> tuple[Array, Array, IndexArray]:
+def _limits_and_columns(problem: LeastSquaresProblem) -> tuple[Array, Array, IndexArray]:
     """Return, for each entry of x, its lower and upper limit and its column; -1 where it may not move."""
-    at, count = problem.subproblem.packed.tables, len(problem.x)
+    tables, count = problem.subproblem.packed.tables, len(problem.x)
     lower, upper, column = np.full(count, -np.inf), np.full(count, np.inf), np.full(count, -1, dtype=np.int64)
     scalar = np.flatnonzero(problem.bounded_columns)
     k = problem.column_x[scalar]
-    lower[k], upper[k], column[k] = at["lower"][scalar], at["upper"][scalar], scalar
-    for first, v in at["balls"].reshape(-1, 2):
+    lower[k], upper[k], column[k] = tables["lower"][scalar], tables["upper"][scalar], scalar
+    for first, v in tables["balls"].reshape(-1, 2):
         column[first] = v
     column[np.isin(column, np.flatnonzero(~problem.free_columns))] = -1
     return lower, upper, column

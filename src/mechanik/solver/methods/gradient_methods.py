@@ -52,7 +52,7 @@ class FiniteDifferenceGradient:
         for i, node in enumerate(nodes):
             kind, first = int(node[KIND_OF_NODE]), int(node[FIRST_V])
             count = 0 if kind == FIXED else 3 if kind in (TRANSLATION, SPHERICAL) else 1
-            self._columns[i, :count] = [column_of.get(first + way, NO_COLUMN) for way in range(count)]
+            self._columns[i, :count] = [column_of.get(first + axis, NO_COLUMN) for axis in range(count)]
 
     def write(self, gradient: Array) -> None:
         """Write the gradient at the present state to `gradient`, (n,)."""
@@ -63,12 +63,12 @@ def unsupported_reason(problem: LeastSquaresProblem) -> str:
     """Return why finite differences do not support a problem; empty if each goal is a chain from world to link."""
     blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks]
     if problem.closures:
-        return "cannot shut loops"
+        return "does not support closed loops"
     if np.any(blocks[:, BLOCK_KIND] > DISTANCE):
-        return "knows frames of links alone, no joint values, centres of mass or functions"
+        return "supports only goals of link frames, no joint values, centres of mass or functions"
     if np.any(blocks[:, NODE_A] >= 0):
-        return "takes goals that stand in the world, not those that move themselves"
-    return "knows no bands" if np.any(blocks[:, HAS_BANDS]) else ""
+        return "supports only goals that are fixed in the world"
+    return "does not support bands" if np.any(blocks[:, HAS_BANDS]) else ""
 
 
 gradient_kernel = kernel_module("methods.gradient_steps")
@@ -138,14 +138,15 @@ class JacobianTranspose(Method):
             raise LimitsError(f"relaxation must be above 0 and below 2, not {self.relaxation!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        slope, alpha = ProjectedGradient(problem), OPTIMAL_LENGTH if isinstance(self.step, str) else float(self.step)
+        projected = ProjectedGradient(problem)
+        alpha = OPTIMAL_LENGTH if isinstance(self.step, str) else float(self.step)
         while True:
-            slope.update()
-            pull, low, high = slope.gradient, slope.lower_step, slope.upper_step
-            if (
-                gradient_kernel.transpose_step(problem.jacobian, pull, low, high, alpha, self.relaxation, problem.step)
-                == 0.0
-            ):
+            projected.update()
+            gradient, low, high = projected.gradient, projected.lower_step, projected.upper_step
+            length = gradient_kernel.transpose_step(
+                problem.jacobian, gradient, low, high, alpha, self.relaxation, problem.step
+            )
+            if length == 0.0:
                 return
             problem.advance()
             yield
@@ -207,59 +208,62 @@ class GradientDescent(Method):
 
     def check(self, problem: LeastSquaresProblem) -> None:
         Method.check(self, problem)
-        if self.gradient == "differences" and (what := unsupported_reason(problem)):
-            raise self.unsupported_error(f"by differences {what}", "gradient_descent' with gradient='analytic")
+        if self.gradient == "differences" and (reason := unsupported_reason(problem)):
+            raise self.unsupported_error(f"by differences {reason}", "gradient_descent' with gradient='analytic")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         differences = None
         if self.gradient == "differences":
             differences = FiniteDifferenceGradient(problem, self.difference)
-        slope = ProjectedGradient(problem, differences)
+        projected = ProjectedGradient(problem, differences)
         return (
-            self._fixed_steps(problem, slope, self.step)
+            self._fixed_steps(problem, projected, self.step)
             if not isinstance(self.step, str)
-            else self._searched_steps(problem, slope)
+            else self._searched_steps(problem, projected)
         )
 
-    def _fixed_steps(self, problem: LeastSquaresProblem, slope: ProjectedGradient, alpha: float) -> Iterator[None]:
+    def _fixed_steps(self, problem: LeastSquaresProblem, projected: ProjectedGradient, alpha: float) -> Iterator[None]:
         """Take steps of a fixed length."""
-        slope.update()
+        projected.update()
         while (
-            gradient_kernel.gradient_step(slope.gradient, slope.lower_step, slope.upper_step, alpha, problem.step) < 0.0
+            gradient_kernel.gradient_step(
+                projected.gradient, projected.lower_step, projected.upper_step, alpha, problem.step
+            )
+            < 0.0
         ):
             problem.advance()
             yield
-            slope.update()
+            projected.update()
 
-    def _searched_steps(self, problem: LeastSquaresProblem, slope: ProjectedGradient) -> Iterator[None]:
+    def _searched_steps(self, problem: LeastSquaresProblem, projected: ProjectedGradient) -> Iterator[None]:
         """Take steps with a line search."""
         is_spectral = self.step == "spectral"
         recent = deque([problem.cost], self.memory if is_spectral else 1)
-        before, here = np.zeros(problem.n), problem.x.copy()
+        last_gradient, last_x = np.zeros(problem.n), problem.x.copy()
         alpha = share = 0.0
         while True:
-            slope.update()
+            projected.update()
             if share == 0.0:
                 alpha = MAX_LENGTH
             elif is_spectral:
-                alpha = gradient_kernel.spectral_length(slope.gradient, before, share, problem.step)
+                alpha = gradient_kernel.spectral_length(projected.gradient, last_gradient, share, problem.step)
             else:
                 alpha *= 2.0 * share
-            alpha = min(alpha, gradient_kernel.longest_step_length(slope.gradient, self.largest_step))
-            fall = gradient_kernel.gradient_step(
-                slope.gradient, slope.lower_step, slope.upper_step, alpha, problem.step
+            alpha = min(alpha, gradient_kernel.longest_step_length(projected.gradient, self.largest_step))
+            derivative = gradient_kernel.gradient_step(
+                projected.gradient, projected.lower_step, projected.upper_step, alpha, problem.step
             )
-            if not fall < 0.0:
+            if not derivative < 0.0:
                 return
-            cost, bar, share = problem.cost, max(recent), 1.0
-            before[:], here[:] = slope.gradient, problem.x
+            cost, max_cost, share = problem.cost, max(recent), 1.0
+            last_gradient[:], last_x[:] = projected.gradient, problem.x
             problem.advance()
-            while not problem.cost <= bar + 2.0 * SUFFICIENT_DECREASE * share * fall and not problem.is_met:
-                share = backtracked_ratio(share, fall, 0.5 * (problem.cost - cost))
+            while not problem.cost <= max_cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
+                share = backtracked_ratio(share, derivative, 0.5 * (problem.cost - cost))
                 if share < MIN_STEP_RATIO:
-                    problem.set_state(here)
+                    problem.set_state(last_x)
                     return
-                problem.x[:] = here
+                problem.x[:] = last_x
                 problem.advance(share)
             recent.append(problem.cost)
             yield
@@ -309,18 +313,18 @@ class Momentum(Method):
 
     def __post_init__(self) -> None:
         if self.alpha is not None and (isinstance(self.alpha, str) or not as_number(self.alpha, "alpha") > 0):
-            raise LimitsError(f"alpha must be above 0, or None for one that follows the Jacobian, not {self.alpha!r}")
+            raise LimitsError(f"alpha must be above 0, or None for a value from the Jacobian, not {self.alpha!r}")
         if isinstance(self.beta, str) or not 0 <= as_number(self.beta, "beta") < 1:
-            raise LimitsError(f"beta is a share from 0 to below 1, not {self.beta!r}")
+            raise LimitsError(f"beta must be from 0 to below 1, not {self.beta!r}")
         check_bool(self, "nesterov", "restart")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        slope, velocity = ProjectedGradient(problem), np.zeros(problem.n)
+        projected, velocity = ProjectedGradient(problem), np.zeros(problem.n)
         alpha = RATE_BY_JACOBIAN if self.alpha is None else float(self.alpha)
         while True:
-            slope.update()
+            projected.update()
             largest = gradient_kernel.momentum_step(
-                problem.jacobian, slope.gradient, slope.lower_step, slope.upper_step, alpha, self.beta,
+                problem.jacobian, projected.gradient, projected.lower_step, projected.upper_step, alpha, self.beta,
                 self.nesterov, self.restart,
                 velocity, problem.step,
             )  # fmt: skip
@@ -359,16 +363,15 @@ class Adam(Method):
         for name in ("beta1", "beta2"):
             value = getattr(self, name)
             if isinstance(value, str) or not 0 <= as_number(value, name) < 1:
-                raise LimitsError(f"{name} is a share from 0 to below 1, not {value!r}")
+                raise LimitsError(f"{name} must be from 0 to below 1, not {value!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        slope, m, v = ProjectedGradient(problem), np.zeros(problem.n), np.zeros(problem.n)
+        projected, m, v = ProjectedGradient(problem), np.zeros(problem.n), np.zeros(problem.n)
         for t in count(1):
-            slope.update()
+            projected.update()
             largest = gradient_kernel.adam_step(
-                slope.gradient, slope.lower_step, slope.upper_step, self.alpha, self.beta1, self.beta2, self.epsilon,
-                float(t), m, v,
-                problem.step,
+                projected.gradient, projected.lower_step, projected.upper_step, self.alpha, self.beta1, self.beta2,
+                self.epsilon, float(t), m, v, problem.step,
             )  # fmt: skip
             if largest == 0.0:
                 return
@@ -410,35 +413,35 @@ class LimitedMemoryBFGS(Method):
             raise LimitsError(f"largest_step must be above 0, not {largest!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        n, slope = problem.n, ProjectedGradient(problem)
-        S, Y, kept, free = np.zeros((self.m, n)), np.zeros((self.m, n)), np.zeros((2, self.m)), np.zeros(n)
-        before, here = np.zeros(n), problem.x.copy()
+        n, projected = problem.n, ProjectedGradient(problem)
+        S, Y, coefficients, free = np.zeros((self.m, n)), np.zeros((self.m, n)), np.zeros((2, self.m)), np.zeros(n)
+        last_gradient, last_x = np.zeros(n), problem.x.copy()
         count = newest = 0
-        slope.update()
+        projected.update()
         while True:
-            fall = gradient_kernel.quasi_newton_step(
-                problem.jacobian, slope.gradient, slope.lower_step, slope.upper_step, S, Y, kept, free, count, newest,
-                self.largest_step, problem.step,
+            derivative = gradient_kernel.quasi_newton_step(
+                problem.jacobian, projected.gradient, projected.lower_step, projected.upper_step, S, Y, coefficients,
+                free, count, newest, self.largest_step, problem.step,
             )  # fmt: skip
-            if not fall < 0.0:
+            if not derivative < 0.0:
                 return
             cost, share = problem.cost, 1.0
-            before[:], here[:] = slope.gradient, problem.x
+            last_gradient[:], last_x[:] = projected.gradient, problem.x
             problem.advance()
-            while not problem.cost <= cost + 2.0 * SUFFICIENT_DECREASE * share * fall and not problem.is_met:
-                share = backtracked_ratio(share, fall, 0.5 * (problem.cost - cost))
+            while not problem.cost <= cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
+                share = backtracked_ratio(share, derivative, 0.5 * (problem.cost - cost))
                 if share < MIN_STEP_RATIO:
                     break
-                problem.x[:] = here
+                problem.x[:] = last_x
                 problem.advance(share)
             if share < MIN_STEP_RATIO:
-                problem.set_state(here)
+                problem.set_state(last_x)
                 if count == 0:
                     return
                 count = 0  # the stored curvature is misleading here
                 continue
             yield
-            slope.update()
+            projected.update()
             newest, count = (newest + 1) % self.m, min(count + 1, self.m)
             np.multiply(problem.step, share, out=S[newest])
-            np.subtract(slope.gradient, before, out=Y[newest])
+            np.subtract(projected.gradient, last_gradient, out=Y[newest])

@@ -67,33 +67,33 @@ class LinearModel:
         k, w = min(m, n), len(problem.soft_residual)
         self.e, self.J = np.empty(m), np.empty((m, n))
         self.U, self.s, self.V = np.empty((k, m)), np.empty(k), np.empty((k, n))
-        self.effectors, largest = _effectors(problem, D_max, D_max_angle)
-        self._largest = largest if np.isfinite(largest).any() else largest[:0]
-        self._wish_J = np.zeros((w, n))
+        self.effectors, max_errors = _effectors(problem, D_max, D_max_angle)
+        self._max_errors = max_errors if np.isfinite(max_errors).any() else max_errors[:0]
+        self._soft_J = np.zeros((w, n))
         k = min(w, n)
-        self._wish_U, self._wish_s, self._wish_V = np.empty((k, w)), np.empty(k), np.empty((k, n))
-        self._wish = np.empty(n)
-        self._y, self._held = np.empty(m), np.zeros(n, dtype=np.int64)
+        self._soft_U, self._soft_s, self._soft_V = np.empty((k, w)), np.empty(k), np.empty((k, n))
+        self._soft_step = np.empty(n)
+        self._y, self._column_states = np.empty(m), np.zeros(n, dtype=np.int64)
         self.has_soft = w > 0
 
     def update(self) -> None:
         """Read residual and Jacobian at the present state of the problem."""
         problem = self._problem
         least_squares_kernel.clip_errors(
-            problem.residual, problem.jacobian, self.effectors, self._largest, self.e, self.J
+            problem.residual, problem.jacobian, self.effectors, self._max_errors, self.e, self.J
         )
         if self.has_soft:
-            self._wish_J[:] = problem.soft_jacobian
+            self._soft_J[:] = problem.soft_jacobian
 
     def solve(self, write_step: Callable[[], object], hold_at_limits: bool) -> None:
         """Call `write_step`; with `hold_at_limits`, remove columns that it pushes through a limit, and repeat."""
         write_step()
         if hold_at_limits:
             problem = self._problem
-            self._held[:] = COLUMN_FREE
+            self._column_states[:] = COLUMN_FREE
             while least_squares_kernel.update_active_limits(
-                problem._ints, problem._floats, problem.jacobian, problem.soft_jacobian, self.e, self._y, self._held,
-                self.J, self._wish_J,
+                problem._ints, problem._floats, problem.jacobian, problem.soft_jacobian, self.e, self._y,
+                self._column_states, self.J, self._soft_J,
             ):  # fmt: skip
                 write_step()
 
@@ -104,11 +104,11 @@ class LinearModel:
     def add_soft_step(self, gain: float, damping: float, rank_tolerance: float) -> None:
         """Add a step towards the soft objectives in the null space of J; U, s and V must be those of J."""
         least_squares_kernel.spectral_step(
-            self._problem.soft_residual, self._wish_J, damping, rank_tolerance, self._wish_U, self._wish_s,
-            self._wish_V,
-            self._wish,
+            self._problem.soft_residual, self._soft_J, damping, rank_tolerance, self._soft_U, self._soft_s,
+            self._soft_V,
+            self._soft_step,
         )  # fmt: skip
-        least_squares_kernel.add_null_space_step(self.V, self.s, rank_tolerance, gain, self._wish, self.step)
+        least_squares_kernel.add_null_space_step(self.V, self.s, rank_tolerance, gain, self._soft_step, self.step)
 
     def limit_step(self, gamma_max: float) -> None:
         """Scale the step so that no column moves farther than `gamma_max`, rad or characteristic lengths."""
@@ -120,23 +120,26 @@ class LinearModel:
 
 def _effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: float) -> tuple[IndexTable, Array]:
     """Return the row range of each effector, and its largest error in units of the residual."""
-    at, skeleton = problem.subproblem.packed.tables, problem.problem.tree
-    found: list[tuple[int, int]] = []
-    largest: list[float] = []
-    for block in at["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks].tolist():
-        kind, first, height = block[BLOCK_KIND], block[FIRST_ROW], block[ROW_COUNT]
+    tables, tree = problem.subproblem.packed.tables, problem.problem.tree
+    row_ranges: list[tuple[int, int]] = []
+    max_errors: list[float] = []
+    for block in tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks].tolist():
+        kind, first, row_count = block[BLOCK_KIND], block[FIRST_ROW], block[ROW_COUNT]
         lengths = 0
         if kind in (POSE, AXIS):
             lengths = (block[ROW_MASK] & 7).bit_count()
         elif kind in (DISTANCE, CENTRE_OF_MASS, TERRAIN_HEIGHT) or (
-            kind == JOINT_VALUE and not skeleton.rotates[skeleton.v_of_x[block[X_INDEX]]]
+            kind == JOINT_VALUE and not tree.rotates[tree.v_of_x[block[X_INDEX]]]
         ):
-            lengths = height
-        for start, end, most in ((first, first + lengths, D_max), (first + lengths, first + height, D_max_angle)):
+            lengths = row_count
+        for start, end, max_error in (
+            (first, first + lengths, D_max),
+            (first + lengths, first + row_count, D_max_angle),
+        ):
             if end > start:
-                found.append((start, end))
-                largest.append(most * float(at["weight"][start]))
-    return np.array(found, dtype=np.int64).reshape(-1, 2), np.array(largest)
+                row_ranges.append((start, end))
+                max_errors.append(max_error * float(tables["weight"][start]))
+    return np.array(row_ranges, dtype=np.int64).reshape(-1, 2), np.array(max_errors)
 
 
 RANK_TOLERANCE = 1e-9
@@ -210,14 +213,14 @@ class DampedLeastSquares(Method):
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem, self.D_max, self.D_max_angle)
-        normal, wishes = NormalEquations(model), model.has_soft and self.gain > 0.0
+        normal_equations, follows_soft = NormalEquations(model), model.has_soft and self.gain > 0.0
 
         def write_step() -> None:
-            if self.svd or wishes:
+            if self.svd or follows_soft:
                 model.spectral_step(self.damping)
             else:
-                normal.write_step(self.damping * self.damping)
-            if wishes:
+                normal_equations.write_step(self.damping * self.damping)
+            if follows_soft:
                 model.add_soft_step(self.gain, self.damping, RANK_TOLERANCE)
 
         while True:
@@ -260,11 +263,11 @@ class Chan(Method):
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem)
-        normal = NormalEquations(model)
+        normal_equations = NormalEquations(model)
         while True:
             W_n = self.damping * 0.5 * problem.cost
             model.update()
-            model.solve(lambda W_n=W_n: normal.write_step(W_n), self.hold_at_limits)
+            model.solve(lambda W_n=W_n: normal_equations.write_step(W_n), self.hold_at_limits)
             problem.advance()
             yield
 
@@ -299,11 +302,11 @@ class Sugihara(Method):
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem)
-        normal = NormalEquations(model)
+        normal_equations = NormalEquations(model)
         while True:
             W_n = 0.5 * problem.cost + self.w_n_bar
             model.update()
-            model.solve(lambda W_n=W_n: normal.write_step(W_n), self.hold_at_limits)
+            model.solve(lambda W_n=W_n: normal_equations.write_step(W_n), self.hold_at_limits)
             problem.advance()
             yield
 
@@ -483,18 +486,18 @@ class Newton(Method):
 
     def _search_line(self, problem: LeastSquaresProblem, slope: float) -> bool:
         """Shorten the step until the cost decreases enough; return False, with the state unchanged, if it does not."""
-        here, before = problem.x.copy(), 0.5 * problem.cost
+        start_x, start_cost = problem.x.copy(), 0.5 * problem.cost
         smallest = self.tolx / float(np.abs(problem.step).max())
         share, last, last_cost = 1.0, 0.0, 0.0
         while share >= smallest:
-            problem.x[:] = here
+            problem.x[:] = start_x
             problem.advance(share)
             cost = 0.5 * problem.cost
-            if cost <= before + ARMIJO_RATIO * share * slope:
+            if cost <= start_cost + ARMIJO_RATIO * share * slope:
                 return True
-            guess = _minimum(share, cost - before, last, last_cost - before, slope)
+            guess = _minimum(share, cost - start_cost, last, last_cost - start_cost, slope)
             last, last_cost, share = share, cost, max(min(guess, 0.5 * share), 0.1 * share)
-        problem.set_state(here)
+        problem.set_state(start_x)
         return False
 
 
@@ -505,8 +508,8 @@ def _minimum(share: float, rise: float, last: float, last_rise: float, slope: fl
     excess = rise - slope * share
     if last == 0.0:
         return -slope * share * share / (2.0 * excess)
-    one, two = excess / share**2, (last_rise - slope * last) / last**2
-    a, b = (one - two) / (share - last), (share * two - last * one) / (share - last)
+    curvature, last_curvature = excess / share**2, (last_rise - slope * last) / last**2
+    a, b = (curvature - last_curvature) / (share - last), (share * last_curvature - last * curvature) / (share - last)
     if a == 0.0:
         return -slope / (2.0 * b)
     root = b * b - 3.0 * a * slope

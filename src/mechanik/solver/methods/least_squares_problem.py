@@ -78,30 +78,30 @@ class LeastSquaresProblem:
         self._rng: np.random.Generator | None = None
         self.q_lower, self.q_upper = mechanism.space.lower, mechanism.space.upper
         packed = subproblem.packed
-        self._ints, self._floats, at = packed.ints, packed.floats, packed.tables
-        stages = at["stages"].reshape(-1, STAGE_INTS)
-        required = [k for k, wish in enumerate(subproblem.is_optional) if not wish]
+        self._ints, self._floats, tables = packed.ints, packed.floats, packed.tables
+        stages = tables["stages"].reshape(-1, STAGE_INTS)
+        required = [k for k, is_optional in enumerate(subproblem.is_optional) if not is_optional]
         self.levels = sum(stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required)
         self._required_blocks, self._end = (
             int(max((stages[k, SOFT_END] for k in required), default=0)),
             packed.sizes["blocks"],
         )
-        self.has_soft_above_required = any(wish for wish in subproblem.is_optional[: required[-1]])
+        self.has_soft_above_required = any(is_optional for is_optional in subproblem.is_optional[: required[-1]])
         """Whether a soft objective has a higher priority than a required one."""
         self.closures = int(stages[0, SOFT_END])
         """Number of closure blocks; they come first."""
-        blocks = at["blocks"].reshape(-1, BLOCK_INTS)
-        heights = blocks[:, ROW_COUNT].tolist()
-        m, n = sum(heights[: self._required_blocks]), int((packed.columns >= 0).sum())
+        blocks = tables["blocks"].reshape(-1, BLOCK_INTS)
+        row_counts = blocks[:, ROW_COUNT].tolist()
+        m, n = sum(row_counts[: self._required_blocks]), int((packed.columns >= 0).sum())
         self.n = n
-        self._E, self._J = np.zeros(sum(heights)), np.zeros((sum(heights), n))
+        self._E, self._J = np.zeros(sum(row_counts)), np.zeros((sum(row_counts), n))
         self.residual, self.jacobian = self._E[:m], self._J[:m]
         self.soft_residual, self.soft_jacobian = self._E[m:], self._J[m:]
-        self.x: Array = at["trial"]
-        self.step: Array = at["step"][:n]
-        self._all_of_step: Array = at["step"]
-        self.column_x: np.ndarray[Any, Any] = at["column_x"][:n]
-        self.scale: Array = at["scale"][:n]
+        self.x: Array = tables["trial"]
+        self.step: Array = tables["step"][:n]
+        self._all_of_step: Array = tables["step"]
+        self.column_x: np.ndarray[Any, Any] = tables["column_x"][:n]
+        self.scale: Array = tables["scale"][:n]
         self.bounded_columns = self.column_x >= 0
         self.cost, self.is_met, self.deadline = np.inf, False, np.inf
         self.cache: dict[str, object] = {}
@@ -159,20 +159,20 @@ class LeastSquaresProblem:
     def reduced_gradient(self) -> Array:
         """Return the gradient (n,), zero where a step against it would leave the limits."""
         g = self.gradient
-        stuck = ((g > 0) & (self.lower > -1e-12)) | ((g < 0) & (self.upper < 1e-12))
-        return np.where(stuck, 0.0, g)
+        is_blocked = ((g > 0) & (self.lower > -1e-12)) | ((g < 0) & (self.upper < 1e-12))
+        return np.where(is_blocked, 0.0, g)
 
     # ---- moving -----------------------------------------------------------------------------
 
     def set_configuration(self, q: Array) -> None:
         """Set the state to q (nq,), clamped to the limits, also for locked dofs."""
-        at = self.subproblem.packed.tables
+        tables = self.subproblem.packed.tables
         nq = self.mechanism.nq
         self.x[:nq] = q
-        self.x[nq:] = at["x"][nq:]
-        at["ban"][at["ban"] != LOCKED] = 0
+        self.x[nq:] = tables["x"][nq:]
+        tables["ban"][tables["ban"] != LOCKED] = 0
         self._all_of_step[:] = 0.0
-        at["state"][CURRENT_BUFFER] = 0.0
+        tables["state"][CURRENT_BUFFER] = 0.0
         self._run_evaluation(MOVE, 0.0, TRIAL_BUFFER)
         self.evaluate()
 
@@ -204,10 +204,10 @@ class LeastSquaresProblem:
         """Return the cost after `share` of the step, without a change of state."""
         if not self._has_functions:
             return self._run_evaluation(MOVE | EVALUATE | COLLECT, share, SCRATCH_BUFFER)[0]
-        here, rows, jacobian, before = self.x.copy(), self._E.copy(), self._J.copy(), (self.cost, self.is_met)
+        x, residual, jacobian, outcome = self.x.copy(), self._E.copy(), self._J.copy(), (self.cost, self.is_met)
         self.advance(share)
         cost = self.cost
-        self.x[:], self._E[:], self._J[:], (self.cost, self.is_met) = here, rows, jacobian, before
+        self.x[:], self._E[:], self._J[:], (self.cost, self.is_met) = x, residual, jacobian, outcome
         return cost
 
     def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
@@ -231,14 +231,14 @@ class LeastSquaresProblem:
         return self.closures == 0 or self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER, required=self.closures)[1] == 1.0
 
     def _run_evaluation(
-        self, doing: int, share: float, buffer: int, required: int | None = None
+        self, flags: int, share: float, buffer: int, required: int | None = None
     ) -> tuple[float, float]:
         return evaluation_kernel.evaluate_dense(
-            self._ints, self._floats, doing, share, buffer, self._required_blocks if required is None else required,
+            self._ints, self._floats, flags, share, buffer, self._required_blocks if required is None else required,
             self._end, self._E, self._J,
         )  # fmt: skip
 
-    def _distance_to_bound(self, which: str, none: float) -> Array:
-        bound = self.subproblem.packed.tables[which][: self.n]
-        here = self.x[np.where(self.bounded_columns, self.column_x, 0)]
-        return np.where(self.bounded_columns, (bound - here) / self.scale, none)
+    def _distance_to_bound(self, table: str, unbounded: float) -> Array:
+        bound = self.subproblem.packed.tables[table][: self.n]
+        values = self.x[np.where(self.bounded_columns, self.column_x, 0)]
+        return np.where(self.bounded_columns, (bound - values) / self.scale, unbounded)

@@ -62,7 +62,7 @@ class LevenbergMarquardt(Method):
         if not as_number(self.kick, "kick", allow_infinite=True) >= 0:
             raise LimitsError(f"kick cannot be below 0, but is {self.kick!r}")
         if self.damping is not None and not as_number(self.damping, "damping") > 0:
-            raise LimitsError(f"damping must be above 0, or None for the adaptive one, not {self.damping!r}")
+            raise LimitsError(f"damping must be above 0, or None for adaptive damping, not {self.damping!r}")
         check_bool(self, "svd")
 
     def check(self, problem: LeastSquaresProblem) -> None:
@@ -71,8 +71,8 @@ class LevenbergMarquardt(Method):
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         """Iterate as the local method of another method; by itself the whole loop runs compiled, which is faster."""
         while True:
-            before = problem.cost
+            last_cost = problem.cost
             problem.descend(max_iterations=1, method=self)
             yield
-            if not problem.cost < before:
+            if not problem.cost < last_cost:
                 return

@@ -94,17 +94,21 @@ class Method(ABC):
             InvalidOperation: for priority levels, soft objectives or loops that the method does not support.
         """
         if problem.levels > 1:
-            raise self.unsupported_error(f"knows no levels, and there are {problem.levels}", "lm")
+            raise self.unsupported_error(
+                f"does not support priority levels, and the problem has {problem.levels}", "lm"
+            )
         if not self.supports_soft_objectives and len(problem.soft_residual):
-            raise self.unsupported_error("knows no wishes, such as a rest pose, below what is required", "lm' or 'dls")
+            raise self.unsupported_error("does not support soft objectives, such as a rest pose", "lm' or 'dls")
         if problem.has_soft_above_required:
-            raise self.unsupported_error("cannot put a wish above what is required", "lm")
+            raise self.unsupported_error(
+                "does not support a soft objective with a higher priority than a required one", "lm"
+            )
         if not self.supports_loops and problem.closures:
-            raise self.unsupported_error("cannot shut loops", "lm")
+            raise self.unsupported_error("does not support closed loops", "lm")
 
     def unsupported_error(self, reason: str, alternative: str) -> InvalidOperation:
         """Return an error that says what the method does not support, and which method does."""
-        return InvalidOperation(f"{self.title} {reason}; solver='{alternative}' does")
+        return InvalidOperation(f"{self.title} {reason}; use solver='{alternative}'")
 
 
 def check_positive(method: Method, *names: str) -> None:
@@ -132,14 +136,14 @@ def check_at_most_one(method: Method, *names: str) -> None:
     """Raise `LimitsError` if an option is above 1."""
     for name in names:
         if not _number(method, name) <= 1.0:
-            raise LimitsError(f"{name} is a share from 0 to 1, not {getattr(method, name)!r}")
+            raise LimitsError(f"{name} must be from 0 to 1, not {getattr(method, name)!r}")
 
 
 def check_bool(method: Method, *names: str) -> None:
     """Raise `InvalidArgument` if an option is not True or False."""
     for name in names:
         if not isinstance(getattr(method, name), bool):
-            raise InvalidArgument(f"{name} is True or False, not {getattr(method, name)!r}")
+            raise InvalidArgument(f"{name} must be True or False, not {getattr(method, name)!r}")
 
 
 def _number(method: Method, name: str) -> float:
@@ -165,21 +169,21 @@ def run_method(
     Args:
         keeps_best: whether to return the best configuration of the attempt instead of the last.
     """
-    most = method.default_iterations if options.max_iterations is None else options.max_iterations
+    max_iterations = method.default_iterations if options.max_iterations is None else options.max_iterations
     nq = problem.mechanism.nq
-    follows_wishes = method.supports_soft_objectives and len(problem.soft_residual) > 0
+    follows_soft = method.supports_soft_objectives and len(problem.soft_residual) > 0
     problem.deadline = monitor.deadline
     problem.set_configuration(q0)
-    brought_in = not np.array_equal(problem.x[:nq], q0)
-    best, least = problem.x.copy(), _merit(problem)
-    iterations, idle, status = 0, 0, CONVERGED
-    running = method.iterate(problem)
-    while not problem.is_met or (follows_wishes and idle < SOFT_PATIENCE_ITERATIONS):
-        if iterations >= most or monitor.is_over():
+    was_clamped = not np.array_equal(problem.x[:nq], q0)
+    best, best_merit = problem.x.copy(), _merit(problem)
+    iterations, idle_iterations, status = 0, 0, CONVERGED
+    generator = method.iterate(problem)
+    while not problem.is_met or (follows_soft and idle_iterations < SOFT_PATIENCE_ITERATIONS):
+        if iterations >= max_iterations or monitor.is_over():
             status = STOPPED if monitor.stopped else TIMEOUT
             break
-        said = next(running, running)
-        if said is running:
+        yielded = next(generator, generator)
+        if yielded is generator:
             status = STALLED
             break
         iterations += 1
@@ -188,20 +192,22 @@ def run_method(
             status = DIVERGED
             break
         merit = _merit(problem)
-        if follows_wishes:
-            idle = 0 if merit[0] < least[0] or merit[1] < SOFT_PROGRESS_RATIO * least[1] else idle + 1
-        if merit < least:
-            best[:], least = problem.x, merit
-        if isinstance(said, float):
-            _write_out(problem, said, iterations, brought_in)
+        if follows_soft:
+            idle_iterations = (
+                0 if merit[0] < best_merit[0] or merit[1] < SOFT_PROGRESS_RATIO * best_merit[1] else idle_iterations + 1
+            )
+        if merit < best_merit:
+            best[:], best_merit = problem.x, merit
+        if isinstance(yielded, float):
+            _write_report(problem, yielded, iterations, was_clamped)
             return problem.q
         if options.smallest_step > 0.0 and np.abs(problem.step).max(initial=0.0) < options.smallest_step:
             status = STALLED
             break
-    if keeps_best and not _merit(problem) <= least:
+    if keeps_best and not _merit(problem) <= best_merit:
         problem.set_state(best)
-    status = CONVERGED if problem.is_met else _why(problem, status, options)
-    _write_out(problem, status, iterations, brought_in)
+    status = CONVERGED if problem.is_met else _final_status(problem, status, options)
+    _write_report(problem, status, iterations, was_clamped)
     return problem.q
 
 
@@ -210,23 +216,23 @@ def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
     return (False, problem.soft_cost) if problem.is_met else (True, problem.cost)
 
 
-def _why(problem: LeastSquaresProblem, status: float, options: Options) -> float:
+def _final_status(problem: LeastSquaresProblem, status: float, options: Options) -> float:
     """Return the final status of a stopped attempt: NOT_CLOSED with open loops, CLOSEST at a stationary point."""
     if not problem.are_loops_closed():
         return NOT_CLOSED
     if status in (STALLED, TIMEOUT):
-        slope = np.abs(problem.reduced_gradient()).max(initial=0.0)
-        if slope <= options.smallest_gradient * math.sqrt(problem.cost):
+        steepest = np.abs(problem.reduced_gradient()).max(initial=0.0)
+        if steepest <= options.smallest_gradient * math.sqrt(problem.cost):
             return CLOSEST
     return status
 
 
-def _write_out(problem: LeastSquaresProblem, status: float, iterations: int, brought_in: bool) -> None:
-    out = problem.subproblem.packed.tables["out"]
-    out[:] = 0.0
-    out[STATUS], out[ITERATIONS_OUT], out[ATTEMPTS_OUT] = status, iterations, 1
-    out[SUCCESS], out[START_WAS_CLAMPED] = float(status == CONVERGED), float(brought_in)
-    for s, wish in enumerate(problem.subproblem.is_optional):
-        about = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-        if not wish:
-            out[about + STAGE_STATUS], out[about + STAGE_COST] = status, problem.cost
+def _write_report(problem: LeastSquaresProblem, status: float, iterations: int, was_clamped: bool) -> None:
+    report = problem.subproblem.packed.tables["out"]
+    report[:] = 0.0
+    report[STATUS], report[ITERATIONS_OUT], report[ATTEMPTS_OUT] = status, iterations, 1
+    report[SUCCESS], report[START_WAS_CLAMPED] = float(status == CONVERGED), float(was_clamped)
+    for s, is_optional in enumerate(problem.subproblem.is_optional):
+        offset = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+        if not is_optional:
+            report[offset + STAGE_STATUS], report[offset + STAGE_COST] = status, problem.cost

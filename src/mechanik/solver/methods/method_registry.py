@@ -46,7 +46,7 @@ def find_method(solver: str | Method) -> type[Method]:
     if isinstance(solver, Method):
         return type(solver)
     if not isinstance(solver, str):
-        raise InvalidArgument(f"solver is the name of a method, as in solver='lm', or a method, not {solver!r}")
+        raise InvalidArgument(f"solver must be the name of a method, as in solver='lm', or a Method, not {solver!r}")
     if solver not in METHODS:
         raise UnknownName("solver", solver, [*METHODS, "auto"])
     module, name = METHODS[solver].split(":")
@@ -62,11 +62,11 @@ def option_names(kind: type[Method]) -> tuple[str, ...]:
 def make_method(solver: str | Method, options: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
     """Make a method with its options from `options`; return it and the options that are left."""
     kind = find_method(solver)
-    own = {name: options[name] for name in option_names(kind) if name in options}
-    rest = {name: value for name, value in options.items() if name not in own}
+    method_options = {name: options[name] for name in option_names(kind) if name in options}
+    other_options = {name: value for name, value in options.items() if name not in method_options}
     if isinstance(solver, Method):
-        return (replace(solver, **own) if own else solver), rest
-    return kind(**own), rest
+        return (replace(solver, **method_options) if method_options else solver), other_options
+    return kind(**method_options), other_options
 
 
 def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Method | None, str]:
@@ -76,20 +76,21 @@ def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Met
     in a local minimum or at a limit. A closed form cannot, but takes 50 times as long, so it comes second, for arms
     that have a closed form.
     """
-    usual, by_formula = make_method("lm", {})[0], make_method("closed_form", {})[0]
-    first = f"{usual.title} first: it is the fastest, and takes any mechanism and any goal"
+    main_method, closed_form = make_method("lm", {})[0], make_method("closed_form", {})[0]
+    text = f"{main_method.title} first: it is the fastest and supports every problem"
     if len(problems) != 1:
-        return None, f"{first}. Nothing else: there are {len(problems)} chains, each solved apart"
+        return None, f"{text}. No other method: the problem has {len(problems)} independent subproblems"
     try:
-        by_formula.check(problems[0])
-    except InvalidOperation as refusal:
-        why = str(refusal).removesuffix("; solver='lm' does")
-        return None, f"{first}. Restarts if it fails, and no formula: {why}"
-    return by_formula, f"{first}. If it fails, {by_formula.title}, which cannot miss: {_recognised(problems[0])}"
+        closed_form.check(problems[0])
+    except InvalidOperation as error:
+        why = str(error).removesuffix("; use solver='lm'")
+        return None, f"{text}. If it fails, restarts follow. There is no closed form: {why}"
+    why = _closed_form_reason(problems[0])
+    return closed_form, f"{text}. If it fails, {closed_form.title} follows, which finds every solution: {why}"
 
 
-def _recognised(problem: LeastSquaresProblem) -> str:
+def _closed_form_reason(problem: LeastSquaresProblem) -> str:
     from mechanik.model.closed_form_family import match_closed_form
 
-    found = match_closed_form(problem.mechanism, problem.relations[0].b or "")
-    return f"{found.family}, since {'; '.join(found.reasons)}"
+    match_result = match_closed_form(problem.mechanism, problem.relations[0].b or "")
+    return f"{match_result.family}, since {'; '.join(match_result.reasons)}"

@@ -46,26 +46,26 @@ def descend_with(problem: LeastSquaresProblem, method: Method, iterations: int, 
         problem.descend(iterations)  # the whole loop is compiled
         return
     best, best_cost = problem.x.copy(), problem.cost
-    before = problem.cost
-    running = method.iterate(problem)
+    window_cost = problem.cost
+    generator = method.iterate(problem)
     for k in range(1, iterations + 1):
-        if problem.is_met or next(running, running) is running or not problem.cost < math.inf:
+        if problem.is_met or next(generator, generator) is generator or not problem.cost < math.inf:
             break
         if problem.deadline < math.inf and time.perf_counter() >= problem.deadline:
             break
         if problem.cost < best_cost:
             best[:], best_cost = problem.x, problem.cost
         if k % PROGRESS_WINDOW == 0:
-            if not patient and best_cost > PROGRESS_RATIO * before:
+            if not patient and best_cost > PROGRESS_RATIO * window_cost:
                 break
-            before = best_cost
+            window_cost = best_cost
     if not problem.is_met and not problem.cost <= best_cost:
         problem.set_state(best)
 
 
-def descent_iterations(given: int | None, method: Method, share: int) -> int:
+def descent_iterations(iterations: int | None, method: Method, share: int) -> int:
     """Return the given number of iterations, or the default of the method divided by `share`."""
-    return max(1, method.default_iterations // share) if given is None else given
+    return max(1, method.default_iterations // share) if iterations is None else iterations
 
 
 def check_count(value: object, name: str, minimum: int = 1) -> None:
@@ -118,7 +118,7 @@ class Annealing(Method):
 
     def __post_init__(self) -> None:
         if isinstance(local_method(self.local), Annealing):
-            raise LimitsError("local cannot be annealing itself; 'lm' and 'ccd' are good ones")
+            raise LimitsError("local must be another method than annealing, such as 'lm' or 'ccd'")
         if isinstance(self.temperature, str | bool) or not as_number(self.temperature, "temperature") > 0:
             raise LimitsError(f"temperature must be a number above 0, not {self.temperature!r}")
         check_ratio(self.cooling, "cooling")
@@ -134,8 +134,8 @@ class Annealing(Method):
         local, rng = local_method(self.local), problem.rng
         descent = descent_iterations(self.descent, local, DESCENT_DIVISOR)
         descend_with(problem, local, DESCENT_DIVISOR * descent, patient=True)
-        here, error = problem.x.copy(), math.sqrt(problem.cost)
-        least = error
+        accepted_x, error = problem.x.copy(), math.sqrt(problem.cost)
+        best_error = error
         problem.step[:] = self.temperature
         yield
         while True:
@@ -144,16 +144,16 @@ class Annealing(Method):
                 problem.step[:] = jump = random_offsets(problem, temperature)
                 problem.advance()
                 descend_with(problem, local, descent)
-                if not problem.is_met and problem.cost < least * least:
+                if not problem.is_met and problem.cost < best_error * best_error:
                     descend_with(problem, local, DESCENT_DIVISOR * descent, patient=True)
-                found = math.sqrt(problem.cost)
+                new_error = math.sqrt(problem.cost)
                 # drawn in any case, so that each jump consumes the same number of random numbers
-                bold = rng.random() < math.exp(min(0.0, (error - found) / temperature))
-                if problem.is_met or found < least or bold:
-                    here[:], error = problem.x, found
-                    least = min(least, found)
+                accepts_increase = rng.random() < math.exp(min(0.0, (error - new_error) / temperature))
+                if problem.is_met or new_error < best_error or accepts_increase:
+                    accepted_x[:], error = problem.x, new_error
+                    best_error = min(best_error, new_error)
                 else:
-                    problem.set_state(here)
+                    problem.set_state(accepted_x)
                 temperature *= self.cooling
                 problem.step[:] = jump  # the motion of this iteration, not the last step of its descent
                 yield
@@ -186,15 +186,15 @@ class Population:
     def __init__(self, problem: LeastSquaresProblem, count: int) -> None:
         self.problem = problem
         # columns with a scalar in x; the columns of spherical joints are rotated instead
-        self._plain = np.flatnonzero(problem.bounded_columns)
-        self._number = problem.column_x[self._plain]
-        balls = problem.subproblem.packed.tables["balls"].reshape(-1, 2)
-        self._balls: list[tuple[int, int]] = [(int(k), int(v)) for k, v in balls]
+        self._scalar_columns = np.flatnonzero(problem.bounded_columns)
+        self._scalar_x = problem.column_x[self._scalar_columns]
+        quaternions = problem.subproblem.packed.tables["balls"].reshape(-1, 2)
+        self._quaternions: list[tuple[int, int]] = [(int(k), int(v)) for k, v in quaternions]
         span = problem.upper - problem.lower
         self.span = np.where(np.isfinite(span), span, 2.0 * math.pi)
         self.x, self.cost = np.tile(problem.x, (count, 1)), np.full(count, problem.cost)
         self.momentum = np.zeros((count, problem.n))
-        self._home = problem.x.copy()
+        self._start_x = problem.x.copy()
         self.scatter(1)
 
     def load(self, i: int) -> None:
@@ -215,14 +215,14 @@ class Population:
         """Replace all individuals from index `first` by random ones, uniform within the limits or over `span`."""
         problem, rng = self.problem, self.problem.rng
         count = len(self.x) - first
-        problem.x[:] = self._home
+        problem.x[:] = self._start_x
         lower, upper, span = problem.lower, problem.upper, self.span
         low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - span, -0.5 * span))
         high = np.where(np.isfinite(upper), upper, low + span)
         steps = low + (high - low) * rng.random((count, problem.n))
-        for _, v in self._balls:
+        for _, v in self._quaternions:
             steps[:, v : v + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
-        self._move(range(first, len(self.x)), np.broadcast_to(self._home, (count, len(self._home))), steps)
+        self._move(range(first, len(self.x)), np.broadcast_to(self._start_x, (count, len(self._start_x))), steps)
         self.momentum[first:] = 0.0
 
     def breed(self, elites: int) -> None:
@@ -230,16 +230,16 @@ class Population:
         rng, N, n = self.problem.rng, len(self.x), self.problem.n
         count = N - elites
         extinction = self._extinction()
-        share = np.arange(N, 0, -1) / (N * (N + 1) / 2)  # better individuals have more children
-        parents = np.searchsorted(np.cumsum(share), rng.random((3, count))).clip(max=N - 1)
+        probabilities = np.arange(N, 0, -1) / (N * (N + 1) / 2)  # better individuals have more children
+        parents = np.searchsorted(np.cumsum(probabilities), rng.random((3, count))).clip(max=N - 1)
         first, second, third = parents[0], parents[1], parents.min(axis=0)
-        towards = self._difference(first, second) * rng.random((count, n))
-        gone_on = self.momentum[first] * (INERTIA * rng.random((count, 1)))
-        adopted = self._difference(first, third) * (0.5 * rng.random((count, 1)))
-        danger = 0.5 * (extinction[first] + extinction[second])[:, None]
-        mutates = rng.random((count, n)) < (danger * (n - 1) + 1) / n
-        mutation = np.where(mutates, danger * self.span * (rng.random((count, n)) - 0.5), 0.0)
-        steps = towards + gone_on + adopted + mutation
+        crossover = self._difference(first, second) * rng.random((count, n))
+        inertia = self.momentum[first] * (INERTIA * rng.random((count, 1)))
+        adoption = self._difference(first, third) * (0.5 * rng.random((count, 1)))
+        mutation_strength = 0.5 * (extinction[first] + extinction[second])[:, None]
+        mutates = rng.random((count, n)) < (mutation_strength * (n - 1) + 1) / n
+        mutation = np.where(mutates, mutation_strength * self.span * (rng.random((count, n)) - 0.5), 0.0)
+        steps = crossover + inertia + adoption + mutation
         self._move(range(elites, N), self.x[first], steps)
         self.momentum[elites:] = steps
         self.momentum[:elites] = 0.0
@@ -255,22 +255,24 @@ class Population:
 
     def _difference(self, a: Indices, b: Indices) -> Array:
         """Return the steps from individuals `a` to individuals `b`, (m, n)."""
-        here, there = self.x[a], self.x[b]
-        steps = np.zeros((len(here), self.problem.n))
-        steps[:, self._plain] = (there[:, self._number] - here[:, self._number]) / self.problem.scale[self._plain]
-        for k, v in self._balls:
-            turn = quaternion.multiply(quaternion.conjugate(here[:, k : k + 4]), there[:, k : k + 4])
-            steps[:, v : v + 3] = quaternion.log(turn)
+        x_a, x_b = self.x[a], self.x[b]
+        steps = np.zeros((len(x_a), self.problem.n))
+        steps[:, self._scalar_columns] = (x_b[:, self._scalar_x] - x_a[:, self._scalar_x]) / self.problem.scale[
+            self._scalar_columns
+        ]
+        for k, v in self._quaternions:
+            rotation = quaternion.multiply(quaternion.conjugate(x_a[:, k : k + 4]), x_b[:, k : k + 4])
+            steps[:, v : v + 3] = quaternion.log(rotation)
         return steps
 
-    def _move(self, which: range, start: Array, steps: Array) -> None:
+    def _move(self, indices: range, start: Array, steps: Array) -> None:
         """Set individuals to the result of a step from a start, clamped to the limits."""
         problem = self.problem
         locked = ~problem.free_columns
         if locked.any():
             steps[:, locked] = 0.0
         start = start.copy()  # parents may be among the replaced individuals
-        for i, x, step in zip(which, start, steps, strict=True):
+        for i, x, step in zip(indices, start, steps, strict=True):
             problem.x[:], problem.step[:] = x, step
             problem.advance()
             self.store(i)
@@ -320,12 +322,12 @@ class Evolution(Method):
 
     def __post_init__(self) -> None:
         if isinstance(local_method(self.local), Evolution):
-            raise LimitsError("local cannot be evolution itself; 'lm' and 'lbfgsb' are good ones")
+            raise LimitsError("local must be another method than evolution, such as 'lm' or 'lbfgsb'")
         check_count(self.population, "population", 3)
         for name in ("elites", "patience") if self.descent is None else ("elites", "descent", "patience"):
             check_count(getattr(self, name), name)
         if self.elites >= self.population:
-            raise LimitsError(f"elites, {self.elites}, must be fewer than the population, {self.population}")
+            raise LimitsError(f"elites must be fewer than the population, {self.population}, not {self.elites}")
 
     def check(self, problem: LeastSquaresProblem) -> None:
         super(Evolution, self).check(problem)
@@ -340,30 +342,32 @@ class Evolution(Method):
         yield
         if problem.n == 0:  # no columns to sample
             return
-        folk = Population(problem, self.population)
+        population = Population(problem, self.population)
         while True:
-            waiting, before = 0, math.inf
-            folk.sort()
-            while waiting < self.patience:
+            idle_generations, last_cost = 0, math.inf
+            population.sort()
+            while idle_generations < self.patience:
                 for i in range(self.elites):
-                    folk.load(i)
+                    population.load(i)
                     descend_with(problem, local, descent * (BEST_DESCENT_FACTOR if i == 0 else 1))
-                    folk.store(i)
-                    if (mine := _rank(problem)) < rank:
-                        rank, record = mine, problem.x.copy()
+                    population.store(i)
+                    if (new_rank := _rank(problem)) < rank:
+                        rank, record = new_rank, problem.x.copy()
                     if problem.is_met:
                         break
                 if not problem.is_met:
                     problem.set_state(record)
-                problem.step[:] = folk.span  # the range of motion, not the last step of a descent
+                problem.step[:] = population.span  # the range of motion, not the last step of a descent
                 yield
-                folk.sort()
-                waiting, before = (
-                    (0, folk.cost[0]) if folk.cost[0] < IMPROVEMENT_RATIO * before else (waiting + 1, before)
+                population.sort()
+                idle_generations, last_cost = (
+                    (0, population.cost[0])
+                    if population.cost[0] < IMPROVEMENT_RATIO * last_cost
+                    else (idle_generations + 1, last_cost)
                 )
-                folk.breed(self.elites)
-                folk.sort()
-            folk.scatter(0)
+                population.breed(self.elites)
+                population.sort()
+            population.scatter(0)
 
 
 def _rank(problem: LeastSquaresProblem) -> tuple[bool, float]:

@@ -26,7 +26,7 @@ from mechanik.studio.messages.requests import CollisionMode
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.tiers import is_compiling
 
-ADVICE_PATTERN = re.compile(r"; solver='(?P<name>\w+)'(?P<more>.*)$", re.DOTALL)
+ADVICE_PATTERN = re.compile(r"; use solver='(?P<name>\w+)'(?P<more>.*)$", re.DOTALL)
 OPTION_PATTERN = re.compile(r" with (?P<option>\w+)='(?P<value>\w+)'")
 OBJECTIVE_PATTERN = re.compile(r"<(?P<kind>\w+)(?: '(?P<name>[^']*)')?[^<>]*>", re.DOTALL)
 
