@@ -70,7 +70,7 @@ def test_a_goal_out_of_reach_is_come_close_to_with_loops_shut_and_words_say_so()
         desk.tick()
         words = desk.last(StatusText)
         assert words.status == "CLOSEST"
-        assert "out of reach" in words.text.lower()
+        assert "not reached" in words.text.lower()
         assert goal.name in words.text
 
 
