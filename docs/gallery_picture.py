@@ -1,4 +1,4 @@
-"""Draws the picture at the top of the README: python docs/gallery_picture.py (needs mechanik[plot])."""
+"""Draw the picture of the gallery: python docs/gallery_picture.py (needs mechanik[plot])."""
 
 from __future__ import annotations
 
