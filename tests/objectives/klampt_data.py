@@ -11,8 +11,7 @@ import numpy as np
 
 from mechanik.formats.urdf.reader import read_urdf
 from mechanik.model import Mechanism
-from mechanik.objectives.pose_goals import LinkGoal
-from mechanik.objectives.pose_rules import (
+from mechanik.objectives.pose_constraints import (
     AlignedAxes,
     FixedRotation,
     LineConstraint,
@@ -21,10 +20,11 @@ from mechanik.objectives.pose_rules import (
     PositionConstraint,
     RotationConstraint,
 )
+from mechanik.objectives.pose_goals import LinkGoal
 
 FOLDER = Path(__file__).parent.parent / "data" / "klampt"
 FLOATING = ("base0", "base1", "base2", "base3", "base4", "base")
-"""Klampt's floating base: x, y, z, then turns about z, y, x as they are carried along."""
+"""Klampt's floating base: x, y, z, then rotations about the moving axes z, y, x."""
 
 
 def cases(file: str) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def configuration(mechanism: Mechanism, values: dict[str, float]) -> np.ndarray:
 
 
 def steps(mechanism: Mechanism, values: dict[str, float], active: list[str]) -> np.ndarray:
-    """(nv, active), the step v for each unit of Klampt's numbers."""
+    """Return (nv, active), the step v for a unit of each of Klampt's coordinates."""
     names = list(mechanism.space.v_names)
     columns = np.zeros((mechanism.nv, len(active)))
     for column, name in enumerate(active):
@@ -53,22 +53,22 @@ def steps(mechanism: Mechanism, values: dict[str, float], active: list[str]) -> 
             columns[names.index(name), column] = 1.0
             continue
         k = FLOATING.index(name)
-        ball = int(mechanism.space.quaternions_v[0])
+        first_rotation = int(mechanism.space.quaternions_v[0])
         if k < 3:
             columns[names.index(f"floating_base.{'XYZ'[k]}"), column] = 1.0
-        else:  # an angle turns about an axis that the angles after it carry along; v turns about the body's own axes
+        else:  # an angle rotates about an axis that moves with the later angles; v is along the axes of the body
             c, s = np.cos, np.sin
             ey, ex = values["base4"], values["base"]
-            about = {
+            axis = {
                 3: [-s(ey), c(ey) * s(ex), c(ey) * c(ex)],
                 4: [0.0, c(ex), -s(ex)],
                 5: [1.0, 0.0, 0.0],
             }[k]
-            columns[ball : ball + 3, column] = about
+            columns[first_rotation : first_rotation + 3, column] = axis
     return columns
 
 
-def rules(objective: dict[str, Any]) -> tuple[PositionConstraint | None, RotationConstraint | None]:
+def constraints(objective: dict[str, Any]) -> tuple[PositionConstraint | None, RotationConstraint | None]:
     p, r = objective["position"], objective["rotation"]
     position: PositionConstraint | None = None
     if p["type"] == "fixed":
@@ -85,6 +85,6 @@ def rules(objective: dict[str, Any]) -> tuple[PositionConstraint | None, Rotatio
     return position, rotation
 
 
-def placement(objective: dict[str, Any]) -> LinkGoal:
-    position, rotation = rules(objective)
+def link_goal(objective: dict[str, Any]) -> LinkGoal:
+    position, rotation = constraints(objective)
     return LinkGoal(objective["link"], position, rotation, relative_to=objective["ref"])

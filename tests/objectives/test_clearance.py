@@ -1,4 +1,4 @@
-"""A clearance: its rows are gaps, it is met where gaps are wide enough, and at level 0 goals yield to it."""
+"""Clearance: its residual is made of distances, it is met where they are large enough, and at level 0 goals yield."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from mechanik.collision import Collider
 from mechanik.errors import InvalidArgument, NotFinite, StructureError, UnknownName
 from mechanik.objectives.clearance import ACTIVATION_DISTANCE, Clearance
 
-PANDA, AMONG = panda_among()
+PANDA, COLLIDER = panda_among()
 
 
 @given(st.integers(0, 10_000), st.floats(-0.05, 0.1))
-def test_it_is_met_exactly_where_the_smallest_gap_is_wide_enough(seed, clearance):
+def test_clearance_is_met_exactly_where_the_smallest_distance_is_large_enough(seed, clearance):
     q = PANDA.random(np.random.default_rng(seed))
-    asked = Clearance(AMONG, clearance)
-    gap = AMONG.distance(q)
-    assert asked.error(PANDA, q).position == max(0.0, clearance - gap)
-    short = asked.residual(PANDA, q)
-    assert (short <= 0.0).all()
-    assert np.isclose(-short.min(), max(0.0, clearance - gap), rtol=0.0, atol=1e-12)
+    objective = Clearance(COLLIDER, clearance)
+    distance = COLLIDER.distance(q)
+    assert objective.error(PANDA, q).position == max(0.0, clearance - distance)
+    violations = objective.residual(PANDA, q)
+    assert (violations <= 0.0).all()
+    assert np.isclose(-violations.min(), max(0.0, clearance - distance), rtol=0.0, atol=1e-12)
 
 
 @given(st.integers(0, 10_000))
-def test_the_jacobian_is_the_derivative_of_the_rows(seed):
+def test_the_jacobian_is_the_derivative_of_the_distances(seed):
     rng = np.random.default_rng(seed)
-    q, way, h = PANDA.random(rng), rng.normal(size=PANDA.nv), 1e-6
-    rows = Clearance(AMONG, 0.05).relations(PANDA)[0].function
-    gaps, J = rows(PANDA, q)
-    ahead, behind = (rows(PANDA, PANDA.integrate(q, side * h * way))[0] for side in (1, -1))
-    slope = (ahead - behind) / (2 * h)
-    # a row is the nearest of several pairs: where another takes over between the two looks it has a corner
-    smooth = np.abs(ahead - 2 * gaps + behind) < 1e-9
-    near = (gaps < 0.05 + ACTIVATION_DISTANCE - 1e-3) & smooth
+    q, direction, h = PANDA.random(rng), rng.normal(size=PANDA.nv), 1e-6
+    residual = Clearance(COLLIDER, 0.05).relations(PANDA)[0].function
+    distances, J = residual(PANDA, q)
+    ahead, behind = (residual(PANDA, PANDA.integrate(q, side * h * direction))[0] for side in (1, -1))
+    derivative = (ahead - behind) / (2 * h)
+    # a row is the distance of the nearest of several pairs: it has a kink where the nearest pair changes
+    smooth = np.abs(ahead - 2 * distances + behind) < 1e-9
+    near = (distances < 0.05 + ACTIVATION_DISTANCE - 1e-3) & smooth
     assert smooth.mean() > 0.8
-    assert np.allclose((J @ way)[near], slope[near], rtol=0.0, atol=1e-4)
+    assert np.allclose((J @ direction)[near], derivative[near], rtol=0.0, atol=1e-4)
 
 
 @given(st.floats(0.0, 0.3), st.floats(0.9, 1.9), st.floats(-1.9, 0.4))
 def test_a_goal_behind_a_wall_is_approached_as_far_as_the_wall_allows(clearance, target, start):
-    """A ball of 0.1 m on a rail, before a wall whose face is at 0.9 m."""
+    """A sphere of 0.1 m on a rail, in front of a wall whose face is at 0.9 m."""
     cart = rail()
     goals = [Clearance(wall(), clearance), mk.PositionGoal("cart", (target, 0, 0))]
-    found = mk.Solver(cart, goals, largest_error=0.1).solve(q0=np.array([start]))
-    assert not found.success
-    assert abs(found.q[0] - (0.8 - clearance)) < 1e-6
-    assert Collider(cart, wall()).distance(found.q) >= clearance - 1e-9
+    solution = mk.Solver(cart, goals, largest_error=0.1).solve(q0=np.array([start]))
+    assert not solution.success
+    assert abs(solution.q[0] - (0.8 - clearance)) < 1e-6
+    assert Collider(cart, wall()).distance(solution.q) >= clearance - 1e-9
 
 
 @given(st.floats(0.3, 3.0))
-def test_at_the_level_of_the_goals_it_is_weighed_against_them(weight):
-    """The pull of the goal and the push of the wall are springs in a row; lengths of goals count in sizes."""
+def test_clearance_at_the_level_of_goals_is_weighed_against_them(weight):
+    """The goal and the wall act as two springs in series; lengths of goals are divided by the length unit."""
     cart = rail()
     goals = [Clearance(wall(), level=1, weight=weight), mk.PositionGoal("cart", (1.0, 0, 0))]
     solver = mk.Solver(cart, goals)
@@ -64,17 +64,17 @@ def test_at_the_level_of_the_goals_it_is_weighed_against_them(weight):
     assert np.isclose(pull**2 * (1.0 - x), weight**2 * (x - 0.8), rtol=1e-5)
 
 
-def test_bodies_that_are_in_each_other_are_parted():
+def test_penetrating_bodies_are_separated():
     arm = planar_arm()
     collider = Collider(arm, ["self", ball(0.6, 0.2)])
     q0 = np.array([0.2, 0.1, 0.0, 0.0])
     assert collider.distance(q0) < -0.05
-    found = mk.Solver(arm, Clearance(collider, 0.02)).solve(q0=q0)
-    assert found.success
-    assert collider.distance(found.q) >= 0.02 - 1e-9
+    solution = mk.Solver(arm, Clearance(collider, 0.02)).solve(q0=q0)
+    assert solution.success
+    assert collider.distance(solution.q) >= 0.02 - 1e-9
 
 
-def test_one_obstacle_or_a_word_is_enough():
+def test_avoid_may_be_one_obstacle_a_string_or_a_list():
     arm = planar_arm()
     for avoid in ("self", ball(-0.6, 0.2), ["self", ball(-0.6, 0.2)]):
         assert Clearance(avoid).error(arm, np.full(4, 0.4)).position == 0.0
@@ -82,7 +82,7 @@ def test_one_obstacle_or_a_word_is_enough():
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "says"),
+    ("make", "error", "message"),
     [
         (lambda arm: Clearance(Collider(rail(), wall())).relations(arm), StructureError, "another mechanism"),
         (lambda arm: Clearance("self", np.nan), NotFinite, "clearance"),
@@ -92,6 +92,6 @@ def test_one_obstacle_or_a_word_is_enough():
         (lambda arm: Clearance(3).relations(arm), InvalidArgument, "avoid takes"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(make, error, says):
-    with pytest.raises(error, match=says):
+def test_wrong_arguments_of_clearance_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
         make(planar_arm())

@@ -1,4 +1,4 @@
-"""Objectives from lists of points: Klampt's results, laws, and lists that determine less than they seem to."""
+"""Goals from lists of points: Klampt's results, general properties, and lists that do not determine a pose."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_link_goals import body_configuration, random_pose_matrix, two_bodies
 from random_mechanisms import seeds
-from random_placements import random_matrix, stand, two_bodies
 
 from mechanik import errors
 from mechanik.objectives.pose_goals import HingeGoal, PoseGoal, PositionGoal, from_points
@@ -19,8 +19,8 @@ CASES = [case for case in klampt_data.cases("objective_algebra.json") if case["o
 KINDS = {0: PositionGoal, 2: HingeGoal, 3: PoseGoal}
 
 
-def rest(R: np.ndarray, case: dict) -> float:
-    """The sum of squares that a rotation about the means leaves."""
+def squared_error(R: np.ndarray, case: dict) -> float:
+    """Return the sum of squared distances after a rotation about the means."""
     local, target = (np.array(case[key]) - np.mean(case[key], axis=0) for key in ("local", "world"))
     return float(np.sum((local @ R.T - target) ** 2))
 
@@ -31,7 +31,7 @@ def test_there_are_72_cases_of_nine_lists() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_points_give_what_klampt_makes_of_them(case: dict) -> None:
+def test_from_points_gives_the_objective_of_klampt(case: dict) -> None:
     result, objective = case["result"], from_points("body", case["local"], case["world"])
     assert type(objective) is KINDS[result["rot_dims"]]
     assert np.abs(objective.position.local - result["local"]).max() < 1e-9
@@ -39,32 +39,32 @@ def test_points_give_what_klampt_makes_of_them(case: dict) -> None:
     if isinstance(objective, PoseGoal):
         R = objective.rotation.link_rotation
         assert np.abs(R - case["kabsch_R"]).max() < 1e-9
-        # Klampt itself is off by up to 2.5e-6 for points in a plane, as the sum of squares shows
+        # Klampt has an error of up to 2.5e-6 for points in a plane, as the sum of squares shows
         assert np.abs(R - result["R"]).max() < 1e-9 + case["max_abs_R_minus_kabsch"]
-        assert rest(R, case) <= rest(np.array(result["R"]), case) + 1e-15
+        assert squared_error(R, case) <= squared_error(np.array(result["R"]), case) + 1e-15
     elif isinstance(objective, HingeGoal):
-        # which way along the line both axes point is free
-        found = np.stack([objective.rotation.local, objective.rotation.target])
+        # both axes may be reversed
+        axes = np.stack([objective.rotation.local, objective.rotation.target])
         expected = np.stack([result["local_axis"], result["target_axis"]])
-        assert min(np.abs(found - expected).max(), np.abs(found + expected).max()) < 1e-9
+        assert min(np.abs(axes - expected).max(), np.abs(axes + expected).max()) < 1e-9
 
 
 @given(seed=seeds, count=st.integers(1, 12), width=st.integers(0, 3), size=st.sampled_from([1e-6, 1e-3, 1, 1e3, 1e6]))
 @settings(max_examples=200, deadline=None)
-def test_moved_points_are_brought_back_as_far_as_they_are_determined(
+def test_moved_points_are_matched_as_far_as_they_determine_a_pose(
     seed: int, count: int, width: int, size: float
 ) -> None:
     """Lists in a point, on a line, in a plane and in space, small and large, far from the origin and near."""
     rng = np.random.default_rng(seed)
     axes = rng.standard_normal((width, 3))
     local = size * (rng.standard_normal(3) + rng.uniform(-1, 1, (count, width)) @ axes)
-    X = random_matrix(rng)
+    X = random_pose_matrix(rng)
     X[:3, 3] *= size
     objective = from_points("body", local, apply(X, local))
     determined = min(width, count - 1)
     if determined == 1 or determined == 0:
         assert type(objective) is (PositionGoal, HingeGoal)[determined]
-    q = stand(BODIES, X) if size <= 1 else None
+    q = body_configuration(BODIES, X) if size <= 1 else None
     if q is not None:
         assert objective.error(BODIES, q).position < 1e-12
         assert objective.error(BODIES, q).rotation < 1e-6
@@ -74,31 +74,33 @@ def test_moved_points_are_brought_back_as_far_as_they_are_determined(
 
 @given(seed=seeds, noise=st.sampled_from([0.0, 1e-3, 0.1, 1.0]))
 @settings(max_examples=100, deadline=None)
-def test_no_pose_brings_the_points_closer(seed: int, noise: float) -> None:
+def test_no_pose_has_a_smaller_squared_error(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     local = rng.uniform(-1, 1, (6, 3))
-    target = apply(random_matrix(rng), local) + noise * rng.standard_normal((6, 3))
+    target = apply(random_pose_matrix(rng), local) + noise * rng.standard_normal((6, 3))
     best = from_points("body", local, target).closest_match(np.eye(4))
-    rest = np.sum((apply(best, local) - target) ** 2)
+    smallest = np.sum((apply(best, local) - target) ** 2)
     for step in (1e-3, 0.1, 1.0):
         for _ in range(10):
-            other = best.copy()
-            other[:3, :3] = rotation.exp(step * rng.standard_normal(3)) @ best[:3, :3]
-            other[:3, 3] = target.mean(axis=0) - other[:3, :3] @ local.mean(axis=0) + step * rng.standard_normal(3)
-            assert np.sum((apply(other, local) - target) ** 2) >= rest - 1e-12
+            other_pose = best.copy()
+            other_pose[:3, :3] = rotation.exp(step * rng.standard_normal(3)) @ best[:3, :3]
+            other_pose[:3, 3] = (
+                target.mean(axis=0) - other_pose[:3, :3] @ local.mean(axis=0) + step * rng.standard_normal(3)
+            )
+            assert np.sum((apply(other_pose, local) - target) ** 2) >= smallest - 1e-12
 
 
 @given(seed=seeds, count=st.integers(3, 8), flat=st.booleans())
 @settings(max_examples=100, deadline=None)
-def test_mirrored_points_give_a_rotation_and_no_mirror(seed: int, count: int, flat: bool) -> None:
+def test_mirrored_points_give_a_rotation_and_no_reflection(seed: int, count: int, flat: bool) -> None:
     rng = np.random.default_rng(seed)
     local = rng.uniform(-1, 1, (count, 3)) * ([1, 1, 0] if flat else [1, 1, 1])
-    target = apply(random_matrix(rng), local * [1, 1, -1])
+    target = apply(random_pose_matrix(rng), local * [1, 1, -1])
     objective = from_points("body", local, target)
     R = objective.rotation.link_rotation
     assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
     assert np.linalg.det(R) > 0
-    if flat or count == 3:  # three points, or a plane, look the same from behind
+    if flat or count == 3:  # the mirror image of three points, or of points in a plane, is a rotation of them
         assert np.abs(apply(objective.closest_match(np.eye(4)), local) - target).max() < 1e-6
 
 
@@ -120,26 +122,26 @@ def test_mirrored_points_give_a_rotation_and_no_mirror(seed: int, count: int, fl
         ([1, 2, 3], [4, 5, 6], PositionGoal),  # a single point needs no list around it
     ],
 )
-def test_lists_that_determine_less_give_less(local: list, target: list, kind: type) -> None:
+def test_points_that_determine_no_full_pose_give_a_weaker_goal(local: list, target: list, kind: type) -> None:
     objective = from_points("body", local, target)
     assert type(objective) is kind
     assert np.allclose(objective.position.local, np.mean(np.atleast_2d(local), axis=0), rtol=1e-15)
     assert np.allclose(objective.position.target, np.mean(np.atleast_2d(target), axis=0), rtol=1e-15)
 
 
-def test_measured_points_on_a_line_can_be_told_to_be_on_one() -> None:
+def test_collinear_threshold_makes_measured_points_on_a_line_a_hinge() -> None:
     rng = np.random.default_rng(0)
     local = np.outer(np.arange(5), (0, 0, 1)) + 1e-3 * rng.standard_normal((5, 3))
     target = np.outer(np.arange(5), (1, 0, 0)) + 1e-3 * rng.standard_normal((5, 3))
     assert type(from_points("body", local, target)) is PoseGoal
-    edge = from_points("body", local, target, collinear=0.01)
-    assert type(edge) is HingeGoal
-    along = edge.rotation.local[2]
-    assert np.allclose(edge.rotation.local * np.sign(along), (0, 0, 1), rtol=0, atol=2e-3)
-    assert np.allclose(edge.rotation.target * np.sign(along), (1, 0, 0), rtol=0, atol=2e-3)
+    hinge = from_points("body", local, target, collinear=0.01)
+    assert type(hinge) is HingeGoal
+    sign = hinge.rotation.local[2]
+    assert np.allclose(hinge.rotation.local * np.sign(sign), (0, 0, 1), rtol=0, atol=2e-3)
+    assert np.allclose(hinge.rotation.target * np.sign(sign), (1, 0, 0), rtol=0, atol=2e-3)
 
 
-def test_what_every_objective_takes_is_passed_on() -> None:
+def test_objective_options_are_passed_on() -> None:
     for count in (1, 2, 3):
         points = np.eye(3)[:count]
         objective = from_points("body", points, points, relative_to="anchor", weight=3, level=0, name="grasp")
@@ -148,7 +150,7 @@ def test_what_every_objective_takes_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("local", "target", "error", "says"),
+    ("local", "target", "error", "message"),
     [
         ([], [], errors.ObjectiveError, "no points"),
         (np.zeros((0, 3)), np.zeros((0, 3)), errors.ObjectiveError, "no points"),
@@ -159,6 +161,6 @@ def test_what_every_objective_takes_is_passed_on() -> None:
         ([[0, 0, 0], [1, 1]], [[0, 0, 0], [1, 1]], errors.ShapeError, "local points"),
     ],
 )
-def test_bad_lists_are_refused(local: object, target: object, error: type, says: str) -> None:
-    with pytest.raises(error, match=says):
+def test_wrong_lists_of_points_are_refused(local: object, target: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
         from_points("body", local, target)

@@ -1,4 +1,4 @@
-"""Ground as a field of heights: through all heights, without kinks, flat beyond its edge."""
+"""Terrain as a height field: it interpolates all heights, has no kinks, and is flat beyond its edge."""
 
 from __future__ import annotations
 
@@ -23,42 +23,48 @@ def random_terrain(seed):
 terrains = st.builds(random_terrain, seeds)
 
 
-def corners(terrain):
+def grid_points(terrain):
     (ny, nx), (x, y) = terrain.heights.shape, terrain.origin
     return np.meshgrid(x + terrain.cell * np.arange(nx), y + terrain.cell * np.arange(ny))
 
 
 @settings(max_examples=40)
 @given(terrains)
-def test_it_goes_through_every_height(terrain):
-    np.testing.assert_allclose(terrain.height(*corners(terrain)), terrain.heights, rtol=0, atol=1e-12)
+def test_the_surface_interpolates_every_height(terrain):
+    np.testing.assert_allclose(terrain.height(*grid_points(terrain)), terrain.heights, rtol=0, atol=1e-12)
 
 
 @settings(max_examples=40)
 @given(terrains, seeds)
-def test_it_has_no_kinks_and_no_steps_at_any_edge_of_a_cell(terrain, seed):
+def test_height_and_gradient_are_continuous_at_cell_edges(terrain, seed):
     rng = np.random.default_rng(seed)
-    lines = terrain.origin[0] + terrain.cell * np.arange(-3, terrain.heights.shape[1] + 3)
-    other = terrain.origin[1] + terrain.cell * rng.uniform(-3, terrain.heights.shape[0] + 3, lines.shape)
-    before, after = (terrain.height_and_gradient(lines + side, other) for side in (-1e-11, 1e-11))
-    for one, two in zip(before, after, strict=True):
-        np.testing.assert_allclose(one, two, rtol=0, atol=1e-8)
+    x = terrain.origin[0] + terrain.cell * np.arange(-3, terrain.heights.shape[1] + 3)
+    y = terrain.origin[1] + terrain.cell * rng.uniform(-3, terrain.heights.shape[0] + 3, x.shape)
+    before, after = (terrain.height_and_gradient(x + side, y) for side in (-1e-11, 1e-11))
+    for values_before, values_after in zip(before, after, strict=True):
+        np.testing.assert_allclose(values_before, values_after, rtol=0, atol=1e-8)
 
 
 @settings(max_examples=40)
 @given(terrains, seeds)
-def test_the_slope_is_the_derivative_of_the_height(terrain, seed):
+def test_the_gradient_is_the_derivative_of_the_height(terrain, seed):
     x, y = np.random.default_rng(seed).uniform(-3, 6, (2, 50))
     h = 1e-6
-    _, by_x, by_y = terrain.height_and_gradient(x, y)
-    most = h * 15 / terrain.cell**2 + 1e-9  # heights between -1 and 1 can bend no more; bends jump from cell to cell
-    np.testing.assert_allclose((terrain.height(x + h, y) - terrain.height(x - h, y)) / (2 * h), by_x, rtol=0, atol=most)
-    np.testing.assert_allclose((terrain.height(x, y + h) - terrain.height(x, y - h)) / (2 * h), by_y, rtol=0, atol=most)
+    _, dh_dx, dh_dy = terrain.height_and_gradient(x, y)
+    most = (
+        h * 15 / terrain.cell**2 + 1e-9
+    )  # bound of the second derivative for heights between -1 and 1; it jumps at cell edges
+    np.testing.assert_allclose(
+        (terrain.height(x + h, y) - terrain.height(x - h, y)) / (2 * h), dh_dx, rtol=0, atol=most
+    )
+    np.testing.assert_allclose(
+        (terrain.height(x, y + h) - terrain.height(x, y - h)) / (2 * h), dh_dy, rtol=0, atol=most
+    )
 
 
 @settings(max_examples=40)
 @given(seeds)
-def test_a_slope_and_a_bowl_are_met_exactly_where_the_edge_is_far(seed):
+def test_quadratic_surfaces_are_reproduced_exactly_away_from_the_edge(seed):
     rng = np.random.default_rng(seed)
     a, b, c, d, e, f = rng.uniform(-1, 1, 6)
 
@@ -67,45 +73,45 @@ def test_a_slope_and_a_bowl_are_met_exactly_where_the_edge_is_far(seed):
 
     terrain = Terrain(bowl(*np.meshgrid(0.5 * np.arange(9), 0.5 * np.arange(8))), 0.5)
     x, y = rng.uniform(0.5, 3.0, (2, 40))
-    height, by_x, by_y = terrain.height_and_gradient(x, y)
+    height, dh_dx, dh_dy = terrain.height_and_gradient(x, y)
     np.testing.assert_allclose(height, bowl(x, y), atol=1e-12)
-    np.testing.assert_allclose(by_x, b + 2 * d * x + e * y, atol=1e-12)
-    np.testing.assert_allclose(by_y, c + e * x + 2 * f * y, atol=1e-12)
+    np.testing.assert_allclose(dh_dx, b + 2 * d * x + e * y, atol=1e-12)
+    np.testing.assert_allclose(dh_dy, c + e * x + 2 * f * y, atol=1e-12)
 
 
 @settings(max_examples=40)
 @given(terrains)
-def test_from_one_cell_behind_the_edge_it_goes_on_flat_for_ever(terrain):
+def test_the_terrain_is_flat_from_one_cell_beyond_the_edge(terrain):
     ny, nx = terrain.heights.shape
     x_corner, y_corner = terrain.origin
     for far in (1.0, 1.7, 40.0, 1e12):
-        height, by_x, by_y = terrain.height_and_gradient(x_corner - far * terrain.cell, y_corner - far * terrain.cell)
-        np.testing.assert_allclose([height, by_x, by_y], [terrain.heights[0, 0], 0, 0], atol=1e-12)
+        height, dh_dx, dh_dy = terrain.height_and_gradient(x_corner - far * terrain.cell, y_corner - far * terrain.cell)
+        np.testing.assert_allclose([height, dh_dx, dh_dy], [terrain.heights[0, 0], 0, 0], atol=1e-12)
         end = terrain.origin + terrain.cell * (np.array([nx, ny]) - 1 + far)
-        height, by_x, by_y = terrain.height_and_gradient(*end)
-        np.testing.assert_allclose([height, by_x, by_y], [terrain.heights[-1, -1], 0, 0], atol=1e-9)
+        height, dh_dx, dh_dy = terrain.height_and_gradient(*end)
+        np.testing.assert_allclose([height, dh_dx, dh_dy], [terrain.heights[-1, -1], 0, 0], atol=1e-9)
 
 
 @settings(max_examples=40)
 @given(terrains, seeds)
-def test_normals_stand_upright_on_what_runs_along_the_ground(terrain, seed):
+def test_normals_are_perpendicular_to_the_tangents(terrain, seed):
     x, y = np.random.default_rng(seed).uniform(-3, 6, (2, 7, 3))
-    normal, (_, by_x, by_y) = terrain.normal(x, y), terrain.height_and_gradient(x, y)
-    one = np.ones_like(by_x)
+    normal, (_, dh_dx, dh_dy) = terrain.normal(x, y), terrain.height_and_gradient(x, y)
+    ones = np.ones_like(dh_dx)
     assert normal.shape == (7, 3, 3)
-    np.testing.assert_allclose((normal * np.stack([one, 0 * one, by_x], axis=-1)).sum(-1), 0, atol=1e-12)
-    np.testing.assert_allclose((normal * np.stack([0 * one, one, by_y], axis=-1)).sum(-1), 0, atol=1e-12)
+    np.testing.assert_allclose((normal * np.stack([ones, 0 * ones, dh_dx], axis=-1)).sum(-1), 0, atol=1e-12)
+    np.testing.assert_allclose((normal * np.stack([0 * ones, ones, dh_dy], axis=-1)).sum(-1), 0, atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(normal, axis=-1), 1, atol=1e-12)
 
 
 @settings(max_examples=30)
 @given(mechanisms, seeds)
-def test_heights_above_it_change_with_the_joints_as_differences_say(mechanism, seed):
+def test_the_jacobian_of_a_height_relation_is_its_derivative(mechanism, seed):
     rng = np.random.default_rng(seed)
     links = [None, *mechanism.links]
     a, b = (links[rng.integers(len(links))] for _ in range(2))
     frames = [from_position_wxyz(*random_pose(rng).values()) for _ in range(2)]
-    # a bowl, and so large that the point is well inside: there its third derivatives have no jumps
+    # so large that the point is well inside, where the third derivatives have no jumps
     x, y = np.meshgrid(np.arange(-100, 101), np.arange(-100, 101))
     terrain = Terrain(0.01 * x * y + 0.02 * x * x - 0.1 * y, 1.0, (-100, -100))
     relation = Relation(RelationKind.HEIGHT, (0,), a, b, *frames, terrain=terrain)
@@ -129,7 +135,7 @@ def test_heights_above_it_change_with_the_joints_as_differences_say(mechanism, s
         (np.zeros((2, 2)), 1.0, (0, 0, 0), ShapeError, "origin of a terrain takes 2 numbers"),
     ],
 )
-def test_what_is_no_terrain_is_refused_with_the_reason(heights, cell, origin, error, text):
+def test_wrong_terrains_are_refused_with_the_reason(heights, cell, origin, error, text):
     with pytest.raises(error, match=text):
         Terrain(heights, cell, origin)
 
@@ -146,7 +152,7 @@ def test_what_is_no_terrain_is_refused_with_the_reason(heights, cell, origin, er
         ([0.0, 1.0], [0.0, 1.0, 2.0], ShapeError, r"\(2,\) and \(3,\)"),
     ],
 )
-@pytest.mark.parametrize("ask", [Terrain.height, Terrain.normal])
-def test_what_is_no_place_is_refused_with_the_reason(ask, x, y, error, text):
+@pytest.mark.parametrize("method", [Terrain.height, Terrain.normal])
+def test_wrong_coordinates_are_refused_with_the_reason(method, x, y, error, text):
     with pytest.raises(error, match=text):
-        ask(Terrain(np.zeros((3, 3)), 1.0), x, y)
+        method(Terrain(np.zeros((3, 3)), 1.0), x, y)

@@ -16,8 +16,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.formats.urdf.reader import read_urdf
-from mechanik.objectives.pose_goals import LinkGoal
-from mechanik.objectives.pose_rules import (
+from mechanik.objectives.pose_constraints import (
     AlignedAxes,
     FixedRotation,
     LineConstraint,
@@ -27,6 +26,7 @@ from mechanik.objectives.pose_rules import (
     RotationConstraint,
     random_point_in_ball,
 )
+from mechanik.objectives.pose_goals import LinkGoal
 from mechanik.spatial import inverse, make_pose
 
 DATA = Path(__file__).parent.parent / "data" / "klampt"

@@ -10,6 +10,14 @@ from mechanik.objectives.function_objectives import Custom, Manipulability
 from mechanik.objectives.joint_goals import JointValues, RestPose
 from mechanik.objectives.objective import ErrorNorms, Objective, jacobian, residual
 from mechanik.objectives.objective_file import load_objectives, save_objectives
+from mechanik.objectives.pose_constraints import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+)
 from mechanik.objectives.pose_goals import (
     AxisGoal,
     HingeGoal,
@@ -21,14 +29,6 @@ from mechanik.objectives.pose_goals import (
     PositionGoal,
     SurfaceGoal,
     from_points,
-)
-from mechanik.objectives.pose_rules import (
-    AlignedAxes,
-    FixedRotation,
-    LineConstraint,
-    PerpendicularAxes,
-    PlaneConstraint,
-    PointConstraint,
 )
 from mechanik.objectives.region_goals import Distance, InBand, InBox, InCone, LookAt, OnTerrain
 from mechanik.objectives.relation import Relation, RelationKind

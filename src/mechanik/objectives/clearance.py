@@ -68,12 +68,12 @@ class Clearance(Objective):
         Objective.__init__(self, **options)
         from mechanik.collision import Collider
 
-        rules = tuple(allow), tuple(forbid)
-        if isinstance(avoid, Collider) and any(rules):
+        pair_rules = tuple(allow), tuple(forbid)
+        if isinstance(avoid, Collider) and any(pair_rules):
             raise InvalidArgument(
                 "allow and forbid cannot be combined with a Collider; pass them to the Collider instead"
             )
-        source = avoid if isinstance(avoid, Collider) else (_as_tuple(avoid), *rules)
+        source = avoid if isinstance(avoid, Collider) else (_as_tuple(avoid), *pair_rules)
         object.__setattr__(self, "avoid", source)
         object.__setattr__(self, "clearance", as_number(clearance, f"clearance of {self._label}"))
         object.__setattr__(self, "_collider_cache", [avoid] if isinstance(avoid, Collider) else [])

@@ -16,7 +16,7 @@ from mechanik.model import Closure, Goal, Joint, JointConstraint, Link, Mechanis
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
 from mechanik.model.joint import Cone
 from mechanik.model.kinematics import Z_TO_AXIS
-from mechanik.objectives.pose_rules import partial_pose_relations
+from mechanik.objectives.pose_constraints import partial_pose_relations
 from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
 from mechanik.spatial import euler, inverse, make_pose, quaternion, rotation, translation
 from mechanik.spatial.array import Array

@@ -19,6 +19,14 @@ import numpy as np
 
 from mechanik.errors import CannotSave, FileMissing, JsonError, MechanikError, ObjectiveError, UnknownName
 from mechanik.objectives.objective import Objective, as_objectives
+from mechanik.objectives.pose_constraints import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+)
 from mechanik.objectives.pose_goals import (
     AxisGoal,
     HingeGoal,
@@ -29,14 +37,6 @@ from mechanik.objectives.pose_goals import (
     PoseGoal,
     PositionGoal,
     SurfaceGoal,
-)
-from mechanik.objectives.pose_rules import (
-    AlignedAxes,
-    FixedRotation,
-    LineConstraint,
-    PerpendicularAxes,
-    PlaneConstraint,
-    PointConstraint,
 )
 from mechanik.objectives.region_goals import OnTerrain
 from mechanik.objectives.terrain import Terrain
@@ -135,9 +135,9 @@ def extract_shared_terrains(items: list[dict[str, Any]], terrains: Sequence[Terr
 FORMAT = "mechanik objectives"
 VERSION = 1
 
-RULES = {
-    rule.__name__: rule
-    for rule in (PointConstraint, LineConstraint, PlaneConstraint, FixedRotation, AlignedAxes, PerpendicularAxes)
+CONSTRAINT_CLASSES = {
+    constraint.__name__: constraint
+    for constraint in (PointConstraint, LineConstraint, PlaneConstraint, FixedRotation, AlignedAxes, PerpendicularAxes)
 }
 KINDS: Mapping[str, tuple[type[LinkGoal], type | None, type | None]] = {
     kind.__name__: (kind, position, rotation)
@@ -174,7 +174,7 @@ def objective_to_dict(objective: Objective) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": type(objective).__name__}
     for key in POSE_CONSTRAINT_KEYS[1:]:
         value = getattr(objective, key)
-        data[key] = _constraint_to_dict(value) if type(value).__name__ in RULES else value
+        data[key] = _constraint_to_dict(value) if type(value).__name__ in CONSTRAINT_CLASSES else value
     if isinstance(objective, PoseGoal):
         data |= {"dof": [dof.name for dof in objective.dof], "axes": objective.axes}
     return data
@@ -203,22 +203,25 @@ def objective_from_dict(
     options = {key: table[key] for key in OPTION_KEYS if key in table}
     if kind == "OnTerrain":
         return on_terrain_from_dict(table, options, terrains, where)
-    rules = [_constraint_from_dict(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
+    constraints = [_constraint_from_dict(table.get(key), f"{where}.{key}") for key in ("position", "rotation")]
     links: dict[str, Any] = {"link": table["link"], "relative_to": table.get("relative_to")}
     try:
         if kind == "LinkGoal":
-            return LinkGoal(**links, position=rules[0], rotation=rules[1], **options)
+            return LinkGoal(**links, position=constraints[0], rotation=constraints[1], **options)
         goal_class, *expected = KINDS[kind]
-        if [type(rule) if rule is not None else None for rule in rules] != expected:
-            names = [None if rule is None else rule.__name__ for rule in expected]
+        if [type(constraint) if constraint is not None else None for constraint in constraints] != expected:
+            names = [None if constraint is None else constraint.__name__ for constraint in expected]
             raise JsonError(f"{where}: a {kind} has the position {names[0]} and the rotation {names[1]}")
         if goal_class is PoseGoal:
-            target, tool = (make_pose(rules[1].target, rules[0].target), make_pose(rules[1].local, rules[0].local))
+            target, tool = (
+                make_pose(constraints[1].target, constraints[0].target),
+                make_pose(constraints[1].local, constraints[0].local),
+            )
             pose_options = {key: table[key] for key in ("dof", "axes") if key in table}
             return PoseGoal(links["link"], target, at=tool, relative_to=links["relative_to"], **pose_options, **options)
         # the constructors of the named classes take other arguments than constraints
         goal = object.__new__(goal_class)
-        LinkGoal.__init__(goal, **links, position=rules[0], rotation=rules[1], **options)
+        LinkGoal.__init__(goal, **links, position=constraints[0], rotation=constraints[1], **options)
         return goal
     except JsonError:
         raise
@@ -332,9 +335,9 @@ def _constraint_from_dict(data: object, where: str) -> Any:
         return None
     table = _as_table(data, where)
     name = table.get("rule")
-    if not isinstance(name, str) or name not in RULES:
-        raise JsonError(f"{where}: {UnknownName('rule', name, RULES)}")
-    constraint_class = RULES[name]
+    if not isinstance(name, str) or name not in CONSTRAINT_CLASSES:
+        raise JsonError(f"{where}: {UnknownName('constraint', name, CONSTRAINT_CLASSES)}")
+    constraint_class = CONSTRAINT_CLASSES[name]
     keys = [field.name for field in fields(constraint_class)]
     _check_keys(table, ("rule", *keys), where)
     for key in keys:

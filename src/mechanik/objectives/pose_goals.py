@@ -1,7 +1,7 @@
 """Objectives for the position and rotation of a link, relative to the world or to another link.
 
-`LinkGoal` combines a position constraint and a rotation constraint (`pose_rules.py`), as Klampt's IK objectives do. The
-other classes are its common cases.
+`LinkGoal` combines a position constraint and a rotation constraint (`pose_constraints.py`), as Klampt's IK objectives
+do. The other classes are its common cases.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mechanik.errors import DoFError, InvalidArgument, NotFinite, ObjectiveError
 from mechanik.model.dof import ALL_DOFS, ROTATIONS, TRANSLATIONS, DoF, DoFLike, as_dofs
 from mechanik.model.frame import Link
 from mechanik.objectives.objective import Objective, ObjectiveOptions, ResidualDefinition
-from mechanik.objectives.pose_rules import (
+from mechanik.objectives.pose_constraints import (
     PERPENDICULAR_PAIRS,
     AlignedAxes,
     FixedRotation,
@@ -230,7 +230,9 @@ class LinkGoal(Objective):
 
     def _summary(self) -> str:
         """Return the names of the constraints, for `repr`."""
-        return ", ".join(type(rule).__name__ for rule in (self.position, self.rotation) if rule is not None)
+        return ", ".join(
+            type(constraint).__name__ for constraint in (self.position, self.rotation) if constraint is not None
+        )
 
     def _effective_constraints(self) -> tuple[PositionConstraint | None, RotationConstraint | None]:
         """Return the position and rotation constraint that hold; `PoseGoal` derives them from its dofs."""
@@ -245,7 +247,7 @@ class LinkGoal(Objective):
         self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition
     ) -> tuple[Array, Array]:
         if definition == "klampt":
-            from mechanik.objectives.pose_rules import klampt_residual
+            from mechanik.objectives.pose_constraints import klampt_residual
 
             return klampt_residual(mechanism, q, *self._ends(mechanism), *self._effective_constraints())
         return Objective._residual_and_jacobian(self, mechanism, q, definition)

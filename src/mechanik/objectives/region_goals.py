@@ -15,7 +15,7 @@ import numpy as np
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, UnknownName
 from mechanik.model import Link, Mechanism
 from mechanik.objectives.objective import Objective, ObjectiveOptions
-from mechanik.objectives.pose_rules import axes_from_z
+from mechanik.objectives.pose_constraints import axes_from_z
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.objectives.target_validation import as_direction, as_point, check_link, link_name
 from mechanik.objectives.terrain import Terrain

@@ -16,7 +16,7 @@ from mechanik.model import Joint, Mechanism
 from mechanik.model.linearized_constraints import joint_constraint_jacobian
 from mechanik.model.mobility import closure_jacobian
 from mechanik.objectives import LinkGoal, PoseGoal
-from mechanik.objectives.pose_rules import AlignedAxes, PointConstraint
+from mechanik.objectives.pose_constraints import AlignedAxes, PointConstraint
 from mechanik.reach.reachable_voxels import (
     DofLimits,
     Mask,

@@ -16,8 +16,8 @@ from mechanik.kernels.state_layout import BATCH_BAD_TARGET, CONVERGED, STALLED
 from mechanik.model import Mechanism
 from mechanik.model.dof import ALL_DOFS
 from mechanik.objectives import Objective, PoseGoal, PositionGoal
+from mechanik.objectives.pose_constraints import FixedRotation, PointConstraint
 from mechanik.objectives.pose_goals import LinkGoal
-from mechanik.objectives.pose_rules import FixedRotation, PointConstraint
 from mechanik.solver.batch.batch_rows import (
     POINT,
     POSE,

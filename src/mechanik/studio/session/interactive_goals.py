@@ -36,7 +36,7 @@ from mechanik.objectives import (
     Terrain,
 )
 from mechanik.objectives.objective import ObjectiveOptions
-from mechanik.objectives.pose_rules import PERPENDICULAR_PAIRS
+from mechanik.objectives.pose_constraints import PERPENDICULAR_PAIRS
 from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, inverse, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.events import GoalInfo

@@ -1,4 +1,4 @@
-"""The rows of every kind of relation against their definition, and their Jacobians against differences."""
+"""Residual of every kind of relation against its definition, and its Jacobian against finite differences."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def world_frames(mechanism, relation, q):
     return [X if link is None else mechanism.pose(link, q) @ X for link, X in ends]
 
 
-def seen(mechanism, relation, q):
-    """Position and rotation of B from A, as the docstring of Relation says."""
+def relative_pose(mechanism, relation, q):
+    """Return position and rotation of B relative to A, as the docstring of `Relation` defines them."""
     A, B = world_frames(mechanism, relation, q)
     C = relation.world_axes
     if C is None:
@@ -54,38 +54,38 @@ def seen(mechanism, relation, q):
     return C.T @ (B[:3, 3] - A[:3, 3]), C.T @ B[:3, :3] @ A[:3, :3].T @ C
 
 
-def on_ball(turn=(1, 0, 0, 0)):
+def spherical_joint_mechanism(wxyz=(1, 0, 0, 0)):
     builder = Builder()
     builder.spherical("ball", "world", "body")
     mechanism = builder.build()
-    mechanism.joint("ball").rotation_wxyz = turn
+    mechanism.joint("ball").rotation_wxyz = wxyz
     return mechanism
 
 
-# ---- the rows ---------------------------------------------------------------------------------
+# ---- residuals --------------------------------------------------------------------------------
 
 
 @given(mechanisms, seeds, st.booleans())
-def test_a_pose_is_seen_along_the_axes_of_a_or_of_the_world(mechanism, seed, world_axes):
+def test_pose_residual_is_along_the_axes_of_a_or_of_the_world(mechanism, seed, world_axes):
     rng = np.random.default_rng(seed)
     relation, q = random_relation(rng, mechanism, RelationKind.POSE, world_axes=world_axes), mechanism.random(rng)
-    rows, _ = evaluate_relation(mechanism, relation, q)
-    p, R = seen(mechanism, relation, q)
-    np.testing.assert_allclose(rows[:3], p, atol=1e-12)
-    np.testing.assert_allclose(rotation.exp(rows[3:]), R, atol=1e-12)
-    assert np.linalg.norm(rows[3:]) <= math.pi + 1e-12
+    residual, _ = evaluate_relation(mechanism, relation, q)
+    p, R = relative_pose(mechanism, relation, q)
+    np.testing.assert_allclose(residual[:3], p, atol=1e-12)
+    np.testing.assert_allclose(rotation.exp(residual[3:]), R, atol=1e-12)
+    assert np.linalg.norm(residual[3:]) <= math.pi + 1e-12
 
 
 @given(mechanisms, seeds, st.booleans())
-def test_a_leaning_axis_has_its_angle_as_length_and_its_direction(mechanism, seed, world_axes):
+def test_axis_residual_has_the_angle_as_length_and_the_direction_of_tilt(mechanism, seed, world_axes):
     rng = np.random.default_rng(seed)
     relation, q = random_relation(rng, mechanism, RelationKind.AXIS, world_axes=world_axes), mechanism.random(rng)
-    rows, _ = evaluate_relation(mechanism, relation, q)
-    p, R = seen(mechanism, relation, q)
-    np.testing.assert_allclose(rows[:3], p, atol=1e-12)
-    angle = np.linalg.norm(rows[3:])
+    residual, _ = evaluate_relation(mechanism, relation, q)
+    p, R = relative_pose(mechanism, relation, q)
+    np.testing.assert_allclose(residual[:3], p, atol=1e-12)
+    angle = np.linalg.norm(residual[3:])
     assert math.isclose(math.cos(angle), R[2, 2], abs_tol=1e-12)
-    np.testing.assert_allclose(rows[3:] * math.sin(angle), angle * R[:2, 2], atol=1e-12)
+    np.testing.assert_allclose(residual[3:] * math.sin(angle), angle * R[:2, 2], atol=1e-12)
     cosine = Relation(
         RelationKind.COSINE, (0,), *(relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes)
     )
@@ -93,29 +93,31 @@ def test_a_leaning_axis_has_its_angle_as_length_and_its_direction(mechanism, see
 
 
 @given(mechanisms, seeds)
-def test_looking_is_an_axis_towards_an_origin_and_distance_is_its_length(mechanism, seed):
+def test_look_at_residual_is_the_angle_to_the_origin_of_b_and_distance_its_length(mechanism, seed):
     rng = np.random.default_rng(seed)
-    look, q = random_relation(rng, mechanism, RelationKind.LOOK_AT), mechanism.random(rng)
-    p, _ = seen(mechanism, look, q)
-    away = np.linalg.norm(p)
-    assume(away > 1e-3)
-    rows, _ = evaluate_relation(mechanism, look, q)
-    assert math.isclose(np.linalg.norm(rows), math.acos(np.clip(p[2] / away, -1, 1)), abs_tol=1e-7)
-    assert np.linalg.norm(np.cross([*rows, 0], [*p[:2], 0])) < 1e-12 * max(away, 1)
-    distance = Relation(RelationKind.DISTANCE, (0,), look.a, look.b, look.X_a, look.X_b)
-    np.testing.assert_allclose(evaluate_relation(mechanism, distance, q)[0], away, rtol=1e-12)
+    look_at, q = random_relation(rng, mechanism, RelationKind.LOOK_AT), mechanism.random(rng)
+    p, _ = relative_pose(mechanism, look_at, q)
+    length = np.linalg.norm(p)
+    assume(length > 1e-3)
+    residual, _ = evaluate_relation(mechanism, look_at, q)
+    assert math.isclose(np.linalg.norm(residual), math.acos(np.clip(p[2] / length, -1, 1)), abs_tol=1e-7)
+    assert np.linalg.norm(np.cross([*residual, 0], [*p[:2], 0])) < 1e-12 * max(length, 1)
+    distance = Relation(RelationKind.DISTANCE, (0,), look_at.a, look_at.b, look_at.X_a, look_at.X_b)
+    np.testing.assert_allclose(evaluate_relation(mechanism, distance, q)[0], length, rtol=1e-12)
 
 
 @given(mechanisms, seeds)
-def test_rows_are_those_asked_for_in_their_order(mechanism, seed):
+def test_selected_rows_are_returned_in_order(mechanism, seed):
     rng = np.random.default_rng(seed)
     whole, q = random_relation(rng, mechanism, RelationKind.POSE), mechanism.random(rng)
-    some = Relation(RelationKind.POSE, (0, 2, 4), whole.a, whole.b, whole.X_a, whole.X_b)
-    for part, full in zip(evaluate_relation(mechanism, some, q), evaluate_relation(mechanism, whole, q), strict=True):
-        np.testing.assert_array_equal(part, full[[0, 2, 4]])
+    partial = Relation(RelationKind.POSE, (0, 2, 4), whole.a, whole.b, whole.X_a, whole.X_b)
+    for selected, full in zip(
+        evaluate_relation(mechanism, partial, q), evaluate_relation(mechanism, whole, q), strict=True
+    ):
+        np.testing.assert_array_equal(selected, full[[0, 2, 4]])
 
 
-def test_a_centre_of_mass_is_the_weighted_mean():
+def test_centre_of_mass_residual_is_the_weighted_mean():
     rng = np.random.default_rng(4)
     mechanism = random_mechanism(5, 8)
     q = mechanism.random(rng)
@@ -130,53 +132,53 @@ def test_a_centre_of_mass_is_the_weighted_mean():
 
 
 @given(mechanisms, seeds)
-def test_values_are_differences_and_turns_are_what_leads_from_the_target(mechanism, seed):
+def test_joint_values_are_differences_and_spherical_joints_rotations_from_the_target(mechanism, seed):
     rng = np.random.default_rng(seed)
     space, q = mechanism.space, mechanism.random(rng)
     for k, v in zip(space.scalars_q, space.scalars_v, strict=True):
-        rows, J = evaluate_relation(
+        residual, J = evaluate_relation(
             mechanism, Relation(RelationKind.JOINT_VALUE, (0,), dof_name=space.q_names[k], target=np.array([0.3])), q
         )
-        assert rows == [q[k] - 0.3]
+        assert residual == [q[k] - 0.3]
         np.testing.assert_array_equal(J, np.eye(mechanism.nv)[[v]])
     for name, joint in mechanism.joints.items():
         slot = mechanism.kinematics.joint_indices[joint]
         if slot.quaternion_q is not None:
             target = quaternion.normalize(rng.standard_normal(4))
-            rows, _ = evaluate_relation(
+            residual, _ = evaluate_relation(
                 mechanism, Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name=name, target=target), q
             )
-            reached = quaternion.multiply(target, quaternion.exp(rows))
+            reached = quaternion.multiply(target, quaternion.exp(residual))
             assert quaternion.angle_between(reached, q[slot.quaternion_q : slot.quaternion_q + 4]) < 1e-12
 
 
 def test_a_function_is_called_with_the_mechanism_and_q():
-    mechanism = on_ball()
+    mechanism = spherical_joint_mechanism()
     relation = Relation(
         RelationKind.FUNCTION, (1,), function=lambda m, q: (q[:2], np.arange(2 * m.nv).reshape(2, m.nv))
     )
-    rows, J = evaluate_relation(mechanism, relation, [0.6, 0.8, 0, 0])
-    assert rows == [0.8]
+    residual, J = evaluate_relation(mechanism, relation, [0.6, 0.8, 0, 0])
+    assert residual == [0.8]
     assert J.tolist() == [[3, 4, 5]]
 
 
-# ---- their Jacobians --------------------------------------------------------------------------
+# ---- Jacobians --------------------------------------------------------------------------------
 
 
 @settings(max_examples=40)
 @given(st.sampled_from(list(BETWEEN_FRAMES)), seeds, st.integers(1, 8), st.booleans())
-def test_the_jacobian_of_rows_between_two_frames_is_their_derivative(kind, seed, joints, world_axes):
+def test_the_jacobian_of_relations_between_two_frames_is_their_derivative(kind, seed, joints, world_axes):
     rng = np.random.default_rng(seed)
     mechanism = random_mechanism(seed, joints)
     relation = random_relation(rng, mechanism, kind, world_axes=world_axes and kind in IN_WORLD_AXES)
     q = mechanism.random(rng)
-    rows, J = evaluate_relation(mechanism, relation, q)
-    p, R = seen(mechanism, relation, q)
-    assume(quaternion.from_matrix(R)[0] > 0.05)  # a rotation vector jumps at half a turn
+    residual, J = evaluate_relation(mechanism, relation, q)
+    p, R = relative_pose(mechanism, relation, q)
+    assume(quaternion.from_matrix(R)[0] > 0.05)  # a rotation vector jumps at half a revolution
     assume(R[2, 2] > -0.99)
     assume(np.linalg.norm(p) > 0.05)
     assume(p[2] > -0.99 * np.linalg.norm(p))
-    assert J.shape == (len(rows), mechanism.nv)
+    assert J.shape == (len(residual), mechanism.nv)
     differences = by_differences(mechanism, lambda at: evaluate_relation(mechanism, relation, at)[0], q, step=1e-4)
     np.testing.assert_allclose(J, differences, atol=1e-6, rtol=1e-6)
 
@@ -196,9 +198,9 @@ def test_the_jacobian_of_a_centre_of_mass_is_its_derivative(seed, joints, in_wor
 
 @settings(max_examples=20)
 @given(seeds)
-def test_the_jacobian_of_a_turn_is_its_derivative(seed):
+def test_the_jacobian_of_a_spherical_joint_is_its_derivative(seed):
     rng = np.random.default_rng(seed)
-    mechanism = on_ball()
+    mechanism = spherical_joint_mechanism()
     target, q = (quaternion.normalize(rng.standard_normal(4)) for _ in range(2))
     assume(abs(target @ q) > 0.01)
     relation = Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name="ball", target=target)
@@ -207,7 +209,7 @@ def test_the_jacobian_of_a_turn_is_its_derivative(seed):
 
 
 @given(mechanisms, seeds, st.sampled_from(list(BETWEEN_FRAMES)))
-def test_what_stands_above_both_ends_is_exactly_absent(mechanism, seed, kind):
+def test_joints_above_both_links_have_exactly_zero_columns(mechanism, seed, kind):
     rng = np.random.default_rng(seed)
     relation, q = random_relation(rng, mechanism, kind), mechanism.random(rng)
     _, J = evaluate_relation(mechanism, relation, q)
@@ -231,7 +233,7 @@ def test_what_stands_above_both_ends_is_exactly_absent(mechanism, seed, kind):
     assert not J[:, absent].any()
 
 
-def test_along_axes_of_the_world_what_carries_both_ends_does_count():
+def test_with_world_axes_joints_above_both_links_count():
     builder = Builder()
     builder.revolute("carrier", "world", "carried")
     builder.revolute("elbow", "carried", "arm", at=(1, 0, 0), axis="x")
@@ -239,9 +241,9 @@ def test_along_axes_of_the_world_what_carries_both_ends_does_count():
     ends = ("carried", "arm", np.eye(4), translation([0, 1, 0]))
     q = np.array([0.3, 0.4])
     assert evaluate_relation(mechanism, Relation(RelationKind.POSE, (0, 1, 2), *ends), q)[1][:, 0].tolist() == [0, 0, 0]
-    fixed = Relation(RelationKind.POSE, tuple(range(6)), *ends, world_axes=np.eye(3))
-    rows, J = evaluate_relation(mechanism, fixed, q)
-    np.testing.assert_allclose(J[:, 0], [-rows[1], rows[0], 0, -rows[4], rows[3], 0], atol=1e-15)
+    relation = Relation(RelationKind.POSE, tuple(range(6)), *ends, world_axes=np.eye(3))
+    residual, J = evaluate_relation(mechanism, relation, q)
+    np.testing.assert_allclose(J[:, 0], [-residual[1], residual[0], 0, -residual[4], residual[3], 0], atol=1e-15)
 
 
 # ---- where the formulas divide by zero --------------------------------------------------------
@@ -249,102 +251,110 @@ def test_along_axes_of_the_world_what_carries_both_ends_does_count():
 
 @pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-160, 1e-9, 1e-4, math.pi - 1e-4, math.pi - 1e-9, math.pi])
 @pytest.mark.parametrize("seed", range(3))
-def test_rotation_vectors_are_exact_near_none_and_near_half_a_turn(angle, seed):
+def test_rotation_vectors_are_exact_near_zero_and_near_half_a_revolution(angle, seed):
     axis = np.random.default_rng(seed).standard_normal(3)
     axis *= np.sign(axis[0]) / np.linalg.norm(axis)
-    mechanism = on_ball()
+    mechanism = spherical_joint_mechanism()
     q = quaternion.exp(angle * axis)
     pose = Relation(RelationKind.POSE, (3, 4, 5), None, "body")
-    turn = Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name="ball", target=quaternion.identity())
-    for relation in (pose, turn):
-        rows, J = evaluate_relation(mechanism, relation, q)
-        np.testing.assert_allclose(rows, angle * axis, rtol=1e-14, atol=1e-15 if angle > 1 else 0)
-        # exp(rows + J v) = exp(rows) exp(v), which needs no difference across the jump at half a turn
-        np.testing.assert_allclose(rotation.right_jacobian(rows) @ J, np.eye(3), atol=1e-13)
+    spherical_joint = Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name="ball", target=quaternion.identity())
+    for relation in (pose, spherical_joint):
+        residual, J = evaluate_relation(mechanism, relation, q)
+        np.testing.assert_allclose(residual, angle * axis, rtol=1e-14, atol=1e-15 if angle > 1 else 0)
+        # exp(residual + J v) = exp(residual) exp(v): no difference across the jump at half a revolution is needed
+        np.testing.assert_allclose(rotation.right_jacobian(residual) @ J, np.eye(3), atol=1e-13)
 
 
 @pytest.mark.parametrize("angle", [1e-300, 1e-160, 1e-9, 1e-4, 1.0, math.pi - 1e-4, math.pi - 1e-8])
 @pytest.mark.parametrize("heading", [0.0, 1.0, -2.5])
-def test_a_lean_is_exact_at_any_angle(angle, heading):
-    mechanism = on_ball()
-    way = np.array([math.cos(heading), math.sin(heading)])
-    q = quaternion.exp(angle * np.array([-way[1], way[0], 0]))
-    rows, J = evaluate_relation(mechanism, Relation(RelationKind.AXIS, (3, 4), None, "body"), q)
-    np.testing.assert_allclose(rows, angle * way, rtol=1e-6 if angle > 3 else 1e-13)
-    # about the axis of the lean its length changes by the angle turned
-    np.testing.assert_allclose(J @ [-way[1], way[0], 0], way, atol=1e-5 if angle > 3 else 1e-12)
-    np.testing.assert_allclose(way @ J @ np.array([*way, 0]), 0, atol=1e-5 if angle > 3 else 1e-12)
-    assert not J[:, 2].any() or angle > 1e-10  # spinning about itself moves no axis
+def test_tilt_is_exact_at_any_angle(angle, heading):
+    mechanism = spherical_joint_mechanism()
+    tilt_direction = np.array([math.cos(heading), math.sin(heading)])
+    q = quaternion.exp(angle * np.array([-tilt_direction[1], tilt_direction[0], 0]))
+    residual, J = evaluate_relation(mechanism, Relation(RelationKind.AXIS, (3, 4), None, "body"), q)
+    np.testing.assert_allclose(residual, angle * tilt_direction, rtol=1e-6 if angle > 3 else 1e-13)
+    # a rotation about the axis of the tilt changes the tilt by the angle of rotation
+    np.testing.assert_allclose(
+        J @ [-tilt_direction[1], tilt_direction[0], 0], tilt_direction, atol=1e-5 if angle > 3 else 1e-12
+    )
+    np.testing.assert_allclose(
+        tilt_direction @ J @ np.array([*tilt_direction, 0]), 0, atol=1e-5 if angle > 3 else 1e-12
+    )
+    assert not J[:, 2].any() or angle > 1e-10  # a rotation about the axis itself does not move it
 
 
-def test_an_axis_in_its_place_leans_by_nothing():
-    rows, J = evaluate_relation(on_ball(), Relation(RelationKind.AXIS, (3, 4), None, "body"), [1, 0, 0, 0])
-    assert rows.tolist() == [0, 0]
+def test_an_aligned_axis_has_zero_residual_and_a_regular_jacobian():
+    residual, J = evaluate_relation(
+        spherical_joint_mechanism(), Relation(RelationKind.AXIS, (3, 4), None, "body"), [1, 0, 0, 0]
+    )
+    assert residual.tolist() == [0, 0]
     assert J.tolist() == [[0, 1, 0], [-1, 0, 0]]
 
 
-def test_opposite_axes_lean_by_half_a_turn_over_x():
-    mechanism = on_ball()
+def test_opposite_axes_have_a_tilt_of_pi_along_x():
+    mechanism = spherical_joint_mechanism()
     for q in ([0, 1, 0, 0], [0, 0, 1, 0], [0, 0.6, 0.8, 0]):
-        rows, J = evaluate_relation(mechanism, Relation(RelationKind.AXIS, (3, 4), None, "body"), q)
-        assert rows.tolist() == [math.pi, 0]
+        residual, J = evaluate_relation(mechanism, Relation(RelationKind.AXIS, (3, 4), None, "body"), q)
+        assert residual.tolist() == [math.pi, 0]
         assert np.isfinite(J).all()
-        # against that way the angle falls as fast as one turns
+        # the angle decreases by the angle of rotation
         assert math.isclose(np.linalg.norm(J[0]), 1.0)
         assert not J[1].any()
 
 
-def test_what_is_in_the_eye_is_seen_and_pulls_nowhere():
-    rows, J = evaluate_relation(on_ball(), Relation(RelationKind.LOOK_AT, (0, 1), "body", None), [0.6, 0.8, 0, 0])
-    assert rows.tolist() == [0, 0]
+def test_a_target_at_the_eye_has_zero_residual_and_zero_jacobian():
+    residual, J = evaluate_relation(
+        spherical_joint_mechanism(), Relation(RelationKind.LOOK_AT, (0, 1), "body", None), [0.6, 0.8, 0, 0]
+    )
+    assert residual.tolist() == [0, 0]
     assert not J.any()
 
 
-def test_points_that_meet_can_be_driven_apart():
+def test_coincident_points_have_a_fixed_gradient():
     builder = Builder()
     builder.free("base", "world", "body")
-    rows, J = evaluate_relation(
+    residual, J = evaluate_relation(
         builder.build(), Relation(RelationKind.DISTANCE, (0,), None, "body"), [0, 0, 0, 1, 0, 0, 0]
     )
-    assert rows == [0]
+    assert residual == [0]
     assert J.tolist() == [[1, 0, 0, 0, 0, 0]]
 
 
 @example(0.0)
 @example(1.0)
 @given(st.floats(-1, 1))
-def test_a_cosine_has_no_slope_where_axes_agree_or_oppose(tilt):
+def test_a_cosine_has_zero_derivative_where_axes_agree_or_oppose(tilt):
     q = quaternion.exp([math.pi * tilt, 0, 0])
-    rows, J = evaluate_relation(on_ball(), Relation(RelationKind.COSINE, (0,), None, "body"), q)
-    assert math.isclose(rows[0], math.cos(math.pi * tilt), abs_tol=1e-12)
+    residual, J = evaluate_relation(spherical_joint_mechanism(), Relation(RelationKind.COSINE, (0,), None, "body"), q)
+    assert math.isclose(residual[0], math.cos(math.pi * tilt), abs_tol=1e-12)
     np.testing.assert_allclose(J, [[-math.sin(math.pi * tilt), 0, 0]], atol=1e-12)
 
 
 # ---- bands ------------------------------------------------------------------------------------
 
 
-def test_inside_a_band_nothing_is_left():
+def test_inside_a_band_the_violation_is_zero():
     relation = Relation(
         RelationKind.POSE, (0, 1, 2), lower=np.array([-1.0, 0.0, 2.0]), upper=np.array([1.0, 0.0, np.inf])
     )
-    rows = np.array([[0.5, 0.5, 5.0], [-3.0, 0.0, 1.5]])
-    assert band_violation(relation, rows).tolist() == [[0, 0.5, 0], [-2, 0, -0.5]]
-    assert is_band_active(relation, rows).tolist() == [[False, True, False], [True, True, True]]
+    residual = np.array([[0.5, 0.5, 5.0], [-3.0, 0.0, 1.5]])
+    assert band_violation(relation, residual).tolist() == [[0, 0.5, 0], [-2, 0, -0.5]]
+    assert is_band_active(relation, residual).tolist() == [[False, True, False], [True, True, True]]
 
 
-def test_without_a_band_rows_stay_as_they_are_and_one_side_may_be_open():
-    rows = np.array([0.5, -0.5])
-    assert band_violation(Relation(RelationKind.POSE, (0, 1)), rows).tolist() == [0.5, -0.5]
-    assert is_band_active(Relation(RelationKind.POSE, (0, 1)), rows).all()
-    assert band_violation(Relation(RelationKind.POSE, (0, 1), lower=np.zeros(2)), rows).tolist() == [0, -0.5]
-    assert band_violation(Relation(RelationKind.POSE, (0, 1), upper=np.zeros(2)), rows).tolist() == [0.5, 0]
+def test_without_a_band_values_are_unchanged_and_a_band_may_have_one_bound():
+    residual = np.array([0.5, -0.5])
+    assert band_violation(Relation(RelationKind.POSE, (0, 1)), residual).tolist() == [0.5, -0.5]
+    assert is_band_active(Relation(RelationKind.POSE, (0, 1)), residual).all()
+    assert band_violation(Relation(RelationKind.POSE, (0, 1), lower=np.zeros(2)), residual).tolist() == [0, -0.5]
+    assert band_violation(Relation(RelationKind.POSE, (0, 1), upper=np.zeros(2)), residual).tolist() == [0.5, 0]
 
 
-# ---- what is refused --------------------------------------------------------------------------
+# ---- invalid relations ------------------------------------------------------------------------
 
 
-def test_what_does_not_fit_the_mechanism_is_refused_by_name():
-    mechanism = on_ball()
+def test_relations_that_do_not_fit_the_mechanism_are_refused():
+    mechanism = spherical_joint_mechanism()
     q = mechanism.neutral()
     with pytest.raises(UnknownName, match="body"):
         evaluate_relation(mechanism, Relation(RelationKind.POSE, (0,), None, "bodi"), q)
@@ -370,7 +380,7 @@ def test_what_does_not_fit_the_mechanism_is_refused_by_name():
         evaluate_relation(mechanism, Relation(RelationKind.POSE, (0,), None, "body"), [np.nan, 0, 0, 1])
 
 
-def test_only_a_ball_is_wanted_as_a_turn():
+def test_a_spherical_joint_relation_refuses_other_joints():
     builder = Builder()
     builder.revolute("elbow", "world", "arm")
     with pytest.raises(DoFError, match="not spherical"):
@@ -381,11 +391,11 @@ def test_only_a_ball_is_wanted_as_a_turn():
         )
 
 
-def test_frames_in_the_world_have_rows_that_nothing_moves():
-    mechanism = on_ball()
+def test_a_relation_between_world_frames_has_a_zero_jacobian():
+    mechanism = spherical_joint_mechanism()
     A, B = make_pose(rotation.exp([0.1, 0.2, 0.3]), np.ones(3)), make_pose(rotation.exp([0.3, 0, 0]), np.zeros(3))
-    rows, J = evaluate_relation(
+    residual, J = evaluate_relation(
         mechanism, Relation(RelationKind.POSE, tuple(range(6)), None, None, A, B), mechanism.neutral()
     )
-    np.testing.assert_allclose(make_pose(rotation.exp(rows[3:]), rows[:3]), np.linalg.inv(A) @ B, atol=1e-15)
+    np.testing.assert_allclose(make_pose(rotation.exp(residual[3:]), residual[:3]), np.linalg.inv(A) @ B, atol=1e-15)
     assert not J.any()

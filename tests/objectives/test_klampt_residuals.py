@@ -1,4 +1,4 @@
-"""Residuals and Jacobians in Klampt's definition, against what Klampt computed."""
+"""Residuals and Jacobians in Klampt's definition, compared with data from Klampt."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_link_goals import GENERAL, NAMED, body_configuration, random_link_goal, random_pose_matrix, two_bodies
 from random_mechanisms import random_mechanism, seeds
-from random_placements import GENERAL, NAMED, random_matrix, random_placement, stand, two_bodies
 
 from mechanik.errors import ObjectiveError
 from mechanik.objectives.objective import jacobian, residual
+from mechanik.objectives.pose_constraints import PerpendicularAxes
 from mechanik.objectives.pose_goals import LinkGoal
-from mechanik.objectives.pose_rules import PerpendicularAxes
 
 BODIES = two_bodies()
 KINDS = NAMED + tuple(kind for kind in GENERAL if not kind.endswith("square"))
@@ -27,14 +27,14 @@ def test_there_are_372_cases_of_18_types_on_four_robots() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_residual_and_jacobian_are_klampts(case: dict) -> None:
+def test_residual_and_jacobian_equal_those_of_klampt(case: dict) -> None:
     mechanism = klampt_data.robot(case["robot"])
     q = klampt_data.configuration(mechanism, case["q"])
-    objectives = [klampt_data.placement(one) for one in case["objectives"]]
-    rows = residual(objectives, mechanism, q, definition="klampt")
+    objectives = [klampt_data.link_goal(goal) for goal in case["objectives"]]
+    values = residual(objectives, mechanism, q, definition="klampt")
     J = jacobian(objectives, mechanism, q, definition="klampt")
-    assert rows.shape == (len(case["residual"]),)
-    assert np.abs(rows - case["residual"]).max() < 1e-9
+    assert values.shape == (len(case["residual"]),)
+    assert np.abs(values - case["residual"]).max() < 1e-9
     columns = klampt_data.steps(mechanism, case["q"], case["active_dofs"])
     assert np.abs(J @ columns - case["jacobian"]).max() < 1e-6
 
@@ -42,14 +42,14 @@ def test_residual_and_jacobian_are_klampts(case: dict) -> None:
 @given(kind=st.sampled_from(KINDS), seed=seeds, joints=st.integers(1, 12), relative=st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_the_jacobian_is_the_derivative_of_the_residual(kind: str, seed: int, joints: int, relative: bool) -> None:
-    """Also between two links, and for the rules that Klampt itself does not know there."""
+    """Also between two links, and for constraints that Klampt itself does not have there."""
     mechanism = random_mechanism(seed, joints)
     rng = np.random.default_rng(seed)
     b, a = rng.permutation(list(mechanism.links))[:2]
-    objective = random_placement(kind, seed, str(b), str(a) if relative else None)
+    objective = random_link_goal(kind, seed, str(b), str(a) if relative else None)
     q = mechanism.random(rng)
     J = objective.jacobian(mechanism, q, definition="klampt")
-    assume(objective.error(mechanism, q).rotation < 3.0)  # near half a turn the rotation vector jumps
+    assume(objective.error(mechanism, q).rotation < 3.0)  # near half a revolution the rotation vector jumps
     h = 1e-6
     for k, step in enumerate(h * np.eye(mechanism.nv)):
         ahead, behind = (objective.residual(mechanism, mechanism.integrate(q, s * step), "klampt") for s in (1, -1))
@@ -58,17 +58,17 @@ def test_the_jacobian_is_the_derivative_of_the_residual(kind: str, seed: int, jo
 
 @given(kind=st.sampled_from(KINDS), seed=seeds, relative=st.booleans())
 @settings(max_examples=80, deadline=None)
-def test_both_definitions_vanish_together(kind: str, seed: int, relative: bool) -> None:
+def test_both_definitions_are_zero_at_the_same_poses(kind: str, seed: int, relative: bool) -> None:
     rng = np.random.default_rng(seed)
-    objective = random_placement(kind, seed, relative_to="anchor" if relative else None)
-    anchor = random_matrix(rng)
-    q = stand(BODIES, (anchor if relative else np.eye(4)) @ objective.sample(rng), anchor)
-    theirs = objective.residual(BODIES, q, definition="klampt")
-    assert len(theirs) == len(objective.residual(BODIES, q))
-    assert np.abs(theirs).max() < 1e-9
+    objective = random_link_goal(kind, seed, relative_to="anchor" if relative else None)
+    anchor = random_pose_matrix(rng)
+    q = body_configuration(BODIES, (anchor if relative else np.eye(4)) @ objective.sample(rng), anchor)
+    klampt_residual = objective.residual(BODIES, q, definition="klampt")
+    assert len(klampt_residual) == len(objective.residual(BODIES, q))
+    assert np.abs(klampt_residual).max() < 1e-9
 
 
-def test_what_klampt_does_not_know_has_no_rows_of_klampts() -> None:
-    square = LinkGoal("body", rotation=PerpendicularAxes((0, 0, 1), (1, 0, 0)))
+def test_perpendicular_axes_have_no_klampt_residual() -> None:
+    goal = LinkGoal("body", rotation=PerpendicularAxes((0, 0, 1), (1, 0, 0)))
     with pytest.raises(ObjectiveError, match="Klampt has no PerpendicularAxes"):
-        square.residual(BODIES, BODIES.neutral(), definition="klampt")
+        goal.residual(BODIES, BODIES.neutral(), definition="klampt")

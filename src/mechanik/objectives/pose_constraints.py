@@ -63,8 +63,8 @@ class PointConstraint:
         local: (3,), m, in the link.
 
     Example:
-        >>> rule = mk.objectives.PointConstraint((0.5, 0.3, 0.0))
-        >>> rule.nearest(np.zeros(3)).tolist()
+        >>> constraint = mk.objectives.PointConstraint((0.5, 0.3, 0.0))
+        >>> constraint.nearest(np.zeros(3)).tolist()
         [0.5, 0.3, 0.0]
     """
 
@@ -140,8 +140,8 @@ class LineConstraint(_DirectedConstraint):
         local: (3,), m, in the link.
 
     Example:
-        >>> rule = mk.objectives.LineConstraint((0.0, 0.1, 0.0), (2.0, 0.0, 0.0))
-        >>> rule.nearest(np.array([0.5, 0.3, 0.2])).tolist()
+        >>> constraint = mk.objectives.LineConstraint((0.0, 0.1, 0.0), (2.0, 0.0, 0.0))
+        >>> constraint.nearest(np.array([0.5, 0.3, 0.2])).tolist()
         [0.5, 0.1, 0.0]
     """
 
@@ -164,8 +164,8 @@ class PlaneConstraint(_DirectedConstraint):
         local: (3,), m, in the link.
 
     Example:
-        >>> rule = mk.objectives.PlaneConstraint((0.0, 0.0, 0.1), (0.0, 0.0, 1.0))
-        >>> rule.nearest(np.array([0.5, 0.3, 0.0])).tolist()
+        >>> constraint = mk.objectives.PlaneConstraint((0.0, 0.0, 0.1), (0.0, 0.0, 1.0))
+        >>> constraint.nearest(np.array([0.5, 0.3, 0.0])).tolist()
         [0.5, 0.3, 0.1]
     """
 
@@ -197,8 +197,8 @@ class FixedRotation:
             is relative to, `local` in the link.
 
     Example:
-        >>> rule = mk.objectives.FixedRotation((0.0, 0.0, 0.0, 1.0))
-        >>> rule.link_rotation.round(3).diagonal().tolist()
+        >>> constraint = mk.objectives.FixedRotation((0.0, 0.0, 0.0, 1.0))
+        >>> constraint.link_rotation.round(3).diagonal().tolist()
         [-1.0, -1.0, 1.0]
     """
 
@@ -244,8 +244,8 @@ class AlignedAxes:
         local: (3,), of any length but zero, in the link; default: its z.
 
     Example:
-        >>> rule = mk.objectives.AlignedAxes((1.0, 0.0, 0.0))
-        >>> (rule.nearest(np.eye(3)) @ rule.local).round(3).tolist()
+        >>> constraint = mk.objectives.AlignedAxes((1.0, 0.0, 0.0))
+        >>> (constraint.nearest(np.eye(3)) @ constraint.local).round(3).tolist()
         [1.0, 0.0, 0.0]
     """
 
@@ -284,9 +284,9 @@ class PerpendicularAxes:
         local: (3,), of any length but zero, in the link.
 
     Example:
-        >>> rule = mk.objectives.PerpendicularAxes((0.0, 0.0, 1.0), (0.0, 1.0, 1.0))
-        >>> R = rule.nearest(np.eye(3))
-        >>> abs(rule.target @ R @ rule.local).round(9)
+        >>> constraint = mk.objectives.PerpendicularAxes((0.0, 0.0, 1.0), (0.0, 1.0, 1.0))
+        >>> R = constraint.nearest(np.eye(3))
+        >>> abs(constraint.target @ R @ constraint.local).round(9)
         np.float64(0.0)
     """
 

@@ -1,4 +1,4 @@
-"""Placements of every kind with random numbers, and two free bodies to try them on."""
+"""Random link goals of every kind, and a mechanism of two free bodies for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from random_mechanisms import random_turn
 
 from mechanik import DoF, Joint, Link, Mechanism
 from mechanik.model.dof import ALL_DOFS
+from mechanik.objectives.pose_constraints import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+)
 from mechanik.objectives.pose_goals import (
     AxisGoal,
     HingeGoal,
@@ -17,14 +25,6 @@ from mechanik.objectives.pose_goals import (
     PoseGoal,
     PositionGoal,
     SurfaceGoal,
-)
-from mechanik.objectives.pose_rules import (
-    AlignedAxes,
-    FixedRotation,
-    LineConstraint,
-    PerpendicularAxes,
-    PlaneConstraint,
-    PointConstraint,
 )
 from mechanik.spatial import from_position_wxyz, to_position_wxyz
 
@@ -39,15 +39,15 @@ PARTIAL = tuple(
 )
 
 
-def random_placement(kind: str, seed: int, link: str = "body", relative_to: str | None = None) -> LinkGoal:
+def random_link_goal(kind: str, seed: int, link: str = "body", relative_to: str | None = None) -> LinkGoal:
     rng = np.random.default_rng(seed)
     target, local, direction, axis, local_axis = rng.uniform(-1, 1, (5, 3))
-    X, tool = random_matrix(rng), random_matrix(rng)
-    wish = {"weight": 2.5, "level": 2, "tolerance": 1e-4, "angle_tolerance": 1e-3, "name": "it"}
-    common = {"relative_to": relative_to, **wish}
+    X, tool = random_pose_matrix(rng), random_pose_matrix(rng)
+    options = {"weight": 2.5, "level": 2, "tolerance": 1e-4, "angle_tolerance": 1e-3, "name": "it"}
+    common = {"relative_to": relative_to, **options}
     if kind.startswith("partial"):
         _, axes, *dof = kind.split()
-        return PoseGoal(link, X, at=tool, dof=[DoF(one) for one in dof], axes=axes, **common)
+        return PoseGoal(link, X, at=tool, dof=[DoF(name) for name in dof], axes=axes, **common)
     match kind:
         case "PositionGoal":
             return PositionGoal(link, target, local, **common)
@@ -65,28 +65,28 @@ def random_placement(kind: str, seed: int, link: str = "body", relative_to: str 
             return SurfaceGoal(link, target, axis, local, local_axis, **common)
         case "PoseGoal":
             return PoseGoal(link, X, at=tool, **common)
-    position, turn = kind.split()
-    rules = {
+    position, rotation = kind.split()
+    position_constraints = {
         "anywhere": None,
         "fixed": PointConstraint(target, local),
         "linear": LineConstraint(target, direction, local),
         "planar": PlaneConstraint(target, direction, local),
     }
-    turns = {
+    rotation_constraints = {
         "any": None,
         "fixed": FixedRotation(X[:3, :3], tool[:3, :3]),
         "aligned": AlignedAxes(axis, local_axis),
         "square": PerpendicularAxes(axis, local_axis),
     }
-    return LinkGoal(link, rules[position], turns[turn], **common)
+    return LinkGoal(link, position_constraints[position], rotation_constraints[rotation], **common)
 
 
-def random_matrix(rng: np.random.Generator) -> np.ndarray:
+def random_pose_matrix(rng: np.random.Generator) -> np.ndarray:
     return from_position_wxyz(rng.uniform(-1, 1, 3), random_turn(rng))
 
 
 def two_bodies() -> Mechanism:
-    """Two bodies that float in the world: "anchor", to be relative to, and "body"."""
+    """Return two floating bodies: "anchor", to which goals can be relative, and "body"."""
     ground = Link("ground")
     for name in ("anchor", "body"):
         joint = Joint(f"{name}_joint", dof=ALL_DOFS)
@@ -95,9 +95,11 @@ def two_bodies() -> Mechanism:
     return Mechanism(ground)
 
 
-def stand(mechanism: Mechanism, X_world_body: np.ndarray, X_world_anchor: np.ndarray | None = None) -> np.ndarray:
-    """q at which the bodies stand so."""
+def body_configuration(
+    mechanism: Mechanism, X_world_body: np.ndarray, X_world_anchor: np.ndarray | None = None
+) -> np.ndarray:
+    """Return q at which the bodies have these poses."""
     anchor = np.eye(4) if X_world_anchor is None else X_world_anchor
-    q = np.concatenate([part for X in (anchor, X_world_body) for part in to_position_wxyz(X)])
+    q = np.concatenate([values for X in (anchor, X_world_body) for values in to_position_wxyz(X)])
     assert np.abs(mechanism.pose("body", q) - X_world_body).max() < 1e-12
     return q

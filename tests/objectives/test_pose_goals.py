@@ -1,4 +1,4 @@
-"""Placements: rows, relations, errors in metres and radians, targets, and what is refused."""
+"""Link goals: residuals, relations, errors in metres and radians, targets, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_link_goals import (
+    GENERAL,
+    NAMED,
+    PARTIAL,
+    body_configuration,
+    random_link_goal,
+    random_pose_matrix,
+    two_bodies,
+)
 from random_mechanisms import random_mechanism, seeds
-from random_placements import GENERAL, NAMED, PARTIAL, random_matrix, random_placement, stand, two_bodies
 
 from mechanik import Link, Pose, errors
 from mechanik.objectives.objective import jacobian, residual
+from mechanik.objectives.pose_constraints import (
+    AlignedAxes,
+    FixedRotation,
+    LineConstraint,
+    PerpendicularAxes,
+    PlaneConstraint,
+    PointConstraint,
+)
 from mechanik.objectives.pose_goals import (
     AxisGoal,
     HingeGoal,
@@ -25,14 +41,6 @@ from mechanik.objectives.pose_goals import (
     PoseGoal,
     PositionGoal,
     SurfaceGoal,
-)
-from mechanik.objectives.pose_rules import (
-    AlignedAxes,
-    FixedRotation,
-    LineConstraint,
-    PerpendicularAxes,
-    PlaneConstraint,
-    PointConstraint,
 )
 from mechanik.objectives.relation import RelationKind
 from mechanik.spatial import apply, inverse, quaternion, rotation
@@ -55,13 +63,13 @@ def angle(a: np.ndarray, b: np.ndarray) -> float:
     return 2 * np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b))
 
 
-# ---- rows ---------------------------------------------------------------------------------------
+# ---- relations ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize("relative_to", [None, "anchor"])
-def test_the_usual_kinds_are_one_relation_with_klampts_number_of_rows(kind: str, relative_to: str | None) -> None:
-    objective = random_placement(kind, 5, relative_to=relative_to)
+def test_named_goals_are_one_relation_with_klampts_number_of_rows(kind: str, relative_to: str | None) -> None:
+    objective = random_link_goal(kind, 5, relative_to=relative_to)
     (relation,) = objective.relations(BODIES)
     assert len(relation.rows) == ROWS[kind]
     assert (relation.a, relation.b) == (relative_to, "body")
@@ -69,38 +77,43 @@ def test_the_usual_kinds_are_one_relation_with_klampts_number_of_rows(kind: str,
 
 
 @pytest.mark.parametrize("kind", GENERAL)
-def test_there_are_as_few_relations_as_the_kinds_of_rows_allow(kind: str) -> None:
-    position, turn = kind.split()
-    relations = random_placement(kind, 3).relations(BODIES)
-    # a cosine stands alone, and so does an axis along another direction than that of the line or plane
-    apart = position != "anywhere" and (turn == "square" or (turn == "aligned" and position != "fixed"))
-    assert len(relations) == (2 if apart else 1)
-    wanted = {"anywhere": 0, "fixed": 3, "linear": 2, "planar": 1}[position]
-    wanted += {"any": 0, "fixed": 3, "aligned": 2, "square": 1}[turn]
-    assert sum(len(one.rows) for one in relations) == wanted
+def test_goals_have_as_few_relations_as_their_constraints_allow(kind: str) -> None:
+    position, rotation = kind.split()
+    relations = random_link_goal(kind, 3).relations(BODIES)
+    # a cosine needs its own relation, and so does an axis along another direction than that of the line or plane
+    separate = position != "anywhere" and (rotation == "square" or (rotation == "aligned" and position != "fixed"))
+    assert len(relations) == (2 if separate else 1)
+    rows = {"anywhere": 0, "fixed": 3, "linear": 2, "planar": 1}[position]
+    rows += {"any": 0, "fixed": 3, "aligned": 2, "square": 1}[rotation]
+    assert sum(len(relation.rows) for relation in relations) == rows
 
 
-@pytest.mark.parametrize("rule", [LineConstraint, PlaneConstraint])
+@pytest.mark.parametrize("constraint_class", [LineConstraint, PlaneConstraint])
 @pytest.mark.parametrize("direction", [(1, 2, 2), (-1, -2, -2), (2, -1, 0), (0, 1, -1)])
 @given(seed=seeds)
 @settings(max_examples=10, deadline=None)
-def test_an_axis_along_or_square_to_the_direction_shares_its_relation(rule: type, direction: tuple, seed: int) -> None:
+def test_an_axis_parallel_or_perpendicular_to_the_direction_shares_its_relation(
+    constraint_class: type, direction: tuple, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     target, local, axis = rng.uniform(-1, 1, (3, 3))
-    both = LinkGoal("body", rule(target, direction, local), AlignedAxes((1, 2, 2), axis))
+    both = LinkGoal("body", constraint_class(target, direction, local), AlignedAxes((1, 2, 2), axis))
     assert len(both.relations(BODIES)) == 1
-    apart = [LinkGoal("body", rule(target, direction, local)), LinkGoal("body", rotation=AlignedAxes((1, 2, 2), axis))]
-    q = stand(BODIES, random_matrix(rng))
-    together, split = both.residual(BODIES, q), residual(apart, BODIES, q)
+    separate = [
+        LinkGoal("body", constraint_class(target, direction, local)),
+        LinkGoal("body", rotation=AlignedAxes((1, 2, 2), axis)),
+    ]
+    q = body_configuration(BODIES, random_pose_matrix(rng))
+    together, split = both.residual(BODIES, q), residual(separate, BODIES, q)
     assert len(together) == len(split)
     assert np.isclose(np.linalg.norm(together), np.linalg.norm(split), rtol=0, atol=1e-12)
-    ours, theirs = both.error(BODIES, q), [one.error(BODIES, q) for one in apart]
-    assert np.isclose(ours.position, theirs[0].position, rtol=0, atol=1e-12)
-    assert np.isclose(ours.rotation, theirs[1].rotation, rtol=0, atol=1e-12)
+    error, errors_of_parts = both.error(BODIES, q), [goal.error(BODIES, q) for goal in separate]
+    assert np.isclose(error.position, errors_of_parts[0].position, rtol=0, atol=1e-12)
+    assert np.isclose(error.rotation, errors_of_parts[1].rotation, rtol=0, atol=1e-12)
 
 
-def test_a_full_pose_is_one_relation_whose_frame_a_is_the_target_to_the_bit() -> None:
-    X, tool = random_matrix(np.random.default_rng(1)), random_matrix(np.random.default_rng(2))
+def test_a_full_pose_is_one_relation_whose_frame_a_equals_the_target_exactly() -> None:
+    X, tool = random_pose_matrix(np.random.default_rng(1)), random_pose_matrix(np.random.default_rng(2))
     (relation,) = PoseGoal("body", X, at=tool).relations(BODIES)
     assert relation.kind is RelationKind.POSE
     assert relation.rows == (0, 1, 2, 3, 4, 5)
@@ -117,44 +130,44 @@ def test_a_full_pose_is_one_relation_whose_frame_a_is_the_target_to_the_bit() ->
 
 @given(kind=every_kind, seed=seeds, relative=st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_the_error_is_the_distance_and_the_angle_that_geometry_gives(kind: str, seed: int, relative: bool) -> None:
+def test_the_error_is_the_geometric_distance_and_angle(kind: str, seed: int, relative: bool) -> None:
     rng = np.random.default_rng(seed + 1)
-    objective = random_placement(kind, seed, relative_to="anchor" if relative else None)
-    body, anchor = random_matrix(rng), random_matrix(rng)
-    error = objective.error(BODIES, stand(BODIES, body, anchor))
-    seen = inverse(anchor) @ body if relative else body
-    away = turned = 0.0
-    if (place := objective.position) is not None:
-        way = apply(seen, place.local) - place.target
-        along = 0.0 if isinstance(place, PointConstraint) else way @ place.direction
-        away = {
-            PointConstraint: np.linalg.norm(way),
-            LineConstraint: np.sqrt(max(way @ way - along**2, 0)),
+    objective = random_link_goal(kind, seed, relative_to="anchor" if relative else None)
+    body, anchor = random_pose_matrix(rng), random_pose_matrix(rng)
+    error = objective.error(BODIES, body_configuration(BODIES, body, anchor))
+    X = inverse(anchor) @ body if relative else body
+    distance = expected_angle = 0.0
+    if (position := objective.position) is not None:
+        difference = apply(X, position.local) - position.target
+        along = 0.0 if isinstance(position, PointConstraint) else difference @ position.direction
+        distance = {
+            PointConstraint: np.linalg.norm(difference),
+            LineConstraint: np.sqrt(max(difference @ difference - along**2, 0)),
             PlaneConstraint: abs(along),
-        }[type(place)]
-    turn = objective.rotation
-    if isinstance(turn, FixedRotation):
-        turned = np.linalg.norm(rotation.log(turn.target.T @ seen[:3, :3] @ turn.local))
-    elif isinstance(turn, AlignedAxes):
-        turned = angle(seen[:3, :3] @ turn.local, turn.target)
-    elif isinstance(turn, PerpendicularAxes):
-        turned = abs(seen[:3, :3] @ turn.local @ turn.target)
-    assert np.isclose(error.position, away, rtol=0, atol=1e-9)
-    assert np.isclose(error.rotation, turned, rtol=0, atol=1e-7)
+        }[type(position)]
+    constraint = objective.rotation
+    if isinstance(constraint, FixedRotation):
+        expected_angle = np.linalg.norm(rotation.log(constraint.target.T @ X[:3, :3] @ constraint.local))
+    elif isinstance(constraint, AlignedAxes):
+        expected_angle = angle(X[:3, :3] @ constraint.local, constraint.target)
+    elif isinstance(constraint, PerpendicularAxes):
+        expected_angle = abs(X[:3, :3] @ constraint.local @ constraint.target)
+    assert np.isclose(error.position, distance, rtol=0, atol=1e-9)
+    assert np.isclose(error.rotation, expected_angle, rtol=0, atol=1e-7)
 
 
 @given(kind=every_kind, seed=seeds, joints=st.integers(1, 14), relative=st.booleans())
 @settings(max_examples=120, deadline=None)
 def test_the_jacobian_is_the_derivative_of_the_residual(kind: str, seed: int, joints: int, relative: bool) -> None:
-    """On balls, free bodies, joints of several freedoms and couplings; relative ones share the joints above both."""
+    """With spherical joints, free bodies, joints of several dofs and mimic joints; links share joints above both."""
     mechanism = random_mechanism(seed, joints)
     rng = np.random.default_rng(seed)
     b, a = rng.permutation(list(mechanism.links))[:2]
-    objective = random_placement(kind, seed, str(b), str(a) if relative else None)
+    objective = random_link_goal(kind, seed, str(b), str(a) if relative else None)
     q = mechanism.random(rng)
-    rows, J = objective.residual(mechanism, q), objective.jacobian(mechanism, q)
-    assert J.shape == (len(rows), mechanism.nv)
-    # near half a turn the rotation vector jumps
+    values, J = objective.residual(mechanism, q), objective.jacobian(mechanism, q)
+    assert J.shape == (len(values), mechanism.nv)
+    # near half a revolution the rotation vector jumps
     assume(objective.error(mechanism, q).rotation < 3.0)
     h = 1e-6
     for k, step in enumerate(h * np.eye(mechanism.nv)):
@@ -163,16 +176,16 @@ def test_the_jacobian_is_the_derivative_of_the_residual(kind: str, seed: int, jo
         assert np.abs((ahead - behind) / (2 * h) - J[:, k]).max() < 1e-6 * (1 + np.abs(J[:, k]).max() + joints)
 
 
-def test_lists_are_stacked_in_their_order() -> None:
-    objectives = [random_placement(kind, 4) for kind in NAMED]
+def test_residuals_of_several_objectives_are_stacked_in_order() -> None:
+    objectives = [random_link_goal(kind, 4) for kind in NAMED]
     q = BODIES.random(np.random.default_rng(0))
-    rows, J = residual(objectives, BODIES, q), jacobian(objectives, BODIES, q)
-    assert rows.shape == (sum(ROWS.values()),)
+    values, J = residual(objectives, BODIES, q), jacobian(objectives, BODIES, q)
+    assert values.shape == (sum(ROWS.values()),)
     assert J.shape == (sum(ROWS.values()), BODIES.nv)
     first = 0
-    for one, kind in zip(objectives, NAMED, strict=True):
-        assert np.array_equal(rows[first : first + ROWS[kind]], one.residual(BODIES, q))
-        assert np.array_equal(J[first : first + ROWS[kind]], one.jacobian(BODIES, q))
+    for objective, kind in zip(objectives, NAMED, strict=True):
+        assert np.array_equal(values[first : first + ROWS[kind]], objective.residual(BODIES, q))
+        assert np.array_equal(J[first : first + ROWS[kind]], objective.jacobian(BODIES, q))
         first += ROWS[kind]
     assert residual([], BODIES, q).shape == (0,)
     assert jacobian([], BODIES, q).shape == (0, BODIES.nv)
@@ -184,8 +197,8 @@ def test_lists_are_stacked_in_their_order() -> None:
 @pytest.mark.parametrize(
     "kind", ["PositionGoal", "OnLine", "OnPlane", "HingeGoal", "SurfaceGoal", "linear fixed", "planar square"]
 )
-def test_at_moves_the_target_point_and_keeps_the_rest(kind: str) -> None:
-    old = random_placement(kind, 8, relative_to="anchor")
+def test_with_target_changes_only_the_target_point(kind: str) -> None:
+    old = random_link_goal(kind, 8, relative_to="anchor")
     new = old.with_target((1, 2, 3))
     assert type(new) is type(old)
     assert np.array_equal(new.position.target, (1, 2, 3))
@@ -196,23 +209,23 @@ def test_at_moves_the_target_point_and_keeps_the_rest(kind: str) -> None:
         assert np.array_equal(new.position.direction, old.position.direction)
 
 
-def test_at_takes_poses_rotations_and_directions_where_they_are_wanted() -> None:
+def test_with_target_takes_poses_rotations_and_directions() -> None:
     rng = np.random.default_rng(0)
-    X, tool = random_matrix(rng), random_matrix(rng)
-    goal = random_placement("PoseGoal", 1).with_target(X)
+    X, tool = random_pose_matrix(rng), random_pose_matrix(rng)
+    goal = random_link_goal("PoseGoal", 1).with_target(X)
     assert np.array_equal(goal.target, X)
-    assert np.array_equal(goal.tool, random_placement("PoseGoal", 1).tool)
+    assert np.array_equal(goal.tool, random_link_goal("PoseGoal", 1).tool)
     assert goal.weight == 2.5
     assert np.allclose(goal.with_target(Pose.from_matrix(tool)).target, tool, rtol=0, atol=1e-15)
     assert np.array_equal(goal.with_target((1, 2, 3)).target[:3], np.column_stack([X[:3, :3], (1, 2, 3)]))
     partial = PoseGoal("body", X, at=tool, dof="X", axes="world").with_target(tool)
     assert (partial.dof, partial.axes) == ((0,), "world")
-    turned = OrientationGoal("body", np.eye(3), tool)
-    assert np.array_equal(turned.with_target(X[:3, :3]).rotation.target, X[:3, :3])
+    orientation = OrientationGoal("body", np.eye(3), tool)
+    assert np.array_equal(orientation.with_target(X[:3, :3]).rotation.target, X[:3, :3])
     assert np.allclose(
-        turned.with_target(quaternion.from_matrix(X[:3, :3])).rotation.target, X[:3, :3], rtol=0, atol=1e-14
+        orientation.with_target(quaternion.from_matrix(X[:3, :3])).rotation.target, X[:3, :3], rtol=0, atol=1e-14
     )
-    assert np.array_equal(turned.with_target(X).rotation.local, tool[:3, :3])
+    assert np.array_equal(orientation.with_target(X).rotation.local, tool[:3, :3])
     assert np.array_equal(AxisGoal("body", (0, 0, 1), (1, 0, 0)).with_target((0, 2, 0)).rotation.target, (0, 1, 0))
 
 
@@ -226,12 +239,12 @@ def test_at_takes_poses_rotations_and_directions_where_they_are_wanted() -> None
         (PoseGoal("body", np.eye(4)), np.eye(3)),
     ],
 )
-def test_at_refuses_a_target_of_another_kind(objective: LinkGoal, target: object) -> None:
+def test_with_target_refuses_a_target_of_another_kind(objective: LinkGoal, target: object) -> None:
     with pytest.raises(errors.ObjectiveError, match="target of"):
         objective.with_target(target)
 
 
-def test_a_pose_goal_can_be_given_in_parts() -> None:
+def test_a_pose_goal_takes_position_and_quaternion_separately() -> None:
     wxyz = quaternion.normalize(np.array([1.0, 2.0, 3.0, 4.0]))
     goal = PoseGoal("body", position=(1, 2, 3), wxyz=wxyz)
     assert np.allclose(goal.target, Pose((1, 2, 3), wxyz).matrix, rtol=0, atol=1e-15)
@@ -242,31 +255,31 @@ def test_a_pose_goal_can_be_given_in_parts() -> None:
 
 @given(kind=st.sampled_from(PARTIAL), seed=seeds)
 @settings(max_examples=150, deadline=None)
-def test_a_partial_pose_goal_asks_what_its_rules_ask(kind: str, seed: int) -> None:
-    """Where the rows of the partial pose vanish the rules hold, and the other way about."""
+def test_a_partial_pose_goal_is_equivalent_to_its_constraints(kind: str, seed: int) -> None:
+    """The residual of the partial pose is zero exactly where the constraints hold."""
     rng = np.random.default_rng(seed)
-    goal = random_placement(kind, seed)
+    goal = random_link_goal(kind, seed)
     general = LinkGoal("body", *goal._effective_constraints())
     for X in (goal.sample(rng), general.sample(rng)):
-        q = stand(BODIES, X)
+        q = body_configuration(BODIES, X)
         assert np.abs(goal.residual(BODIES, q)).max() < 1e-7
         assert np.abs(general.residual(BODIES, q)).max() < 1e-7
-    q = stand(BODIES, random_matrix(rng))
-    ours, theirs = goal.error(BODIES, q), general.error(BODIES, q)
-    assert np.isclose(ours.position, theirs.position, rtol=0, atol=1e-9)
-    assert np.isclose(ours.rotation, theirs.rotation, rtol=0, atol=1e-6)
+    q = body_configuration(BODIES, random_pose_matrix(rng))
+    partial_error, general_error = goal.error(BODIES, q), general.error(BODIES, q)
+    assert np.isclose(partial_error.position, general_error.position, rtol=0, atol=1e-9)
+    assert np.isclose(partial_error.rotation, general_error.rotation, rtol=0, atol=1e-6)
 
 
-# ---- the door -----------------------------------------------------------------------------------
+# ---- validation ---------------------------------------------------------------------------------
 
 
-def test_links_are_given_by_name_or_as_themselves() -> None:
+def test_links_are_given_by_name_or_as_link_objects() -> None:
     body, anchor = BODIES.link("body"), BODIES.link("anchor")
     objective = PositionGoal(body, (0, 0, 0), relative_to=anchor)
     assert (objective.link, objective.relative_to) == ("body", "anchor")
 
 
-def test_an_unknown_link_is_named_with_the_nearest() -> None:
+def test_an_unknown_link_is_reported_with_the_nearest_name() -> None:
     q = BODIES.neutral()
     with pytest.raises(errors.UnknownName, match="Did you mean 'body'"):
         PositionGoal("bodi", (0, 0, 0)).residual(BODIES, q)
@@ -280,7 +293,7 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "says"),
+    ("make", "error", "message"),
     [
         (lambda: PositionGoal("body", (0, 0, NAN)), errors.NotFinite, "target point"),
         (lambda: PositionGoal("body", (0, 0)), errors.ShapeError, "target point takes 3"),
@@ -330,13 +343,13 @@ NAN = float("nan")
         (lambda: PositionGoal("body", (0, 0, 0), name=3), errors.InvalidArgument, "name"),
     ],
 )
-def test_bad_input_is_refused_by_name(make: object, error: type, says: str) -> None:
-    with pytest.raises(error, match=says) as caught:
+def test_wrong_arguments_of_link_goals_are_refused_by_name(make: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
         make()
     assert isinstance(caught.value, errors.MechanikError)
 
 
-def test_residuals_are_refused_in_unknown_definitions_and_at_bad_configurations() -> None:
+def test_unknown_definitions_and_wrong_configurations_are_refused() -> None:
     point = PositionGoal("body", (0, 0, 0))
     with pytest.raises(errors.ObjectiveError, match="'mechanik' or 'klampt'"):
         point.residual(BODIES, BODIES.neutral(), definition="ours")
@@ -352,27 +365,27 @@ def test_residuals_are_refused_in_unknown_definitions_and_at_bad_configurations(
 def test_directions_and_quaternions_nearly_of_length_one_are_normalised() -> None:
     line = OnLine("body", (0, 0, 0), (0, 0, 1e-200))
     assert np.array_equal(line.position.direction, (0, 0, 1))
-    turned = OrientationGoal("body", (1.0005, 0, 0, 0))
-    assert np.array_equal(turned.rotation.target, np.eye(3))
+    orientation = OrientationGoal("body", (1.0005, 0, 0, 0))
+    assert np.array_equal(orientation.rotation.target, np.eye(3))
 
 
 @pytest.mark.parametrize("kind", NAMED)
-def test_placements_cannot_be_changed(kind: str) -> None:
-    objective = random_placement(kind, 0)
+def test_link_goals_are_immutable(kind: str) -> None:
+    objective = random_link_goal(kind, 0)
     for field in ("link", "position", "rotation", "weight", *(("dof", "axes") if kind == "PoseGoal" else ())):
         with pytest.raises(FrozenInstanceError):
             setattr(objective, field, None)
-    for rule in (objective.position, objective.rotation):
-        if rule is not None:
+    for constraint in (objective.position, objective.rotation):
+        if constraint is not None:
             with pytest.raises(ValueError, match="read-only"):
-                rule.target[0] = 1.0
+                constraint.target[0] = 1.0
             with pytest.raises(ValueError, match="read-only"):
-                rule.local[0] = 1.0
+                constraint.local[0] = 1.0
             with pytest.raises(FrozenInstanceError):
-                rule.target = np.zeros(3)
+                constraint.target = np.zeros(3)
 
 
-def test_the_callers_array_is_copied() -> None:
+def test_the_array_of_the_caller_is_copied() -> None:
     target = np.array([1.0, 2.0, 3.0])
     point = PositionGoal("body", target)
     target[:] = 0.0
@@ -381,17 +394,17 @@ def test_the_callers_array_is_copied() -> None:
 
 
 @pytest.mark.parametrize("kind", NAMED)
-def test_placements_survive_copying_and_pickling(kind: str) -> None:
-    objective = random_placement(kind, 0)
+def test_link_goals_survive_copying_and_pickling(kind: str) -> None:
+    objective = random_link_goal(kind, 0)
     q = BODIES.random(np.random.default_rng(0))
-    for other in (copy.copy(objective), copy.deepcopy(objective), pickle.loads(pickle.dumps(objective))):
-        assert type(other) is type(objective)
-        assert np.array_equal(other.residual(BODIES, q), objective.residual(BODIES, q))
-        assert (other.weight, other.name) == (objective.weight, objective.name)
+    for duplicate in (copy.copy(objective), copy.deepcopy(objective), pickle.loads(pickle.dumps(objective))):
+        assert type(duplicate) is type(objective)
+        assert np.array_equal(duplicate.residual(BODIES, q), objective.residual(BODIES, q))
+        assert (duplicate.weight, duplicate.name) == (objective.weight, objective.name)
 
 
-def test_a_placement_prints_as_one_readable_line() -> None:
-    assert repr(random_placement("HingeGoal", 0, relative_to="anchor")) == (
+def test_the_repr_of_a_link_goal_is_one_line() -> None:
+    assert repr(random_link_goal("HingeGoal", 0, relative_to="anchor")) == (
         "<HingeGoal 'it' of link 'body' relative to 'anchor': PointConstraint, AlignedAxes>"
     )
     goal = PoseGoal("body", np.eye(4), dof=("X", "EZ"), axes="world")
