@@ -215,8 +215,8 @@ __all__ = [
     "warm_up",
 ]
 
-# most of the time that importing takes is theirs, and no program needs all of them
-_LATER = {
+# imported on first use: they take most of the import time, and no program needs all of them
+_LAZY_NAMES = {
     "compare": "mechanik.comparison",
     "Studio": "mechanik.studio.studio_api",
     **dict.fromkeys(("SolutionSet", "closed_form"), "mechanik.solver.search"),
@@ -269,9 +269,9 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name in ("comparison", "formats", "gallery", "objectives"):
         return import_module(f"mechanik.{name}")
-    if name in _LATER:
-        found = globals()[name] = getattr(import_module(_LATER[name]), name)
-        return found
+    if name in _LAZY_NAMES:
+        value = globals()[name] = getattr(import_module(_LAZY_NAMES[name]), name)
+        return value
     raise AttributeError(f"module 'mechanik' has no attribute {name!r}")
 
 

@@ -42,12 +42,12 @@ class UnknownName(MechanikError, KeyError):
     """
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
-        names = [str(one) for one in known]
+        names = [str(known_name) for known_name in known]
         self.kind, self.name, self.known = kind, name, names
-        text = f"no {kind} is called {name!r} among {len(names)}."
-        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-        if near:
-            text += f" Did you mean {near[0]!r}?"
+        text = f"no {kind} is called {name!r}."
+        matches = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        if matches:
+            text += f" Did you mean {matches[0]!r}?"
         elif names:
             text += f" There are: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
         super().__init__(text)

@@ -43,14 +43,14 @@ def seconds_per_call(
     Returns:
         s; 0 only if `max_calls` calls take no measurable time.
     """
-    count, calls, begun = 0, 1, time.process_time()
+    count, calls, start = 0, 1, time.process_time()
     while True:
         for _ in range(calls):
             call()
         count += calls
-        spent = time.process_time() - begun
-        if spent >= min_seconds or count >= max_calls:
-            return max(0.0, spent) / count
+        elapsed = time.process_time() - start
+        if elapsed >= min_seconds or count >= max_calls:
+            return max(0.0, elapsed) / count
         # the estimated number of missing calls; at most a doubling of the calls so far
-        missing = count * (min_seconds / spent - 1.0) if spent > 0.0 else count
+        missing = count * (min_seconds / elapsed - 1.0) if elapsed > 0.0 else count
         calls = max(1, min(count, int(missing) + 1, max_calls - count))

@@ -43,7 +43,7 @@ def as_number(value: object, what: str, allow_infinite: bool = False) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise ShapeError(f"{what}: {value!r} is not a number") from None
+        raise ShapeError(f"{what} must be a number, not {value!r}") from None
     if math.isnan(number) or (math.isinf(number) and not allow_infinite):
         raise NotFinite(f"{what} is {number}")
     return number
@@ -59,9 +59,9 @@ def as_numbers(values: tuple[ArrayLike, ...], size: int, what: str, allow_infini
     try:
         vector = np.array(values[0] if len(values) == 1 else values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(f"{what}: {values!r} are not numbers") from None
+        raise ShapeError(f"{what} must be numbers, not {values!r}") from None
     if vector.ndim > 1 or vector.size != size:
-        raise ShapeError(f"{what}: {vector.size} given, but there are {size} freedoms")
+        raise ShapeError(f"{what}: {vector.size} values for {format_count(size, 'dof')}")
     return [as_number(value, what, allow_infinite) for value in vector.reshape(-1)]
 
 
@@ -92,10 +92,14 @@ def as_point_or_pose(at: ArrayLike | Pose | None, what: str) -> Array:
     try:
         shape = np.shape(at)
     except ValueError:
-        raise ShapeError(f"place of {what!r} is {at!r}; it is a point (3,) or a pose (4, 4)") from None
-    if not isinstance(at, Pose) and shape == (3,):
-        return translation(as_vector(at, 3, f"place of {what!r}"))
-    return as_pose_matrix(at, f"place of {what!r}")
+        shape = ()
+    if isinstance(at, Pose):
+        return at.matrix
+    if shape == (3,):
+        return translation(as_vector(at, 3, f"position of {what!r}"))
+    if shape != (4, 4):
+        raise ShapeError(f"position of {what!r} must be a point (3,) or a pose (4, 4), not {at!r}")
+    return as_pose_matrix(at, f"pose of {what!r}")
 
 
 def as_axes_wxyz(axis: AxisLike, what: str) -> Array:
@@ -107,12 +111,12 @@ def as_axes_wxyz(axis: AxisLike, what: str) -> Array:
     if isinstance(axis, str):
         sign, letter = (-1.0, axis[1:]) if axis.startswith("-") else (1.0, axis)
         if letter not in ("x", "y", "z"):
-            raise DoFError(f"axis of {what!r} is {axis!r}; it can be x, y, z, -x, -y, -z or a vector")
+            raise DoFError(f"axis of {what!r} must be x, y, z, -x, -y, -z or a vector, not {axis!r}")
         direction = sign * np.eye(3)["xyz".index(letter)]
     else:
         direction = as_vector(axis, 3, f"axis of {what!r}")
         if np.linalg.norm(direction) < 1e-12:
-            raise DoFError(f"axis of {what!r} is zero; it must point somewhere")
+            raise DoFError(f"axis of {what!r} is zero; give a vector with a direction")
     return quaternion.from_matrix(rotation.between(np.array([0.0, 0.0, 1.0]), direction))
 
 

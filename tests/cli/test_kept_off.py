@@ -158,7 +158,7 @@ MISUSE = [
     (["--obstacle", "box"], "a number is missing"),
     (["--obstacle", "box:1,1,x"], "'x' is not a number"),
     (["--obstacle", "box:1,1,nan"], "nan is not finite"),
-    (["--obstacle", "box:1,1,-1"], "a size cannot be negative"),
+    (["--obstacle", "box:1,1,-1"], "sizes must not be negative"),
     (["--obstacle", "box:1,1,0"], "has no volume"),
     (["--obstacle", "box:1,1,1@0,0"], "behind @ stand X,Y,Z or X,Y,Z,ROLL,PITCH,YAW, not 2"),
     (["--obstacle", "box:1,1,1@"], "a number is missing"),

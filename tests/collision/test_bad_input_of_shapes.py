@@ -39,11 +39,11 @@ def test_a_pose_that_is_none_names_the_obstacle(given: dict[str, Any], error: ty
 @pytest.mark.parametrize(
     ("collisions", "said"),
     [
-        ([mk.Sphere(1.0)], r"link 'hand': collisions are shape instances, such as ShapeInstance\(.*not Sphere"),
-        (mk.ShapeInstance(mk.Sphere(1.0)), "link 'hand': collisions are a list"),
-        (mk.Sphere(1.0), "link 'hand': collisions are a list"),
-        ("box", "link 'hand': collisions are a list"),
-        (None, "link 'hand': collisions are a list"),
+        ([mk.Sphere(1.0)], r"link 'hand': collisions must be shape instances such as ShapeInstance\(.*not Sphere"),
+        (mk.ShapeInstance(mk.Sphere(1.0)), "link 'hand': collisions must be a list"),
+        (mk.Sphere(1.0), "link 'hand': collisions must be a list"),
+        ("box", "link 'hand': collisions must be a list"),
+        (None, "link 'hand': collisions must be a list"),
     ],
 )
 def test_what_is_no_list_of_placed_shapes_is_refused_where_it_is_given(collisions: Any, said: str) -> None:
@@ -67,13 +67,13 @@ def test_a_list_of_shapes_becomes_a_value_of_its_own() -> None:
 
 @pytest.mark.parametrize("pose", [np.eye(4), (0, 0, 1), None])
 def test_a_shape_is_placed_by_a_pose(pose: Any) -> None:
-    with pytest.raises(InvalidArgument, match=r"the pose is a Pose, such as Pose\(\(0, 0, 1\)\)"):
+    with pytest.raises(InvalidArgument, match=r"pose must be a Pose such as Pose\(\(0, 0, 1\)\)"):
         mk.ShapeInstance(mk.Sphere(1.0), pose)
 
 
 @pytest.mark.parametrize("shape", [None, "box", mk.Box, mk.ShapeInstance(mk.Sphere(1.0))])
 def test_only_shapes_are_placed(shape: Any) -> None:
-    with pytest.raises(InvalidArgument, match="a shape is needed"):
+    with pytest.raises(InvalidArgument, match="shape must be a shape"):
         mk.ShapeInstance(shape)
 
 
@@ -84,8 +84,8 @@ def test_only_shapes_are_placed(shape: Any) -> None:
         ({"scale": (1, 1)}, ShapeError, "three factors"),
         ({"scale": (1, 1, "1")}, ShapeError, "three factors"),
         ({"scale": None}, ShapeError, "three factors"),
-        ({"uri": None}, InvalidArgument, "texts"),
-        ({"path": 3}, InvalidArgument, "texts"),
+        ({"uri": None}, InvalidArgument, "strings"),
+        ({"path": 3}, InvalidArgument, "strings"),
     ],
 )
 def test_a_mesh_has_texts_and_three_factors(given: Any, error: type[Exception], said: str) -> None:

@@ -83,7 +83,7 @@ def test_a_mesh_of_two_colours_is_closed_and_one_without_a_lid_is_not(
         ("none.obj", "v 0 0 0\n", "no triangles"),
         ("bad.obj", "v 0 0 zero\n", "line 1"),
         ("short.stl", bytes(80) + b"\5\0\0\0" + bytes(60), "cut off"),
-        ("nan.obj", CUBE_OBJ.replace("v 1", "v nan"), r"line 10: triangle 1 .* \(nan, 1, 0\).*mend the mesh"),
+        ("nan.obj", CUBE_OBJ.replace("v 1", "v nan"), r"line 10: triangle 1 .* \(nan, 1, 0\).*repair and export the mesh"),
         ("lfs.stl", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "git lfs pull"),
         ("strange.xyz1", "?", "cannot be read|write it as STL"),
         ("broken.glb", b"glTF\2\0\0\0", "cannot be read"),
@@ -197,7 +197,7 @@ def test_one_corner_that_is_nowhere_is_said_with_its_triangle(tmp_path: Path, va
     assert len(convex_shapes(placed, "link 'arm'", "exact")[0].shape.points) == 4
     for name, data in (("tip.stl", stl(*broken)), ("tip.off", off(broken))):
         pytest.importorskip("trimesh")
-        with pytest.raises(MeshError, match=rf"link 'arm': the mesh '\S+/{name}': {name}: triangle 3 has a corner at"):
+        with pytest.raises(MeshError, match=rf"link 'arm': the mesh '\S+/{name}': {name}: triangle 3 has a vertex at"):
             convex_shapes(ShapeInstance(mesh(tmp_path / name, data)), "link 'arm'", how)
 
 
@@ -215,7 +215,7 @@ def test_other_formats_share_the_points_that_stand_twice(tmp_path: Path) -> None
 
 def test_the_triangle_is_numbered_among_those_of_all_faces_and_colours(tmp_path: Path) -> None:
     text = CUBE_OBJ.replace("v 0 1 1", "v 0 1 1e999")  # the eighth point, last of the second face: its second triangle
-    with pytest.raises(MeshError, match=r"round.obj, line 11: triangle 4 has a corner at \(0, 1, inf\)"):
+    with pytest.raises(MeshError, match=r"round.obj, line 11: triangle 4 has a vertex at \(0, 1, inf\)"):
         read_collision_mesh(mesh(tmp_path / "round.obj", text), "link 'arm'")
     unused = CUBE_OBJ.replace("v 0.5 0.5 0.5", "v nan nan nan")
     assert read_collision_mesh(mesh(tmp_path / "unused.obj", unused), "link 'arm'").is_closed

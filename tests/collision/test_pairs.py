@@ -57,7 +57,7 @@ def test_wrong_pairs_are_refused() -> None:
     with pytest.raises(StructureError, match="itself"):
         arm.allowed_collisions = {("link0", "link0"): "never"}
     for wrong in ([("link0", "link1")], {"link0": "never"}, {("link0", "link1"): 1}):
-        with pytest.raises(InvalidArgument, match="unchecked maps pairs"):
+        with pytest.raises(InvalidArgument, match="allowed_collisions must map pairs"):
             arm.allowed_collisions = wrong  # type: ignore[assignment]
     assert arm.allowed_collisions is None
 

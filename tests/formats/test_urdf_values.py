@@ -191,6 +191,6 @@ def test_a_ball_whose_angles_lag_behind_its_quaternion_stands_where_the_quaterni
     root.add_child(ball)
     ball.add_child(Link("b"))
     ball.set_values(0.1, 0.2, 0.3)
-    ball._turn = quaternion.multiply(ball.rotation_wxyz, quaternion.from_axis_angle([1, 2, 3], 1e-7))
+    ball._rotation_wxyz = quaternion.multiply(ball.rotation_wxyz, quaternion.from_axis_angle([1, 2, 3], 1e-7))
     again = read_urdf(write_urdf(Mechanism(root)))
     assert np.abs(again.link("b").world_matrix - ball.child_world_matrix).max() < 1e-15

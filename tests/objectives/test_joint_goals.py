@@ -138,9 +138,9 @@ def test_slider_universal_and_spherical_joints_that_close_a_loop_can_have_target
         mechanism = builder.build()
         joint = closure.joint
         joint._values[list(joint.dof)] = value  # where the body has to be for the joint to hold this
-        joint._turn = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
+        joint._rotation_wxyz = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
         A = quaternion.to_matrix(joint.axes_wxyz)
-        R = A @ quaternion.to_matrix(joint._turn) @ A.T
+        R = A @ quaternion.to_matrix(joint._rotation_wxyz) @ A.T
         p = joint.matrix[:3, 3] + A @ joint._values[:3]
         at = closure.at.matrix
         R_body = R @ at[:3, :3].T
@@ -154,7 +154,7 @@ def test_wrong_joint_values_are_refused_by_name():
     mechanism = mixed_mechanism()
     with pytest.raises(UnknownName, match="Did you mean 'slide'"):
         JointValues({"slid": 0.1}).relations(mechanism)
-    with pytest.raises(UnknownName, match="freedom of joint"):
+    with pytest.raises(UnknownName, match="dof of joint"):
         JointValues({"float.W": 0.1}).relations(mechanism)
     with pytest.raises(DoFError, match="fixed"):
         JointValues({"weld": 0.1}).relations(mechanism)

@@ -291,7 +291,7 @@ GOOD = objective_to_dict(PositionGoal("body", (1, 2, 3)))
         ),
         ({**GOOD, "position": {**GOOD["position"], "direction": [0, 0, 1]}}, "no key is called 'direction'"),
         ({**GOOD, "position": None, "rotation": GOOD["position"]}, "a PositionGoal has the position PointConstraint"),
-        ({**objective_to_dict(PoseGoal("body", np.eye(4))), "dof": ["Q"]}, "no degree of freedom"),
+        ({**objective_to_dict(PoseGoal("body", np.eye(4))), "dof": ["Q"]}, "not a degree of freedom"),
     ],
 )
 def test_wrong_data_of_a_link_goal_are_refused_with_their_position(data: object, message: str) -> None:

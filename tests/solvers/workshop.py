@@ -139,7 +139,7 @@ class Workshop:
             if getattr(frame, "closure", None) is not None:
                 frame.closure.undo()
             if isinstance(frame, mk.Joint):
-                for bond in [*frame.couplings, *frame._followers, *frame.joint_constraints]:
+                for bond in [*frame.couplings, *frame._mimic_couplings, *frame.joint_constraints]:
                     bond.undo()
         joint.parent.remove_child(joint)
 

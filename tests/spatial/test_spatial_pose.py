@@ -129,8 +129,8 @@ def test_the_door_refuses_what_is_not_finite(value):
     [
         ((3, 1), 0.1, "last row"),
         ((3, 3), 2.0, "last row"),
-        ((0, 0), -1.0, "no rotation"),
-        ((0, 0), 1.1, "no rotation"),
+        ((0, 0), -1.0, "not a rotation"),
+        ((0, 0), 1.1, "not a rotation"),
     ],
 )
 def test_the_door_refuses_what_is_no_rigid_motion_and_says_why(entry, value, why):

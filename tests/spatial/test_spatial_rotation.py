@@ -182,7 +182,7 @@ def test_between_a_direction_and_its_opposite_is_a_half_turn():
 
 
 def test_there_is_no_turn_onto_nothing():
-    with pytest.raises(NotARotation, match="onto"):
+    with pytest.raises(NotARotation, match="vector b"):
         rotation.between([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 

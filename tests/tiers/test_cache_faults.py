@@ -126,7 +126,7 @@ def test_source_that_cannot_be_compiled_is_said_once_and_answers_go_on(cache: Pa
     wait = "; import time; time.sleep(15)"
     out = run(LOGGED + wait, cache, copy)
     assert ANSWER in out
-    assert "the kernels forward cannot be compiled, so answers stay slow" in out
+    assert "the kernels forward cannot be compiled, so solving stays slow" in out
     again = run(LOGGED, cache, copy)
     assert ANSWER in again
     assert "cannot be compiled" in again

@@ -207,6 +207,6 @@ def test_numbers_that_are_not_finite_are_refused_in_all_tiers(tier: str, use_tie
 
 def test_compiler_that_leaves_nothing_is_tried_again() -> None:
     """As when the cache folder is removed while it compiles."""
-    assert compile_service.is_transient(compile_service._why_ended(0))
-    assert not compile_service.is_transient(compile_service._why_ended(1))
-    assert "SIGKILL" in compile_service._why_ended(-9)
+    assert compile_service.is_transient(compile_service._exit_reason(0))
+    assert not compile_service.is_transient(compile_service._exit_reason(1))
+    assert "SIGKILL" in compile_service._exit_reason(-9)

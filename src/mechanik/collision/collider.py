@@ -350,7 +350,7 @@ class Collider:
         return self._collision_pairs
 
     def _door(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
-        return self.mechanism.kinematics._rows(q)
+        return self.mechanism.kinematics._as_batch(q)
 
     def _one(self, q: ArrayLike) -> Array:
         return np.array(self.mechanism._single_q(q)[None])

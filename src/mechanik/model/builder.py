@@ -24,7 +24,7 @@ class BuilderCouplings:
 
     def __init__(self) -> None:
         self._joints: dict[str, Joint | Goal] = {}
-        self._laws: dict[str, JointConstraint] = {}
+        self._joint_constraints: dict[str, JointConstraint] = {}
 
     def couple(
         self,
@@ -51,7 +51,9 @@ class BuilderCouplings:
             UnknownName: no joint has that name.
             CouplingError, DoFError: as in `Joint.mimic`.
         """
-        return self._moving(mimic).mimic(self._moving(leader), ratio, offset, dof=dof, leader_dof=leader_dof)
+        return self._joint_called(mimic).mimic(
+            self._joint_called(leader), ratio, offset, dof=dof, leader_dof=leader_dof
+        )
 
     def gear(
         self, mimic: str, leader: str, *, teeth: tuple[float, float], internal: bool = False, offset: float = 0.0
@@ -72,11 +74,13 @@ class BuilderCouplings:
             ShapeError: `teeth` are not two positive numbers.
             DoFError: a joint is not revolute.
         """
-        own, leading = as_vector(teeth, 2, f"teeth of {mimic!r} and {leader!r}").tolist()
-        if not min(own, leading) > 0.0:
-            raise ShapeError(f"teeth of {mimic!r} and {leader!r} are two numbers above zero, not {teeth!r}")
-        ratio = leading / own if internal else -leading / own
-        return self._single(mimic, turns=True).mimic(self._single(leader, turns=True), ratio, offset)
+        mimic_teeth, leader_teeth = as_vector(teeth, 2, f"teeth of {mimic!r} and {leader!r}").tolist()
+        if not min(mimic_teeth, leader_teeth) > 0.0:
+            raise ShapeError(f"teeth of {mimic!r} and {leader!r} must be two positive numbers, not {teeth!r}")
+        ratio = leader_teeth / mimic_teeth if internal else -leader_teeth / mimic_teeth
+        return self._joint_of_one_dof(mimic, is_rotation=True).mimic(
+            self._joint_of_one_dof(leader, is_rotation=True), ratio, offset
+        )
 
     def rack(self, rack: str, pinion: str, *, radius: float, offset: float = 0.0) -> Coupling:
         """Couple a rack to a pinion: rack = radius * pinion + offset.
@@ -96,8 +100,10 @@ class BuilderCouplings:
             DoFError: a joint is of the wrong type.
         """
         if as_number(radius, f"radius of {pinion!r}") == 0.0:
-            raise ShapeError(f"radius of {pinion!r} is zero, so {rack!r} would stand still")
-        return self._single(rack, turns=False).mimic(self._single(pinion, turns=True), radius, offset)
+            raise ShapeError(f"radius of {pinion!r} is zero, so it cannot move {rack!r}")
+        return self._joint_of_one_dof(rack, is_rotation=False).mimic(
+            self._joint_of_one_dof(pinion, is_rotation=True), radius, offset
+        )
 
     def joint_constraint(self, name: str, terms: Mapping[str, Coefficients], constant: float = 0.0) -> JointConstraint:
         """Add a joint constraint: a sum of polynomials of single dofs equals a constant.
@@ -117,25 +123,31 @@ class BuilderCouplings:
             ShapeError: `terms` is not a mapping to numbers.
             CouplingError: a dof cannot be constrained, or all factors are zero.
         """
-        if name in self._laws:
-            raise DuplicateName(f"two laws are called {name!r}; names must be unique")
+        if name in self._joint_constraints:
+            raise DuplicateName(f"two joint constraints are called {name!r}; names must be unique")
         if not isinstance(terms, Mapping):
-            raise ShapeError(f"terms of law {name!r} are given as in {{'left': 1, 'right': 1}}, not as {terms!r}")
-        joints = {joint: found for joint, found in self._joints.items() if isinstance(found, Joint)}
-        bound: dict[JointDof, Coefficients] = {}
-        for freedom, factors in terms.items():
-            joint, dofs = joint_and_dofs(freedom, joints)
-            bound[joint if freedom in joints else (joint, dofs[0])] = factors
-        self._laws[name] = law = JointConstraint(bound, constant, name=name)
-        return law
+            raise ShapeError(
+                f"terms of joint constraint {name!r} must be a mapping such as {{'left': 1, 'right': 1}}, not {terms!r}"
+            )
+        joints = {
+            joint: joint_or_goal for joint, joint_or_goal in self._joints.items() if isinstance(joint_or_goal, Joint)
+        }
+        factors_by_dof: dict[JointDof, Coefficients] = {}
+        for joint_or_dof, factors in terms.items():
+            joint, dofs = joint_and_dofs(joint_or_dof, joints)
+            factors_by_dof[joint if joint_or_dof in joints else (joint, dofs[0])] = factors
+        self._joint_constraints[name] = constraint = JointConstraint(factors_by_dof, constant, name=name)
+        return constraint
 
-    def _single(self, name: str, turns: bool) -> Joint:
-        joint = self._moving(name)
-        if len(joint.dof) != 1 or joint.dof[0].is_rotation != turns:
-            raise DoFError(f"{joint} shall {'turn' if turns else 'slide'} with one freedom; couple() takes any two")
+    def _joint_of_one_dof(self, name: str, is_rotation: bool) -> Joint:
+        joint = self._joint_called(name)
+        if len(joint.dof) != 1 or joint.dof[0].is_rotation != is_rotation:
+            raise DoFError(
+                f"{joint} must be {'revolute' if is_rotation else 'prismatic'}; couple() accepts joints of any type"
+            )
         return joint
 
-    def _moving(self, name: str) -> Joint:
+    def _joint_called(self, name: str) -> Joint:
         joint = self._joints.get(name)
         if not isinstance(joint, Joint):
             raise UnknownName("joint", name, [n for n, j in self._joints.items() if isinstance(j, Joint)])
@@ -269,10 +281,12 @@ class Builder(BuilderCouplings):
         """
         self._check_new(name, parent)
         if child in self._links and self._links[child].parent is not None:
-            above = self._links[child].parent
-            raise StructureError(f"link {child!r} hangs on {above} already; to join it a second time use close()")
+            present_parent = self._links[child].parent
+            raise StructureError(
+                f"link {child!r} already has the parent {present_parent}; use close() for a second joint"
+            )
         if child == parent:
-            raise StructureError(f"joint {name!r} would join link {child!r} to itself")
+            raise StructureError(f"joint {name!r} connects link {child!r} to itself")
         joint = Joint(name, dof=dof)
         joint.matrix = as_point_or_pose(at, name)
         joint.axes_wxyz = as_axes_wxyz(axis, name)
@@ -281,7 +295,7 @@ class Builder(BuilderCouplings):
         if value is not None:
             joint.set_values(value)
         # attached last, so that a call that raises changes nothing
-        self._hang(joint, parent)
+        self._attach(joint, parent)
         joint.add_child(self.link(child))
         return joint
 
@@ -352,28 +366,28 @@ class Builder(BuilderCouplings):
         if isinstance(kind, str):
             if kind not in CLOSURE_FREE_DOF:
                 raise UnknownName("kind of closure", kind, CLOSURE_FREE_DOF)
-            free = CLOSURE_FREE_DOF[kind]
+            free_dof = CLOSURE_FREE_DOF[kind]
         elif isinstance(kind, Iterable):
-            free = as_dofs(kind)
+            free_dof = as_dofs(kind)
         else:  # a single dof is rejected, since it is easily confused with another value
             raise InvalidArgument(
-                f"the kind of closure {name!r} is one of {', '.join(CLOSURE_FREE_DOF)}, "
-                f'or a list of the freedoms that stay, as ["Z", "EZ"], not {kind!r}'
+                f"the kind of closure {name!r} must be one of {', '.join(CLOSURE_FREE_DOF)}, "
+                f'or a list of free dofs such as ["Z", "EZ"], not {kind!r}'
             )
         for link in (a, b):
             if link not in self._links:
                 raise UnknownName("link", link, self._links)
         if a == b:
-            raise StructureError(f"closure {name!r} would join link {a!r} to itself")
+            raise StructureError(f"closure {name!r} connects link {a!r} to itself")
         self._check_new(name, a)
-        joint = Joint(name, dof=free)
+        joint = Joint(name, dof=free_dof)
         joint.matrix = as_point_or_pose(at, name)
         joint.axes_wxyz = as_axes_wxyz(axis, name)
         if onto is None:
             X_b_end = inverse(self._links[b].world_matrix) @ self._links[a].world_matrix @ joint.matrix
         else:
             X_b_end = as_point_or_pose(onto, name)
-        self._hang(joint, a)
+        self._attach(joint, a)
         return joint.make_closure(self._links[b], X_b_end)
 
     def goal(
@@ -407,14 +421,14 @@ class Builder(BuilderCouplings):
             raise UnknownName("link", link, self._links)
         self._check_new(name, link if on is None else on)
         goal = Goal(name, dof=dof, axes=axes)
-        place = as_point_or_pose(at, name)
+        X_goal = as_point_or_pose(at, name)
         if on is not None:
-            self._hang(goal, on)
+            self._attach(goal, on)
         self._joints[name] = goal
         if at is None:
             goal.world_matrix = self._links[link].world_matrix
         else:
-            goal.matrix = place
+            goal.matrix = X_goal
         goal.make_closure(self._links[link])
         return goal
 
@@ -425,18 +439,18 @@ class Builder(BuilderCouplings):
             StructureError: there is no link.
         """
         if not self._links:
-            raise StructureError("nothing was built: name at least one link or joint")
+            raise StructureError("the builder is empty: add at least one link or joint")
         return Mechanism([link.root for link in self._links.values()], name=self.name)
 
     def _check_new(self, name: str, parent: str) -> None:
         if name == "":
-            raise StructureError("a joint, a closure or a goal of a builder needs a name, and '' is none")
+            raise StructureError("a joint, a closure or a goal of a builder needs a name that is not empty")
         if name in self._joints:
             raise DuplicateName(f"two joints are called {name!r}; names must be unique")
         if parent not in self._links and self._links:
             raise UnknownName("link", parent, self._links)
 
-    def _hang(self, joint: Joint | Goal, parent: str) -> None:
+    def _attach(self, joint: Joint | Goal, parent: str) -> None:
         self._joints[joint.name] = joint
         self.link(parent).add_child(joint)
 
@@ -461,17 +475,17 @@ def trim(mechanism: Mechanism, keep: Iterable[str] = ()) -> list[str]:
         >>> mk.trim(arm)
         ['tool']
     """
-    kept = {mechanism.link(name) for name in ([keep] if isinstance(keep, str) else keep)}
+    retained = {mechanism.link(name) for name in ([keep] if isinstance(keep, str) else keep)}
     removed: list[str] = []
     leaves = [link for link in mechanism.links.values() if not link.children]
     while leaves:
         link = leaves.pop()
         joint = link.parent
-        if not isinstance(joint, Joint) or joint.dof or link.closures or link in kept or joint.parent is None:
+        if not isinstance(joint, Joint) or joint.dof or link.closures or link in retained or joint.parent is None:
             continue
-        above = joint.parent
-        above.remove_child(joint)
+        parent = joint.parent
+        parent.remove_child(joint)
         removed.append(link.name)
-        if not above.children and above.kind == "link":
-            leaves.append(above)  # type: ignore[arg-type]
+        if not parent.children and parent.kind == "link":
+            leaves.append(parent)  # type: ignore[arg-type]
     return removed

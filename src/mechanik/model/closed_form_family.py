@@ -73,40 +73,44 @@ class ClosedFormMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    yes: bool
-    why: str
+class _GeometricTest:
+    holds: bool
+    reason: str
     deviation: float = 0.0
 
 
-class _Judge:
+class _ChainGeometry:
     """The geometric tests of a chain, with the results as sentences."""
 
     def __init__(self, axes: ScrewAxes) -> None:
         self.axes, self.size = axes, axes.size
         self.near = AXIS_TOLERANCE * self.size
 
-    def are_parallel(self, which: Sequence[int]) -> _Answer:
+    def are_parallel(self, which: Sequence[int]) -> _GeometricTest:
         h = self.axes.directions
-        worst, i, j = max((lines.angle_between_lines(h[i], h[j]), i, j) for i in which for j in which if i < j)
-        if worst < AXIS_TOLERANCE:
-            return _Answer(True, f"{_axes(which)} are parallel (to {worst:.1g} rad)", worst)
-        return _Answer(False, f"axes {i + 1} and {j + 1} stand at {worst:.4g} rad and are not parallel")
+        angle, i, j = max((lines.angle_between_lines(h[i], h[j]), i, j) for i in which for j in which if i < j)
+        if angle < AXIS_TOLERANCE:
+            return _GeometricTest(True, f"{_format_axes(which)} are parallel (to {angle:.1g} rad)", angle)
+        return _GeometricTest(False, f"axes {i + 1} and {j + 1} are not parallel (angle {angle:.4g} rad)")
 
-    def do_meet(self, which: Sequence[int]) -> _Answer:
+    def do_meet(self, which: Sequence[int]) -> _GeometricTest:
         """Test whether axes intersect in a point and can rotate a body in all directions there."""
         p, h = self.axes.points, self.axes.directions
         for i, j in pairwise(which):
             if lines.angle_between_lines(h[i], h[j]) < AXIS_TOLERANCE:
-                return _Answer(False, f"axes {i + 1} and {j + 1} are parallel and do not meet in a point")
-        point, miss = lines.closest_point_to_lines(p[list(which)], h[list(which)])
-        if miss < self.near:
-            why = f"{_axes(which)} meet in the point {_place(point, self.size)} (to {miss:.1g} m)"
-            return _Answer(True, why, miss / self.size)
-        apart, i, j = max((lines.line_distance(p[i], h[i], p[j], h[j]), i, j) for i in which for j in which if i < j)
-        if apart >= self.near:
-            return _Answer(False, f"axes {i + 1} and {j + 1} miss each other by {apart:.4g} m")
-        return _Answer(False, f"{_axes(which)} meet two by two, but miss a common point by {miss:.4g} m")
+                return _GeometricTest(
+                    False, f"axes {i + 1} and {j + 1} are parallel, so they do not intersect in a point"
+                )
+        point, error = lines.closest_point_to_lines(p[list(which)], h[list(which)])
+        if error < self.near:
+            why = f"{_format_axes(which)} intersect in the point {_format_point(point, self.size)} (to {error:.1g} m)"
+            return _GeometricTest(True, why, error / self.size)
+        distance, i, j = max((lines.line_distance(p[i], h[i], p[j], h[j]), i, j) for i in which for j in which if i < j)
+        if distance >= self.near:
+            return _GeometricTest(False, f"axes {i + 1} and {j + 1} do not intersect (distance {distance:.4g} m)")
+        return _GeometricTest(
+            False, f"{_format_axes(which)} intersect in pairs, but not in a common point (distance {error:.4g} m)"
+        )
 
     def point_of(self, which: Sequence[int]) -> Array:
         return lines.closest_point_to_lines(self.axes.points[list(which)], self.axes.directions[list(which)])[0]
@@ -147,123 +151,133 @@ def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) 
     except NoClosedForm as reason:
         return ClosedFormMatch(None, (str(reason),))
     for name, closure in mechanism.closures.items():
-        looped = {mechanism.name_of(joint) for joint in moving_joints(closure)}
-        if shared := [name for name in axes.names if name.split(".")[0] in looped]:
+        loop_joints = {mechanism.name_of(joint) for joint in moving_joints(closure)}
+        if shared := [name for name in axes.names if name.split(".")[0] in loop_joints]:
             return ClosedFormMatch(None, (f"joint {shared[0]!r} is part of the loop that {name!r} closes",), axes)
-    for name, law in mechanism.joint_constraints.items():
-        bound = {mechanism.name_of(joint) for joint, _ in law.resolve_couplings()[0]}
-        if shared := [name for name in axes.names if name.split(".")[0] in bound]:
-            return ClosedFormMatch(None, (f"joint {shared[0]!r} is bound by the law {name!r}",), axes)
+    for name, constraint in mechanism.joint_constraints.items():
+        constrained_joints = {mechanism.name_of(joint) for joint, _ in constraint.resolve_couplings()[0]}
+        if shared := [name for name in axes.names if name.split(".")[0] in constrained_joints]:
+            return ClosedFormMatch(None, (f"joint {shared[0]!r} is part of the joint constraint {name!r}",), axes)
     for name, joint in mechanism.joints.items():
-        if joint.cone is not None and any(one.startswith(f"{name}.") for one in axes.names):
-            return ClosedFormMatch(None, (f"joint {name!r} may tilt within a cone only",), axes)
+        if joint.cone is not None and any(axis_name.startswith(f"{name}.") for axis_name in axes.names):
+            return ClosedFormMatch(None, (f"joint {name!r} has a cone limit",), axes)
     return match_closed_form_axes(axes)
 
 
 def match_closed_form_axes(axes: ScrewAxes) -> ClosedFormMatch:
     """Determine the closed-form family of a chain from its axes alone."""
-    judge = _Judge(axes)
+    geometry = _ChainGeometry(axes)
     match axes.n:
         case 2:
-            return _planar_2r(judge)
+            return _match_planar_2r(geometry)
         case 3:
-            return _planar_3r(judge)
+            return _match_planar_3r(geometry)
         case 6:
-            return _six(judge)
+            return _match_6r(geometry)
         case 7:
-            return _seven(judge)
+            return _match_7r(geometry)
         case n:
-            count = format_count(n, "free turning joint")
-            return ClosedFormMatch(None, (f"it has {count}; closed forms are known here for 2, 3, 6 and 7",), axes)
+            count = format_count(n, "independent revolute joint")
+            return ClosedFormMatch(None, (f"it has {count}; closed forms are implemented for 2, 3, 6 and 7",), axes)
 
 
-def _planar_2r(judge: _Judge) -> ClosedFormMatch:
-    answer, axes = judge.are_parallel((0, 1)), judge.axes
-    if not answer.yes:
-        return ClosedFormMatch(None, (answer.why,), axes)
-    if judge.distance(0, 1) < judge.near:
-        return ClosedFormMatch(None, ("axes 1 and 2 lie on each other",), axes)
-    if judge.is_on_axis(axes.home[:3, 3], 1):
-        return ClosedFormMatch(None, ("the link's origin lies on axis 2, which cannot move it",), axes)
-    why = f"{answer.why}: the link's origin moves in a plane"
-    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (why,), axes, deviation=answer.deviation)
+def _match_planar_2r(geometry: _ChainGeometry) -> ClosedFormMatch:
+    parallel, axes = geometry.are_parallel((0, 1)), geometry.axes
+    if not parallel.holds:
+        return ClosedFormMatch(None, (parallel.reason,), axes)
+    if geometry.distance(0, 1) < geometry.near:
+        return ClosedFormMatch(None, ("axes 1 and 2 coincide",), axes)
+    if geometry.is_on_axis(axes.home[:3, 3], 1):
+        return ClosedFormMatch(None, ("the link's origin lies on axis 2, so axis 2 does not move it",), axes)
+    why = f"{parallel.reason}: the link's origin moves in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_2R, (why,), axes, deviation=parallel.deviation)
 
 
-def _planar_3r(judge: _Judge) -> ClosedFormMatch:
-    answer, axes = judge.are_parallel((0, 1, 2)), judge.axes
-    if not answer.yes:
-        return ClosedFormMatch(None, (answer.why,), axes)
+def _match_planar_3r(geometry: _ChainGeometry) -> ClosedFormMatch:
+    parallel, axes = geometry.are_parallel((0, 1, 2)), geometry.axes
+    if not parallel.holds:
+        return ClosedFormMatch(None, (parallel.reason,), axes)
     for i in (0, 1):
-        if judge.distance(i, i + 1) < judge.near:
-            return ClosedFormMatch(None, (f"axes {i + 1} and {i + 2} lie on each other",), axes)
-    why = f"{answer.why}: the link moves and turns in a plane"
-    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (why,), axes, deviation=answer.deviation)
+        if geometry.distance(i, i + 1) < geometry.near:
+            return ClosedFormMatch(None, (f"axes {i + 1} and {i + 2} coincide",), axes)
+    why = f"{parallel.reason}: the link moves and rotates in a plane"
+    return ClosedFormMatch(ClosedFormFamily.PLANAR_3R, (why,), axes, deviation=parallel.deviation)
 
 
-def _six(judge: _Judge) -> ClosedFormMatch:
-    tries = (
+def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
+    candidates = (
         (
             ClosedFormFamily.SPHERICAL_WRIST,
             False,
-            judge.do_meet((3, 4, 5)),
-            "axes 1, 2 and 3 carry that wrist to its place",
+            geometry.do_meet((3, 4, 5)),
+            "axes 1, 2 and 3 determine the position of the wrist",
         ),
         (
             ClosedFormFamily.SPHERICAL_SHOULDER,
             True,
-            judge.do_meet((0, 1, 2)),
-            "seen from the hand, that shoulder is a wrist",
+            geometry.do_meet((0, 1, 2)),
+            "with base and tip exchanged, the shoulder is a spherical wrist",
         ),
-        (ClosedFormFamily.THREE_PARALLEL, False, judge.are_parallel((1, 2, 3)), "axes 1, 5 and 6 do what those cannot"),
-        (ClosedFormFamily.THREE_PARALLEL, True, judge.are_parallel((2, 3, 4)), "axes 1, 2 and 6 do what those cannot"),
+        (
+            ClosedFormFamily.THREE_PARALLEL,
+            False,
+            geometry.are_parallel((1, 2, 3)),
+            "axes 1, 5 and 6 determine the remaining directions",
+        ),
+        (
+            ClosedFormFamily.THREE_PARALLEL,
+            True,
+            geometry.are_parallel((2, 3, 4)),
+            "axes 1, 2 and 6 determine the remaining directions",
+        ),
     )
-    places = {
-        ClosedFormFamily.SPHERICAL_WRIST: ": the wrist is no point",
-        ClosedFormFamily.SPHERICAL_SHOULDER: ": the shoulder is no point",
+    suffixes = {
+        ClosedFormFamily.SPHERICAL_WRIST: ": the wrist is not spherical",
+        ClosedFormFamily.SPHERICAL_SHOULDER: ": the shoulder is not spherical",
     }
     reasons: list[str] = []
-    for family, mirrored, answer, then in tries:
-        if not answer.yes:
-            reasons.append(answer.why + places.get(family, ""))
-        elif not judge.moves_everywhere():
-            reasons.append(f"{answer.why}, but no configuration moves the link in all six directions")
-        elif trouble := _trouble(judge, family, mirrored):
-            reasons.append(f"{answer.why}, but {trouble}")
+    for family, mirrored, test, consequence in candidates:
+        if not test.holds:
+            reasons.append(test.reason + suffixes.get(family, ""))
+        elif not geometry.moves_everywhere():
+            reasons.append(f"{test.reason}, but no configuration moves the link in all six directions")
+        elif degeneracy := _degeneracy(geometry, family, mirrored):
+            reasons.append(f"{test.reason}, but {degeneracy}")
         else:
-            return ClosedFormMatch(family, (answer.why, then), judge.axes, mirrored, answer.deviation)
-    return ClosedFormMatch(None, tuple(dict.fromkeys(reasons)), judge.axes)
+            return ClosedFormMatch(family, (test.reason, consequence), geometry.axes, mirrored, test.deviation)
+    return ClosedFormMatch(None, tuple(dict.fromkeys(reasons)), geometry.axes)
 
 
-def _trouble(judge: _Judge, family: ClosedFormFamily, mirrored: bool) -> str:
+def _degeneracy(geometry: _ChainGeometry, family: ClosedFormFamily, mirrored: bool) -> str:
     """Return the degeneracy that prevents a closed form despite the family's geometry; usually empty."""
     order = (5, 4, 3, 2, 1, 0) if mirrored else (0, 1, 2, 3, 4, 5)
     first, second, third = order[:3]
     if family is ClosedFormFamily.THREE_PARALLEL:
         for i, j in ((order[1], order[2]), (order[2], order[3])):
-            if judge.distance(i, j) < judge.near:
-                return f"axes {i + 1} and {j + 1} lie on each other"
+            if geometry.distance(i, j) < geometry.near:
+                return f"axes {i + 1} and {j + 1} coincide"
         return ""
-    wrist = judge.point_of(order[3:])
-    if judge.is_on_axis(wrist, third):
-        return f"axis {third + 1} runs through that point too"
-    if judge.are_parallel((first, second)).yes and judge.distance(first, second) < judge.near:
-        return f"axes {first + 1} and {second + 1} lie on each other"
+    wrist = geometry.point_of(order[3:])
+    if geometry.is_on_axis(wrist, third):
+        return f"axis {third + 1} also passes through that point"
+    if geometry.are_parallel((first, second)).holds and geometry.distance(first, second) < geometry.near:
+        return f"axes {first + 1} and {second + 1} coincide"
     return ""
 
 
-def _seven(judge: _Judge) -> ClosedFormMatch:
-    shoulder, wrist, axes = judge.do_meet((0, 1, 2)), judge.do_meet((4, 5, 6)), judge.axes
-    if not (shoulder.yes and wrist.yes):
-        places = ((shoulder, "shoulder"), (wrist, "wrist"))
+def _match_7r(geometry: _ChainGeometry) -> ClosedFormMatch:
+    shoulder, wrist, axes = geometry.do_meet((0, 1, 2)), geometry.do_meet((4, 5, 6)), geometry.axes
+    if not (shoulder.holds and wrist.holds):
+        tests = ((shoulder, "shoulder"), (wrist, "wrist"))
         return ClosedFormMatch(
-            None, tuple(f"{one.why}: the {what} is no point" for one, what in places if not one.yes), axes
+            None, tuple(f"{test.reason}: the {part} is not spherical" for test, part in tests if not test.holds), axes
         )
-    for point, what in ((judge.point_of((0, 1, 2)), "shoulder"), (judge.point_of((4, 5, 6)), "wrist")):
-        if judge.is_on_axis(point, 3):
-            return ClosedFormMatch(None, (f"axis 4 runs through the {what} and cannot bend the arm",), axes)
-    if not judge.moves_everywhere():
+    for point, part in ((geometry.point_of((0, 1, 2)), "shoulder"), (geometry.point_of((4, 5, 6)), "wrist")):
+        if geometry.is_on_axis(point, 3):
+            return ClosedFormMatch(None, (f"axis 4 passes through the {part}, so the arm cannot bend",), axes)
+    if not geometry.moves_everywhere():
         return ClosedFormMatch(None, ("no configuration moves the link in all six directions",), axes)
-    why = (shoulder.why, wrist.why, "the elbow may swivel about the line between both")
+    why = (shoulder.reason, wrist.reason, "the elbow can rotate about the line from shoulder to wrist")
     return ClosedFormMatch(ClosedFormFamily.SRS, why, axes, deviation=max(shoulder.deviation, wrist.deviation))
 
 
@@ -279,10 +293,10 @@ def _jacobian(axes: ScrewAxes, q: Array) -> Array:
     return np.concatenate([cross(directions, tip - points), directions], axis=1).T
 
 
-def _axes(which: Sequence[int]) -> str:
+def _format_axes(which: Sequence[int]) -> str:
     return "axes " + ", ".join(str(k + 1) for k in which[:-1]) + f" and {which[-1] + 1}"
 
 
-def _place(point: Array, size: float) -> str:
+def _format_point(point: Array, size: float) -> str:
     """Format a point as text; rounding errors become zero."""
     return "(" + ", ".join(f"{0.0 if abs(x) < 1e-9 * size else x:.4g}" for x in point.tolist()) + ")"

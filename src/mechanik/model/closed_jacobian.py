@@ -82,7 +82,7 @@ class ClosedJacobian:
     _scaled: Array
 
     def __repr__(self) -> str:
-        text = f"{', '.join(self.inputs) or 'no drive'} to {self.link!r}, condition {self.condition:.3g}"
+        text = f"{', '.join(self.inputs) or 'no input'} to {self.link!r}, condition {self.condition:.3g}"
         for what, names in (("dependent", self.dependent), ("undetermined", self.undetermined)):
             text += f"; {what}: {', '.join(names)}" if names else ""
         return f"<closed Jacobian: {text}>"
@@ -121,116 +121,124 @@ def closed_jacobian(
 ) -> ClosedJacobian:
     """Compute `Mechanism.closed_jacobian`; arguments and errors as there."""
     p_link = np.zeros(3) if point is None else as_vector(point, 3, "point")
-    here = closed_first_order_motions(mechanism, mechanism.q if q is None else mechanism._single_q(q))
-    check_loops_closed(mechanism, here)
-    placed = NumpyKinematics(mechanism.kinematics, here.q)
-    tool = placed.link_kinematics(link)
+    motions = closed_first_order_motions(mechanism, mechanism.q if q is None else mechanism._single_q(q))
+    check_loops_closed(mechanism, motions)
+    kinematics = NumpyKinematics(mechanism.kinematics, motions.q)
+    tool = kinematics.link_kinematics(link)
     J_tree = tool.jacobian_at(apply(tool.X, p_link))
-    ways = here.basis()
+    basis = motions.basis()
     if inputs is None:
-        seen = analyse_structure(mechanism, here.q, tool=link)
-        names = [mechanism.space.v_names[k] for k in seen.inputs]
-        rows, units = np.eye(mechanism.nv)[seen.inputs], here.unit[seen.inputs]
-        ways = remove_directions(ways, seen.idle_basis(here))
+        analysis = analyse_structure(mechanism, motions.q, tool=link)
+        names = [mechanism.space.v_names[k] for k in analysis.inputs]
+        rows, units = np.eye(mechanism.nv)[analysis.inputs], motions.unit[analysis.inputs]
+        basis = remove_directions(basis, analysis.idle_basis(motions))
     else:
-        names, rows, units = _drive_rows(mechanism, placed, _as_names(inputs), here)
-    driven = rows * here.unit / units[:, None] @ ways
-    rest = null_space(driven, _strong(driven))
-    if inputs is not None and rest.shape[1]:  # the undetermined motions may be idle motions, which are removed
-        spins = analyse_structure(mechanism, here.q, tool=link).idle_basis(here)
-        turned = rows * here.unit / units[:, None] @ spins  # an idle motion that moves an input is not idle here
-        ways = remove_directions(ways, spins @ null_space(turned, _strong(turned)))
-        driven = rows * here.unit / units[:, None] @ ways
-        rest = null_space(driven, _strong(driven))
-    free = np.abs(ways @ rest).max(axis=1, initial=0.0) > MIN_PARTICIPATION
-    led = independent_rows(driven, range(len(names)), MIN_PARTICIPATION, 1.0)
-    scaled = ways @ _inverse(driven)
-    lengths = np.array([here.characteristic_length] * 3 + [1.0] * 3)
+        names, rows, units = _input_rows(mechanism, kinematics, _input_names(inputs), motions)
+    input_rates = rows * motions.unit / units[:, None] @ basis
+    undriven = null_space(input_rates, _rank_of_inputs(input_rates))
+    if inputs is not None and undriven.shape[1]:  # the undetermined motions may be idle motions, which are removed
+        idle_basis = analyse_structure(mechanism, motions.q, tool=link).idle_basis(motions)
+        idle_input_rates = (
+            rows * motions.unit / units[:, None] @ idle_basis
+        )  # an idle motion that moves an input is not idle here
+        basis = remove_directions(basis, idle_basis @ null_space(idle_input_rates, _rank_of_inputs(idle_input_rates)))
+        input_rates = rows * motions.unit / units[:, None] @ basis
+        undriven = null_space(input_rates, _rank_of_inputs(input_rates))
+    is_undetermined = np.abs(basis @ undriven).max(axis=1, initial=0.0) > MIN_PARTICIPATION
+    independent = independent_rows(input_rates, range(len(names)), MIN_PARTICIPATION, 1.0)
+    scaled = basis @ _truncated_inverse(input_rates)
+    lengths = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
     return ClosedJacobian(
         link=link,
         inputs=tuple(names),
-        matrix=read_only(J_tree @ (here.unit[:, None] * scaled / units)),
-        transmission=read_only(here.unit[:, None] * scaled / units),
-        dependent=tuple(name for k, name in enumerate(names) if k not in led),
-        undetermined=tuple(name for name, is_free in zip(mechanism.space.v_names, free, strict=True) if is_free),
-        characteristic_length=here.characteristic_length,
-        _scaled=read_only(J_tree / lengths[:, None] @ (here.unit[:, None] * scaled)),
+        matrix=read_only(J_tree @ (motions.unit[:, None] * scaled / units)),
+        transmission=read_only(motions.unit[:, None] * scaled / units),
+        dependent=tuple(name for k, name in enumerate(names) if k not in independent),
+        undetermined=tuple(
+            name for name, is_free in zip(mechanism.space.v_names, is_undetermined, strict=True) if is_free
+        ),
+        characteristic_length=motions.characteristic_length,
+        _scaled=read_only(J_tree / lengths[:, None] @ (motions.unit[:, None] * scaled)),
     )
 
 
-def _drive_rows(
-    mechanism: Mechanism, placed: NumpyKinematics, drive: list[str], here: FirstOrderMotions
+def _input_rows(
+    mechanism: Mechanism, kinematics: NumpyKinematics, inputs: list[str], motions: FirstOrderMotions
 ) -> tuple[list[str], Array, Array]:
     """Return the names of single dofs, the map from v to the velocity of each (inputs, nv), and the unit of each."""
     names: list[str] = []
     rows: list[Array] = []
     units: list[float] = []
-    slots = mechanism.kinematics.joint_indices
-    for given in drive:
-        joint, dofs = joint_and_dofs(given, mechanism.joints)
+    joint_indices = mechanism.kinematics.joint_indices
+    for input_name in inputs:
+        joint, dofs = joint_and_dofs(input_name, mechanism.joints)
         if not dofs:
-            raise DoFError(f"{joint} is fixed and cannot drive")
+            raise DoFError(f"{joint} is fixed, so it cannot be an input")
         name = mechanism.name_of(joint)
         for dof in dofs:
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             if label in names:
-                raise StructureError(f"{label!r} is named twice among the drives")
+                raise StructureError(f"{label!r} is named twice in the inputs")
             names.append(label)
-            units.append(1.0 if dof.is_rotation else here.characteristic_length)
+            units.append(1.0 if dof.is_rotation else motions.characteristic_length)
             if joint.closure is not None:
-                rows.append(_closing_row(mechanism, joint.closure, dof, placed))
+                rows.append(_closure_input_row(mechanism, joint.closure, dof, kinematics))
                 continue
-            if joint not in slots:
-                raise StructureError(f"{joint} holds no link and cannot drive")
+            if joint not in joint_indices:
+                raise StructureError(f"{joint} has no child link, so it cannot be an input")
             row = np.zeros(mechanism.nv)
             column, ratio = dof_column(joint, dof, mechanism)
             row[column] = ratio
             rows.append(row)
     if not rows:
-        raise StructureError("no input is named; leave `inputs` out to have the inputs chosen")
+        raise StructureError("`inputs` is empty; omit it to use the inputs that mk.structure chooses")
     return names, np.array(rows), np.array(units)
 
 
-def _as_names(drive: Iterable[str] | str) -> list[str]:
+def _input_names(inputs: Iterable[str] | str) -> list[str]:
     """Validate the input names and return them as a list."""
-    if not isinstance(drive, Iterable):
-        raise InvalidArgument(f"drives are given by name, as 'crank_joint' or ['left', 'base.X'], not as {drive!r}")
-    names: list[str] = [drive] if isinstance(drive, str) else list(drive)
+    if not isinstance(inputs, Iterable):
+        raise InvalidArgument(f"inputs must be names, such as 'crank_joint' or ['left', 'base.X'], not {inputs!r}")
+    names: list[str] = [inputs] if isinstance(inputs, str) else list(inputs)
     for name in names:
         if not isinstance(name, str):
-            raise InvalidArgument(f"a drive is given by the name of a joint or freedom, not as {name!r}")
+            raise InvalidArgument(f"an input must be the name of a joint or dof, not {name!r}")
     return names
 
 
 def dof_column(joint: Joint, dof: DoF, mechanism: Mechanism) -> tuple[int, float]:
     """Return the index in v that moves a dof, and its ratio."""
-    slots = mechanism.kinematics.joint_indices
+    joint_indices = mechanism.kinematics.joint_indices
     if dof in joint._couplings:
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
-        return slots[leader].v[leader_dof], ratio
-    slot = slots[joint]
-    if slot.quaternion_v is not None and dof.is_rotation:  # v of a spherical joint is the rotation about its own axes
-        return slot.quaternion_v + dof.axis_index, 1.0
-    return slot.v[dof], 1.0
+        return joint_indices[leader].v[leader_dof], ratio
+    indices = joint_indices[joint]
+    if (
+        indices.quaternion_v is not None and dof.is_rotation
+    ):  # v of a spherical joint is the rotation about its own axes
+        return indices.quaternion_v + dof.axis_index, 1.0
+    return indices.v[dof], 1.0
 
 
-def _closing_row(mechanism: Mechanism, closure: Closure, dof: DoF, placed: NumpyKinematics) -> Array:
+def _closure_input_row(mechanism: Mechanism, closure: Closure, dof: DoF, kinematics: NumpyKinematics) -> Array:
     """Return the rate of a value of a closing joint per unit of v, (nv,)."""
-    if dof.is_rotation and sum(one.is_rotation for one in closure.free_dof) > 1:
-        raise DoFError(f"{closure.joint} closes a loop and turns in several ways; only single turns can drive")
-    axes, apart = closure_axes_and_twists(mechanism, closure, placed)
-    return axes[:, dof.axis_index] @ (apart[3:] if dof.is_rotation else apart[:3])
+    if dof.is_rotation and sum(free_dof.is_rotation for free_dof in closure.free_dof) > 1:
+        raise DoFError(
+            f"{closure.joint} closes a loop and has several rotations; only a single rotation can be an input"
+        )
+    axes, relative_twists = closure_axes_and_twists(mechanism, closure, kinematics)
+    return axes[:, dof.axis_index] @ (relative_twists[3:] if dof.is_rotation else relative_twists[:3])
 
 
-def _strong(driven: Array) -> int:
+def _rank_of_inputs(input_rates: Array) -> int:
     """Return the rank of the input velocities on the basis of motions, which have unit norm."""
-    return int((np.linalg.svd(driven, compute_uv=False) > MIN_PARTICIPATION).sum()) if driven.size else 0
+    return int((np.linalg.svd(input_rates, compute_uv=False) > MIN_PARTICIPATION).sum()) if input_rates.size else 0
 
 
-def _inverse(driven: Array) -> Array:
+def _truncated_inverse(input_rates: Array) -> Array:
     """Return the pseudo-inverse without the singular values up to `MIN_PARTICIPATION`."""
-    if not driven.size:
-        return np.zeros(driven.shape[::-1])
-    u, sizes, vt = np.linalg.svd(driven, full_matrices=False)
-    strong = sizes > MIN_PARTICIPATION
-    return (vt[strong].T / sizes[strong]) @ u[:, strong].T
+    if not input_rates.size:
+        return np.zeros(input_rates.shape[::-1])
+    u, sizes, vt = np.linalg.svd(input_rates, full_matrices=False)
+    is_significant = sizes > MIN_PARTICIPATION
+    return (vt[is_significant].T / sizes[is_significant]) @ u[:, is_significant].T

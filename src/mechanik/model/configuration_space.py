@@ -56,7 +56,7 @@ class ConfigurationSpace:
 
     def neutral(self) -> Array:
         """Return (nq,) with every value at zero, or at the limit nearest to zero, and identity quaternions."""
-        return self.clamp(self._unturned())
+        return self.clamp(self._zero_configuration())
 
     def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
         """Sample configurations (*size, nq) uniformly inside the limits.
@@ -66,10 +66,10 @@ class ConfigurationSpace:
         if not isinstance(rng, np.random.Generator):
             raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
         try:
-            shape = tuple(index(one) for one in size) if isinstance(size, Sequence) else (index(size),)
+            shape = tuple(index(length) for length in size) if isinstance(size, Sequence) else (index(size),)
         except TypeError:
-            raise ShapeError(f"size must be a whole number or several, not {size!r}") from None
-        if any(one < 0 for one in shape):
+            raise ShapeError(f"size must be an integer or a sequence of integers, not {size!r}") from None
+        if any(length < 0 for length in shape):
             raise ShapeError(f"size cannot be negative, but is {size!r}")
         reach = np.where(self.rotates[self.scalars_v], math.pi, 1.0)
         lower, upper = self.lower[self.scalars_q], self.upper[self.scalars_q]
@@ -88,8 +88,8 @@ class ConfigurationSpace:
         end = np.empty((*shape, self.nq))
         end[..., self.scalars_q] = start[..., self.scalars_q] + step[..., self.scalars_v]
         for k, i in zip(self.quaternions_q, self.quaternions_v, strict=True):
-            turned = quaternion.multiply(start[..., k : k + 4], quaternion.exp(step[..., i : i + 3]))
-            end[..., k : k + 4] = quaternion.normalize(turned)
+            rotated = quaternion.multiply(start[..., k : k + 4], quaternion.exp(step[..., i : i + 3]))
+            end[..., k : k + 4] = quaternion.normalize(rotated)
         return end
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
@@ -102,8 +102,8 @@ class ConfigurationSpace:
         step = np.empty((*shape, self.nv))
         step[..., self.scalars_v] = end[..., self.scalars_q] - start[..., self.scalars_q]
         for k, i in zip(self.quaternions_q, self.quaternions_v, strict=True):
-            back = quaternion.conjugate(start[..., k : k + 4])
-            step[..., i : i + 3] = quaternion.log(quaternion.multiply(back, end[..., k : k + 4]))
+            inverse_start = quaternion.conjugate(start[..., k : k + 4])
+            step[..., i : i + 3] = quaternion.log(quaternion.multiply(inverse_start, end[..., k : k + 4]))
         return step
 
     def clamp(self, q: ArrayLike) -> Array:
@@ -123,28 +123,28 @@ class ConfigurationSpace:
         values = self._check(q, self.nq, "q", self.q_names)
         for k in self.quaternions_q:
             if values.size and not np.all(np.abs(values[..., k : k + 4]).max(axis=-1) > 1e-6):
-                raise NotARotation(f"q holds a zero quaternion at {self.q_names[k]!r}; no turn at all is (1, 0, 0, 0)")
+                raise NotARotation(f"q has a zero quaternion at {self.q_names[k]!r}; the identity is (1, 0, 0, 0)")
         return values
 
     def check_v(self, v: ArrayLike) -> Array:
         """Validate velocities: (..., nv), finite."""
         return self._check(v, self.nv, "v", self.v_names)
 
-    def _check(self, given: ArrayLike, size: int, what: str, names: tuple[str, ...]) -> Array:
+    def _check(self, vector: ArrayLike, size: int, what: str, names: tuple[str, ...]) -> Array:
         try:
-            if np.iscomplexobj(given):
+            if np.iscomplexobj(vector):
                 raise TypeError
-            values = np.asarray(given, dtype=np.float64)
+            values = np.asarray(vector, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} must be an array of real numbers, not {given!r}") from None
+            raise ShapeError(f"{what} must be an array of real numbers, not {vector!r}") from None
         if values.ndim < 1 or values.shape[-1] != size:
             raise ShapeError(f"{what} must have {size} numbers along its last axis, but its shape is {values.shape}")
         if not np.isfinite(values).all():
             bad = int(np.argwhere(~np.isfinite(values))[0][-1])
-            raise NotFinite(f"{what} is not finite at {names[bad]!r} (number {bad})")
+            raise NotFinite(f"{what} is not finite at {names[bad]!r} (index {bad})")
         return values
 
-    def _unturned(self) -> Array:
+    def _zero_configuration(self) -> Array:
         q = np.zeros(self.nq)
         q[self.quaternions_q] = 1.0
         return q
@@ -162,10 +162,10 @@ class NamedConfigurations(MutableMapping[str, Array]):
         self._values: dict[str, dict[str, float]] = {}
 
     def __getitem__(self, name: str) -> Array:
-        space, kept = self._space(), self._values[name]
+        space, values = self._space(), self._values[name]
         q = space.neutral()
         for k, label in enumerate(space.q_names):
-            q[k] = kept.get(label, q[k])
+            q[k] = values.get(label, q[k])
         return read_only(q)
 
     def __setitem__(self, name: str, q: ArrayLike) -> None:

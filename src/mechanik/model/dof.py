@@ -60,7 +60,7 @@ def as_dof(which: DoFLike) -> DoF:
         return DoF(which)
     except ValueError:
         names = ", ".join(dof.name for dof in DoF)
-        raise DoFError(f"{which!r} is no degree of freedom; there are {names}") from None
+        raise DoFError(f"{which!r} is not a degree of freedom; choose from {names}") from None
 
 
 def as_dofs(which: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
@@ -68,13 +68,13 @@ def as_dofs(which: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
     try:
         items = [which] if isinstance(which, str | int) else list(which)
     except TypeError:
-        raise DoFError(f"{which!r} are no degrees of freedom; name some of X Y Z EX EY EZ") from None
-    dofs = tuple(as_dof(one) for one in items)
-    for before, after in itertools.pairwise(dofs):
-        if before == after:
-            raise DoFError(f"{after.name} is given twice")
-        if before > after:
-            raise DoFError(f"{after.name} stands after {before.name}; the order is X Y Z EX EY EZ")
+        raise DoFError(f"{which!r} are not degrees of freedom; choose from X Y Z EX EY EZ") from None
+    dofs = tuple(as_dof(item) for item in items)
+    for previous, dof in itertools.pairwise(dofs):
+        if previous == dof:
+            raise DoFError(f"dof {dof.name} is repeated")
+        if previous > dof:
+            raise DoFError(f"dof {dof.name} is after {previous.name}; the order must be X Y Z EX EY EZ")
     return dofs
 
 
@@ -100,23 +100,23 @@ def joint_values_from_pose(E: Array, free: Sequence[DoF], near: Array, lower: Ar
     for dof in TRANSLATIONS:
         if dof in free:
             values[dof] = E[dof.axis_index, 3]
-    turns = [dof for dof in ROTATIONS if dof in free]
-    ways = [_unwound(angles, near[3:], lower[3:], upper[3:]) for angles in _angles(E[:3, :3], turns, near)]
+    rotations = [dof for dof in ROTATIONS if dof in free]
+    candidates = [_unwound(angles, near[3:], lower[3:], upper[3:]) for angles in _angles(E[:3, :3], rotations, near)]
 
-    def worth(angles: Array) -> tuple[float, float]:
+    def cost(angles: Array) -> tuple[float, float]:
         """Return the distance from E, which decides first, and the distance from `near`."""
         R = rotation.about_z(angles[2]) @ rotation.about_y(angles[1]) @ rotation.about_x(angles[0])
         return round(float(np.abs(R - E[:3, :3]).sum()), 9), float(np.abs(angles - near[3:]).sum())
 
-    best = min(ways, key=worth)
-    for dof in turns:
+    best = min(candidates, key=cost)
+    for dof in rotations:
         values[dof] = best[dof.axis_index]
     return np.where(np.isin(np.arange(6), free), np.clip(values, lower, upper), 0.0)
 
 
-def _angles(R: Array, turns: Sequence[DoF], near: Array) -> list[Array]:
+def _angles(R: Array, rotations: Sequence[DoF], near: Array) -> list[Array]:
     """Return all angle triples (ex, ey, ez) of the free dofs that reach R; accurate also near gimbal lock."""
-    match turns:
+    match rotations:
         case []:
             return [np.zeros(3)]
         case [dof]:
@@ -151,15 +151,15 @@ def _only(dof: DoF, angle: float) -> Array:
 
 def _unwound(angles: Array, near: Array, lower: Array, upper: Array) -> Array:
     """Add full turns: inside the limits and as near as possible to `near`; if none fits, take the closer limit."""
-    turn = 2 * math.pi
-    found = np.zeros(3)
+    full_turn = 2 * math.pi
+    result = np.zeros(3)
     for k, (angle, low, high) in enumerate(zip(angles.tolist(), lower.tolist(), upper.tolist(), strict=True)):
-        fewest = -math.inf if low == -math.inf else math.ceil((low - angle) / turn)
-        most = math.inf if high == math.inf else math.floor((high - angle) / turn)
-        if fewest <= most:
-            turns = min(max(round((near[k] - angle) / turn), fewest), most)
-            found[k] = min(max(angle + turn * turns, low), high)
+        min_turns = -math.inf if low == -math.inf else math.ceil((low - angle) / full_turn)
+        max_turns = math.inf if high == math.inf else math.floor((high - angle) / full_turn)
+        if min_turns <= max_turns:
+            turns = min(max(round((near[k] - angle) / full_turn), min_turns), max_turns)
+            result[k] = min(max(angle + full_turn * turns, low), high)
         else:
-            below, above = angle + turn * (fewest - 1), angle + turn * fewest
-            found[k] = low if low - below < above - high else high
-    return found
+            below, above = angle + full_turn * (min_turns - 1), angle + full_turn * min_turns
+            result[k] = low if low - below < above - high else high
+    return result

@@ -71,23 +71,23 @@ class Frame:
         self._revision = 0
         self._X_world: Array | None = None
         self._position = self._wxyz = self._X_parent = np.zeros(0)
-        self._place(as_vector(position, 3, f"position of {self}"), self._unit_quaternion(wxyz))
+        self._set_local_pose(as_vector(position, 3, f"position of {self}"), self._unit_quaternion(wxyz))
 
     def __str__(self) -> str:
         """Return kind and name, for messages."""
         return f"<{self.kind} {self.name!r}>" if self.name else f"<unnamed {self.kind}>"
 
     def __repr__(self) -> str:
-        place = np.array2string(self._position, precision=4, suppress_small=True)
-        on = f" on {self._parent.name!r}" if self._parent is not None else ""
-        return f"<{self.kind} {self.name!r}{on}, at {place}>"
+        position = np.array2string(self._position, precision=4, suppress_small=True)
+        parent = f" on {self._parent.name!r}" if self._parent is not None else ""
+        return f"<{self.kind} {self.name!r}{parent}, at {position}>"
 
     def __setattr__(self, name: str, value: object) -> None:
         """Reject unknown attributes, such as `joint.value = 1`, which would only hide a method."""
         known = getattr(type(self), name, None)
         if not name.startswith("_") and name not in self.settable_attributes and not isinstance(known, property):
             hint = f"; call set_{name}(...)" if hasattr(self, f"set_{name}") else ""
-            raise AttributeError(f"{self} has no attribute {name!r} that can be set{hint}")
+            raise AttributeError(f"the attribute {name!r} of {self} cannot be set{hint}")
         super().__setattr__(name, value)
 
     @property
@@ -134,8 +134,8 @@ class Frame:
         """Pose in the world, X_world_frame, (4, 4); for a joint without its own motion."""
         if self._X_world is None:
             stale: list[Frame] = [self]  # no recursion: an arm of a thousand frames is deeper than Python's stack
-            while (above := stale[-1]._parent) is not None and above._X_world is None:
-                stale.append(above)
+            while (parent_frame := stale[-1]._parent) is not None and parent_frame._X_world is None:
+                stale.append(parent_frame)
             for frame in reversed(stale):
                 parent = frame._parent
                 X_world = frame._X_parent if parent is None else parent._X_world_children() @ frame._X_parent
@@ -168,11 +168,11 @@ class Frame:
 
     @world_wxyz.setter
     def world_wxyz(self, wxyz: ArrayLike) -> None:
-        turn = self._unit_quaternion(wxyz)
+        rotation = self._unit_quaternion(wxyz)
         if self._parent is not None:
-            above = quaternion.from_matrix(self._parent._X_world_children_fresh()[:3, :3])
-            turn = quaternion.multiply(quaternion.conjugate(above), turn)
-        self.wxyz = turn
+            parent_rotation = quaternion.from_matrix(self._parent._X_world_children_fresh()[:3, :3])
+            rotation = quaternion.multiply(quaternion.conjugate(parent_rotation), rotation)
+        self.wxyz = rotation
 
     # ---- tree -------------------------------------------------------------------------------
 
@@ -213,12 +213,7 @@ class Frame:
         Raises:
             NotAChild: the frame is not a child of this frame.
         """
-        if not isinstance(child, Frame) or child._parent is not self:
-            if not isinstance(child, Frame):
-                raise NotAChild(f"{child!r} is no frame, so {self} cannot hold it")
-            raise NotAChild(
-                f"{child} is not a child of {self}" + (f", but of {child._parent}" if child._parent else "")
-            )
+        self._check_is_child(child)
         child._touch_structure()
         self._children.remove(child)
         child._parent = None
@@ -245,7 +240,7 @@ class Frame:
         Raises:
             NotAChild: the frame is not a child of this frame.
         """
-        self._check_holds(child)
+        self._check_is_child(child)
         X_world = child.world_matrix
         self.remove_child(child)
         child.world_matrix = X_world
@@ -274,48 +269,48 @@ class Frame:
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _accepts(self, child: Frame) -> str:
+    def _why_not_child(self, child: Frame) -> str:
         """Return why a frame of that kind may not be a child here; empty if it may."""
         return ""
 
     def _check_child(self, child: object, may_have_parent: bool = False) -> None:
         if not isinstance(child, Frame):
-            raise InvalidArgument(f"{self} was given a {type(child).__name__} as a child; it takes frames")
+            raise InvalidArgument(f"a child of {self} must be a frame, not a {type(child).__name__}")
         if child is self:
             raise CyclicStructure(f"{self} cannot be its own child")
-        if reason := self._accepts(child):
-            raise InvalidArgument(f"{self} cannot hold {child}: {reason}")
+        if reason := self._why_not_child(child):
+            raise InvalidArgument(f"{child} cannot be a child of {self}: {reason}")
         if child._parent is not None and not may_have_parent:
             raise SecondParent(f"{child} already has the parent {child._parent}; remove it there first")
         if any(above is child for above in self.traverse_parents()):
-            raise CyclicStructure(f"{child} stands above {self} and cannot become its child")
+            raise CyclicStructure(f"{child} is an ancestor of {self}, so it cannot become its child")
 
     def _checked_name(self, name: object) -> str:
         if not isinstance(name, str):
-            raise InvalidArgument(f"the name of a {self.kind} is a string, not {name!r}")
+            raise InvalidArgument(f"the name of a {self.kind} must be a string, not {name!r}")
         return name
 
-    def _check_holds(self, child: object) -> None:
+    def _check_is_child(self, child: object) -> None:
         if not isinstance(child, Frame):
-            raise NotAChild(f"{child!r} is no frame, so {self} cannot hold it")
+            raise NotAChild(f"{child!r} is not a frame, so it is not a child of {self}")
         if child._parent is not self:
             raise NotAChild(f"{child} is not a child of {self}; its parent is {child._parent}")
 
     def _unit_quaternion(self, wxyz: ArrayLike) -> Array:
-        turn = as_vector(wxyz, 4, f"wxyz of {self}")
-        largest = float(np.abs(turn).max())
-        norm = float(np.linalg.norm(turn / largest)) * largest if largest > 1e-12 else 0.0
+        rotation = as_vector(wxyz, 4, f"wxyz of {self}")
+        largest = float(np.abs(rotation).max())
+        norm = float(np.linalg.norm(rotation / largest)) * largest if largest > 1e-12 else 0.0
         if norm == 0.0:
-            raise NotARotation(f"wxyz of {self} is {turn.tolist()}; a quaternion cannot be zero")
+            raise NotARotation(f"wxyz of {self} is {rotation.tolist()}; a quaternion cannot be zero")
         # a unit quaternion is not normalized again, so that it is read back to the last bit
-        return turn if abs(norm - 1.0) < 4e-16 else turn / norm
+        return rotation if abs(norm - 1.0) < 4e-16 else rotation / norm
 
-    def _place(self, position: Array, wxyz: Array) -> None:
+    def _set_local_pose(self, position: Array, wxyz: Array) -> None:
         self._position, self._wxyz = read_only(position), read_only(wxyz)
         self._X_parent = read_only(from_position_wxyz(position, wxyz))
 
     def _move(self, position: Array, wxyz: Array) -> None:
-        self._place(position, wxyz)
+        self._set_local_pose(position, wxyz)
         self._invalidate()
         self._touch()
 
@@ -411,11 +406,11 @@ class Link(Frame):
         """The closures of joints and goals that end on this link."""
         return tuple(self._closures)
 
-    def _accepts(self, child: Frame) -> str:
+    def _why_not_child(self, child: Frame) -> str:
         if child.kind not in ("joint", "goal"):
-            return "a link holds joints and goals"
+            return "children of a link are joints and goals"
         closure = getattr(child, "closure", None)
-        return "that is closed onto this link" if closure is not None and closure.link is self else ""
+        return "it closes a loop onto this link" if closure is not None and closure.link is self else ""
 
 
 class Goal(Frame):
@@ -479,7 +474,7 @@ class Goal(Frame):
     @axes.setter
     def axes(self, axes: Literal["goal", "world"]) -> None:
         if axes not in ("goal", "world"):
-            raise DoFError(f"axes of {self} can be 'goal' or 'world', not {axes!r}")
+            raise DoFError(f"axes of {self} must be 'goal' or 'world', not {axes!r}")
         self._axes_of: Literal["goal", "world"] = axes
         self._touch_structure()
 
@@ -516,7 +511,7 @@ class Goal(Frame):
 
     def _check_can_close(self) -> None:
         if self._closure is not None:
-            raise StructureError(f"{self} is a goal of {self._closure.link} already; undo that first")
+            raise StructureError(f"{self} already is the goal of {self._closure.link}; call closure.undo() first")
 
     def _free_dofs(self) -> tuple[DoF, ...]:
         return self.free_dof
@@ -530,8 +525,8 @@ class Goal(Frame):
     def _is_in_world_axes(self) -> bool:
         return self._axes_of == "world"
 
-    def _accepts(self, child: Frame) -> str:
-        return "a goal holds nothing"
+    def _why_not_child(self, child: Frame) -> str:
+        return "a goal has no children"
 
     def _touch(self) -> None:
         """Do nothing: a goal that moves changes a target, not the mechanism, so nothing is compiled again."""

@@ -61,7 +61,7 @@ class MovableFrame(Frame):
         """Replace the dofs; resets values and limits."""
         self._dof = as_dofs(dof)
         self._values = np.zeros(6)
-        self._turn = read_only(quaternion.identity())
+        self._rotation_wxyz = read_only(quaternion.identity())
         self._lower, self._upper = np.full(6, -np.inf), np.full(6, np.inf)
         self._invalidate()
         self._touch()
@@ -100,7 +100,7 @@ class MovableFrame(Frame):
         dof = self._only_dof("axis")
         direction = as_vector(axis, 3, f"axis of {self}")
         if np.linalg.norm(direction) < 1e-12:
-            raise NotARotation(f"axis of {self} is zero; it must point somewhere")
+            raise NotARotation(f"axis of {self} is zero; give a vector with a direction")
         self.axes_wxyz = quaternion.from_matrix(rotation.between(np.eye(3)[dof.axis_index], direction))
 
     # ---- values -----------------------------------------------------------------------------
@@ -122,32 +122,32 @@ class MovableFrame(Frame):
 
     def set_values(self, *values: ArrayLike) -> bool:
         """Set the values of all dofs, clamped to the limits; returns whether a value was outside."""
-        wanted = self._each(values, "values")
-        self._check_leads(self._dof)
-        return self._assign(wanted)
+        requested = self._value_of_each(values, "values")
+        self._check_not_mimic(self._dof)
+        return self._assign(requested)
 
     def set_value(self, dof: DoFLike, value: float) -> bool:
         """Set the value of a dof, clamped to its limits; returns whether the value was outside."""
-        free = self._check_dof(dof)
-        wanted = as_number(value, f"value of {self}")
-        self._check_leads((free,))
-        return self._assign({free: wanted})
+        own_dof = self._check_dof(dof)
+        requested = as_number(value, f"value of {self}")
+        self._check_not_mimic((own_dof,))
+        return self._assign({own_dof: requested})
 
     @property
     def rotation_wxyz(self) -> Array:
         """The rotation Rz Ry Rx of the motion, unit quaternion (4,)."""
         self._update_from_closure()
         if self.has_quaternion:
-            return self._turn
+            return self._rotation_wxyz
         return read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
 
     @rotation_wxyz.setter
     def rotation_wxyz(self, wxyz: ArrayLike) -> None:
         """Set the quaternion of a spherical joint; the Euler angles follow continuously."""
         if not self.has_quaternion:
-            raise DoFError(f"{self} is not a ball, so its values must be set one by one")
-        self._turn = read_only(self._unit_quaternion(wxyz))
-        zyx = euler.euler_from_quaternion(self._turn, order="zyx", axes="moving", near=self._values[[5, 4, 3]])
+            raise DoFError(f"{self} has no quaternion; set its angles with set_values")
+        self._rotation_wxyz = read_only(self._unit_quaternion(wxyz))
+        zyx = euler.euler_from_quaternion(self._rotation_wxyz, order="zyx", axes="moving", near=self._values[[5, 4, 3]])
         self._values[[5, 4, 3]] = zyx
         self._invalidate()
 
@@ -176,28 +176,28 @@ class MovableFrame(Frame):
 
     def limits(self, dof: DoFLike) -> tuple[float, float]:
         """Return the lower and upper limit of a dof, m or rad."""
-        free = self._check_dof(dof)
-        return float(self._lower[free]), float(self._upper[free])
+        own_dof = self._check_dof(dof)
+        return float(self._lower[own_dof]), float(self._upper[own_dof])
 
     def set_limits(self, lower: ArrayLike, upper: ArrayLike) -> bool:
         """Set all limits, m or rad, and clamp the values; returns whether a value changed."""
-        low, high = (self._each((side,), "limits", infinite=True) for side in (lower, upper))
-        return self._bound(low, high)
+        low, high = (self._value_of_each((side,), "limits", allow_infinite=True) for side in (lower, upper))
+        return self._set_bounds(low, high)
 
     def set_lower(self, *lower: ArrayLike) -> bool:
         """Set all lower limits, m or rad, and clamp the values; returns whether a value changed."""
-        return self._bound(self._each(lower, "lower limits", infinite=True), {})
+        return self._set_bounds(self._value_of_each(lower, "lower limits", allow_infinite=True), {})
 
     def set_upper(self, *upper: ArrayLike) -> bool:
         """Set all upper limits, m or rad, and clamp the values; returns whether a value changed."""
-        return self._bound({}, self._each(upper, "upper limits", infinite=True))
+        return self._set_bounds({}, self._value_of_each(upper, "upper limits", allow_infinite=True))
 
     def set_limit(self, dof: DoFLike, lower: float | None = None, upper: float | None = None) -> bool:
         """Set the limits of a dof; None keeps a limit. Returns whether the value changed."""
-        free = self._check_dof(dof)
-        return self._bound(
-            {} if lower is None else {free: as_number(lower, f"lower limit of {self}", allow_infinite=True)},
-            {} if upper is None else {free: as_number(upper, f"upper limit of {self}", allow_infinite=True)},
+        own_dof = self._check_dof(dof)
+        return self._set_bounds(
+            {} if lower is None else {own_dof: as_number(lower, f"lower limit of {self}", allow_infinite=True)},
+            {} if upper is None else {own_dof: as_number(upper, f"upper limit of {self}", allow_infinite=True)},
         )
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
@@ -212,43 +212,47 @@ class MovableFrame(Frame):
     def _check_dof(self, dof: DoFLike) -> DoF:
         which = as_dof(dof)
         if which not in self._dof:
-            free = " ".join(one.name for one in self._dof) or "none"
-            raise DoFError(f"{which.name} of {self} is not free; free: {free}")
+            free = " ".join(own_dof.name for own_dof in self._dof) or "none"
+            raise DoFError(f"{self} has no dof {which.name}; its dofs: {free}")
         return which
 
     def _only_dof(self, what: str) -> DoF:
         if len(self._dof) != 1:
-            raise DoFError(f"{what}: {self} has {len(self._dof)} freedoms, not one; say which is meant")
+            raise DoFError(f"{what}: {self} has {len(self._dof)} dofs, not 1; name the dof")
         return self._dof[0]
 
-    def _each(self, given: tuple[ArrayLike, ...], what: str, infinite: bool = False) -> dict[DoF, float]:
-        numbers = as_numbers(given, len(self._dof), f"{what} of {self}", infinite)
+    def _value_of_each(
+        self, values: tuple[ArrayLike, ...], what: str, allow_infinite: bool = False
+    ) -> dict[DoF, float]:
+        numbers = as_numbers(values, len(self._dof), f"{what} of {self}", allow_infinite)
         return dict(zip(self._dof, numbers, strict=True))
 
     def _update_from_closure(self) -> None:
         """Update values that another object determines."""
 
-    def _check_leads(self, dofs: Iterable[DoF]) -> None:
+    def _check_not_mimic(self, dofs: Iterable[DoF]) -> None:
         """Raise for dofs that another joint determines."""
 
     def _clamp(self, dof: DoF, value: float) -> float:
         lower, upper = self.effective_limits(dof)
         return min(max(value, lower), upper)
 
-    def _assign(self, wanted: dict[DoF, float]) -> bool:
-        inside = {dof: self._clamp(dof, value) for dof, value in wanted.items()}
-        for dof, value in inside.items():
+    def _assign(self, requested: dict[DoF, float]) -> bool:
+        clamped = {dof: self._clamp(dof, value) for dof, value in requested.items()}
+        for dof, value in clamped.items():
             self._values[dof] = value
-        if any(dof.is_rotation for dof in inside):
-            self._turn = read_only(euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving"))
+        if any(dof.is_rotation for dof in clamped):
+            self._rotation_wxyz = read_only(
+                euler.quaternion_from_euler(self._values[[5, 4, 3]], order="zyx", axes="moving")
+            )
         self._invalidate()
-        return inside != wanted
+        return clamped != requested
 
-    def _bound(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
+    def _set_bounds(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
         for dof in {*lower, *upper}:
             low, high = lower.get(dof, float(self._lower[dof])), upper.get(dof, float(self._upper[dof]))
             if low == np.inf or high == -np.inf:
-                raise LimitsError(f"limits of {dof.name} of {self}, {low} and {high}, leave no value")
+                raise LimitsError(f"limits of {dof.name} of {self}, {low} and {high}, exclude every value")
             if low > high:
                 raise LimitsError(f"limits of {dof.name} of {self}: the lower, {low}, is above the upper, {high}")
         for dof, value in lower.items():
@@ -280,17 +284,17 @@ class Cone:
     def __post_init__(self) -> None:
         angle = as_number(self.angle, "angle of a cone")
         if not 0.0 < angle < math.pi:
-            raise LimitsError(f"angle of a cone is {angle:g} rad; it must lie between 0 and pi")
+            raise LimitsError(f"angle of a cone must be between 0 and pi, not {angle:g} rad")
         axes = self.axes
-        if not isinstance(axes, str) or not axes or any(one not in AXIS_LETTERS for one in axes):
-            raise InvalidArgument(f"axes of a cone are letters among x, y and z, not {axes!r}")
+        if not isinstance(axes, str) or not axes or any(letter not in AXIS_LETTERS for letter in axes):
+            raise InvalidArgument(f"axes of a cone must be letters among x, y and z, not {axes!r}")
         object.__setattr__(self, "angle", angle)
-        object.__setattr__(self, "axes", "".join(one for one in AXIS_LETTERS if one in axes))
+        object.__setattr__(self, "axes", "".join(letter for letter in AXIS_LETTERS if letter in axes))
 
     @property
     def axis_indices(self) -> tuple[int, ...]:
         """The indices of the axes: 0, 1, 2."""
-        return tuple(AXIS_LETTERS.index(one) for one in self.axes)
+        return tuple(AXIS_LETTERS.index(letter) for letter in self.axes)
 
 
 class ConeLimitedFrame(MovableFrame):
@@ -327,11 +331,9 @@ class ConeLimitedFrame(MovableFrame):
         if angle is None:
             self._cone = None
         else:
-            turns = sum(dof.is_rotation for dof in self._dof)
-            if turns < 2:
-                raise DoFError(
-                    f"{self} turns by {turns} of its freedoms, and a cone is for two or three; use set_limits"
-                )
+            rotations = sum(dof.is_rotation for dof in self._dof)
+            if rotations < 2:
+                raise DoFError(f"{self} has {rotations} rotations, but a cone limit needs two or three; use set_limits")
             self._cone = Cone(angle, axes)
         self._touch()
 
@@ -388,32 +390,32 @@ class Joint(ConeLimitedFrame):
         self._rest_pose: dict[DoF, float] = {}
         self._closure: Closure | None = None
         self._couplings: dict[DoF, Coupling] = {}
-        self._followers: list[Coupling] = []
-        self._laws: list[JointConstraint] = []
+        self._mimic_couplings: list[Coupling] = []
+        self._joint_constraints: list[JointConstraint] = []
         super().__init__(name, dof, position, wxyz, axes_wxyz)
         if axis is not None:
             self.axis = axis
         if lower is not None or upper is not None:
-            free = np.full(len(self._dof), np.inf)
-            self.set_limits(-free if lower is None else lower, free if upper is None else upper)
+            no_limits = np.full(len(self._dof), np.inf)
+            self.set_limits(-no_limits if lower is None else lower, no_limits if upper is None else upper)
         if values is not None:
             self.set_values(values)
 
     def __repr__(self) -> str:
-        freedoms = " ".join(f"{dof.name}={self._values[dof]:.4g}" for dof in self._dof) or "fixed"
+        values = " ".join(f"{dof.name}={self._values[dof]:.4g}" for dof in self._dof) or "fixed"
         if self._closure is not None:
-            return f"<joint {self.name!r} {freedoms}: closes {self._closure}>"
-        held = self._children[0].name if self._children else None
-        return f"<joint {self.name!r} {freedoms}: {self._parent.name if self._parent else None!r} -> {held!r}>"
+            return f"<joint {self.name!r} {values}: closes {self._closure}>"
+        child = self._children[0].name if self._children else None
+        return f"<joint {self.name!r} {values}: {self._parent.name if self._parent else None!r} -> {child!r}>"
 
     def set_dof(self, dof: Iterable[DoFLike] | DoFLike) -> None:
         """Replace the dofs; resets values, limits, cone, targets, rest pose, couplings and joint constraints."""
         super().set_dof(dof)
         # a set, since a coupling of the joint with itself is in both lists
-        for coupling in {*self._couplings.values(), *self._followers}:
+        for coupling in {*self._couplings.values(), *self._mimic_couplings}:
             coupling.undo()
-        for law in tuple(self._laws):
-            law.undo()
+        for constraint in tuple(self._joint_constraints):
+            constraint.undo()
         self._targets.clear()
         self._rest_pose.clear()
 
@@ -429,11 +431,11 @@ class Joint(ConeLimitedFrame):
 
     def set_targets(self, *targets: ArrayLike) -> bool:
         """Set the targets of all dofs, clamped to the limits; returns whether a target was outside."""
-        return self._aim(self._targets, self._each(targets, "targets"))
+        return self._set_clamped(self._targets, self._value_of_each(targets, "targets"))
 
     def set_target(self, dof: DoFLike, target: float) -> bool:
         """Set the target of a dof, clamped to its limits; returns whether the target was outside."""
-        return self._aim(self._targets, {self._check_dof(dof): as_number(target, f"target of {self}")})
+        return self._set_clamped(self._targets, {self._check_dof(dof): as_number(target, f"target of {self}")})
 
     def clear_targets(self) -> None:
         self._targets.clear()
@@ -447,10 +449,10 @@ class Joint(ConeLimitedFrame):
         return self._rest_pose.get(self._check_dof(dof))
 
     def set_rest_pose(self, *values: ArrayLike) -> bool:
-        return self._aim(self._rest_pose, self._each(values, "rest pose"))
+        return self._set_clamped(self._rest_pose, self._value_of_each(values, "rest pose"))
 
     def set_rest_value(self, dof: DoFLike, value: float) -> bool:
-        return self._aim(self._rest_pose, {self._check_dof(dof): as_number(value, f"rest value of {self}")})
+        return self._set_clamped(self._rest_pose, {self._check_dof(dof): as_number(value, f"rest value of {self}")})
 
     def save_rest_pose(self) -> None:
         """Make the present values the rest pose; mimic dofs are left out."""
@@ -513,7 +515,7 @@ class Joint(ConeLimitedFrame):
     @property
     def joint_constraints(self) -> tuple[JointConstraint, ...]:
         """The joint constraints that contain a dof of this joint."""
-        return tuple(self._laws)
+        return tuple(self._joint_constraints)
 
     def mimic(
         self,
@@ -550,7 +552,7 @@ class Joint(ConeLimitedFrame):
         from mechanik.model.joint_constraint import Coupling
 
         if not isinstance(leader, Joint):
-            raise InvalidArgument(f"{self} can follow a joint, not {leader!r}")
+            raise InvalidArgument(f"the leader of {self} must be a joint, not {leader!r}")
         return Coupling(
             self,
             self._only_dof("dof") if dof is None else self._check_dof(dof),
@@ -562,10 +564,10 @@ class Joint(ConeLimitedFrame):
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
         """Return the limits of a dof, narrowed by the limits of its mimic joints."""
-        free = self._check_dof(dof)
-        lower, upper = self.limits(free)
-        for coupling in self._followers:
-            if coupling.leader_dof is free:
+        own_dof = self._check_dof(dof)
+        lower, upper = self.limits(own_dof)
+        for coupling in self._mimic_couplings:
+            if coupling.leader_dof is own_dof:
                 low, high = coupling.limits_for_leader()
                 # inconsistent files have mimic limits that leave no range for the leader; these are ignored
                 if max(lower, low) < min(upper, high):
@@ -591,63 +593,69 @@ class Joint(ConeLimitedFrame):
     def _is_in_world_axes(self) -> bool:
         return False
 
-    def _accepts(self, child: Frame) -> str:
+    def _why_not_child(self, child: Frame) -> str:
         if child.kind != "link":
-            return "a joint holds a link"
+            return "the child of a joint is a link"
         if self._closure is not None:
-            return f"it is closed onto {self._closure.link}"
-        return f"it holds {self._children[0]} already" if self._children else ""
+            return f"the joint closes a loop onto {self._closure.link}"
+        return f"the joint already has the child {self._children[0]}" if self._children else ""
 
     def _check_can_close(self) -> None:
         if self._children:
-            raise StructureError(f"{self} holds {self._children[0]} and cannot be closed onto another link")
+            raise StructureError(f"{self} has the child {self._children[0]}, so it cannot close a loop")
         if self._closure is not None:
-            raise StructureError(f"{self} is closed onto {self._closure.link} already; undo that first")
-        if self._couplings or self._followers:
-            raise StructureError(f"{self} is coupled to another joint and cannot close a loop; undo the coupling first")
-        if self._laws:
-            raise StructureError(f"{self} is bound by {self._laws[0]} and cannot close a loop; undo the law first")
+            raise StructureError(f"{self} already closes a loop onto {self._closure.link}; call closure.undo() first")
+        if self._couplings or self._mimic_couplings:
+            raise StructureError(
+                f"{self} is coupled to another joint, so it cannot close a loop; undo the coupling first"
+            )
+        if self._joint_constraints:
+            raise StructureError(
+                f"{self} is part of {self._joint_constraints[0]}, so it cannot close a loop; undo the constraint first"
+            )
 
-    def _check_leads(self, dofs: Iterable[DoF]) -> None:
+    def _check_not_mimic(self, dofs: Iterable[DoF]) -> None:
         for dof in dofs:
             if dof in self._couplings:
-                raise CouplingError(f"{dof.name} of {self} follows {self._couplings[dof].leader}; move that one")
+                raise CouplingError(
+                    f"{dof.name} of {self} is coupled to {self._couplings[dof].leader}; set the value of the leader"
+                )
 
-    def _assign(self, wanted: dict[DoF, float]) -> bool:
-        hit = super()._assign(wanted)
-        for coupling in self._followers:
+    def _assign(self, requested: dict[DoF, float]) -> bool:
+        was_outside = super()._assign(requested)
+        for coupling in self._mimic_couplings:
             coupling.update_mimic()
-        return hit
+        return was_outside
 
-    def _bound(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
-        moved = super()._bound(lower, upper)
+    def _set_bounds(self, lower: dict[DoF, float], upper: dict[DoF, float]) -> bool:
+        has_moved = super()._set_bounds(lower, upper)
         self._clamp_targets()
         for coupling in self.couplings:  # the leader must stay inside the limits of its mimic joints
-            head, dof, _, _ = coupling.resolve()
-            head._clamp_targets()
-            head._assign({dof: float(head._values[dof])})
-        return moved
+            leader, dof, _, _ = coupling.resolve()
+            leader._clamp_targets()
+            leader._assign({dof: float(leader._values[dof])})
+        return has_moved
 
     def _clamp_targets(self) -> None:
-        for aims in (self._targets, self._rest_pose):
-            aims.update({dof: self._clamp(dof, value) for dof, value in aims.items()})
+        for targets in (self._targets, self._rest_pose):
+            targets.update({dof: self._clamp(dof, value) for dof, value in targets.items()})
 
-    def _aim(self, aims: dict[DoF, float], wanted: dict[DoF, float]) -> bool:
-        self._check_leads(wanted)
-        inside = {dof: self._clamp(dof, value) for dof, value in wanted.items()}
-        aims.update(inside)
-        return inside != wanted
+    def _set_clamped(self, targets: dict[DoF, float], requested: dict[DoF, float]) -> bool:
+        self._check_not_mimic(requested)
+        clamped = {dof: self._clamp(dof, value) for dof, value in requested.items()}
+        targets.update(clamped)
+        return clamped != requested
 
-    def _nearest(self, dof: DoF, aims: dict[DoF, float]) -> float | None:
-        aim = aims.get(dof)
-        if aim is None or self.track_turns or not dof.is_rotation:
-            return aim
+    def _nearest(self, dof: DoF, targets: dict[DoF, float]) -> float | None:
+        target = targets.get(dof)
+        if target is None or self.track_turns or not dof.is_rotation:
+            return target
         self._update_from_closure()
         lower, upper = self.effective_limits(dof)
-        turns = round((self._values[dof] - aim) / (2 * math.pi))
+        turns = round((self._values[dof] - target) / (2 * math.pi))
         # the nearest equivalent angle may be outside the limits; then take the nearest inside, at worst `aim` itself
-        while turns > 0 and aim + 2 * math.pi * turns > upper:
+        while turns > 0 and target + 2 * math.pi * turns > upper:
             turns -= 1
-        while turns < 0 and aim + 2 * math.pi * turns < lower:
+        while turns < 0 and target + 2 * math.pi * turns < lower:
             turns += 1
-        return aim + 2 * math.pi * turns
+        return target + 2 * math.pi * turns

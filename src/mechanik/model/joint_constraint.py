@@ -50,36 +50,38 @@ class Coupling:
 
     def __init__(self, mimic: Joint, dof: DoF, leader: Joint, leader_dof: DoF, ratio: float, offset: float) -> None:
         if dof in mimic._couplings:
-            raise CouplingError(f"{dof.name} of {mimic} follows {mimic._couplings[dof].leader} already")
+            raise CouplingError(f"{dof.name} of {mimic} already has the leader {mimic._couplings[dof].leader}")
         for joint in (mimic, leader):
             if joint.is_closure:
                 raise CouplingError(f"{joint} closes a loop, so {mimic} and {leader} cannot be coupled")
-        for joint, which in ((mimic, dof), (leader, leader_dof)):
-            if which.is_rotation and all(one in joint.dof for one in ROTATIONS):
-                raise CouplingError(f"{which.name} of {joint} is one angle of three; only single turns can be coupled")
+        for joint, coupled_dof in ((mimic, dof), (leader, leader_dof)):
+            if coupled_dof.is_rotation and all(rotation_dof in joint.dof for rotation_dof in ROTATIONS):
+                raise CouplingError(
+                    f"{coupled_dof.name} of {joint} is an angle of a spherical joint, which cannot be coupled"
+                )
         self.mimic, self.dof, self.leader, self.leader_dof = mimic, dof, leader, leader_dof
         self.ratio, self.offset = ratio, offset
-        head, head_dof, _, _ = self.resolve()
-        if head is mimic and head_dof is dof:
-            raise CouplingError(f"{dof.name} of {mimic} would follow itself through {leader}")
+        first_leader, first_dof, _, _ = self.resolve()
+        if first_leader is mimic and first_dof is dof:
+            raise CouplingError(f"{dof.name} of {mimic} would be its own leader through {leader}")
         mimic._couplings[dof] = self
-        leader._followers.append(self)
+        leader._mimic_couplings.append(self)
         mimic._targets.pop(dof, None)
         mimic._rest_pose.pop(dof, None)
         self._changed()
-        head._clamp_targets()
-        head._assign({head_dof: float(head._values[head_dof])})
+        first_leader._clamp_targets()
+        first_leader._assign({first_dof: float(first_leader._values[first_dof])})
 
     def __repr__(self) -> str:
-        law = f"{self.ratio:g} * {self.leader.name}.{self.leader_dof.name} + {self.offset:g}"
-        return f"<coupling {self.mimic.name}.{self.dof.name} = {law}>"
+        formula = f"{self.ratio:g} * {self.leader.name}.{self.leader_dof.name} + {self.offset:g}"
+        return f"<coupling {self.mimic.name}.{self.dof.name} = {formula}>"
 
     def undo(self) -> None:
         """Remove the coupling; the mimic joint keeps its value, clamped to its limits."""
         if self.mimic._couplings.get(self.dof) is not self:
-            raise CouplingError(f"{self} was undone before")
+            raise CouplingError(f"{self} is already undone")
         del self.mimic._couplings[self.dof]
-        self.leader._followers.remove(self)
+        self.leader._mimic_couplings.remove(self)
         self._changed()
         if self.dof in self.mimic.dof:
             self.mimic._assign({self.dof: float(self.mimic._values[self.dof])})
@@ -88,10 +90,10 @@ class Coupling:
         """Return the joint and dof at the head of a chain of couplings, with the total ratio and offset."""
         ratio, offset, leader, dof = self.ratio, self.offset, self.leader, self.leader_dof
         while dof in leader._couplings and not (leader is self.mimic and dof is self.dof):
-            above = leader._couplings[dof]
-            offset += ratio * above.offset
-            ratio *= above.ratio
-            leader, dof = above.leader, above.leader_dof
+            coupling = leader._couplings[dof]
+            offset += ratio * coupling.offset
+            ratio *= coupling.ratio
+            leader, dof = coupling.leader, coupling.leader_dof
         return leader, dof, ratio, offset
 
     def limits_for_leader(self) -> tuple[float, float]:
@@ -104,10 +106,10 @@ class Coupling:
 
     def update_mimic(self) -> None:
         """Set the mimic's value from the leader's value, along all couplings that depend on it."""
-        follower = self.mimic
-        follower._values[self.dof] = self.ratio * float(self.leader._values[self.leader_dof]) + self.offset
-        follower._invalidate()
-        for coupling in follower._followers:
+        mimic = self.mimic
+        mimic._values[self.dof] = self.ratio * float(self.leader._values[self.leader_dof]) + self.offset
+        mimic._invalidate()
+        for coupling in mimic._mimic_couplings:
             if coupling.leader_dof is self.dof:
                 coupling.update_mimic()
 
@@ -136,31 +138,34 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
     Returns:
         A scale for each dof.
     """
-    reaches = [min(max(abs(lower), abs(upper), MIN_RANGE), 1.0) for _, (lower, upper) in terms]
-    most = [float(_sizes(factors, reach).sum()) * reach for (factors, _), reach in zip(terms, reaches, strict=True)]
-    found: list[float] = []
+    ranges = [min(max(abs(lower), abs(upper), MIN_RANGE), 1.0) for _, (lower, upper) in terms]
+    max_terms = [
+        float(_power_sizes(factors, dof_range).sum()) * dof_range
+        for (factors, _), dof_range in zip(terms, ranges, strict=True)
+    ]
+    scales: list[float] = []
     for k, (factors, _) in enumerate(terms):
-        reach, balance = reaches[k], abs(constant) + sum(most[:k]) + sum(most[k + 1 :])
+        dof_range, balance = ranges[k], abs(constant) + sum(max_terms[:k]) + sum(max_terms[k + 1 :])
         if len(terms) > 1:
-            some = np.flatnonzero(factors)
-            held = float(((balance / np.abs(factors[some])) ** (1.0 / (some + 1.0))).min())
-            reach = min(reach, max(held, MIN_BALANCED_RANGE))
-        found.append(float(_sizes(factors, reach).max()))
-    return found
+            powers = np.flatnonzero(factors)
+            balanced_range = float(((balance / np.abs(factors[powers])) ** (1.0 / (powers + 1.0))).min())
+            dof_range = min(dof_range, max(balanced_range, MIN_BALANCED_RANGE))
+        scales.append(float(_power_sizes(factors, dof_range).max()))
+    return scales
 
 
-def add_coefficients(some: Array | None, more: Array) -> Array:
+def add_coefficients(coefficients: Array | None, summand: Array) -> Array:
     """Add two arrays of factors of the powers 1 to n, which may differ in length; None is zero."""
-    before = np.zeros(0) if some is None else some
-    total = np.zeros(max(len(before), len(more)))
-    total[: len(before)] += before
-    total[: len(more)] += more
+    padded = np.zeros(0) if coefficients is None else coefficients
+    total = np.zeros(max(len(padded), len(summand)))
+    total[: len(padded)] += padded
+    total[: len(summand)] += summand
     return total
 
 
-def _sizes(factors: Array, reach: float) -> Array:
+def _power_sizes(factors: Array, dof_range: float) -> Array:
     """Return the change by each power for a unit of the dof, at the end of its range."""
-    return np.abs(factors) * np.power(reach, np.arange(len(factors), dtype=np.float64))
+    return np.abs(factors) * np.power(dof_range, np.arange(len(factors), dtype=np.float64))
 
 
 CANCELLATION_TOLERANCE = 1e-14
@@ -219,32 +224,34 @@ class JointConstraint:
 
     def __init__(self, terms: Mapping[JointDof, Coefficients], constant: float = 0.0, *, name: str = "") -> None:
         if not isinstance(name, str):
-            raise InvalidArgument(f"the name of a law is a string, not {name!r}")
+            raise InvalidArgument(f"the name of a joint constraint must be a string, not {name!r}")
         if not isinstance(terms, Mapping):
-            raise ShapeError(f"the terms of a law are given by joint, as in {{left: 1, right: 1}}, not as {terms!r}")
+            raise ShapeError(
+                f"terms of a joint constraint must be a mapping such as {{left: 1, right: 1}}, not {terms!r}"
+            )
         self._name, self._serial = name, next(_serials)
         self._constant = as_number(constant, f"constant of {self}")
-        found: dict[tuple[Joint, DoF], PolynomialTerm] = {}
-        for freedom, given in terms.items():
-            joint, dof = self._freedom(freedom)
-            if (joint, dof) in found:
-                raise CouplingError(f"{self} names {dof.name} of {joint} twice; add up the factors")
-            factors = self._factors(given, joint)
+        polynomials: dict[tuple[Joint, DoF], PolynomialTerm] = {}
+        for joint_or_dof, coefficients in terms.items():
+            joint, dof = self._joint_and_dof(joint_or_dof)
+            if (joint, dof) in polynomials:
+                raise CouplingError(f"{self} names {dof.name} of {joint} twice; add the factors")
+            factors = self._checked_factors(coefficients, joint)
             if factors:
-                found[joint, dof] = PolynomialTerm(joint, dof, factors)
-        if not found:
-            raise CouplingError(f"{self} binds nothing: give at least one joint a factor other than zero")
-        self._terms = tuple(found.values())
-        self._is_kept = True
+                polynomials[joint, dof] = PolynomialTerm(joint, dof, factors)
+        if not polynomials:
+            raise CouplingError(f"{self} has no effect: at least one factor must not be zero")
+        self._terms = tuple(polynomials.values())
+        self._is_active = True
         for joint in self.joints:
-            joint._laws.append(self)
+            joint._joint_constraints.append(self)
         self._changed()
 
     def __str__(self) -> str:
-        return f"<law {self._name!r}>" if self._name else "<unnamed law>"
+        return f"<joint constraint {self._name!r}>" if self._name else "<unnamed joint constraint>"
 
     def __repr__(self) -> str:
-        return f"<law {self._name!r}: {self.formula} = {self._constant:g}, off by {self.error():.3g}>"
+        return f"<joint constraint {self._name!r}: {self.formula} = {self._constant:g}, error {self.error():.3g}>"
 
     @property
     def name(self) -> str:
@@ -283,8 +290,13 @@ class JointConstraint:
         Residuals are measured relative to it.
         """
         factors, constant = self.resolve_couplings()
-        some = factors or {(term.joint, term.dof): np.array(term.coefficients) for term in self._terms}
-        return max(term_scales([(one, joint.effective_limits(dof)) for (joint, dof), one in some.items()], constant))
+        factors_by_dof = factors or {(term.joint, term.dof): np.array(term.coefficients) for term in self._terms}
+        return max(
+            term_scales(
+                [(dof_factors, joint.effective_limits(dof)) for (joint, dof), dof_factors in factors_by_dof.items()],
+                constant,
+            )
+        )
 
     def error(self) -> float:
         """Return the sum of the terms minus the constant at the present joint values, in the constraint's own unit."""
@@ -292,11 +304,11 @@ class JointConstraint:
 
     def undo(self) -> None:
         """Remove the constraint. Raises `CouplingError` the second time."""
-        if not self._is_kept:
-            raise CouplingError(f"{self} was undone before")
-        self._is_kept = False
+        if not self._is_active:
+            raise CouplingError(f"{self} is already undone")
+        self._is_active = False
         for joint in self.joints:
-            joint._laws.remove(self)
+            joint._joint_constraints.remove(self)
         self._changed()
 
     def resolve_couplings(self) -> tuple[dict[tuple[Joint, DoF], Array], float]:
@@ -306,7 +318,7 @@ class JointConstraint:
             The factors of the powers 1 to n of each dof, and the constant. There are no dofs if the constraint repeats
             a coupling.
         """
-        added: dict[tuple[Joint, DoF], Array] = {}
+        sums: dict[tuple[Joint, DoF], Array] = {}
         sizes: dict[tuple[Joint, DoF], Array] = {}  # sums of absolute values, to detect cancellation
         constant = self._constant
         for term in self._terms:
@@ -318,43 +330,44 @@ class JointConstraint:
                 for k, factor in enumerate(factors, start=1):
                     powers[: k + 1] += factor * (line**k).coef
                 constant, factors = constant - float(powers[0]), powers[1:]
-            added[joint, dof] = add_coefficients(added.get((joint, dof)), factors)
+            sums[joint, dof] = add_coefficients(sums.get((joint, dof)), factors)
             sizes[joint, dof] = add_coefficients(sizes.get((joint, dof)), np.abs(factors))
-        kept = {
-            key: np.where(np.abs(one) > CANCELLATION_TOLERANCE * sizes[key], one, 0.0) for key, one in added.items()
+        rounded = {
+            key: np.where(np.abs(dof_factors) > CANCELLATION_TOLERANCE * sizes[key], dof_factors, 0.0)
+            for key, dof_factors in sums.items()
         }
-        return {key: one for key, one in kept.items() if one.any()}, constant
+        return {key: dof_factors for key, dof_factors in rounded.items() if dof_factors.any()}, constant
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _freedom(self, freedom: JointDof) -> tuple[Joint, DoF]:
-        pair = freedom if isinstance(freedom, tuple) else (freedom, None)
-        joint, which = pair if len(pair) == 2 else (None, None)
+    def _joint_and_dof(self, joint_or_dof: JointDof) -> tuple[Joint, DoF]:
+        pair = joint_or_dof if isinstance(joint_or_dof, tuple) else (joint_or_dof, None)
+        joint, dof_like = pair if len(pair) == 2 else (None, None)
         if not isinstance(joint, Joint):
-            raise InvalidArgument(f"{self} can bind joints, or (joint, freedom), not {freedom!r}")
+            raise InvalidArgument(f"a term of {self} must be a joint or (joint, dof), not {joint_or_dof!r}")
         if joint.is_closure:
             raise CouplingError(
-                f"{joint} closes a loop, so its values are no numbers of q, and {self} cannot bind them; "
-                "let another joint of the loop close it"
+                f"{joint} closes a loop, so its values are not in q and {self} cannot use them; "
+                "close the loop by another joint"
             )
-        dof = joint._only_dof(f"terms of {self}") if which is None else joint._check_dof(which)
-        if dof.is_rotation and all(one in joint.dof for one in ROTATIONS):
+        dof = joint._only_dof(f"terms of {self}") if dof_like is None else joint._check_dof(dof_like)
+        if dof.is_rotation and all(rotation_dof in joint.dof for rotation_dof in ROTATIONS):
             raise CouplingError(
-                f"{dof.name} of {joint} is one angle of three, and {self} can bind single turns only; "
-                "make it of three joints with one turn each"
+                f"{dof.name} of {joint} is an angle of a spherical joint, and {self} cannot use it; "
+                "replace the joint by three revolute joints"
             )
         return joint, dof
 
-    def _factors(self, given: Coefficients, joint: Joint) -> tuple[float, ...]:
+    def _checked_factors(self, coefficients: Coefficients, joint: Joint) -> tuple[float, ...]:
         """Validate factors and remove trailing zeros."""
         what = f"factors of {joint} in {self}"
         try:
-            several = np.atleast_1d(np.array(given, dtype=np.float64))
+            array = np.atleast_1d(np.array(coefficients, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ShapeError(f"{what} are a number, or a list of numbers, not {given!r}") from None
-        if several.ndim != 1:
-            raise ShapeError(f"{what} are a number, or a list of numbers, not an array of shape {several.shape}")
-        factors = [as_number(one, what) for one in several.tolist()]
+            raise ShapeError(f"{what} must be a number or a list of numbers, not {coefficients!r}") from None
+        if array.ndim != 1:
+            raise ShapeError(f"{what} must be a number or a list of numbers, not an array of shape {array.shape}")
+        factors = [as_number(value, what) for value in array.tolist()]
         while factors and factors[-1] == 0.0:
             factors.pop()
         return tuple(factors)

@@ -40,27 +40,27 @@ def find_roots(frames: Frame | Iterable[Frame]) -> tuple[Frame, ...]:
         ['ground']
     """
     try:
-        waiting = [frames] if isinstance(frames, Frame) else list(frames)
+        pending = [frames] if isinstance(frames, Frame) else list(frames)
     except TypeError:
-        raise InvalidArgument(f"{frames!r} is no link, joint or goal") from None
-    for frame in waiting:
+        raise InvalidArgument(f"{frames!r} is not a link, joint or goal") from None
+    for frame in pending:
         if not isinstance(frame, Frame):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidArgument(f"{frame!r} is no link, joint or goal")
+            raise InvalidArgument(f"{frame!r} is not a link, joint or goal")
     roots: dict[Frame, None] = {}
-    while waiting:
-        root = waiting.pop(0).root
+    while pending:
+        root = pending.pop(0).root
         if root in roots:
             continue
         roots[root] = None
         for frame in root.traverse():
             if isinstance(frame, Joint | Goal) and frame.closure is not None:
-                waiting.append(frame.closure.link)
+                pending.append(frame.closure.link)
             if isinstance(frame, Joint):
-                waiting.extend(coupling.leader for coupling in frame.couplings)
-                waiting.extend(coupling.mimic for coupling in frame._followers)
-                waiting.extend(joint for law in frame._laws for joint in law.joints)
+                pending.extend(coupling.leader for coupling in frame.couplings)
+                pending.extend(coupling.mimic for coupling in frame._mimic_couplings)
+                pending.extend(joint for constraint in frame._joint_constraints for joint in constraint.joints)
             elif isinstance(frame, Link):
-                waiting.extend(closure.joint for closure in frame.closures)
+                pending.extend(closure.joint for closure in frame.closures)
     return tuple(roots)
 
 
@@ -111,11 +111,14 @@ def moving_joints(closure: Closure) -> tuple[Joint, ...]:
     These are the moving joints above exactly one of its two ends; a joint above both moves both alike. A mimic joint is
     replaced by the leader at the head of its couplings.
     """
-    one, other = _freedoms(closure.joint.parent), _freedoms(closure.link)
+    start_dofs, end_dofs = _dofs_above(closure.joint.parent), _dofs_above(closure.link)
     # a joint above both ends rotates both, but not the world axes in which a goal's directions may be defined
-    apart = one | other if _is_partial_in_world(closure) else one ^ other
-    movers = {joint if (led := joint._couplings.get(dof)) is None else led.resolve()[0] for joint, dof in apart}
-    return tuple(sorted(movers, key=lambda joint: joint._serial))
+    relative_dofs = start_dofs | end_dofs if _is_partial_in_world(closure) else start_dofs ^ end_dofs
+    joints = {
+        joint if (coupling := joint._couplings.get(dof)) is None else coupling.resolve()[0]
+        for joint, dof in relative_dofs
+    }
+    return tuple(sorted(joints, key=lambda joint: joint._serial))
 
 
 def independent_chains(
@@ -135,28 +138,28 @@ def independent_chains(
         >>> len(mk.independent_chains(linkage.closures.values()))
         1
     """
-    shut, kept = list(closures), list(joint_constraints)
-    given = [
-        *(set(moving_joints(closure)) for closure in shut),
-        *({joint for joint, _ in law.resolve_couplings()[0]} for law in kept),
+    loops, constraints = list(closures), list(joint_constraints)
+    joint_sets = [
+        *(set(moving_joints(closure)) for closure in loops),
+        *({joint for joint, _ in constraint.resolve_couplings()[0]} for constraint in constraints),
     ]
     groups: list[tuple[set[int], set[Joint]]] = []
-    for i, moving in enumerate(given):
-        mine, joints = {i}, moving
-        apart: list[tuple[set[int], set[Joint]]] = []
+    for i, moving in enumerate(joint_sets):
+        members, joints = {i}, moving
+        separate: list[tuple[set[int], set[Joint]]] = []
         for group in groups:
             if group[1] & joints:
-                mine, joints = mine | group[0], joints | group[1]
+                members, joints = members | group[0], joints | group[1]
             else:
-                apart.append(group)
-        groups = [*apart, (mine, joints)]
+                separate.append(group)
+        groups = [*separate, (members, joints)]
     return tuple(
         IndependentChain(
-            tuple(shut[i] for i in sorted(mine) if i < len(shut)),
+            tuple(loops[i] for i in sorted(members) if i < len(loops)),
             tuple(sorted(joints, key=lambda joint: joint._serial)),
-            tuple(kept[i - len(shut)] for i in sorted(mine) if i >= len(shut)),
+            tuple(constraints[i - len(loops)] for i in sorted(members) if i >= len(loops)),
         )
-        for mine, joints in sorted(groups, key=lambda group: min(group[0]))
+        for members, joints in sorted(groups, key=lambda group: min(group[0]))
     )
 
 
@@ -166,71 +169,86 @@ def _is_partial_in_world(closure: Closure) -> bool:
     return any(0 < len([dof for dof in block if dof in closure.free_dof]) < 3 for block in (TRANSLATIONS, ROTATIONS))
 
 
-def _freedoms(frame: Frame | None) -> set[tuple[Joint, DoF]]:
+def _dofs_above(frame: Frame | None) -> set[tuple[Joint, DoF]]:
     """Return the dofs of all joints from `frame` to the root."""
-    freedoms: set[tuple[Joint, DoF]] = set()
+    dofs: set[tuple[Joint, DoF]] = set()
     while frame is not None:
         if isinstance(frame, Joint):
-            freedoms.update((frame, dof) for dof in frame.dof)
+            dofs.update((frame, dof) for dof in frame.dof)
         frame = frame.parent
-    return freedoms
+    return dofs
 
 
-READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent", "_axes", "_turn"}
+READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent", "_axes", "_rotation_wxyz"}
 COPIED_TYPES: tuple[type, ...] = (np.ndarray, dict, list)
-REFERENCE_ATTRIBUTES = {"_parent", "_children", "_closure", "_closures", "_couplings", "_followers", "_laws"} | {
+REFERENCE_ATTRIBUTES = {
+    "_parent",
+    "_children",
+    "_closure",
+    "_closures",
+    "_couplings",
+    "_mimic_couplings",
+    "_joint_constraints",
+} | {
     "_X_world",
     "_serial",
 }
 
 
-def flatten_graph(roots: Iterable[Frame], given: Iterable[Frame]) -> dict[str, Any]:
+def flatten_graph(roots: Iterable[Frame], returned: Iterable[Frame]) -> dict[str, Any]:
     """Convert the trees below `roots` to lists in which frames refer to each other by index.
 
     Args:
         roots: all roots of the trees.
-        given: the frames that `restore_graph` returns.
+        returned: the frames that `restore_graph` returns.
     """
     frames = sorted((frame for root in roots for frame in root.traverse()), key=lambda frame: frame._serial)
-    number = {frame: i for i, frame in enumerate(frames)}
+    index_of = {frame: i for i, frame in enumerate(frames)}
     joints = [frame for frame in frames if isinstance(frame, Joint)]
-    ends = [frame.closure for frame in frames if isinstance(frame, Joint | Goal) and frame.closure is not None]
-    laws = sorted({law for joint in joints for law in joint.joint_constraints}, key=lambda law: law._serial)
+    closures = [frame.closure for frame in frames if isinstance(frame, Joint | Goal) and frame.closure is not None]
+    constraints = sorted(
+        {constraint for joint in joints for constraint in joint.joint_constraints},
+        key=lambda constraint: constraint._serial,
+    )
     return {
-        "given": [number[frame] for frame in given],
+        "returned": [index_of[frame] for frame in returned],
         "frames": [(type(f), {k: v for k, v in vars(f).items() if k not in REFERENCE_ATTRIBUTES}) for f in frames],
-        "children": [[number[child] for child in frame.children] for frame in frames],
-        "closures": [(number[end.joint], number[end.link], end.at) for end in ends],
+        "children": [[index_of[child] for child in frame.children] for frame in frames],
+        "closures": [(index_of[closure.joint], index_of[closure.link], closure.at) for closure in closures],
         "couplings": [
-            (number[c.mimic], c.dof, number[c.leader], c.leader_dof, c.ratio, c.offset)
+            (index_of[c.mimic], c.dof, index_of[c.leader], c.leader_dof, c.ratio, c.offset)
             for joint in joints
             for c in joint.couplings
         ],
-        "laws": [
-            ([(number[term.joint], term.dof, term.coefficients) for term in law.terms], law.constant, law.name)
-            for law in laws
+        "joint_constraints": [
+            (
+                [(index_of[term.joint], term.dof, term.coefficients) for term in constraint.terms],
+                constraint.constant,
+                constraint.name,
+            )
+            for constraint in constraints
         ],
     }
 
 
 def restore_graph(flat: dict[str, Any]) -> list[Frame]:
-    """Create the frames of `flatten_graph` again, in their order of creation; returns the `given` frames."""
+    """Create the frames of `flatten_graph` again, in their order of creation; returns the frames `returned`."""
     frames: list[Frame] = []
     for kind, fields in flat["frames"]:
-        fresh: Frame = kind()
+        restored_frame: Frame = kind()
         # shapes and masses are immutable and shared; a copy owns all that it may write to
-        vars(fresh).update({k: deepcopy(v) if isinstance(v, COPIED_TYPES) else v for k, v in fields.items()})
-        for key in READ_ONLY_ATTRIBUTES & vars(fresh).keys():  # pickling loses the read-only flag
-            read_only(vars(fresh)[key])
-        frames.append(fresh)
+        vars(restored_frame).update({k: deepcopy(v) if isinstance(v, COPIED_TYPES) else v for k, v in fields.items()})
+        for key in READ_ONLY_ATTRIBUTES & vars(restored_frame).keys():  # pickling loses the read-only flag
+            read_only(vars(restored_frame)[key])
+        frames.append(restored_frame)
     for frame, children in zip(frames, flat["children"], strict=True):
         for child in children:
             frame.add_child(frames[int(child)])
-    anything: list[Any] = list(frames)
+    restored: list[Any] = list(frames)
     for joint, link, at in flat["closures"]:
-        Closure(anything[joint], anything[link], at)
-    for follower, dof, leader, leader_dof, ratio, offset in flat["couplings"]:
-        Coupling(anything[follower], dof, anything[leader], leader_dof, ratio, offset)
-    for terms, constant, name in flat["laws"]:
-        JointConstraint({(anything[joint], dof): factors for joint, dof, factors in terms}, constant, name=name)
-    return [frames[i] for i in flat["given"]]
+        Closure(restored[joint], restored[link], at)
+    for mimic, dof, leader, leader_dof, ratio, offset in flat["couplings"]:
+        Coupling(restored[mimic], dof, restored[leader], leader_dof, ratio, offset)
+    for terms, constant, name in flat["joint_constraints"]:
+        JointConstraint({(restored[joint], dof): factors for joint, dof, factors in terms}, constant, name=name)
+    return [frames[i] for i in flat["returned"]]

@@ -83,34 +83,34 @@ class Kinematics:
     def pose(self, link: str, q: ArrayLike, out: Array | None = None) -> Array:
         """Compute X_world_link (..., 4, 4) at q (..., nq); see `Mechanism.pose`."""
         path = self.path(link)
-        rows, leading = self._rows(q)
-        X = np.empty((len(rows), 4, 4))
-        if not forward.chain_poses(path, rows, X):
-            self._refuse(rows)
+        batch, leading = self._as_batch(q)
+        X = np.empty((len(batch), 4, 4))
+        if not forward.chain_poses(path, batch, X):
+            self._raise_not_finite(batch)
         X = X.reshape(*leading, 4, 4)
         if out is None:
             return X
         if not (isinstance(out, np.ndarray) and out.shape == X.shape and out.dtype == X.dtype and out.flags.writeable):
-            raise ShapeError(f"out must be an array of float64 of the shape {X.shape} that can be written into")
+            raise ShapeError(f"out must be a writable float64 array of shape {X.shape}")
         out[...] = X
         return out
 
     def poses(self, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
         """Compute X_world_link (..., L, 4, 4) of all or of the named links at q (..., nq)."""
         ends = self.link_nodes if links is None else self.link_nodes[[self._index(link) for link in links]]
-        rows, leading = self._rows(q)
-        X = np.empty((len(rows), len(ends), 4, 4))
-        if not forward.tree_poses(self.nodes, ends, rows, X):
-            self._refuse(rows)
+        batch, leading = self._as_batch(q)
+        X = np.empty((len(batch), len(ends), 4, 4))
+        if not forward.tree_poses(self.nodes, ends, batch, X):
+            self._raise_not_finite(batch)
         return X.reshape(*leading, len(ends), 4, 4)
 
     def jacobian(self, link: str, q: ArrayLike, p_link: Array) -> Array:
         """Compute the world twist (linear, angular) of a point p_link of the link per entry of v, (..., 6, nv)."""
         path = self.path(link)
-        rows, leading = self._rows(q)
-        J = np.empty((len(rows), 6, self.space.nv))
-        if not forward.chain_jacobians(path, p_link, rows, J):
-            self._refuse(rows)
+        batch, leading = self._as_batch(q)
+        J = np.empty((len(batch), 6, self.space.nv))
+        if not forward.chain_jacobians(path, p_link, batch, J):
+            self._raise_not_finite(batch)
         return J.reshape(*leading, 6, self.space.nv)
 
     def path(self, link: str) -> Array:
@@ -124,7 +124,7 @@ class Kinematics:
         self.path(link)
         return self.links.index(link)
 
-    def _rows(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+    def _as_batch(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """Return q as (N, nq), and its batch axes."""
         try:
             if np.iscomplexobj(q):
@@ -139,10 +139,10 @@ class Kinematics:
         leading = values.shape[:-1]
         return values.reshape(math.prod(leading), self.space.nq), leading
 
-    def _refuse(self, values: Array) -> None:
+    def _raise_not_finite(self, values: Array) -> None:
         """Raise for a pose that is not finite, and name the entry of q that causes it."""
         self.space.check_q(values)
-        raise NotFinite("a pose is not finite, although q is: a length or offset of the mechanism is too large")
+        raise NotFinite("a pose is not finite although q is finite: a length or offset of the mechanism is too large")
 
 
 def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Kinematics:
@@ -154,24 +154,24 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
     # a joint without a child moves nothing
     joints = sorted((f for f in frames if isinstance(f, Joint) and f.children), key=lambda f: f._serial)
     links = sorted((f for f in frames if isinstance(f, Link)), key=lambda f: f._serial)
-    space, slots = _lay_out(joints, names)
+    space, joint_indices = _configuration_layout(joints, names)
 
-    nodes = _Nodes(slots)
+    nodes = _Nodes(joint_indices)
     ends: dict[Frame, tuple[int, Array]] = {}  # node and fixed pose below it, for the children of the frame
-    places: dict[Frame, tuple[int, Array]] = {}
+    poses: dict[Frame, tuple[int, Array]] = {}
     for frame in frames:
         if isinstance(frame, Goal):
             continue
         node, X = ends[frame.parent] if frame.parent is not None else (-1, np.eye(4))
-        places[frame] = node, X @ frame.matrix
-        ends[frame] = nodes.move(frame, *places[frame]) if isinstance(frame, Joint) else places[frame]
+        poses[frame] = node, X @ frame.matrix
+        ends[frame] = nodes.move(frame, *poses[frame]) if isinstance(frame, Joint) else poses[frame]
 
     rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
-    end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (places[link] for link in links)]
+    end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (poses[link] for link in links)]
     link_ends = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
     return Kinematics(
         space=space,
-        joint_indices=slots,
+        joint_indices=joint_indices,
         links=tuple(names[link] for link in links),
         nodes=rows,
         link_nodes=link_ends,
@@ -182,8 +182,8 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
 class _Nodes:
     """The table of nodes during compilation."""
 
-    def __init__(self, slots: Mapping[Joint, JointIndices]) -> None:
-        self.joint_indices = slots
+    def __init__(self, joint_indices: Mapping[Joint, JointIndices]) -> None:
+        self.joint_indices = joint_indices
         self.rows: list[list[float]] = []
 
     def move(self, joint: Joint, node: int, X: Array) -> tuple[int, Array]:
@@ -192,14 +192,14 @@ class _Nodes:
             return node, X
         A = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
         X = X @ A
-        slot = self.joint_indices[joint]
-        if all(dof in slot.q for dof in TRANSLATIONS):
-            node, X = self.add(node, X, TRANSLATION, slot.q[DoF.X], slot.v[DoF.X])
+        indices = self.joint_indices[joint]
+        if all(dof in indices.q for dof in TRANSLATIONS):
+            node, X = self.add(node, X, TRANSLATION, indices.q[DoF.X], indices.v[DoF.X])
         else:
             for dof in TRANSLATIONS:
                 node, X = self.move_one(joint, dof, node, X)
-        if slot.quaternion_q is not None and slot.quaternion_v is not None:
-            node, X = self.add(node, X, SPHERICAL, slot.quaternion_q, slot.quaternion_v)
+        if indices.quaternion_q is not None and indices.quaternion_v is not None:
+            node, X = self.add(node, X, SPHERICAL, indices.quaternion_q, indices.quaternion_v)
         else:
             for dof in reversed(ROTATIONS):
                 node, X = self.move_one(joint, dof, node, X)
@@ -211,11 +211,11 @@ class _Nodes:
         leader, leader_dof, ratio, offset = joint, dof, 1.0, 0.0
         if dof in joint._couplings:
             leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
-        turn = Z_TO_AXIS[dof.axis_index]
-        slot = self.joint_indices[leader]
+        X_axis = Z_TO_AXIS[dof.axis_index]
+        indices = self.joint_indices[leader]
         kind = REVOLUTE if dof.is_rotation else PRISMATIC
-        node, X = self.add(node, X @ turn, kind, slot.q[leader_dof], slot.v[leader_dof], ratio, offset)
-        return node, X @ turn.T
+        node, X = self.add(node, X @ X_axis, kind, indices.q[leader_dof], indices.v[leader_dof], ratio, offset)
+        return node, X @ X_axis.T
 
     def add(
         self, node: int, X: Array, kind: int, q: int, v: int, ratio: float = 1.0, offset: float = 0.0
@@ -224,23 +224,23 @@ class _Nodes:
         return len(self.rows) - 1, np.eye(4)
 
 
-def _lay_out(
+def _configuration_layout(
     joints: Sequence[Joint], names: Mapping[Frame, str]
 ) -> tuple[ConfigurationSpace, dict[Joint, JointIndices]]:
     """Assign each independent dof its index in q and v, joint by joint, in the order X Y Z EX EY EZ."""
     q_names: list[str] = []
     v_names: list[str] = []
     scalars: list[tuple[int, int]] = []
-    balls: list[tuple[int, int]] = []
+    quaternions: list[tuple[int, int]] = []
     rotates: list[bool] = []
     limits: list[tuple[float, float]] = []
-    slots: dict[Joint, JointIndices] = {}
+    joint_indices: dict[Joint, JointIndices] = {}
     for joint in joints:
-        name, ball = names[joint], joint.has_quaternion
+        name, has_quaternion = names[joint], joint.has_quaternion
         q_of: dict[DoF, int] = {}
         v_of: dict[DoF, int] = {}
         for dof in joint.dof:
-            if dof in joint._couplings or (ball and dof.is_rotation):
+            if dof in joint._couplings or (has_quaternion and dof.is_rotation):
                 continue
             q_of[dof], v_of[dof] = len(q_names), len(v_names)
             scalars.append((q_of[dof], v_of[dof]))
@@ -249,37 +249,39 @@ def _lay_out(
             v_names.append(label)
             rotates.append(dof.is_rotation)
             limits.append(joint.effective_limits(dof))
-        slots[joint] = JointIndices(q_of, v_of, len(q_names) if ball else None, len(v_names) if ball else None)
-        if ball:
-            balls.append((len(q_names), len(v_names)))
+        joint_indices[joint] = JointIndices(
+            q_of, v_of, len(q_names) if has_quaternion else None, len(v_names) if has_quaternion else None
+        )
+        if has_quaternion:
+            quaternions.append((len(q_names), len(v_names)))
             q_names += [f"{name}.q{part}" for part in "wxyz"]
             v_names += [f"{name}.{dof.name}" for dof in ROTATIONS]
             rotates += [True] * 3
             limits += [(-np.inf, np.inf)] * 4
     if len(set(q_names)) < len(q_names):
-        doubled = next(name for name in q_names if q_names.count(name) > 1)
-        raise DuplicateName(f"two freedoms would be called {doubled!r}; rename one of the joints")
+        repeated = next(name for name in q_names if q_names.count(name) > 1)
+        raise DuplicateName(f"two dofs have the name {repeated!r}; rename one of the joints")
     bounds = np.array(limits, dtype=np.float64).reshape(-1, 2)
     space = ConfigurationSpace(
         q_names=tuple(q_names),
         v_names=tuple(v_names),
         scalars_q=np.array([q for q, _ in scalars], dtype=np.int64),
         scalars_v=np.array([v for _, v in scalars], dtype=np.int64),
-        quaternions_q=np.array([q for q, _ in balls], dtype=np.int64),
-        quaternions_v=np.array([v for _, v in balls], dtype=np.int64),
+        quaternions_q=np.array([q for q, _ in quaternions], dtype=np.int64),
+        quaternions_v=np.array([v for _, v in quaternions], dtype=np.int64),
         rotates=np.array(rotates, dtype=np.bool_),
         lower=read_only(np.ascontiguousarray(bounds[:, 0])),
         upper=read_only(np.ascontiguousarray(bounds[:, 1])),
     )
-    return space, slots
+    return space, joint_indices
 
 
 def _path(nodes: Array, end: Array) -> Array:
     """Return the nodes from the world to `end`, with `end`."""
-    way = [end]
-    while (node := int(way[-1][PARENT])) >= 0:
-        way.append(nodes[node])
-    path = np.array(way[::-1])
+    path_nodes = [end]
+    while (node := int(path_nodes[-1][PARENT])) >= 0:
+        path_nodes.append(nodes[node])
+    path = np.array(path_nodes[::-1])
     path[-1, HAS_ONLY_SCALAR_JOINTS] = not np.isin(path[:, NODE_KIND], (TRANSLATION, SPHERICAL)).any()
     return path
 
@@ -293,12 +295,12 @@ JointValueMap = Mapping[str, float | Sequence[float] | Array]
 
 def values_by_name(kinematics: Kinematics, names: Mapping[Frame, str], q: Array) -> dict[str, float | Array]:
     """Return the values of each moving joint at q: a number for a single dof, an array for several; m or rad."""
-    found: dict[str, float | Array] = {}
+    values_of: dict[str, float | Array] = {}
     for joint in kinematics.joint_indices:
         if joint.dof:
             values = _values(kinematics, joint, q)
-            found[names[joint]] = float(values[0]) if len(values) == 1 else values
-    return found
+            values_of[names[joint]] = float(values[0]) if len(values) == 1 else values
+    return values_of
 
 
 def configuration_by_name(
@@ -306,34 +308,40 @@ def configuration_by_name(
 ) -> Array:
     """Write values by joint or dof into `start` (nq,), in place; see `Mechanism.configuration`."""
     if not isinstance(values, Mapping):
-        raise ShapeError(f"values must be given by name, as in {{'elbow': 0.5}}, not as {values!r}")
-    followers: list[tuple[Joint, DoF, float]] = []
-    for name, given in values.items():
+        raise ShapeError(f"values must be a mapping such as {{'elbow': 0.5}}, not {values!r}")
+    mimic_values: list[tuple[Joint, DoF, float]] = []
+    for name, value in values.items():
         joint, dofs = joint_and_dofs(name, joints)
-        slot = kinematics.joint_indices.get(joint)
-        if slot is None:
-            why = "closes a loop, so its values follow from the links" if joint.is_closure else "holds no link"
+        indices = kinematics.joint_indices.get(joint)
+        if indices is None:
+            why = (
+                "closes a loop, so the poses of its links determine its values"
+                if joint.is_closure
+                else "has no child link"
+            )
             raise CouplingError(f"{joint} {why}; it cannot be set")
         if not dofs:
-            raise DoFError(f"{joint} is fixed and takes no value")
-        numbers = dict(zip(dofs, as_numbers((given,), len(dofs), f"values of {joint}"), strict=True))
+            raise DoFError(f"{joint} is fixed, so it has no value")
+        numbers = dict(zip(dofs, as_numbers((value,), len(dofs), f"values of {joint}"), strict=True))
         for dof, number in numbers.items():
-            if dof in slot.q:
-                start[slot.q[dof]] = number
+            if dof in indices.q:
+                start[indices.q[dof]] = number
             elif dof in joint._couplings:
-                followers.append((joint, dof, number))
-        if slot.quaternion_q is not None and any(dof.is_rotation for dof in dofs):
+                mimic_values.append((joint, dof, number))
+        if indices.quaternion_q is not None and any(dof.is_rotation for dof in dofs):
             # angles that are not named keep their values at `start`
-            held = dict(zip(joint.dof, _values(kinematics, joint, start), strict=True)) | numbers
-            turn = [held[dof] for dof in reversed(ROTATIONS)]
-            start[slot.quaternion_q : slot.quaternion_q + 4] = euler.quaternion_from_euler(
-                turn, order="zyx", axes="moving"
+            angles = dict(zip(joint.dof, _values(kinematics, joint, start), strict=True)) | numbers
+            zyx = [angles[dof] for dof in reversed(ROTATIONS)]
+            start[indices.quaternion_q : indices.quaternion_q + 4] = euler.quaternion_from_euler(
+                zyx, order="zyx", axes="moving"
             )
-    for joint, dof, number in followers:
-        led = _led(kinematics, joint, dof, start)
-        if abs(led - number) > 1e-6:
+    for joint, dof, number in mimic_values:
+        mimic_value = _mimic_value(kinematics, joint, dof, start)
+        if abs(mimic_value - number) > 1e-6:
             leader = joint._couplings[dof].leader
-            raise CouplingError(f"{joint} follows {leader} and stands at {led:g} then, not at {number:g}")
+            raise CouplingError(
+                f"{joint} is coupled to {leader}, which sets its value to {mimic_value:g}, not {number:g}"
+            )
     return start
 
 
@@ -342,28 +350,28 @@ def joint_and_dofs(name: str, joints: Mapping[str, Joint]) -> tuple[Joint, tuple
     joint = joints.get(name)
     if joint is not None:
         return joint, joint.dof
-    before, _, after = str(name).rpartition(".")
-    if before in joints and after in DoF.__members__:
-        return joints[before], (joints[before]._check_dof(after),)
-    if before in joints:
-        raise UnknownName(f"freedom of joint {before!r}", after, [dof.name for dof in joints[before].dof])
+    joint_name, _, dof_name = str(name).rpartition(".")
+    if joint_name in joints and dof_name in DoF.__members__:
+        return joints[joint_name], (joints[joint_name]._check_dof(dof_name),)
+    if joint_name in joints:
+        raise UnknownName(f"dof of joint {joint_name!r}", dof_name, [dof.name for dof in joints[joint_name].dof])
     raise UnknownName("joint", name, joints)
 
 
 def _values(kinematics: Kinematics, joint: Joint, q: Array) -> Array:
-    slot, values = kinematics.joint_indices[joint], np.array(joint._values)
+    indices, values = kinematics.joint_indices[joint], np.array(joint._values)
     for dof in joint.dof:
-        if dof in slot.q:
-            values[dof] = q[slot.q[dof]]
+        if dof in indices.q:
+            values[dof] = q[indices.q[dof]]
         elif dof in joint._couplings:
-            values[dof] = _led(kinematics, joint, dof, q)
-    if slot.quaternion_q is not None:
-        turn = q[slot.quaternion_q : slot.quaternion_q + 4]
-        values[[5, 4, 3]] = euler.euler_from_quaternion(turn, order="zyx", axes="moving", near=values[[5, 4, 3]])
+            values[dof] = _mimic_value(kinematics, joint, dof, q)
+    if indices.quaternion_q is not None:
+        wxyz = q[indices.quaternion_q : indices.quaternion_q + 4]
+        values[[5, 4, 3]] = euler.euler_from_quaternion(wxyz, order="zyx", axes="moving", near=values[[5, 4, 3]])
     return values[list(joint.dof)]
 
 
-def _led(kinematics: Kinematics, joint: Joint, dof: DoF, q: Array) -> float:
+def _mimic_value(kinematics: Kinematics, joint: Joint, dof: DoF, q: Array) -> float:
     """Return the value of a mimic dof at q."""
     leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
     return float(ratio * q[kinematics.joint_indices[leader].q[leader_dof]] + offset)

@@ -23,14 +23,14 @@ from mechanik.spatial import euler, inverse, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array
 
 
-def joint_constraint_residual(mechanism: Mechanism, law: JointConstraint, q: Array) -> tuple[float, Array]:
+def joint_constraint_residual(mechanism: Mechanism, constraint: JointConstraint, q: Array) -> tuple[float, Array]:
     """Return the residual of a joint constraint at q (nq,) and its gradient (nv,), divided by its scale."""
-    factors, constant = law.resolve_couplings()
-    slots, scale = mechanism.kinematics.joint_indices, law.scale
+    factors, constant = constraint.resolve_couplings()
+    joint_indices, scale = mechanism.kinematics.joint_indices, constraint.scale
     total, rates = -constant, np.zeros(mechanism.nv)
-    for (joint, dof), some in factors.items():
-        value, v = float(q[slots[joint].q[dof]]), slots[joint].v[dof]
-        for power, factor in enumerate(some.tolist(), start=1):
+    for (joint, dof), dof_factors in factors.items():
+        value, v = float(q[joint_indices[joint].q[dof]]), joint_indices[joint].v[dof]
+        for power, factor in enumerate(dof_factors.tolist(), start=1):
             total += factor * value**power
             rates[v] += factor * power * value ** (power - 1)
     return total / scale, rates / scale
@@ -38,7 +38,9 @@ def joint_constraint_residual(mechanism: Mechanism, law: JointConstraint, q: Arr
 
 def joint_constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
     """Return the gradients of all joint constraints at q (nq,), (constraints, nv), divided by their scales."""
-    rows = [joint_constraint_residual(mechanism, law, q)[1] for law in mechanism.joint_constraints.values()]
+    rows = [
+        joint_constraint_residual(mechanism, constraint, q)[1] for constraint in mechanism.joint_constraints.values()
+    ]
     return np.array(rows, dtype=np.float64).reshape(len(rows), mechanism.nv)
 
 
@@ -50,9 +52,10 @@ class LinearizedConstraint:
     """The scalar constraints of a closure or of a joint constraint, linearized at q.
 
     Attributes:
-        kind: "closure", or "law" for a joint constraint.
+        kind: "closure" or "joint_constraint".
         name: name of the closure or joint constraint.
-        directions: for each row the constrained dof in the axes of the closing joint, `X`, `EY`; or `law`.
+        directions: for each row the constrained dof in the axes of the closing joint, `X`, `EY`; for a joint constraint
+            `value`.
         in_metres: (rows,), whether a row is a length; otherwise it is an angle.
         residual: (rows,), the violation, m and rad; of a joint constraint a share of its scale.
         J: (rows, nv), derivative of the residual; exact where it is zero.
@@ -60,7 +63,7 @@ class LinearizedConstraint:
         points: (k, 3), where the constraint acts, in the world, m; for the characteristic length.
     """
 
-    kind: Literal["closure", "law"]
+    kind: Literal["closure", "joint_constraint"]
     name: str
     directions: tuple[str, ...]
     in_metres: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -72,96 +75,109 @@ class LinearizedConstraint:
 
 def linearize_constraints(mechanism: Mechanism, q: Array) -> list[LinearizedConstraint]:
     """Linearize all closures and joint constraints at q (nq,)."""
-    placed = NumpyKinematics(mechanism.kinematics, q)
+    kinematics = NumpyKinematics(mechanism.kinematics, q)
     return [
-        *(linearize_closure(mechanism, closure, placed) for closure in mechanism.closures.values()),
-        *(linearize_joint_constraint(mechanism, name, law, q) for name, law in mechanism.joint_constraints.items()),
+        *(linearize_closure(mechanism, closure, kinematics) for closure in mechanism.closures.values()),
+        *(
+            linearize_joint_constraint(mechanism, name, constraint, q)
+            for name, constraint in mechanism.joint_constraints.items()
+        ),
     ]
 
 
-def linearize_joint_constraint(mechanism: Mechanism, name: str, law: JointConstraint, q: Array) -> LinearizedConstraint:
+def linearize_joint_constraint(
+    mechanism: Mechanism, name: str, constraint: JointConstraint, q: Array
+) -> LinearizedConstraint:
     """Linearize a joint constraint, divided by its scale; the row is zero if a coupling implies the constraint."""
-    slots = mechanism.kinematics.joint_indices
-    bound = [(slots[joint].v[dof], dof) for joint, dof in law.resolve_couplings()[0]]
-    off, rates = joint_constraint_residual(mechanism, law, q)
+    joint_indices = mechanism.kinematics.joint_indices
+    dofs = [(joint_indices[joint].v[dof], dof) for joint, dof in constraint.resolve_couplings()[0]]
+    residual, rates = joint_constraint_residual(mechanism, constraint, q)
     return LinearizedConstraint(
-        kind="law",
+        kind="joint_constraint",
         name=name,
-        directions=("law",),
-        in_metres=np.array([all(not dof.is_rotation for _, dof in bound)], dtype=np.bool_),
-        residual=np.array([off]),
+        directions=("value",),
+        in_metres=np.array([all(not dof.is_rotation for _, dof in dofs)], dtype=np.bool_),
+        residual=np.array([residual]),
         J=rates[None],
-        dof_indices=frozenset(k for k, _ in bound),
+        dof_indices=frozenset(k for k, _ in dofs),
         points=np.zeros((0, 3)),
     )
 
 
-def linearize_closure(mechanism: Mechanism, closure: Closure, placed: NumpyKinematics) -> LinearizedConstraint:
+def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> LinearizedConstraint:
     """Linearize a closure: translations along and rotations about the axes of its joint; limits are not included."""
-    joint, free = closure.joint, closure.free_dof
-    ends = _Ends(mechanism, closure, placed)
+    joint, free_dof = closure.joint, closure.free_dof
+    ends = _ClosureEnds(mechanism, closure, kinematics)
     X_world_axes, X_world_end = ends.X_world_axes, ends.X_world_end
     E = inverse(X_world_axes) @ X_world_end
-    values = joint_values_from_pose(E, free, joint._values_and_limits()[0], *NO_LIMITS)
-    turned = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+    values = joint_values_from_pose(E, free_dof, joint._values_and_limits()[0], *NO_LIMITS)
+    R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
     R = X_world_axes[:3, :3]
-    off, turned_off = E[:3, 3] - values[:3], R @ rotation.log(E[:3, :3] @ turned.T)
+    position_error, rotation_error = E[:3, 3] - values[:3], R @ rotation.log(E[:3, :3] @ R_values.T)
 
-    apart, moves = ends.apart, ends.dof_indices
-    shifts = [dof for dof in TRANSLATIONS if dof not in free]
-    turns = _taken_turns(free, values, R)
+    relative_twists, dof_indices = ends.apart, ends.dof_indices
+    translations = [dof for dof in TRANSLATIONS if dof not in free_dof]
+    rotations = _constrained_rotations(free_dof, values, R)
     return LinearizedConstraint(
         kind="closure",
         name=mechanism.name_of(joint),
-        directions=(*(dof.name for dof in shifts), *(dof.name for dof, _ in turns)),
-        in_metres=np.array([True] * len(shifts) + [False] * len(turns), dtype=np.bool_),
-        residual=np.array([*(off[dof.axis_index] for dof in shifts), *(normal @ turned_off for _, normal in turns)]),
+        directions=(*(dof.name for dof in translations), *(dof.name for dof, _ in rotations)),
+        in_metres=np.array([True] * len(translations) + [False] * len(rotations), dtype=np.bool_),
+        residual=np.array(
+            [
+                *(position_error[dof.axis_index] for dof in translations),
+                *(normal @ rotation_error for _, normal in rotations),
+            ]
+        ),
         J=np.array(
-            [*(R[:, dof.axis_index] @ apart[:3] for dof in shifts), *(normal @ apart[3:] for _, normal in turns)]
-        ).reshape(len(shifts) + len(turns), mechanism.nv),
-        dof_indices=moves,
+            [
+                *(R[:, dof.axis_index] @ relative_twists[:3] for dof in translations),
+                *(normal @ relative_twists[3:] for _, normal in rotations),
+            ]
+        ).reshape(len(translations) + len(rotations), mechanism.nv),
+        dof_indices=dof_indices,
         points=np.array([X_world_axes[:3, 3], X_world_end[:3, 3]]),
     )
 
 
-def closure_axes_and_twists(mechanism: Mechanism, closure: Closure, placed: NumpyKinematics) -> tuple[Array, Array]:
+def closure_axes_and_twists(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> tuple[Array, Array]:
     """Return the world axes (3, 3) of a closing joint, and the twist (6, nv) of its end relative to it."""
-    ends = _Ends(mechanism, closure, placed)
+    ends = _ClosureEnds(mechanism, closure, kinematics)
     return ends.X_world_axes[:3, :3], ends.apart
 
 
-class _Ends:
+class _ClosureEnds:
     """The two ends of a closure: their world poses in the axes of motion, and their relative twist per entry of v."""
 
-    def __init__(self, mechanism: Mechanism, closure: Closure, placed: NumpyKinematics) -> None:
+    def __init__(self, mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> None:
         joint = closure.joint
-        X_joint, above = joint.matrix, joint.parent
-        while above is not None and not isinstance(above, Link):
-            X_joint, above = above.matrix @ X_joint, above.parent
-        start = placed.link_kinematics(None if above is None else mechanism.name_of(above))
-        end = placed.link_kinematics(mechanism.name_of(closure.link))
+        X_joint, parent = joint.matrix, joint.parent
+        while parent is not None and not isinstance(parent, Link):
+            X_joint, parent = parent.matrix @ X_joint, parent.parent
+        start = kinematics.link_kinematics(None if parent is None else mechanism.name_of(parent))
+        end = kinematics.link_kinematics(mechanism.name_of(closure.link))
         axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
         self.X_world_axes = start.X @ X_joint @ axes
         self.X_world_end = end.X @ closure.at.matrix @ axes
         point = self.X_world_end[:3, 3]
-        self.dof_indices = placed.relative_dofs(start, end)
+        self.dof_indices = kinematics.relative_dofs(start, end)
         self.apart = end.jacobian_at(point) - start.jacobian_at(point)
-        others = [k for k in range(self.apart.shape[1]) if k not in self.dof_indices]
-        self.apart[:, others] = 0.0  # otherwise joints above both ends would contribute rounding errors
+        unrelated = [k for k in range(self.apart.shape[1]) if k not in self.dof_indices]
+        self.apart[:, unrelated] = 0.0  # otherwise joints above both ends would contribute rounding errors
 
 
-def _taken_turns(free: tuple[DoF, ...], values: Array, R_world_axes: Array) -> list[tuple[DoF, Array]]:
+def _constrained_rotations(free_dof: tuple[DoF, ...], values: Array, R_world_axes: Array) -> list[tuple[DoF, Array]]:
     """Return the world directions about which a closure allows no rotation, each with its constrained angle."""
     axes: list[Array] = []
     R = R_world_axes
     for dof in reversed(ROTATIONS):
-        if dof in free:
+        if dof in free_dof:
             axes.append(R[:, dof.axis_index])
             R = R @ rotation.exp(np.eye(3)[dof.axis_index] * values[dof])
-    taken = [dof for dof in ROTATIONS if dof not in free]
+    constrained = [dof for dof in ROTATIONS if dof not in free_dof]
     if len(axes) == 2:  # always orthogonal, since the third angle is zero
-        return [(taken[0], np.cross(axes[0], axes[1]))]
-    return [(dof, R_world_axes[:, dof.axis_index]) for dof in taken]
+        return [(constrained[0], np.cross(axes[0], axes[1]))]
+    return [(dof, R_world_axes[:, dof.axis_index]) for dof in constrained]
 
 
 Mask = npt.NDArray[np.bool_]
@@ -224,9 +240,9 @@ class FirstOrderMotions:
             rank: rank of A; computed if None.
         """
         A = self.A[:, self.can_move]
-        found = np.zeros((len(self.can_move), A.shape[1] - (self.rank if rank is None else rank)))
-        found[self.can_move] = null_space(A, self.rank if rank is None else rank)
-        return found
+        motions = np.zeros((len(self.can_move), A.shape[1] - (self.rank if rank is None else rank)))
+        motions[self.can_move] = null_space(A, self.rank if rank is None else rank)
+        return motions
 
 
 def first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
@@ -251,13 +267,20 @@ def stack_constraints(
     can_move[space.scalars_v] = space.lower[space.scalars_q] < space.upper[space.scalars_q]
     if active is not None:
         can_move &= active
-    scale = np.concatenate([np.ones(0), *(np.where(one.in_metres, 1.0 / size, 1.0) for one in constraints)])
-    A = np.concatenate([np.zeros((0, space.nv)), *(one.J for one in constraints)]) * scale[:, None] * unit * can_move
-    residual = np.concatenate([np.zeros(0), *(one.residual for one in constraints)]) * scale
+    scale = np.concatenate(
+        [np.ones(0), *(np.where(constraint.in_metres, 1.0 / size, 1.0) for constraint in constraints)]
+    )
+    A = (
+        np.concatenate([np.zeros((0, space.nv)), *(constraint.J for constraint in constraints)])
+        * scale[:, None]
+        * unit
+        * can_move
+    )
+    residual = np.concatenate([np.zeros(0), *(constraint.residual for constraint in constraints)]) * scale
     return FirstOrderMotions(q, tuple(constraints), size, unit, can_move, A, residual)
 
 
-def characteristic_length(mechanism: Mechanism, rows: Iterable[LinearizedConstraint]) -> float:
+def characteristic_length(mechanism: Mechanism, constraints: Iterable[LinearizedConstraint]) -> float:
     """Return the characteristic length of a mechanism, m.
 
     It is the longest fixed length between joints, or the extent of the closure points if that is larger; 1 if both are
@@ -265,7 +288,7 @@ def characteristic_length(mechanism: Mechanism, rows: Iterable[LinearizedConstra
     """
     fixed = np.concatenate([mechanism.kinematics.nodes[:, 9:12], mechanism.kinematics.link_nodes[:, 9:12]])
     size = float(np.linalg.norm(fixed, axis=1).max(initial=0.0))
-    points = np.concatenate([np.zeros((0, 3)), *(one.points for one in rows)])
+    points = np.concatenate([np.zeros((0, 3)), *(constraint.points for constraint in constraints)])
     if len(points):
         size = max(size, float(np.ptp(points, axis=0).max()))
     return size if size > 1e-9 else 1.0
@@ -306,21 +329,21 @@ def independent_rows(vectors: Array, order: Iterable[int], tolerance: float, lar
     Returns:
         The selected indices.
     """
-    taken: list[int] = []
+    selected: list[int] = []
     basis = np.zeros((0, vectors.shape[1]))
     if largest is None:
         largest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     for k in order:
         if len(basis) == vectors.shape[1]:
             break
-        rest = vectors[k].copy()
+        remainder = vectors[k].copy()
         for _ in range(2):  # the second pass removes rounding errors
-            rest -= basis.T @ (basis @ rest)
-        length = float(np.linalg.norm(rest))
+            remainder -= basis.T @ (basis @ remainder)
+        length = float(np.linalg.norm(remainder))
         if length > tolerance * max(largest, 1e-12):
-            taken.append(k)
-            basis = np.vstack([basis, rest / length])
-    return taken
+            selected.append(k)
+            basis = np.vstack([basis, remainder / length])
+    return selected
 
 
 PERTURBATION_STEPS = (0.05, 0.005)
@@ -335,59 +358,70 @@ MIN_STEP_SHARE = 0.2
 
 def closed_first_order_motions(mechanism: Mechanism, q: Array, active: Mask | None = None) -> FirstOrderMotions:
     """Linearize at q, or, if loops have a small gap, at the nearest q with closed loops."""
-    here = first_order_motions(mechanism, q, active)
+    motions = first_order_motions(mechanism, q, active)
     for _ in range(MAX_CLOSING_STEPS):
-        if not CLOSURE_ROUNDING < here.max_residual < CLOSABLE_RESIDUAL:
+        if not CLOSURE_ROUNDING < motions.max_residual < CLOSABLE_RESIDUAL:
             break
         # rcond leaves out directions with little effect on the gap, which would need long steps
-        step = np.linalg.pinv(here.A, rcond=1e-6) @ -here.residual
-        there = first_order_motions(mechanism, mechanism.integrate(here.q, step * here.unit), here.can_move)
-        if not there.max_residual < 0.5 * here.max_residual:
+        step = np.linalg.pinv(motions.A, rcond=1e-6) @ -motions.residual
+        next_motions = first_order_motions(
+            mechanism, mechanism.integrate(motions.q, step * motions.unit), motions.can_move
+        )
+        if not next_motions.max_residual < 0.5 * motions.max_residual:
             break
-        here = there
-    return here
+        motions = next_motions
+    return motions
 
 
-def sample_closed_neighbours(mechanism: Mechanism, here: FirstOrderMotions, count: int = 3) -> list[FirstOrderMotions]:
+def sample_closed_neighbours(
+    mechanism: Mechanism, motions: FirstOrderMotions, count: int = 3
+) -> list[FirstOrderMotions]:
     """Sample up to `count` closed configurations near this one by random small motions, with a fixed seed.
 
     The list is empty if the mechanism cannot move, or if its first-order motions are infinitesimal only.
     """
-    ways = here.basis()
-    if not ways.shape[1]:
+    basis = motions.basis()
+    if not basis.shape[1]:
         return []
     rng = np.random.default_rng(0)
-    found: list[FirstOrderMotions] = []
+    neighbours: list[FirstOrderMotions] = []
     for step in PERTURBATION_STEPS:
         for _ in range(count):
-            way = np.asarray(ways @ rng.standard_normal(ways.shape[1]), dtype=np.float64)
-            aside = way * (step / float(np.abs(way).max()))
-            there = _shut(
-                mechanism, first_order_motions(mechanism, mechanism.integrate(here.q, aside * here.unit), here.can_move)
+            direction = np.asarray(basis @ rng.standard_normal(basis.shape[1]), dtype=np.float64)
+            perturbation = direction * (step / float(np.abs(direction).max()))
+            neighbour = _close_loops(
+                mechanism,
+                first_order_motions(
+                    mechanism, mechanism.integrate(motions.q, perturbation * motions.unit), motions.can_move
+                ),
             )
-            if there is None:
+            if neighbour is None:
                 continue
-            gone = mechanism.difference(here.q, there.q) / here.unit
-            if np.linalg.norm(gone) > MIN_STEP_SHARE * np.linalg.norm(aside):
-                found.append(there)
-        if found:
+            displacement = mechanism.difference(motions.q, neighbour.q) / motions.unit
+            if np.linalg.norm(displacement) > MIN_STEP_SHARE * np.linalg.norm(perturbation):
+                neighbours.append(neighbour)
+        if neighbours:
             break
-    return found
+    return neighbours
 
 
-def _shut(mechanism: Mechanism, here: FirstOrderMotions) -> FirstOrderMotions | None:
+def _close_loops(mechanism: Mechanism, motions: FirstOrderMotions) -> FirstOrderMotions | None:
     """Close the loops by Newton's method; damping limits the step near configurations without full rank."""
     damping = 1e-3
     for _ in range(MAX_NEWTON_STEPS):
-        if here.max_residual < CLOSURE_ROUNDING:
-            return here
-        u, sizes, vt = np.linalg.svd(here.A, full_matrices=False)
-        few = sizes > 1e-9 * sizes[0]
-        shrunk = sizes[few] / (sizes[few] ** 2 + damping * float(here.residual @ here.residual))
-        step = -vt[few].T @ (shrunk * (u[:, few].T @ here.residual))
-        there = first_order_motions(mechanism, mechanism.integrate(here.q, step * here.unit), here.can_move)
-        if there.max_residual < here.max_residual:
-            here, damping = there, 0.1 * damping
+        if motions.max_residual < CLOSURE_ROUNDING:
+            return motions
+        u, sizes, vt = np.linalg.svd(motions.A, full_matrices=False)
+        is_significant = sizes > 1e-9 * sizes[0]
+        damped_inverse = sizes[is_significant] / (
+            sizes[is_significant] ** 2 + damping * float(motions.residual @ motions.residual)
+        )
+        step = -vt[is_significant].T @ (damped_inverse * (u[:, is_significant].T @ motions.residual))
+        next_motions = first_order_motions(
+            mechanism, mechanism.integrate(motions.q, step * motions.unit), motions.can_move
+        )
+        if next_motions.max_residual < motions.max_residual:
+            motions, damping = next_motions, 0.1 * damping
         else:
             damping *= 100.0
-    return here if here.max_residual < 1e3 * CLOSURE_ROUNDING else None
+    return motions if motions.max_residual < 1e3 * CLOSURE_ROUNDING else None

@@ -81,10 +81,10 @@ class Closure:
 
     def __init__(self, joint: Joint | Goal, link: Link, at: ArrayLike | Pose | None = None) -> None:
         if not isinstance(link, Frame) or link.kind != "link":
-            raise InvalidArgument(f"{joint} can be closed onto a link, not onto {link!r}")
+            raise InvalidArgument(f"{joint} must end on a link, not on {link!r}")
         joint._check_can_close()
         if link is joint.parent:
-            raise StructureError(f"{joint} hangs on {link} and cannot be closed onto it")
+            raise StructureError(f"{joint} is a child of {link}, so it cannot close a loop onto it")
         self.joint, self.link = joint, link
         if at is None:
             self._at = Pose.identity()
@@ -102,7 +102,7 @@ class Closure:
     def __repr__(self) -> str:
         start = self.joint.parent.name if self.joint.parent is not None else None
         free = " ".join(dof.name for dof in self.free_dof) or "none"
-        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free}, open by {self.gap()!r}>"
+        return f"<closure {self.name!r}: {start!r} onto {self.link.name!r}, free: {free}, {self.gap()!r}"
 
     @property
     def name(self) -> str:
@@ -132,16 +132,16 @@ class Closure:
     def undo(self) -> None:
         """Remove the closure; joint and link may be closed again elsewhere. Raises `StructureError` the second time."""
         if self.joint._closure is not self:
-            raise StructureError(f"{self} was undone before")
+            raise StructureError(f"{self} is already undone")
         self._changed()
         self.joint._closure = None
         self.link._closures.remove(self)
 
     def gap(self) -> ClosureGap:
         """Return the violation that remains after the best use of the free dofs."""
-        E, values = self._relative(), self._measured()
-        turned = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
-        return ClosureGap(E[:3, 3] - values[:3], rotation.log(E[:3, :3] @ turned.T))
+        E, values = self._relative_pose(), self._all_joint_values()
+        R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
+        return ClosureGap(E[:3, 3] - values[:3], rotation.log(E[:3, :3] @ R_values.T))
 
     def joint_values(self) -> Array:
         """Compute the values of the closing joint from the poses of the two links.
@@ -149,17 +149,17 @@ class Closure:
         Returns:
             A value for each free dof, m or rad; equivalent angles are chosen nearest to the joint's stored values.
         """
-        return self._measured()[list(self.free_dof)]
+        return self._all_joint_values()[list(self.free_dof)]
 
     def update_joint(self) -> None:
         """Store the computed values in the closing joint."""
         self.joint._store_values(dict(zip(self.free_dof, self.joint_values().tolist(), strict=True)))
 
-    def _measured(self) -> Array:
+    def _all_joint_values(self) -> Array:
         """Return all six values, zero for constrained dofs."""
-        return joint_values_from_pose(self._relative(), self.free_dof, *self.joint._values_and_limits())
+        return joint_values_from_pose(self._relative_pose(), self.free_dof, *self.joint._values_and_limits())
 
-    def _relative(self) -> Array:
+    def _relative_pose(self) -> Array:
         """Return the pose of the end on the link in the joint's axes of motion, (4, 4)."""
         X_world_joint = self.joint.world_matrix
         E = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix

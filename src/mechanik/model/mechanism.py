@@ -215,7 +215,7 @@ class AllowedCollisions:
     Pairs are stored by link object, so they stay valid when a link is renamed or removed.
     """
 
-    _unchecked: dict[tuple[Link, Link], str] | None = None
+    _allowed_pairs: dict[tuple[Link, Link], str] | None = None
 
     @property
     def allowed_collisions(self) -> Mapping[tuple[str, str], str] | None:
@@ -226,34 +226,40 @@ class AllowedCollisions:
         mapping means that every pair is checked.
         """
         mechanism = cast("Mechanism", self)
-        if self._unchecked is None:
+        if self._allowed_pairs is None:
             return None
-        here = {link: (k, name) for k, (name, link) in enumerate(mechanism.links.items())}
-        pairs = [(here[a], here[b], why) for (a, b), why in self._unchecked.items() if a in here and b in here]
+        index_and_name = {link: (k, name) for k, (name, link) in enumerate(mechanism.links.items())}
+        pairs = [
+            (index_and_name[a], index_and_name[b], why)
+            for (a, b), why in self._allowed_pairs.items()
+            if a in index_and_name and b in index_and_name
+        ]
         ordered = sorted((min(a, b), max(a, b), why) for a, b, why in pairs)
         return MappingProxyType({(a, b): why for (_, a), (_, b), why in ordered})
 
     @allowed_collisions.setter
     def allowed_collisions(self, pairs: Mapping[tuple[str, str], str] | None) -> None:
-        self._unchecked = None if pairs is None else self._checked_pairs(pairs)
+        self._allowed_pairs = None if pairs is None else self._checked_pairs(pairs)
 
     def _checked_pairs(self, pairs: Mapping[tuple[str, str], str]) -> dict[tuple[Link, Link], str]:
         mechanism = cast("Mechanism", self)
         if not isinstance(pairs, Mapping):
             raise InvalidArgument(
-                f"unchecked maps pairs of links to reasons, {{('hand', 'cup'): 'held'}}, not {pairs!r}"
+                f"allowed_collisions must map pairs of links to reasons, {{('hand', 'cup'): 'held'}}, not {pairs!r}"
             )
-        found: dict[tuple[Link, Link], str] = {}
+        checked: dict[tuple[Link, Link], str] = {}
         for pair, why in pairs.items():
             if not (isinstance(pair, tuple) and len(pair) == 2):
-                raise InvalidArgument(f"unchecked maps pairs of links to reasons; {pair!r} is no pair")
+                raise InvalidArgument(f"allowed_collisions must map pairs of links to reasons; {pair!r} is not a pair")
             if not isinstance(why, str):
-                raise InvalidArgument(f"unchecked maps pairs of links to reasons; for {pair!r} the reason is {why!r}")
+                raise InvalidArgument(
+                    f"allowed_collisions must map pairs of links to reasons; the reason of {pair!r} is {why!r}"
+                )
             a, b = mechanism.link(pair[0]), mechanism.link(pair[1])
             if a is b:
-                raise StructureError(f"unchecked: link {pair[0]!r} is paired with itself")
-            found[(a, b) if (b, a) not in found else (b, a)] = why
-        return found
+                raise StructureError(f"allowed_collisions: link {pair[0]!r} is paired with itself")
+            checked[(a, b) if (b, a) not in checked else (b, a)] = why
+        return checked
 
 
 ORIGIN = np.zeros(3)
@@ -307,7 +313,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         """Data of a file that the graph cannot represent, by subject and joint; kept for writers."""
         frames = find_roots(roots)
         # goals are reached through their links, so a goal that is undone disappears
-        self._given = tuple(f for f in frames if not (isinstance(f, Goal) and f.closure is not None)) or frames
+        self._given_roots = tuple(f for f in frames if not (isinstance(f, Goal) and f.closure is not None)) or frames
         self._refresh()
 
     def __repr__(self) -> str:
@@ -315,7 +321,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             format_count(len(self.links), "link"),
             format_count(len(self.joints) - len(self.closures), "joint"),
             *([format_count(len(self.closures), "closure")] if self.closures else []),
-            *([format_count(len(self.joint_constraints), "law")] if self.joint_constraints else []),
+            *([format_count(len(self.joint_constraints), "joint constraint")] if self.joint_constraints else []),
             *([format_count(len(self.goals), "goal")] if self.goals else []),
         ]
         return f"<mechanism {self.name!r}: {', '.join(parts)}; nq {self.nq}, nv {self.nv}>"
@@ -332,7 +338,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     def revision(self) -> tuple[int, ...]:
         """Version numbers that change with every edit of the graph; caches compare them."""
         self._fresh()
-        return self._seen
+        return self._revision_read
 
     @property
     def links(self) -> Mapping[str, Link]:
@@ -356,7 +362,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     def joint_constraints(self) -> Mapping[str, JointConstraint]:
         """The joint constraints by name, in the order of creation."""
         self._fresh()
-        return self._laws
+        return self._joint_constraints
 
     @property
     def goals(self) -> Mapping[str, Goal]:
@@ -366,23 +372,23 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     def link(self, name: str) -> Link:
         """Return the link with this name; raises `UnknownName`."""
-        return _look_up("link", name, self.links)
+        return _find_by_name("link", name, self.links)
 
     def joint(self, name: str) -> Joint:
         """Return the joint with this name; raises `UnknownName`."""
-        return _look_up("joint", name, self.joints)
+        return _find_by_name("joint", name, self.joints)
 
     def goal(self, name: str) -> Goal:
         """Return the goal with this name; raises `UnknownName`."""
-        return _look_up("goal", name, self.goals)
+        return _find_by_name("goal", name, self.goals)
 
     def closure(self, name: str) -> Closure:
         """Return the closure with this name, which is the name of its joint; raises `UnknownName`."""
-        return _look_up("closure", name, self.closures)
+        return _find_by_name("closure", name, self.closures)
 
     def joint_constraint(self, name: str) -> JointConstraint:
         """Return the joint constraint with this name; raises `UnknownName`."""
-        return _look_up("law", name, self.joint_constraints)
+        return _find_by_name("joint constraint", name, self.joint_constraints)
 
     def name_of(self, frame: Frame) -> str:
         """Return the name of a frame in this mechanism; unnamed frames are numbered by kind, such as `joint1`.
@@ -392,7 +398,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         """
         self._fresh()
         if frame not in self._names:
-            raise StructureError(f"{frame!r} is no part of this mechanism")
+            raise StructureError(f"{frame!r} is not part of this mechanism")
         return self._names[frame]
 
     def chains(self) -> tuple[IndependentChain, ...]:
@@ -476,11 +482,11 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         """The present configuration of the joints, (nq,), as a copy; assign to move the joints."""
         kinematics = self.kinematics
         q = np.empty(kinematics.space.nq)
-        for joint, slot in kinematics.joint_indices.items():
-            for dof, k in slot.q.items():
+        for joint, indices in kinematics.joint_indices.items():
+            for dof, k in indices.q.items():
                 q[k] = joint._values[dof]
-            if slot.quaternion_q is not None:
-                q[slot.quaternion_q : slot.quaternion_q + 4] = joint.rotation_wxyz
+            if indices.quaternion_q is not None:
+                q[indices.quaternion_q : indices.quaternion_q + 4] = joint.rotation_wxyz
         return q  # writeable, since kernels would have to copy a read-only array
 
     @q.setter
@@ -501,15 +507,15 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             NotFinite: a value is not finite.
         """
         kinematics = self.kinematics
-        wanted = self._single_q(q)
-        inside = kinematics.space.clamp(wanted)
-        for joint, slot in kinematics.joint_indices.items():
-            if slot.q:
-                joint._assign({dof: float(inside[k]) for dof, k in slot.q.items()})
-            if slot.quaternion_q is not None:
-                joint.rotation_wxyz = inside[slot.quaternion_q : slot.quaternion_q + 4]
+        requested = self._single_q(q)
+        clamped = kinematics.space.clamp(requested)
+        for joint, indices in kinematics.joint_indices.items():
+            if indices.q:
+                joint._assign({dof: float(clamped[k]) for dof, k in indices.q.items()})
+            if indices.quaternion_q is not None:
+                joint.rotation_wxyz = clamped[indices.quaternion_q : indices.quaternion_q + 4]
         scalars = kinematics.space.scalars_q
-        return bool((inside[scalars] != wanted[scalars]).any())
+        return bool((clamped[scalars] != requested[scalars]).any())
 
     def apply(self, solution: HasConfiguration) -> bool:
         """Move the joints to the configuration of a solution; returns whether a value was outside its limits."""
@@ -592,8 +598,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         """
         try:  # fast path for Python loops; the kernel returns False unless q is a finite float64 (nq,)
             X = empty((4, 4)) if out is None else out
-            one = q.ndim == 1  # type: ignore[union-attr]
-            if one and Frame.edit_count == self._edits and forward.chain_pose(self._paths[link], q, X):
+            is_single = q.ndim == 1  # type: ignore[union-attr]
+            if is_single and Frame.edit_count == self._edits and forward.chain_pose(self._paths[link], q, X):
                 return X
         except KERNEL_ARGUMENT_ERRORS:
             pass
@@ -619,8 +625,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             >>> arm.poses(links=["panda_link7", "panda_link8"]).shape
             (2, 4, 4)
         """
-        some = [links] if isinstance(links, str | Link) else links
-        names = None if some is None else [self._link_name(link) for link in some]
+        selected = [links] if isinstance(links, str | Link) else links
+        names = None if selected is None else [self._link_name(link) for link in selected]
         return self.kinematics.poses(self.q if q is None else q, names)
 
     def jacobian(self, link: str | Link, q: ArrayLike | None = None, point: ArrayLike | None = None) -> Array:
@@ -647,8 +653,12 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         p_link = ORIGIN if point is None else as_vector(point, 3, "point")
         try:  # as in `pose`
             J = empty((6, self._nv))
-            one = q.ndim == 1  # type: ignore[union-attr]
-            if one and Frame.edit_count == self._edits and forward.chain_jacobian(self._paths[link], p_link, q, J):
+            is_single = q.ndim == 1  # type: ignore[union-attr]
+            if (
+                is_single
+                and Frame.edit_count == self._edits
+                and forward.chain_jacobian(self._paths[link], p_link, q, J)
+            ):
                 return J
         except KERNEL_ARGUMENT_ERRORS:
             pass
@@ -660,16 +670,22 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling and copies: the graph and user data, without computed data."""
-        kept = {name: dict(values) for name, values in self.configurations._values.items()}
+        configurations = {name: dict(values) for name, values in self.configurations._values.items()}
         pairs = None if self.allowed_collisions is None else dict(self.allowed_collisions)
-        state = {"name": self.name, "warnings": self.warnings, "extras": self.extras, "kept": kept, "unchecked": pairs}
-        return {**state, "flat": flatten_graph(self.roots, self._given)}
+        state = {
+            "name": self.name,
+            "warnings": self.warnings,
+            "extras": self.extras,
+            "configurations": configurations,
+            "allowed_collisions": pairs,
+        }
+        return {**state, "flat": flatten_graph(self.roots, self._given_roots)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(restore_graph(state["flat"]), name=state["name"], warnings=state["warnings"])
         self.extras = deepcopy(state["extras"])
-        self.configurations._values.update(state["kept"])
-        self.allowed_collisions = state["unchecked"]
+        self.configurations._values.update(state["configurations"])
+        self.allowed_collisions = state["allowed_collisions"]
 
     # ---- inside -----------------------------------------------------------------------------
 
@@ -679,19 +695,19 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     def _single_q(self, q: ArrayLike) -> Array:
         values = self.space.check_q(q)
         if values.ndim != 1:
-            raise ShapeError(f"one configuration is needed here, not an array of shape {values.shape}")
+            raise ShapeError(f"q must be a single configuration ({self.nq},), not an array of shape {values.shape}")
         return values
 
     def _fresh(self) -> None:
         """Update the names and parts if the graph was edited."""
         if Frame.edit_count == self._edits:
             return
-        if self._seen != tuple(root._revision for root in self._roots):
+        if self._revision_read != tuple(root._revision for root in self._roots):
             self._refresh()
         self._edits = Frame.edit_count
 
     def _refresh(self) -> None:
-        self._roots = find_roots(self._given)
+        self._roots = find_roots(self._given_roots)
         frames = sorted((f for root in self._roots for f in root.traverse()), key=lambda f: f._serial)
         self._names = _name_all(frames)
         links = {self._names[f]: f for f in frames if isinstance(f, Link)}
@@ -700,16 +716,16 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         closures = {name: joint.closure for name, joint in joints.items() if joint.closure is not None}
         self._links, self._joints = MappingProxyType(links), MappingProxyType(joints)
         self._closures, self._goals = MappingProxyType(closures), MappingProxyType(goals)
-        self._laws = MappingProxyType(_name_laws(joints.values()))
+        self._joint_constraints = MappingProxyType(_name_joint_constraints(joints.values()))
         self._kinematics: Kinematics | None = None
         self._paths: Mapping[Any, Array] = {}
         self._nv = 0
         self._cache: dict[str, object] = {}  # valid for the present revision only
-        self._seen = tuple(root._revision for root in self._roots)
+        self._revision_read = tuple(root._revision for root in self._roots)
         self._edits = Frame.edit_count
 
 
-def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
+def _find_by_name(kind: str, name: str, known: Mapping[str, T]) -> T:
     try:
         return known[name]
     except (KeyError, TypeError):
@@ -738,16 +754,19 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
     return names
 
 
-def _name_laws(joints: Iterable[Joint]) -> dict[str, JointConstraint]:
+def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstraint]:
     """Return the joint constraints by name, in the order of creation; unnamed ones get a number."""
-    laws = sorted({law for joint in joints for law in joint.joint_constraints}, key=lambda law: law._serial)
-    taken, found, number = {law.name for law in laws}, dict[str, JointConstraint](), 0
-    for law in laws:
-        name = law.name
-        while not name or (not law.name and name in taken):
+    constraints = sorted(
+        {constraint for joint in joints for constraint in joint.joint_constraints},
+        key=lambda constraint: constraint._serial,
+    )
+    taken, by_name, number = {constraint.name for constraint in constraints}, dict[str, JointConstraint](), 0
+    for constraint in constraints:
+        name = constraint.name
+        while not name or (not constraint.name and name in taken):
             number += 1
-            name = f"law{number}"
-        if name in found:
-            raise DuplicateName(f"two laws are called {name!r}; names must be unique")
-        found[name] = law
-    return found
+            name = f"constraint{number}"
+        if name in by_name:
+            raise DuplicateName(f"two joint constraints are called {name!r}; names must be unique")
+        by_name[name] = constraint
+    return by_name

@@ -26,112 +26,116 @@ def explain_mechanism(mechanism: Mechanism, link: str | None = None) -> str:
     """
     if link is not None and link not in mechanism.links:
         raise UnknownName("link", link, mechanism.links)
-    ends = [link] if link is not None else [name for name, one in mechanism.links.items() if _is_end(one)]
-    paragraphs = [_whole(mechanism)]
+    ends = [link] if link is not None else [name for name, end_link in mechanism.links.items() if _is_tip(end_link)]
+    paragraphs = [_describe_mechanism(mechanism)]
     chains: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for end in ends:
-        chains.setdefault((_chain(mechanism, end), tuple(_joints(mechanism, end))), []).append(end)
+        chains.setdefault((_describe_chain(mechanism, end), tuple(_joints(mechanism, end))), []).append(end)
     for (text, _), names in chains.items():
         paragraphs.append(f"Chain to {_list(names)}: {text}")
     return "\n\n".join(paragraphs)
 
 
-def _whole(mechanism: Mechanism) -> str:
-    found, closures = mobility(mechanism), mechanism.closures
+def _describe_mechanism(mechanism: Mechanism) -> str:
+    counts, closures = mobility(mechanism), mechanism.closures
     parts = f"{mechanism.name or 'This mechanism'} has {format_count(len(mechanism.links), 'link')}"
-    parts += f" and {format_count(found.tree_dof, 'freedom')}"
-    if not found.constraints:
+    parts += f" and {format_count(counts.tree_dof, 'dof')}"
+    if not counts.constraints:
         return f"{parts}, and no closed loops."
-    rows = format_count(found.constraints, "row")
+    constraints = format_count(counts.constraints, "scalar constraint")
     loops = "closes a loop" if len(closures) == 1 else f"close {len(closures)} loops"
-    holds = [f"{_list(list(closures))} {loops}"] if closures else []
+    sources = [f"{_list(list(closures))} {loops}"] if closures else []
     if mechanism.joint_constraints:
-        holds.append(
-            f"{_some(list(mechanism.joint_constraints))} "
-            f"bind{'s' if len(mechanism.joint_constraints) == 1 else ''} joints"
+        sources.append(
+            f"{_short_list(list(mechanism.joint_constraints))} "
+            f"constrain{'s' if len(mechanism.joint_constraints) == 1 else ''} joints"
         )
-    text = f"{parts}. {_list(holds)}, by {rows}."
-    if found.dof is None:
-        what = "A loop stands open or a law is broken" if mechanism.joint_constraints else "A loop stands open"
-        return f"{text} {what} now, so there is no mobility; by count it would be {found.gruebler}."
-    text += f" Where it stands now it moves with {format_count(found.dof, 'freedom')}"
-    seen = structure(mechanism)
-    if found.redundant:
-        rest = f"by count it would be {found.gruebler}, but {found.redundant} of the rows say nothing new"
-        text = f"{text}; {rest}: {_rows(seen)}."
+    text = f"{parts}. {_list(sources)}: {constraints}."
+    if counts.dof is None:
+        problem = "A loop is open"
+        if mechanism.joint_constraints:
+            problem += " or a joint constraint is violated"
+        return f"{text} {problem} in this configuration, so it has no mobility; the count gives {counts.gruebler}."
+    text += f" Its mobility in this configuration is {format_count(counts.dof, 'dof')}"
+    analysis = structure(mechanism)
+    if counts.redundant:
+        redundant = f"{counts.redundant} of the constraints {'is' if counts.redundant == 1 else 'are'} redundant"
+        text += f". The count gives {counts.gruebler}, but {redundant}: {_describe_redundant_rows(analysis)}."
     else:
-        text += ", as the count of rows says."
-    return " ".join([text, *describe_structure(seen)])
+        text += ", equal to the count."
+    return " ".join([text, *describe_structure(analysis)])
 
 
-def describe_structure(seen: Structure) -> list[str]:
+def describe_structure(analysis: Structure) -> list[str]:
     """Return sentences about inputs, passive dofs, idle motions and the present configuration."""
-    told: list[str] = []
-    drives, followers, still = (_joints_of(some, seen) for some in (seen.inputs, seen.passive_dofs, seen.immobile_dofs))
-    if seen.is_change_point and seen.generic_dof:
-        told.append(
-            f"It stands at a change point: beside it, it moves with {format_count(seen.generic_dof, 'freedom')}."
+    sentences: list[str] = []
+    inputs, passive, immobile = (
+        _joint_labels(names, analysis) for names in (analysis.inputs, analysis.passive_dofs, analysis.immobile_dofs)
+    )
+    if analysis.is_change_point and analysis.generic_dof:
+        sentences.append(
+            f"It is at a change point: near it the mobility is {format_count(analysis.generic_dof, 'dof')}."
         )
-    elif seen.is_change_point:
-        told.append("But it can only shake: all that seems free here leads nowhere.")
-    if drives:
-        rest = f"; {_some(followers)} follow{'s' if len(followers) == 1 else ''}" if followers else ""
-        told.append(f"It can be driven by {_some(drives)}{rest}.")
-    if seen.idle_motions:
-        joints = [" with ".join(motion) for motion in seen.idle_motions]
-        told.append(f"{_some(joints)} can move and nothing else feels it.")
-    if still:
-        told.append(f"{_some(still)} cannot move.")
-    if len(seen.loops) > 1:
+    elif analysis.is_change_point:
+        sentences.append("But it is shaky: the motions are infinitesimal only.")
+    if inputs:
+        rest = f"; {_short_list(passive)} {'is' if len(passive) == 1 else 'are'} passive" if passive else ""
+        sentences.append(f"It can be driven by {_short_list(inputs)}{rest}.")
+    if analysis.idle_motions:
+        joints = [" with ".join(motion) for motion in analysis.idle_motions]
+        sentences.append(f"{_short_list(joints)} can move without effect on other links.")
+    if immobile:
+        sentences.append(f"{_short_list(immobile)} cannot move.")
+    if len(analysis.loops) > 1:
         parts = [
-            f"{_some([*loop.closures, *loop.joint_constraints])} ({format_count(loop.mobility.dof or 0, 'freedom')})"
-            for loop in seen.loops
+            f"{_short_list([*loop.closures, *loop.joint_constraints])} ({format_count(loop.mobility.dof or 0, 'dof')})"
+            for loop in analysis.loops
         ]
-        told.append(f"There are {len(seen.loops)} parts that share no joint: {_some(parts)}.")
-    return told
+        sentences.append(f"It has {len(analysis.loops)} groups of loops that share no joint: {_short_list(parts)}.")
+    return sentences
 
 
-def _joints_of(names: Sequence[str], seen: Structure) -> list[str]:
+def _joint_labels(names: Sequence[str], analysis: Structure) -> list[str]:
     """Replace the dofs of a joint by the name of the joint if all of them are listed."""
-    told: dict[str, None] = {}
+    labels: dict[str, None] = {}
     for name in names:
         joint, _, dof = name.rpartition(".")
-        others = [
-            one for one in (*seen.inputs, *seen.passive_dofs, *seen.immobile_dofs) if one.rpartition(".")[0] == joint
+        joint_dofs = [
+            dof_name
+            for dof_name in (*analysis.inputs, *analysis.passive_dofs, *analysis.immobile_dofs)
+            if dof_name.rpartition(".")[0] == joint
         ]
-        told[joint if dof in DoF.__members__ and set(others) <= set(names) else name] = None
-    return list(told)
+        labels[joint if dof in DoF.__members__ and set(joint_dofs) <= set(names) else name] = None
+    return list(labels)
 
 
-def _rows(seen: Structure) -> str:
+def _describe_redundant_rows(analysis: Structure) -> str:
     """Format the redundant constraints, such as `Z, EX and EY of closing_joint`."""
     by_closure: dict[str, list[str]] = {}
-    for closure, direction in seen.redundant_rows:
+    for closure, direction in analysis.redundant_rows:
         by_closure.setdefault(closure, []).append(direction)
-    return _some([f"{_list(directions)} of {closure}" for closure, directions in by_closure.items()])
+    return _short_list([f"{_list(directions)} of {closure}" for closure, directions in by_closure.items()])
 
 
-def _chain(mechanism: Mechanism, end: str) -> str:
+def _describe_chain(mechanism: Mechanism, end: str) -> str:
     joints = _joints(mechanism, end)
     if not joints:
-        return "nothing moves it."
-    found = match_closed_form(mechanism, end)
-    names = ", ".join(found.axes.names if found.axes is not None else joints)
-    if found:
-        return f"{names}. {_verdict(found)}"
-    text = (
-        f"{names}. {_sentences(found.reasons)} So no closed form is known for it here, and the general solver is used."
-    )
-    for base in _above(mechanism, end):
-        part = match_closed_form(mechanism, end, base)
-        if part and part.axes is not None:
-            some = f"{part.axes.names[0]} to {part.axes.names[-1]}"
-            return f"{text} From the base {base!r} on ({some}) it is another matter. {_verdict(part)}"
+        return "it cannot move."
+    match = match_closed_form(mechanism, end)
+    names = ", ".join(match.axes.names if match.axes is not None else joints)
+    if match:
+        return f"{names}. {_describe_match(match)}"
+    text = f"{names}. {_sentences(match.reasons)} So it has no known closed form, and the general solver is used."
+    for base in _links_above(mechanism, end):
+        part_match = match_closed_form(mechanism, end, base)
+        if part_match and part_match.axes is not None:
+            part_joints = f"{part_match.axes.names[0]} to {part_match.axes.names[-1]}"
+            return f"{text} The part from base {base!r} ({part_joints}) has one. {_describe_match(part_match)}"
     return text
 
 
-def _verdict(found: ClosedFormMatch) -> str:
-    return f"{_sentences(found.reasons)} So it has a closed form: {found.family}."
+def _describe_match(match: ClosedFormMatch) -> str:
+    return f"{_sentences(match.reasons)} So it has a closed form: {match.family}."
 
 
 def _joints(mechanism: Mechanism, end: str) -> list[str]:
@@ -139,13 +143,13 @@ def _joints(mechanism: Mechanism, end: str) -> list[str]:
     return [mechanism.name_of(joint) for joint in reversed(above)]
 
 
-def _above(mechanism: Mechanism, end: str) -> list[str]:
+def _links_above(mechanism: Mechanism, end: str) -> list[str]:
     """Return the names of the links above, from the root down."""
     above = [f for f in mechanism.link(end).traverse_parents() if isinstance(f, Link)]
     return [mechanism.name_of(link) for link in reversed(above)]
 
 
-def _is_end(link: Link) -> bool:
+def _is_tip(link: Link) -> bool:
     return not any(isinstance(joint, Joint) and joint.children for joint in link.children)
 
 
@@ -153,7 +157,7 @@ def _sentences(texts: tuple[str, ...]) -> str:
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in texts)
 
 
-def _some(names: Sequence[str], most: int = 8) -> str:
+def _short_list(names: Sequence[str], most: int = 8) -> str:
     """Format a list of names; a long list is cut."""
     return _list(list(names) if len(names) <= most else [*names[: most - 2], f"{len(names) - most + 2} more"])
 

@@ -40,8 +40,8 @@ def invalid_vertex_error(where: str, triangle: int, vertex: tuple[float, float, 
     """
     x, y, z = vertex
     return FormatError(
-        f"{where}: triangle {triangle} has a corner at ({x:g}, {y:g}, {z:g}); places are finite and within "
-        f"{MAX_COORDINATE:g}: mend the mesh and write it anew, or put other shapes in its place"
+        f"{where}: triangle {triangle} has a vertex at ({x:g}, {y:g}, {z:g}); coordinates must be finite and within "
+        f"{MAX_COORDINATE:g}: repair and export the mesh again, or use other shapes"
     )
 
 
@@ -67,19 +67,19 @@ MAX_IMAGE_PIXELS = 4096
 """Largest width and height of an image, pixels; a decoded pixel takes four bytes."""
 
 _LIBRARY = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
-_PICTURE = re.compile(rb"^[ \t]*map_Kd[ \t]+([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_TEXTURE_MAP = re.compile(rb"^[ \t]*map_Kd[ \t]+([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _IMAGE = re.compile(rb"<init_from>([^<>]*)</init_from>")
 _URI = re.compile(rb'"uri"\s*:\s*"([^"\\]*)"')
-_ENDINGS = {"mtl": "mtl", "bin": "bin", "png": "png", "jpg": "jpg", "jpeg": "jpg"}
-_NAMED_BY = {
+_EXTENSION_KINDS = {"mtl": "mtl", "bin": "bin", "png": "png", "jpg": "jpg", "jpeg": "jpg"}
+_REFERENCE_PATTERNS = {
     "obj": (_LIBRARY, ("mtl",)),
-    "mtl": (_PICTURE, ("png", "jpg")),
+    "mtl": (_TEXTURE_MAP, ("png", "jpg")),
     "dae": (_IMAGE, ("png", "jpg")),
     "gltf": (_URI, ("bin", "png", "jpg")),
 }
 FORMATS_WITH_REFERENCES = ("obj", "dae", "gltf")
 """Extensions of meshes that reference other files."""
-_OPTIONS = re.compile(r"-[A-Za-z]+|on|off|[-+]?[\d.]+(?:e[-+]?\d+)?")
+_TEXTURE_OPTION = re.compile(r"-[A-Za-z]+|on|off|[-+]?[\d.]+(?:e[-+]?\d+)?")
 """Options before the name of an image in an .mtl: `-s 2 2 1 wood.png`."""
 
 
@@ -104,44 +104,44 @@ class MeshDependencies:
         Returns:
             Name as in the mesh or its materials, to the name that `read_file` accepts.
         """
-        found: dict[str, str] = {}
-        waiting = [(uri, data)]
-        while waiting and self._left > 0:
-            place, content = waiting.pop()
+        resolved: dict[str, str] = {}
+        pending = [(uri, data)]
+        while pending and self._left > 0:
+            source, content = pending.pop()
             self._left -= min(len(content), 2 * SEARCHED_BYTES_PER_END)
-            for name, kind in referenced_files(place, content):
-                if name in found or len(found) >= MAX_REFERENCED_FILES:
+            for name, kind in referenced_files(source, content):
+                if name in resolved or len(resolved) >= MAX_REFERENCED_FILES:
                     continue
-                other = resolve_relative_uri(place, name)
-                beside = self._find(other)
-                if beside is not None and is_safe_to_show(kind, beside):
-                    found[name] = other
+                resolved_name = resolve_relative_uri(source, name)
+                referenced = self._find(resolved_name)
+                if referenced is not None and is_safe_to_show(kind, referenced):
+                    resolved[name] = resolved_name
                     if kind == "mtl":
-                        waiting.append((other, beside))
-        return found
+                        pending.append((resolved_name, referenced))
+        return resolved
 
 
 def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
     """Return the names and types of the files that a file references, without repetition; other types are ignored."""
-    ending = file_extension(uri)
-    if ending not in _NAMED_BY:
+    extension = file_extension(uri)
+    if extension not in _REFERENCE_PATTERNS:
         return []
-    pattern, kinds = _NAMED_BY[ending]
+    pattern, kinds = _REFERENCE_PATTERNS[extension]
     texts: list[bytes] = pattern.findall(
         data
         if len(data) <= 2 * SEARCHED_BYTES_PER_END
         else data[:SEARCHED_BYTES_PER_END] + b"\n" + data[-SEARCHED_BYTES_PER_END:]
     )
-    found: dict[str, str] = {}
+    kinds_by_name: dict[str, str] = {}
     for text in texts:
         if len(text) > MAX_NAME_LENGTH:
             continue
         name = text.decode("utf-8", errors="replace").strip()
-        name = html.unescape(name) if ending == "dae" else _without_options(name) if ending == "mtl" else name
-        kind = _ENDINGS.get(file_extension(name))
+        name = html.unescape(name) if extension == "dae" else _without_options(name) if extension == "mtl" else name
+        kind = _EXTENSION_KINDS.get(file_extension(name))
         if kind is not None and kind in kinds and unquote(name).isprintable():
-            found.setdefault(name, kind)
-    return list(found.items())[:MAX_REFERENCED_FILES]
+            kinds_by_name.setdefault(name, kind)
+    return list(kinds_by_name.items())[:MAX_REFERENCED_FILES]
 
 
 def resolve_relative_uri(uri: str, name: str) -> str:
@@ -179,23 +179,23 @@ def image_size(data: bytes) -> tuple[int, int] | None:
         return width, height
     if not data.startswith(b"\xff\xd8\xff"):
         return None
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        mark, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
-        if 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+    position = 2
+    while position + 9 <= len(data) and data[position] == 0xFF:
+        marker, size = data[position + 1], int.from_bytes(data[position + 2 : position + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
             return width, height
-        at += 2 + max(size, 2)
+        position += 2 + max(size, 2)
     return None
 
 
 def _without_options(text: str) -> str:
-    words = text.split(" ")
+    tokens = text.split(" ")
     first = 0
-    if words[0].startswith("-"):
-        while first < len(words) - 1 and (not words[first] or _OPTIONS.fullmatch(words[first])):
+    if tokens[0].startswith("-"):
+        while first < len(tokens) - 1 and (not tokens[first] or _TEXTURE_OPTION.fullmatch(tokens[first])):
             first += 1
-    return " ".join(words[first:])
+    return " ".join(tokens[first:])
 
 
 STL_HEADER_BYTES, STL_FACET_BYTES = 84, 50
@@ -231,34 +231,34 @@ def read_stl(name: str, data: bytes, max_triangles: int) -> Array:
         len(data) > STL_HEADER_BYTES and len(data) > STL_HEADER_BYTES + STL_FACET_BYTES * count
     ):  # data may follow the last triangle
         return _read_binary_stl(name, data, count, max_triangles)
-    raise FormatError(f"{name}: this STL file is cut off, or is none; write it anew")
+    raise FormatError(f"{name}: the file is truncated, or is not an STL file; export it again")
 
 
-def _read_binary_stl(name: str, data: bytes, count: int, most: int) -> Array:
-    _check_triangle_count(name, count, most)
-    kind = np.dtype([("normal", "<f4", 3), ("at", "<f4", (3, 3)), ("rest", "<u2")])
-    facets = np.frombuffer(data, kind, count, STL_HEADER_BYTES)
+def _read_binary_stl(name: str, data: bytes, count: int, max_triangles: int) -> Array:
+    _check_triangle_count(name, count, max_triangles)
+    facet_type = np.dtype([("normal", "<f4", 3), ("at", "<f4", (3, 3)), ("rest", "<u2")])
+    facets = np.frombuffer(data, facet_type, count, STL_HEADER_BYTES)
     return facets["at"].astype(np.float64)
 
 
-def _read_text_stl(name: str, data: bytes, most: int) -> Array:
+def _read_text_stl(name: str, data: bytes, max_triangles: int) -> Array:
     if len(data) > MAX_STL_TEXT_BYTES:
         raise InvalidOperation(
-            f"{name}: an STL of {len(data) / 2**20:.0f} MB as text; write it in binary, a fifth of that"
+            f"{name}: a text STL file of {len(data) / 2**20:.0f} MB is too large; export it as binary STL (a fifth)"
         )
-    words = _VERTEX.findall(data)
-    _check_triangle_count(name, len(words) // 3, most)
-    if len(words) % 3:
-        raise FormatError(f"{name}: a triangle of this STL file has not three corners; write it anew")
+    coordinates = _VERTEX.findall(data)
+    _check_triangle_count(name, len(coordinates) // 3, max_triangles)
+    if len(coordinates) % 3:
+        raise FormatError(f"{name}: a triangle of this STL file does not have three vertices; export it again")
     try:
-        return np.array(words, dtype=np.bytes_).reshape(-1, 3, 3).astype(np.float64)
+        return np.array(coordinates, dtype=np.bytes_).reshape(-1, 3, 3).astype(np.float64)
     except ValueError:
-        raise FormatError(f"{name}: a corner in this STL file is not three numbers; write it anew") from None
+        raise FormatError(f"{name}: a vertex of this STL file is not three numbers; export it again") from None
 
 
-def _check_triangle_count(name: str, count: int, most: int) -> None:
-    if count > most:
-        raise InvalidOperation(f"{name}: this STL file has {count:,} triangles; at most {most:,} are read")
+def _check_triangle_count(name: str, count: int, max_triangles: int) -> None:
+    if count > max_triangles:
+        raise InvalidOperation(f"{name}: the STL file has {count:,} triangles; the limit is {max_triangles:,}")
 
 
 MAX_OBJ_BYTES = 32 * 2**20
@@ -286,39 +286,45 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
     """
     if len(data) > MAX_OBJ_BYTES:
         raise InvalidOperation(
-            f"{name}: an OBJ of {len(data) / 2**20:.0f} MB; at most {MAX_OBJ_BYTES / 2**20:.0f} are read"
+            f"{name}: the OBJ file has {len(data) / 2**20:.0f} MB; the limit is {MAX_OBJ_BYTES / 2**20:.0f} MB"
         )
-    places: list[tuple[float, float, float]] = []
+    vertices: list[tuple[float, float, float]] = []
     faces: dict[str, list[int]] = {"": []}
     corners, count = faces[""], 0
-    astray: set[int] = set()
+    invalid: set[int] = set()
     for number, line in enumerate(data.splitlines(), start=1):
-        words = line.split(None, MAX_FACE_VERTICES + 1)
+        fields = line.split(None, MAX_FACE_VERTICES + 1)
         try:
-            if not words:
+            if not fields:
                 continue
-            if words[0] == b"v":
-                places.append((float(words[1]), float(words[2]), float(words[3])))
-                if reject_invalid and not is_valid_vertex(places[-1]):
-                    astray.add(len(places) - 1)
-            elif words[0] == b"f":
-                face = [_number(word, len(places)) for word in words[1:]]
-                if astray and len(face) > 2 and not astray.isdisjoint(face):
-                    first = next(k for k, corner in enumerate(face) if corner in astray)
-                    raise invalid_vertex_error(f"{name}, line {number}", count + max(1, first - 1), places[face[first]])
+            if fields[0] == b"v":
+                vertices.append((float(fields[1]), float(fields[2]), float(fields[3])))
+                if reject_invalid and not is_valid_vertex(vertices[-1]):
+                    invalid.add(len(vertices) - 1)
+            elif fields[0] == b"f":
+                face = [_vertex_index(field, len(vertices)) for field in fields[1:]]
+                if invalid and len(face) > 2 and not invalid.isdisjoint(face):
+                    first = next(k for k, corner in enumerate(face) if corner in invalid)
+                    raise invalid_vertex_error(
+                        f"{name}, line {number}", count + max(1, first - 1), vertices[face[first]]
+                    )
                 count += max(0, len(face) - 2)
-                for one, other in pairwise(face[1:]):
-                    corners += (face[0], one, other)
-            elif words[0] == b"usemtl":
-                corners = faces.setdefault(_decode(b" ".join(words[1:])), [])
+                for second, third in pairwise(face[1:]):
+                    corners += (face[0], second, third)
+            elif fields[0] == b"usemtl":
+                corners = faces.setdefault(_decode(b" ".join(fields[1:])), [])
         except FormatError:
             raise
         except (ValueError, IndexError):
-            raise FormatError(f"{name}, line {number}: {_decode(line[:60])!r} is no line of an OBJ file") from None
+            raise FormatError(
+                f"{name}, line {number}: {_decode(line[:60])!r} is not a valid line of an OBJ file"
+            ) from None
         if count > max_triangles:
-            raise InvalidOperation(f"{name}: this OBJ file has more than the {max_triangles:,} triangles that are read")
-    points = np.array(places, dtype=np.float64).reshape(-1, 3)
-    return {material: points[np.array(found, dtype=np.int64)].reshape(-1, 3, 3) for material, found in faces.items()}
+            raise InvalidOperation(f"{name}: the OBJ file has more than {max_triangles:,} triangles, the limit")
+    points = np.array(vertices, dtype=np.float64).reshape(-1, 3)
+    return {
+        material: points[np.array(indices, dtype=np.int64)].reshape(-1, 3, 3) for material, indices in faces.items()
+    }
 
 
 def read_mtl(data: bytes) -> dict[str, tuple[float, float, float, float]]:
@@ -326,35 +332,35 @@ def read_mtl(data: bytes) -> dict[str, tuple[float, float, float, float]]:
     colours: dict[str, tuple[float, float, float, float]] = {}
     material, rgb, opacity = "", None, 1.0
     for line in [*data.splitlines(), b"newmtl"]:
-        words = line.split()
-        key = words[0].lower() if words else b""
+        fields = line.split()
+        key = fields[0].lower() if fields else b""
         try:
             if key == b"newmtl":
                 if rgb is not None:
                     colours[material] = (*rgb, opacity)
-                material, rgb, opacity = _decode(b" ".join(words[1:])), None, 1.0
+                material, rgb, opacity = _decode(b" ".join(fields[1:])), None, 1.0
             elif key == b"kd":
-                rgb = (_share(words[1]), _share(words[2]), _share(words[3]))
+                rgb = (_unit_interval(fields[1]), _unit_interval(fields[2]), _unit_interval(fields[3]))
             elif key == b"d":
-                opacity = _share(words[1])
+                opacity = _unit_interval(fields[1])
             elif key == b"tr":
-                opacity = 1.0 - _share(words[1])
+                opacity = 1.0 - _unit_interval(fields[1])
         except (ValueError, IndexError):
             continue
     return colours
 
 
-def _number(word: bytes, count: int) -> int:
+def _vertex_index(field: bytes, count: int) -> int:
     """Return the vertex index of a face entry such as `7/2/3`; negative numbers count back from the last vertex."""
-    said = int(word.split(b"/", 1)[0])
-    number = said - 1 if said > 0 else count + said
-    if not 0 <= number < count or said == 0:
+    one_based = int(field.split(b"/", 1)[0])
+    index = one_based - 1 if one_based > 0 else count + one_based
+    if not 0 <= index < count or one_based == 0:
         raise ValueError
-    return number
+    return index
 
 
-def _share(word: bytes) -> float:
-    value = float(word)
+def _unit_interval(field: bytes) -> float:
+    value = float(field)
     if not 0.0 <= value <= 1.0:
         raise ValueError
     return value
@@ -411,39 +417,39 @@ def read_surfaces(
         FormatError: the format is unknown, the file is damaged, or `reject_invalid` is set and a triangle is invalid.
         InvalidOperation: it is too large, or has more than `max_triangles` triangles.
     """
-    ending, name = file_extension(uri), uri.replace("\\", "/").split("/")[-1][:80]
+    extension, name = file_extension(uri), uri.replace("\\", "/").split("/")[-1][:80]
     if data.startswith(GIT_LFS_POINTER):
-        raise FormatError(f"{name}: this is a pointer of Git LFS in place of the file; fetch that with `git lfs pull`")
-    if ending == "stl":
+        raise FormatError(f"{name}: this is a Git LFS pointer instead of the file; run `git lfs pull`")
+    if extension == "stl":
         parts: dict[str, Array] = {"": read_stl(name, data, max_triangles)}
         if reject_invalid:
             check_vertices(name, parts[""])
         colours: dict[str, Colour] = {}
-    elif ending == "obj":
+    elif extension == "obj":
         parts = read_obj(name, data, max_triangles, reject_invalid)
-        beside = MeshDependencies(read_file).files_of(uri, data)
+        dependencies = MeshDependencies(read_file).files_of(uri, data)
         colours = {}
-        for said, place in beside.items():
-            if file_extension(said) == "mtl":
-                colours |= read_mtl(read_file(place) or b"")
+        for written_name, resolved_name in dependencies.items():
+            if file_extension(written_name) == "mtl":
+                colours |= read_mtl(read_file(resolved_name) or b"")
     else:
         raise FormatError(
-            f"{name}: meshes that end with '{ending}' are not read; {' and '.join(READABLE_EXTENSIONS)} are"
+            f"{name}: meshes of type '{extension}' cannot be read, only {' and '.join(READABLE_EXTENSIONS)}"
         )
-    found = [_surface(corners, colours.get(material)) for material, corners in parts.items()]
-    return [surface for surface in found if surface is not None]
+    surfaces = [_surface(corners, colours.get(material)) for material, corners in parts.items()]
+    return [surface for surface in surfaces if surface is not None]
 
 
 def _surface(triangles: Array, rgba: Colour | None) -> MeshSurface | None:
     """Return the surface of triangles (T, 3, 3); None if no valid triangle remains."""
-    good = (np.abs(triangles) <= MAX_COORDINATE).all(axis=(1, 2))  # NaN compares False
-    places = triangles[good].reshape(-1, 3) + 0.0  # -0 becomes 0, since vertices are compared by their bytes
-    if len(places) == 0:
+    is_valid = (np.abs(triangles) <= MAX_COORDINATE).all(axis=(1, 2))  # NaN compares False
+    vertices = triangles[is_valid].reshape(-1, 3) + 0.0  # -0 becomes 0, since vertices are compared by their bytes
+    if len(vertices) == 0:
         return None
     # a vertex as a single 24-byte value sorts much faster than a row
-    rows = np.ascontiguousarray(places).view(np.dtype((np.void, 24))).reshape(-1)
+    rows = np.ascontiguousarray(vertices).view(np.dtype((np.void, 24))).reshape(-1)
     _, first, corners = np.unique(rows, return_index=True, return_inverse=True)
-    numbered = corners.reshape(-1, 3).astype(np.uint32)
-    a, b, c = numbered.T
-    flat = (a == b) | (b == c) | (c == a)
-    return None if flat.all() else MeshSurface(places[first], numbered[~flat], rgba)
+    indices = corners.reshape(-1, 3).astype(np.uint32)
+    a, b, c = indices.T
+    is_degenerate = (a == b) | (b == c) | (c == a)
+    return None if is_degenerate.all() else MeshSurface(vertices[first], indices[~is_degenerate], rgba)

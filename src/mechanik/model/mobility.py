@@ -76,18 +76,18 @@ def mobility(mechanism: Mechanism, tolerance: float = 1e-6, q: ArrayLike | None 
         1
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"only a mechanism has mobility, not {mechanism!r}")
+        raise InvalidArgument(f"mobility needs a mechanism, not {mechanism!r}")
     return count_mobility(
         closed_first_order_motions(mechanism, mechanism.q if q is None else mechanism._single_q(q)), tolerance
     )
 
 
-def count_mobility(here: FirstOrderMotions, tolerance: float = 1e-6) -> Mobility:
+def count_mobility(motions: FirstOrderMotions, tolerance: float = 1e-6) -> Mobility:
     """Compute the mobility of linearized constraints; `tolerance` as in `mobility`."""
-    freedoms, rows = int(here.can_move.sum()), len(here.A)
-    if any(np.abs(one.residual).max(initial=0.0) > tolerance for one in here.constraints):
-        return Mobility(freedoms, rows, freedoms - rows, None, None)
-    return Mobility(freedoms, rows, freedoms - rows, here.dof, rows - here.rank)
+    tree_dof, rows = int(motions.can_move.sum()), len(motions.A)
+    if any(np.abs(constraint.residual).max(initial=0.0) > tolerance for constraint in motions.constraints):
+        return Mobility(tree_dof, rows, tree_dof - rows, None, None)
+    return Mobility(tree_dof, rows, tree_dof - rows, motions.dof, rows - motions.rank)
 
 
 def closure_jacobian(mechanism: Mechanism, closure: Closure) -> Array:
@@ -106,7 +106,7 @@ class IdleMotion:
         links: names of the links that move.
         columns: the indices in v of these joints.
         v: (nv,), such a motion, with unit norm in the units of `FirstOrderMotions`.
-        ends: see `_as_one`.
+        ends: see `_links_moving_together`.
     """
 
     joints: tuple[str, ...]
@@ -115,50 +115,52 @@ class IdleMotion:
     v: Array
     ends: tuple[str | None, str | None]
 
-    def evaluate_at(self, here: FirstOrderMotions, placed: NumpyKinematics) -> Array:
+    def evaluate_at(self, motions: FirstOrderMotions, kinematics: NumpyKinematics) -> Array:
         """Return the same motion at a configuration nearby, (nv,)."""
         columns = list(self.columns)
-        ways = _idle_ways(here, columns, placed, self.ends, _least(here))
+        basis = _idle_basis_of(motions, columns, kinematics, self.ends, _zero_singular_value(motions))
         v = np.zeros(len(self.v))
-        v[columns] = ways @ (ways.T @ self.v[columns])
+        v[columns] = basis @ (basis.T @ self.v[columns])
         return v / max(float(np.linalg.norm(v)), 1e-12)
 
 
-def find_idle_motions(mechanism: Mechanism, here: FirstOrderMotions) -> list[IdleMotion]:
+def find_idle_motions(mechanism: Mechanism, motions: FirstOrderMotions) -> list[IdleMotion]:
     """Find all idle motions at a generic configuration.
 
     Only the joints at the two ends of such a part move, so the motion is a null vector of their columns alone.
     """
-    if here.dof == 0 or not len(here.A):
+    if motions.dof == 0 or not len(motions.A):
         return []
-    held = _columns(mechanism, here)
-    bodies = _bodies(mechanism, here)
-    placed, least = NumpyKinematics(mechanism.kinematics, here.q), _least(here)
-    found: list[IdleMotion] = []
-    known = np.zeros((0, here.A.shape[1]))
-    together = [one.dof_indices for one in here.constraints]
-    pairs = (two for two in combinations(held, 2) if any(all(m & {*held[j]} for j in two) for m in together))
-    for joints in [*((one,) for one in held), *pairs]:
-        columns = [k for joint in joints for k in held[joint]]
-        if not _ways(here.A[:, columns], least).shape[1]:
+    columns_of = _loop_columns(mechanism, motions)
+    bodies = _body_of_links(mechanism, motions)
+    kinematics, least = NumpyKinematics(mechanism.kinematics, motions.q), _zero_singular_value(motions)
+    idle_motions: list[IdleMotion] = []
+    known = np.zeros((0, motions.A.shape[1]))
+    dof_groups = [constraint.dof_indices for constraint in motions.constraints]
+    pairs = (
+        pair for pair in combinations(columns_of, 2) if any(all(m & {*columns_of[j]} for j in pair) for m in dof_groups)
+    )
+    for joints in [*((constraint,) for constraint in columns_of), *pairs]:
+        columns = [k for joint in joints for k in columns_of[joint]]
+        if not _null_space_basis(motions.A[:, columns], least).shape[1]:
             continue
-        ends = _as_one(mechanism, joints)
-        for part in _idle_ways(here, columns, placed, ends, least).T:
-            v = np.zeros(here.A.shape[1])
+        ends = _links_moving_together(mechanism, joints)
+        for part in _idle_basis_of(motions, columns, kinematics, ends, least).T:
+            v = np.zeros(motions.A.shape[1])
             v[columns] = part
             v -= known.T @ (known @ v)
-            if np.linalg.norm(v) < 1e-6 or any(np.abs(v[held[joint]]).max() < 1e-6 for joint in joints):
+            if np.linalg.norm(v) < 1e-6 or any(np.abs(v[columns_of[joint]]).max() < 1e-6 for joint in joints):
                 continue
-            links = _between(mechanism, joints, bodies)
+            links = _links_between(mechanism, joints, bodies)
             if links:
                 v /= np.linalg.norm(v)
                 known = np.vstack([known, v])
                 names = tuple(mechanism.name_of(joint) for joint in joints)
-                found.append(IdleMotion(names, links, tuple(columns), v, ends))
-    return found
+                idle_motions.append(IdleMotion(names, links, tuple(columns), v, ends))
+    return idle_motions
 
 
-def _as_one(mechanism: Mechanism, joints: tuple[Joint, ...]) -> tuple[str | None, str | None]:
+def _links_moving_together(mechanism: Mechanism, joints: tuple[Joint, ...]) -> tuple[str | None, str | None]:
     """Return two links (None is the world) that have the same velocity if the two joints move a single rigid part.
 
     If a joint is below the other, the part ends above the lower joint, and the links below that joint rest like the
@@ -166,73 +168,81 @@ def _as_one(mechanism: Mechanism, joints: tuple[Joint, ...]) -> tuple[str | None
     """
     if len(joints) < 2:
         return None, None
-    one, other = ({frame for frame in joint.traverse() if isinstance(frame, Link)} for joint in joints)
-    pieces = (one & other,) if one & other else (one, other)
+    first_links, second_links = ({frame for frame in joint.traverse() if isinstance(frame, Link)} for joint in joints)
+    pieces = (first_links & second_links,) if first_links & second_links else (first_links, second_links)
     first, *rest = (next(name for name, link in mechanism.links.items() if link in piece) for piece in pieces)
     return first, rest[0] if rest else None
 
 
-def _idle_ways(
-    here: FirstOrderMotions,
+def _idle_basis_of(
+    motions: FirstOrderMotions,
     columns: list[int],
-    placed: NumpyKinematics,
+    kinematics: NumpyKinematics,
     ends: tuple[str | None, str | None],
     least: float,
 ) -> Array:
     """Return a basis (columns, k) of the motions of these columns that keep all constraints and the ends together."""
-    apart = placed.link_kinematics(ends[0]).spatial_jacobian - placed.link_kinematics(ends[1]).spatial_jacobian
-    lengths = np.array([here.characteristic_length] * 3 + [1.0] * 3)
-    rows = (apart * here.unit * here.can_move / lengths[:, None])[:, columns]
-    return _ways(np.vstack([here.A[:, columns], rows]), least)
+    relative_jacobian = (
+        kinematics.link_kinematics(ends[0]).spatial_jacobian - kinematics.link_kinematics(ends[1]).spatial_jacobian
+    )
+    lengths = np.array([motions.characteristic_length] * 3 + [1.0] * 3)
+    rows = (relative_jacobian * motions.unit * motions.can_move / lengths[:, None])[:, columns]
+    return _null_space_basis(np.vstack([motions.A[:, columns], rows]), least)
 
 
-def _least(here: FirstOrderMotions) -> float:
+def _zero_singular_value(motions: FirstOrderMotions) -> float:
     """Return the singular value up to which values count as zero, also for a few columns, which may all be rounding."""
-    return here.tolerance * max(float(np.linalg.norm(here.A, 2)), 1e-12)
+    return motions.tolerance * max(float(np.linalg.norm(motions.A, 2)), 1e-12)
 
 
-def _ways(A: Array, least: float) -> Array:
+def _null_space_basis(A: Array, tolerance: float) -> Array:
     """Return a basis (n, k) of the null space of A (m, n)."""
-    return null_space(A, int((np.linalg.svd(A, compute_uv=False) > least).sum()))
+    return null_space(A, int((np.linalg.svd(A, compute_uv=False) > tolerance).sum()))
 
 
-def _columns(mechanism: Mechanism, here: FirstOrderMotions) -> dict[Joint, list[int]]:
+def _loop_columns(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Joint, list[int]]:
     """Return the joints of loops with their indices in v; leaders are left out, since they move other joints too."""
     shared = np.bincount(mechanism.kinematics.nodes[:, FIRST_V].astype(np.int64), minlength=mechanism.nv)
-    in_loops = {k for one in here.constraints for k in one.dof_indices}
-    held: dict[Joint, list[int]] = {}
-    for joint, slot in mechanism.kinematics.joint_indices.items():
-        ball = [] if slot.quaternion_v is None else [slot.quaternion_v + k for k in range(3)]
-        columns = [k for k in (*slot.v.values(), *ball) if k in in_loops and here.can_move[k] and shared[k] <= 1]
+    in_loops = {k for constraint in motions.constraints for k in constraint.dof_indices}
+    columns_of: dict[Joint, list[int]] = {}
+    for joint, indices in mechanism.kinematics.joint_indices.items():
+        quaternion_columns = [] if indices.quaternion_v is None else [indices.quaternion_v + k for k in range(3)]
+        columns = [
+            k
+            for k in (*indices.v.values(), *quaternion_columns)
+            if k in in_loops and motions.can_move[k] and shared[k] <= 1
+        ]
         if columns:
-            held[joint] = columns
-    return held
+            columns_of[joint] = columns
+    return columns_of
 
 
-def _bodies(mechanism: Mechanism, here: FirstOrderMotions) -> dict[Link, Link]:
+def _body_of_links(mechanism: Mechanism, motions: FirstOrderMotions) -> dict[Link, Link]:
     """Map each link to the first link of its body; links that hang on a loop but are not part of it belong to it."""
-    in_loops = {k for one in here.constraints for k in one.dof_indices}
+    in_loops = {k for constraint in motions.constraints for k in constraint.dof_indices}
     bodies: dict[Link, Link] = {}
     for root in mechanism.roots:
         for frame in root.traverse():
             if isinstance(frame, Link):
                 joint = frame.parent
-                slot = mechanism.kinematics.joint_indices.get(joint) if isinstance(joint, Joint) else None
+                indices = mechanism.kinematics.joint_indices.get(joint) if isinstance(joint, Joint) else None
                 columns = (
                     []
-                    if slot is None
-                    else [*slot.v.values(), *([] if slot.quaternion_v is None else [slot.quaternion_v])]
+                    if indices is None
+                    else [*indices.v.values(), *([] if indices.quaternion_v is None else [indices.quaternion_v])]
                 )
                 above = _link_above(frame)
-                joined = above is not None and not any(k in in_loops for k in columns)
-                bodies[frame] = bodies[above] if joined and above is not None else frame
+                is_rigid = above is not None and not any(k in in_loops for k in columns)
+                bodies[frame] = bodies[above] if is_rigid and above is not None else frame
     return bodies
 
 
-def _between(mechanism: Mechanism, joints: tuple[Joint, ...], bodies: dict[Link, Link]) -> tuple[str, ...]:
+def _links_between(mechanism: Mechanism, joints: tuple[Joint, ...], bodies: dict[Link, Link]) -> tuple[str, ...]:
     """Return the links that move with these joints alone if two different resting bodies hold them; else none."""
     moved: set[Link] = set()
-    for joint in joints:  # with two joints, links below exactly one move; links below both rest (see `_as_one`)
+    for (
+        joint
+    ) in joints:  # with two joints, links below exactly one move; links below both rest (see `_links_moving_together`)
         moved ^= {frame for frame in joint.traverse() if isinstance(frame, Link)}
     holders: set[Link | None] = set()
     for joint in joints:
@@ -240,14 +250,14 @@ def _between(mechanism: Mechanism, joints: tuple[Joint, ...], bodies: dict[Link,
         holders |= {bodies[end] for end in ends if end is not None and end not in moved}
     for closure in mechanism.closures.values():
         start = _link_above(closure.joint)
-        for one, other in ((start, closure.link), (closure.link, start)):
-            if one in moved and other not in moved:
-                holders.add(None if other is None else bodies[other])
+        for inner, opposite_end in ((start, closure.link), (closure.link, start)):
+            if inner in moved and opposite_end not in moved:
+                holders.add(None if opposite_end is None else bodies[opposite_end])
     return tuple(name for name, link in mechanism.links.items() if link in moved) if len(holders) > 1 else ()
 
 
 def _link_above(frame: Frame) -> Link | None:
-    return next((one for one in frame.traverse_parents() if isinstance(one, Link)), None)
+    return next((ancestor for ancestor in frame.traverse_parents() if isinstance(ancestor, Link)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,12 +351,12 @@ class StructureAnalysis:
     idle_motions: list[IdleMotion]
     inputs: list[int]
 
-    def idle_basis(self, at: FirstOrderMotions) -> Array:
+    def idle_basis(self, motions: FirstOrderMotions) -> Array:
         """Return the idle motions at a configuration nearby, (nv, k)."""
-        placed = NumpyKinematics(self.mechanism.kinematics, at.q)
+        kinematics = NumpyKinematics(self.mechanism.kinematics, motions.q)
         return (
-            np.array([one.evaluate_at(at, placed) for one in self.idle_motions])
-            .reshape(len(self.idle_motions), at.A.shape[1])
+            np.array([motion.evaluate_at(motions, kinematics) for motion in self.idle_motions])
+            .reshape(len(self.idle_motions), motions.A.shape[1])
             .T
         )
 
@@ -370,24 +380,25 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
         3
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidArgument(f"only a mechanism has a structure, not {mechanism!r}")
-    seen = analyse_structure(mechanism, mechanism.q if q is None else mechanism._single_q(q))
-    here, beside, names = seen.here, seen.generic, mechanism.space.v_names
-    spins = seen.idle_basis(beside)
-    ways = remove_directions(beside.basis(), spins) if seen.inputs else spins[:, :0]
-    called = _called(mechanism, seen.inputs)
-    moving, spinning = (
-        set(np.flatnonzero(np.abs(some).max(axis=1, initial=0.0) > MIN_PARTICIPATION)) for some in (ways, spins)
+        raise InvalidArgument(f"structure needs a mechanism, not {mechanism!r}")
+    analysis = analyse_structure(mechanism, mechanism.q if q is None else mechanism._single_q(q))
+    motions, generic, names = analysis.here, analysis.generic, mechanism.space.v_names
+    idle_basis = analysis.idle_basis(generic)
+    basis = remove_directions(generic.basis(), idle_basis) if analysis.inputs else idle_basis[:, :0]
+    input_names = _input_labels(mechanism, analysis.inputs)
+    moving, idle = (
+        set(np.flatnonzero(np.abs(vectors).max(axis=1, initial=0.0) > MIN_PARTICIPATION))
+        for vectors in (basis, idle_basis)
     )
     return Structure(
-        mobility=count_mobility(here),
-        generic_dof=int(beside.can_move.sum()) - seen.rank,
-        inputs=tuple(dict.fromkeys(called.values())),
-        passive_dofs=tuple(names[k] for k in sorted(moving - set(seen.inputs))),
-        immobile_dofs=tuple(name for k, name in enumerate(names) if k not in moving | spinning),
-        idle_motions=tuple(one.joints for one in seen.idle_motions),
-        redundant_rows=tuple(_redundant(here)),
-        loops=tuple(_loops(mechanism, here, called)),
+        mobility=count_mobility(motions),
+        generic_dof=int(generic.can_move.sum()) - analysis.rank,
+        inputs=tuple(dict.fromkeys(input_names.values())),
+        passive_dofs=tuple(names[k] for k in sorted(moving - set(analysis.inputs))),
+        immobile_dofs=tuple(name for k, name in enumerate(names) if k not in moving | idle),
+        idle_motions=tuple(motion.joints for motion in analysis.idle_motions),
+        redundant_rows=tuple(_redundant_rows(motions)),
+        loops=tuple(_independent_loops(mechanism, motions, input_names)),
     )
 
 
@@ -405,100 +416,111 @@ def analyse_structure(
     Raises:
         StructureError: a closure or joint constraint is violated at q.
     """
-    here = closed_first_order_motions(mechanism, q, active)
-    check_loops_closed(mechanism, here)
-    around = sample_closed_neighbours(mechanism, here)
-    beside = max(around, key=lambda one: one.rank, default=here)
-    rank = max(here.rank, beside.rank)
-    if not around and here.dof:
-        rank = int(here.can_move.sum())  # the first-order motions are infinitesimal only
-    idle = [one for one in find_idle_motions(mechanism, beside) if tool not in one.links] if around else []
-    drives = [] if not around and here.dof else _drives(mechanism, beside, idle)
-    return StructureAnalysis(mechanism, here, beside, tuple(around), rank, idle, drives)
+    motions = closed_first_order_motions(mechanism, q, active)
+    check_loops_closed(mechanism, motions)
+    neighbours = sample_closed_neighbours(mechanism, motions)
+    generic = max(neighbours, key=lambda candidate: candidate.rank, default=motions)
+    rank = max(motions.rank, generic.rank)
+    if not neighbours and motions.dof:
+        rank = int(motions.can_move.sum())  # the first-order motions are infinitesimal only
+    idle_motions = (
+        [candidate for candidate in find_idle_motions(mechanism, generic) if tool not in candidate.links]
+        if neighbours
+        else []
+    )
+    inputs = [] if not neighbours and motions.dof else _choose_inputs(mechanism, generic, idle_motions)
+    return StructureAnalysis(mechanism, motions, generic, tuple(neighbours), rank, idle_motions, inputs)
 
 
-def check_loops_closed(mechanism: Mechanism, here: FirstOrderMotions, tolerance: float = 1e-6) -> None:
+def check_loops_closed(mechanism: Mechanism, motions: FirstOrderMotions, tolerance: float = 1e-6) -> None:
     """Raise `StructureError` if a closure (m and rad) or a joint constraint (share of its scale) is violated."""
-    for one in here.constraints:
-        if np.abs(one.residual).max(initial=0.0) <= tolerance:
+    for constraint in motions.constraints:
+        if np.abs(constraint.residual).max(initial=0.0) <= tolerance:
             continue
-        if one.kind == "law":
-            off = float(one.residual[0]) * mechanism.joint_constraint(one.name).scale
-            wrong, mended = f"law {one.name!r} is off by {off:.3g}", "have it kept"
+        if constraint.kind == "joint_constraint":
+            violation = float(constraint.residual[0]) * mechanism.joint_constraint(constraint.name).scale
+            problem = f"joint constraint {constraint.name!r} is violated by {violation:.3g}"
         else:
-            metres, radians = (float(np.linalg.norm(one.residual[some])) for some in (one.in_metres, ~one.in_metres))
+            metres, radians = (
+                float(np.linalg.norm(constraint.residual[mask]))
+                for mask in (constraint.in_metres, ~constraint.in_metres)
+            )
             gap = f"{metres:.3g} m" if metres >= radians else f"{radians:.3g} rad"
-            wrong, mended = f"loop {one.name!r} stands open by {gap}", "shut it"
+            problem = f"loop {constraint.name!r} has a gap of {gap}"
         raise StructureError(
-            f"{wrong}, and only where all loops are shut and all laws kept are there velocities and a structure; "
-            f"{mended} first: mechanism.apply(mechanism.assemble())"
+            f"{problem}; velocities and structure are defined only where all loops are closed and all joint "
+            "constraints hold. First call mechanism.apply(mechanism.assemble())"
         )
 
 
-def _called(mechanism: Mechanism, drives: list[int]) -> dict[int, str]:
+def _input_labels(mechanism: Mechanism, inputs: list[int]) -> dict[int, str]:
     """Return the name of each input; a joint with a quaternion whose dofs are all inputs is named as a whole."""
-    called = {k: mechanism.space.v_names[k] for k in drives}
-    for joint, slot in mechanism.kinematics.joint_indices.items():
-        if slot.quaternion_v is not None:
-            own = [*slot.v.values(), *range(slot.quaternion_v, slot.quaternion_v + 3)]
-            if called.keys() >= set(own):
-                called |= dict.fromkeys(own, mechanism.name_of(joint))
-    return called
+    names = {k: mechanism.space.v_names[k] for k in inputs}
+    for joint, indices in mechanism.kinematics.joint_indices.items():
+        if indices.quaternion_v is not None:
+            columns = [*indices.v.values(), *range(indices.quaternion_v, indices.quaternion_v + 3)]
+            if names.keys() >= set(columns):
+                names |= dict.fromkeys(columns, mechanism.name_of(joint))
+    return names
 
 
-def _drives(mechanism: Mechanism, at: FirstOrderMotions, idle: list[IdleMotion]) -> list[int]:
+def _choose_inputs(mechanism: Mechanism, motions: FirstOrderMotions, idle_motions: list[IdleMotion]) -> list[int]:
     """Choose the inputs: take passive dofs from the least preferred input on until they span all constraints."""
-    A = np.vstack([at.A, *(one.v[None] for one in idle)])
-    order = [k for k in reversed(_by_preference(mechanism)) if at.can_move[k]]
-    followers = independent_rows(A.T, order, MIN_PARTICIPATION)
-    return [k for k in reversed(order) if k not in followers]
+    A = np.vstack([motions.A, *(motion.v[None] for motion in idle_motions)])
+    order = [k for k in reversed(_input_preference(mechanism)) if motions.can_move[k]]
+    passive = independent_rows(A.T, order, MIN_PARTICIPATION)
+    return [k for k in reversed(order) if k not in passive]
 
 
-def _by_preference(mechanism: Mechanism) -> list[int]:
+def _input_preference(mechanism: Mechanism) -> list[int]:
     """Sort the indices of v by preference as inputs: single dofs, translations, rotations; near the root first.
 
     Floating bodies come last, since they are rarely actuated.
     """
     keys: dict[int, tuple[int, int, int]] = {}
-    for joint, slot in mechanism.kinematics.joint_indices.items():
-        floats, depth = len(joint.dof) > 3, _depth(joint)
-        for dof, k in slot.v.items():
-            keys[k] = 0 if len(joint.dof) == 1 else 3 if floats else 2 if dof.is_rotation else 1, depth, k
-        if slot.quaternion_v is not None:
-            keys |= {slot.quaternion_v + k: (3 if floats else 2, depth, slot.quaternion_v + k) for k in range(3)}
+    for joint, indices in mechanism.kinematics.joint_indices.items():
+        is_floating, depth = len(joint.dof) > 3, _joint_depth(joint)
+        for dof, k in indices.v.items():
+            keys[k] = 0 if len(joint.dof) == 1 else 3 if is_floating else 2 if dof.is_rotation else 1, depth, k
+        if indices.quaternion_v is not None:
+            keys |= {
+                indices.quaternion_v + k: (3 if is_floating else 2, depth, indices.quaternion_v + k) for k in range(3)
+            }
     return sorted(keys, key=lambda k: keys[k])
 
 
-def _depth(joint: Frame) -> int:
+def _joint_depth(joint: Frame) -> int:
     return sum(isinstance(frame, Joint) and bool(frame.dof) for frame in joint.traverse_parents())
 
 
-def _redundant(here: FirstOrderMotions) -> list[tuple[str, str]]:
-    labels = [(one.name, direction) for one in here.constraints for direction in one.directions]
-    new = independent_rows(here.A, range(len(labels)), here.tolerance)
-    return [label for k, label in enumerate(labels) if k not in new]
+def _redundant_rows(motions: FirstOrderMotions) -> list[tuple[str, str]]:
+    labels = [(constraint.name, direction) for constraint in motions.constraints for direction in constraint.directions]
+    independent = independent_rows(motions.A, range(len(labels)), motions.tolerance)
+    return [label for k, label in enumerate(labels) if k not in independent]
 
 
-def _loops(mechanism: Mechanism, here: FirstOrderMotions, drives: dict[int, str]) -> list[Loop]:
+def _independent_loops(mechanism: Mechanism, motions: FirstOrderMotions, input_names: dict[int, str]) -> list[Loop]:
     groups: list[tuple[list[LinearizedConstraint], set[int]]] = []
-    for one in here.constraints:
-        mine, moves = [one], set(one.dof_indices)
-        for group in [group for group in groups if group[1] & moves]:
+    for constraint in motions.constraints:
+        constraints, columns = [constraint], set(constraint.dof_indices)
+        for group in [group for group in groups if group[1] & columns]:
             groups.remove(group)
-            mine, moves = [*group[0], *mine], moves | group[1]
-        groups.append((mine, moves))
+            constraints, columns = [*group[0], *constraints], columns | group[1]
+        groups.append((constraints, columns))
     names, loops = mechanism.space.v_names, list[Loop]()
-    for mine, moves in groups:
-        members = here.can_move & np.isin(np.arange(mechanism.nv), list(moves))
-        counts = count_mobility(stack_constraints(mechanism, here.q, mine, members))
-        freedoms, own = sorted(moves), [name for k, name in drives.items() if k in moves]
+    for constraints, columns in groups:
+        members = motions.can_move & np.isin(np.arange(mechanism.nv), list(columns))
+        counts = count_mobility(stack_constraints(mechanism, motions.q, constraints, members))
+        dof_columns, inputs = sorted(columns), [name for k, name in input_names.items() if k in columns]
         loops.append(
             Loop(
-                closures=tuple(one.name for one in mine if one.kind == "closure"),
-                joint_constraints=tuple(one.name for one in mine if one.kind == "law"),
-                dofs=tuple(names[k] for k in freedoms),
+                closures=tuple(constraint.name for constraint in constraints if constraint.kind == "closure"),
+                joint_constraints=tuple(
+                    constraint.name for constraint in constraints if constraint.kind == "joint_constraint"
+                ),
+                dofs=tuple(names[k] for k in dof_columns),
                 mobility=counts,
-                inputs=tuple(dict.fromkeys(own)),
+                inputs=tuple(dict.fromkeys(inputs)),
             )
         )
     return loops

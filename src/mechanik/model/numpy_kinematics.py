@@ -74,9 +74,9 @@ class NumpyKinematics:
         self.X: list[Array] = []
         self.node_twists: list[list[tuple[int, Array]]] = []
         for node in kinematics.nodes:
-            above = int(node[PARENT])
+            parent = int(node[PARENT])
             X = make_pose(node[:9].reshape(3, 3), node[9:12])
-            X, columns = _moved(X if above < 0 else self.X[above] @ X, node, q)
+            X, columns = _moved_node(X if parent < 0 else self.X[parent] @ X, node, q)
             self.X.append(X)
             self.node_twists.append(columns)
 
@@ -99,12 +99,12 @@ class NumpyKinematics:
             node = int(self.kinematics.nodes[node][PARENT])
         return LinkKinematics(X, twist, frozenset(nodes))
 
-    def relative_dofs(self, one: LinkKinematics, other: LinkKinematics) -> frozenset[int]:
+    def relative_dofs(self, link: LinkKinematics, other_link: LinkKinematics) -> frozenset[int]:
         """Return the indices in v that move two links relative to each other; joints above both do not."""
-        return frozenset(column for node in one.nodes ^ other.nodes for column, _ in self.node_twists[node])
+        return frozenset(column for node in link.nodes ^ other_link.nodes for column, _ in self.node_twists[node])
 
 
-def _moved(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
+def _moved_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
     """Return the pose of a node that is at X (4, 4) without its motion, and the twist (6,) of each index in v."""
     kind, k, v = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
     if kind == TRANSLATION:
@@ -120,8 +120,8 @@ def _moved(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Arra
     return moved, [(v, ratio * _twist_at_origin(X[:3, 2], X[:3, 3]))]
 
 
-def _twist_at_origin(axis: Array, on: Array) -> Array:
-    return np.r_[np.cross(on, axis), axis]
+def _twist_at_origin(axis: Array, point: Array) -> Array:
+    return np.r_[np.cross(point, axis), axis]
 
 
 def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -> Array:
@@ -135,7 +135,7 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
     Returns:
         World twist (linear, angular) per entry of v, (6, nv).
     """
-    slots = mechanism.kinematics.joint_indices
+    joint_indices = mechanism.kinematics.joint_indices
     J = np.zeros((6, mechanism.nv))
     for joint in [frame, *frame.traverse_parents()]:
         if not isinstance(joint, Joint) or joint.is_closure:
@@ -143,31 +143,35 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
         X = joint.world_matrix
         R_world_axes = X[:3, :3] @ quaternion.to_matrix(joint.axes_wxyz)
         p_moved = joint.child_world_matrix[:3, 3]
-        slot = slots[joint]
+        indices = joint_indices[joint]
         columns: list[tuple[int, float, Array]] = []
         for dof in TRANSLATIONS:
             if dof in joint.dof:
-                columns.append((*_column(joint, dof, slots), np.r_[R_world_axes[:, dof.axis_index], 0, 0, 0]))
+                columns.append((*_column(joint, dof, joint_indices), np.r_[R_world_axes[:, dof.axis_index], 0, 0, 0]))
         R = R_world_axes
-        if slot.quaternion_v is not None:
+        if indices.quaternion_v is not None:
             R = R_world_axes @ quaternion.to_matrix(joint.rotation_wxyz)
-            columns += [(slot.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_moved)) for k in range(3)]
+            columns += [
+                (indices.quaternion_v + k, 1.0, _twist_at_point(R[:, k], point_world - p_moved)) for k in range(3)
+            ]
         else:
             for dof in reversed(ROTATIONS):
                 if dof in joint.dof:
                     axis = np.eye(3)[dof.axis_index]
-                    columns.append((*_column(joint, dof, slots), _twist_at_point(R @ axis, point_world - p_moved)))
+                    columns.append(
+                        (*_column(joint, dof, joint_indices), _twist_at_point(R @ axis, point_world - p_moved))
+                    )
                     R = R @ rotation.exp(axis * joint.value(dof))
         for column, ratio, twist in columns:
             J[:, column] += ratio * twist
     return J
 
 
-def _column(joint: Joint, dof: DoF, slots: Mapping[Joint, JointIndices]) -> tuple[int, float]:
+def _column(joint: Joint, dof: DoF, joint_indices: Mapping[Joint, JointIndices]) -> tuple[int, float]:
     if dof in joint._couplings:
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
-        return slots[leader].v[leader_dof], ratio
-    return slots[joint].v[dof], 1.0
+        return joint_indices[leader].v[leader_dof], ratio
+    return joint_indices[joint].v[dof], 1.0
 
 
 def _twist_at_point(axis: Array, arm: Array) -> Array:

@@ -53,14 +53,14 @@ def common_normal(p: Array, a: Array, q: Array, b: Array) -> tuple[Array, Array]
     squared = float(normal @ normal)
     if squared < 1e-10:
         return p, closest_point_on_line(p, q, b)
-    apart = q - p
-    return p + a * (cross(apart, b) @ normal / squared), q + b * (cross(apart, a) @ normal / squared)
+    offset = q - p
+    return p + a * (cross(offset, b) @ normal / squared), q + b * (cross(offset, a) @ normal / squared)
 
 
 def line_distance(p: Array, a: Array, q: Array, b: Array) -> float:
     """Return the shortest distance between the lines (p, a) and (q, b)."""
-    one, other = common_normal(p, a, q, b)
-    return float(length(other - one))
+    first_point, second_point = common_normal(p, a, q, b)
+    return float(length(second_point - first_point))
 
 
 def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, float]:
@@ -72,15 +72,17 @@ def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, flo
         points: (m, 3), a point on each line.
         directions: (m, 3), unit directions.
     """
-    off = np.eye(3) - directions[:, :, None] * directions[:, None, :]  # projects onto the plane normal to each line
+    projections = (
+        np.eye(3) - directions[:, :, None] * directions[:, None, :]
+    )  # projects onto the plane normal to each line
     # relative to the mean point, so that lines far from the origin lose no digits
     centre = points.mean(axis=0)
-    across = np.einsum("kij,kj->ki", off, points - centre)
-    sizes, turn = np.linalg.eigh(off.sum(axis=0))
+    projected = np.einsum("kij,kj->ki", projections, points - centre)
+    sizes, eigenvectors = np.linalg.eigh(projections.sum(axis=0))
     inverse = np.where(sizes > 1e-10, 1.0 / np.maximum(sizes, 1e-10), 0.0)
-    meeting = centre + turn @ (inverse * (turn.T @ across.sum(axis=0)))
-    miss = length(np.einsum("kij,kj->ki", off, meeting - points))
-    return meeting, float(miss.max())
+    point = centre + eigenvectors @ (inverse * (eigenvectors.T @ projected.sum(axis=0)))
+    distances = length(np.einsum("kij,kj->ki", projections, point - points))
+    return point, float(distances.max())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -149,34 +151,32 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     rows: list[Array] = []
     names: list[str] = []
     columns: list[int] = []
-    X_world, before = np.eye(4), np.eye(4)  # world pose of the node; fixed pose since the last row of the result
+    X_world, X_fixed = np.eye(4), np.eye(4)  # world pose of the node; fixed pose since the last row of the result
     directions: list[Array] = []
     points: list[Array] = []
-    for row in _between(kinematics, link, base):
-        X_world = X_world @ _fixed(row)
-        before = before @ _fixed(row)
+    for row in _nodes_between(kinematics, link, base):
+        X_world = X_world @ _fixed_pose(row)
+        X_fixed = X_fixed @ _fixed_pose(row)
         if row[NODE_KIND] == FIXED:
             break
         column = int(row[FIRST_Q])
         name = space.q_names[column]
         if row[NODE_KIND] != REVOLUTE:
-            what = "is a ball" if name.endswith((".qw", ".qx", ".qy", ".qz")) else "slides"
-            raise NoClosedForm(f"joint {name!r} {what}: closed forms are known here for turning joints alone")
+            what = "is spherical" if name.endswith((".qw", ".qx", ".qy", ".qz")) else "is prismatic"
+            raise NoClosedForm(f"joint {name!r} {what}: closed forms exist only for revolute joints")
         if row[NODE_RATIO] != 1.0 or row[NODE_OFFSET] != 0.0 or column in columns:
-            raise NoClosedForm(
-                f"joint {name!r} is coupled to another joint: closed forms are for joints that move freely"
-            )
+            raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")
         if space.lower[column] == space.upper[column]:
-            turn = make_pose(rotation.about_z(space.lower[column]), np.zeros(3))
-            X_world, before = X_world @ turn, before @ turn
+            X_joint = make_pose(rotation.about_z(space.lower[column]), np.zeros(3))
+            X_world, X_fixed = X_world @ X_joint, X_fixed @ X_joint
             continue
         directions.append(X_world[:3, 2])
         points.append(X_world[:3, 3])
-        rows.append(_row(before, REVOLUTE, len(names), len(names)))
+        rows.append(_row(X_fixed, REVOLUTE, len(names), len(names)))
         names.append(name)
         columns.append(column)
-        before = np.eye(4)
-    end = _row(before, FIXED, 0, 0)
+        X_fixed = np.eye(4)
+    end = _row(X_fixed, FIXED, 0, 0)
     end[Q_LENGTH], end[HAS_ONLY_SCALAR_JOINTS] = len(names), 1
     return ScrewAxes(
         names=tuple(names),
@@ -190,22 +190,22 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     )
 
 
-def _between(kinematics: Kinematics, link: str, base: str | None) -> Array:
+def _nodes_between(kinematics: Kinematics, link: str, base: str | None) -> Array:
     """Return the nodes from the base to the link; the fixed part of the first is relative to the base."""
     path = kinematics.path(link).copy()
     if base is None:
         return path
-    above = kinematics.path(base)
-    shared = len(above) - 1
-    if len(path) <= shared or not np.array_equal(above[:-1], path[:shared]):
-        raise StructureError(f"link {base!r} does not stand above {link!r}; the base of a chain has to")
+    base_path = kinematics.path(base)
+    shared = len(base_path) - 1
+    if len(path) <= shared or not np.array_equal(base_path[:-1], path[:shared]):
+        raise StructureError(f"link {base!r} is not an ancestor of {link!r}, so it cannot be the base of the chain")
     path = path[shared:]
-    X = inverse(_fixed(above[-1])) @ _fixed(path[0])
+    X = inverse(_fixed_pose(base_path[-1])) @ _fixed_pose(path[0])
     path[0, :9], path[0, 9:12] = X[:3, :3].ravel(), X[:3, 3]
     return path
 
 
-def _fixed(row: Array) -> Array:
+def _fixed_pose(row: Array) -> Array:
     return make_pose(row[:9].reshape(3, 3), row[9:12])
 
 

@@ -24,11 +24,11 @@ FLATNESS_RATIO = 1e-9
 def _check_lengths(owner: object, *lengths: float) -> None:
     """Raise unless all sizes are finite numbers and not negative."""
     if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
-        raise ShapeError(f"{owner}: every size must be a number")
+        raise ShapeError(f"{owner}: sizes must be numbers")
     if not all(np.isfinite(length) for length in lengths):
-        raise NotFinite(f"{owner}: every size must be finite")
+        raise NotFinite(f"{owner}: sizes must be finite")
     if any(length < 0 for length in lengths):
-        raise ShapeError(f"{owner}: a size cannot be negative")
+        raise ShapeError(f"{owner}: sizes must not be negative")
 
 
 def _read_only(owner: str, values: ArrayLike) -> Array:
@@ -36,7 +36,7 @@ def _read_only(owner: str, values: ArrayLike) -> Array:
     try:
         array = np.array(values, dtype=np.float64) + 0.0
     except (TypeError, ValueError):
-        raise ShapeError(f"{owner} must be numbers, in rows of one length") from None
+        raise ShapeError(f"{owner} must be an array of numbers, with rows of equal length") from None
     if not np.isfinite(array).all():
         raise NotFinite(f"{owner} must be finite")
     array.setflags(write=False)
@@ -62,7 +62,7 @@ class Box:
 
     def __post_init__(self) -> None:
         if np.shape(self.size) != (3,):
-            raise ShapeError(f"Box: size is three edge lengths, x, y and z, not {self.size!r}")
+            raise ShapeError(f"Box: size must be three edge lengths along x, y and z, not {self.size!r}")
         x, y, z = self.size
         _check_lengths(self, x, y, z)
         object.__setattr__(self, "size", (float(x), float(y), float(z)))  # a list or an array is not hashable
@@ -159,10 +159,10 @@ class Mesh:
 
     def __post_init__(self) -> None:
         if not isinstance(self.uri, str) or not isinstance(self.path, str | os.PathLike | None):
-            raise InvalidArgument(f"Mesh: the uri and the path are texts, not {self.uri!r} and {self.path!r}")
+            raise InvalidArgument(f"Mesh: uri and path must be strings, not {self.uri!r} and {self.path!r}")
         numbers = np.shape(self.scale) == (3,) and np.asarray(self.scale).dtype.kind in "iuf"
         if not numbers:  # `mk.check` reports implausible factors
-            raise ShapeError(f"Mesh: scale is three factors, along x, y and z, not {self.scale!r}")
+            raise ShapeError(f"Mesh: scale must be three factors along x, y and z, not {self.scale!r}")
         x, y, z = self.scale
         object.__setattr__(self, "scale", (float(x), float(y), float(z)))  # a list or an array is not hashable
         object.__setattr__(self, "path", None if self.path is None else os.fspath(self.path))
@@ -211,27 +211,31 @@ class HeightField:
     def __init__(self, heights: ArrayLike, size: tuple[float, float], bottom: float | None = None) -> None:
         grid = _read_only("HeightField: heights", heights)
         if grid.ndim != 2 or min(grid.shape) < 2:
-            raise ShapeError(f"HeightField: heights are (rows, columns), at least 2 of each, not {grid.shape}")
+            raise ShapeError(
+                f"HeightField: heights must have the shape (rows, columns), at least 2 of each, not {grid.shape}"
+            )
         if np.shape(size) != (2,):
-            raise ShapeError(f"HeightField: size is two lengths, along x and y, not {size!r}")
+            raise ShapeError(f"HeightField: size must be two lengths along x and y, not {size!r}")
         x, y = size
         lowest = float(grid.min())
-        down = lowest - 1.0 if bottom is None else bottom
+        bottom_z = lowest - 1.0 if bottom is None else bottom
         _check_lengths("HeightField: size", x, y)
         if min(x, y) == 0:
-            raise ShapeError(f"HeightField: a size of {x:g} by {y:g} m is no ground")
-        if not np.isfinite(down):
-            raise NotFinite(f"HeightField: bottom is {down}")
-        if down > lowest:
-            raise ShapeError(f"HeightField: bottom is at {down:g} m, above the lowest height, {lowest:g} m")
+            raise ShapeError(f"HeightField: size must be positive, not {x:g} by {y:g} m")
+        if not np.isfinite(bottom_z):
+            raise NotFinite(f"HeightField: bottom must be finite, not {bottom_z}")
+        if bottom_z > lowest:
+            raise ShapeError(f"HeightField: bottom is at {bottom_z:g} m, above the lowest height, {lowest:g} m")
         object.__setattr__(self, "heights", grid)
         object.__setattr__(self, "size", (float(x), float(y)))
-        object.__setattr__(self, "bottom", float(down))
+        object.__setattr__(self, "bottom", float(bottom_z))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, HeightField):
+    def __eq__(self, other_field: object) -> bool:
+        if not isinstance(other_field, HeightField):
             return NotImplemented
-        return (self.size, self.bottom) == (other.size, other.bottom) and np.array_equal(self.heights, other.heights)
+        return (self.size, self.bottom) == (other_field.size, other_field.bottom) and np.array_equal(
+            self.heights, other_field.heights
+        )
 
     def __hash__(self) -> int:
         return hash((self.size, self.bottom, self.heights.shape, self.heights.tobytes()))
@@ -265,13 +269,13 @@ class ConvexMesh:
     def __init__(self, points: ArrayLike) -> None:
         cloud = _read_only("ConvexMesh: points", points)
         if cloud.ndim != 2 or cloud.shape[1] != 3 or len(cloud) < 4:
-            raise ShapeError(f"ConvexMesh: points are (n, 3), at least 4, not {cloud.shape}")
+            raise ShapeError(f"ConvexMesh: points must have the shape (n, 3) with n at least 4, not {cloud.shape}")
         if is_flat(cloud):
-            raise ShapeError("ConvexMesh: all points are in one plane, so that they hold no volume")
+            raise ShapeError("ConvexMesh: all points are in one plane, so the hull has no volume")
         object.__setattr__(self, "points", cloud)
 
-    def __eq__(self, other: object) -> bool:
-        return np.array_equal(self.points, other.points) if isinstance(other, ConvexMesh) else NotImplemented
+    def __eq__(self, other_mesh: object) -> bool:
+        return np.array_equal(self.points, other_mesh.points) if isinstance(other_mesh, ConvexMesh) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.points.shape, self.points.tobytes()))
@@ -333,9 +337,9 @@ class ShapeInstance:
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, Shape):
-            raise InvalidArgument(f"ShapeInstance: a shape is needed, such as Box((1, 1, 1)), not {self.shape!r}")
+            raise InvalidArgument(f"ShapeInstance: shape must be a shape such as Box((1, 1, 1)), not {self.shape!r}")
         if not isinstance(self.pose, Pose):
-            raise InvalidArgument(f"ShapeInstance: the pose is a Pose, such as Pose((0, 0, 1)), not {self.pose!r}")
+            raise InvalidArgument(f"ShapeInstance: pose must be a Pose such as Pose((0, 0, 1)), not {self.pose!r}")
 
 
 def check_shape_instances(shapes: Iterable[ShapeInstance], owner: str) -> tuple[ShapeInstance, ...]:
@@ -349,12 +353,14 @@ def check_shape_instances(shapes: Iterable[ShapeInstance], owner: str) -> tuple[
         InvalidArgument: an entry is not a `ShapeInstance`.
     """
     if isinstance(shapes, str | Shape | ShapeInstance) or not isinstance(shapes, Iterable):
-        raise InvalidArgument(f"{owner} are a list, such as [ShapeInstance(Box((1, 1, 1)))], not {shapes!r}")
-    found = tuple(shapes)
-    for one in found:
-        if not isinstance(one, ShapeInstance):
-            raise InvalidArgument(f"{owner} are shape instances, such as ShapeInstance(Box((1, 1, 1))), not {one!r}")
-    return found
+        raise InvalidArgument(f"{owner} must be a list such as [ShapeInstance(Box((1, 1, 1)))], not {shapes!r}")
+    instances = tuple(shapes)
+    for instance in instances:
+        if not isinstance(instance, ShapeInstance):
+            raise InvalidArgument(
+                f"{owner} must be shape instances such as ShapeInstance(Box((1, 1, 1))), not {instance!r}"
+            )
+    return instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,4 +389,4 @@ class Inertial:
         if not (np.isfinite(self.mass) and np.isfinite(self.inertia).all()):
             raise NotFinite(f"mass {self.mass} and inertia {self.inertia} must be finite")
         if self.mass < 0:
-            raise ShapeError(f"a mass of {self.mass} kg: it cannot be negative")
+            raise ShapeError(f"mass must not be negative, but is {self.mass} kg")

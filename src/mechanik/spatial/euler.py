@@ -19,11 +19,11 @@ from mechanik.spatial.array import Array, ArrayLike
 ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
 AXES = ("moving", "fixed")
 
-_TURNS = (rotation.about_x, rotation.about_y, rotation.about_z)
+_ELEMENTARY_ROTATIONS = (rotation.about_x, rotation.about_y, rotation.about_z)
 
 # Below this distance from gimbal lock the matrix does not separate the first and third angle.
 # It is also the largest error of treating the rotation as locked.
-_LOCKED = 1e-13
+_LOCK_TOLERANCE = 1e-13
 
 
 def matrix_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
@@ -48,7 +48,11 @@ def matrix_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
     """
     i, j, k = _moving_order(order, axes)
     angles = _moving_angles(np.asarray(angles, dtype=np.float64), axes)
-    return _TURNS[i](angles[..., 0]) @ _TURNS[j](angles[..., 1]) @ _TURNS[k](angles[..., 2])
+    return (
+        _ELEMENTARY_ROTATIONS[i](angles[..., 0])
+        @ _ELEMENTARY_ROTATIONS[j](angles[..., 1])
+        @ _ELEMENTARY_ROTATIONS[k](angles[..., 2])
+    )
 
 
 def quaternion_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
@@ -69,12 +73,12 @@ def quaternion_from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
         array([0., 1., 0., 0.])
     """
     sequence = _moving_order(order, axes)
-    half = 0.5 * _moving_angles(np.asarray(angles, dtype=np.float64), axes)
-    turns = np.zeros((3, *half.shape[:-1], 4))
+    half_angles = 0.5 * _moving_angles(np.asarray(angles, dtype=np.float64), axes)
+    rotations = np.zeros((3, *half_angles.shape[:-1], 4))
     for n, axis in enumerate(sequence):
-        turns[n, ..., 0] = np.cos(half[..., n])
-        turns[n, ..., 1 + axis] = np.sin(half[..., n])
-    return quaternion.canonical(quaternion.multiply(quaternion.multiply(turns[0], turns[1]), turns[2]))
+        rotations[n, ..., 0] = np.cos(half_angles[..., n])
+        rotations[n, ..., 1 + axis] = np.sin(half_angles[..., n])
+    return quaternion.canonical(quaternion.multiply(quaternion.multiply(rotations[0], rotations[1]), rotations[2]))
 
 
 def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | None = None) -> Array:
@@ -112,15 +116,15 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
         sine, cosine = M[..., j, i], -parity * M[..., k, i]
     else:
         sine, cosine = -parity * M[..., j, k], M[..., k, k]
-    reach = np.hypot(sine, cosine)
-    locked = reach < _LOCKED
+    norm = np.hypot(sine, cosine)
+    locked = norm < _LOCK_TOLERANCE
     first = np.arctan2(sine, cosine)
     if near is None:
-        wanted = None
+        preferred = None
         first = np.where(locked, 0.0, first)
     else:
-        wanted = _moving_angles(np.asarray(near, dtype=np.float64), axes)
-        first = np.where(locked, wanted[..., 0], first)
+        preferred = _moving_angles(np.asarray(near, dtype=np.float64), axes)
+        first = np.where(locked, preferred[..., 0], first)
 
     # The first rotation is removed before the third angle is read, so that both are consistent
     # even if the first is badly determined.
@@ -129,13 +133,13 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
     out = np.empty((*np.shape(first), 3))
     out[..., 0] = first
     if proper:
-        out[..., 1] = np.arctan2(reach, M[..., i, i])
+        out[..., 1] = np.arctan2(norm, M[..., i, i])
         out[..., 2] = np.arctan2(-parity * row_j[..., k], row_j[..., j])
     else:
-        out[..., 1] = np.arctan2(parity * M[..., i, k], reach)
+        out[..., 1] = np.arctan2(parity * M[..., i, k], norm)
         out[..., 2] = np.arctan2(parity * row_j[..., i], row_j[..., j])
-    if wanted is not None:
-        out = _nearest(out, wanted, np.asarray(locked), proper)
+    if preferred is not None:
+        out = _nearest(out, preferred, np.asarray(locked), proper)
     return _moving_angles(out, axes)
 
 
@@ -160,18 +164,18 @@ def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: Array
     return euler_from_matrix(quaternion.to_matrix(wxyz), order=order, axes=axes, near=near)
 
 
-def _nearest(angles: Array, wanted: Array, locked: npt.NDArray[np.bool_], proper: bool) -> Array:
-    """Return the triple nearest to `wanted` of the two equivalent ones, shifted by full turns."""
-    other = angles + np.pi
-    other[..., 1] = -angles[..., 1] if proper else np.pi - angles[..., 1]
-    one, other = _unwound(angles, wanted), _unwound(other, wanted)
-    closer = ((other - wanted) ** 2).sum(axis=-1) < ((one - wanted) ** 2).sum(axis=-1)
-    return np.where((closer & ~locked)[..., None], other, one)
+def _nearest(angles: Array, preferred: Array, locked: npt.NDArray[np.bool_], proper: bool) -> Array:
+    """Return the triple nearest to `preferred` of the two equivalent ones, shifted by full turns."""
+    flipped = angles + np.pi
+    flipped[..., 1] = -angles[..., 1] if proper else np.pi - angles[..., 1]
+    angles, flipped = _add_full_turns(angles, preferred), _add_full_turns(flipped, preferred)
+    closer = ((flipped - preferred) ** 2).sum(axis=-1) < ((angles - preferred) ** 2).sum(axis=-1)
+    return np.where((closer & ~locked)[..., None], flipped, angles)
 
 
-def _unwound(angles: Array, wanted: Array) -> Array:
-    turn = 2.0 * np.pi
-    return angles + turn * np.round((wanted - angles) / turn)
+def _add_full_turns(angles: Array, preferred: Array) -> Array:
+    full_turn = 2.0 * np.pi
+    return angles + full_turn * np.round((preferred - angles) / full_turn)
 
 
 def _moving_angles(angles: Array, axes: str) -> Array:
@@ -182,7 +186,7 @@ def _moving_angles(angles: Array, axes: str) -> Array:
 @cache
 def _moving_order(order: str, axes: str) -> tuple[int, int, int]:
     if order not in ORDERS:
-        raise NotARotation(f"order={order!r} is no sequence of axes; there are: {', '.join(ORDERS)}")
+        raise NotARotation(f"order={order!r} is not a sequence of axes; choose one of {', '.join(ORDERS)}")
     if axes not in AXES:
         raise NotARotation(f'axes={axes!r} is neither "moving" (intrinsic) nor "fixed" (extrinsic)')
     i, j, k = ("xyz".index(letter) for letter in order)

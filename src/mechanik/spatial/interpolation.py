@@ -38,10 +38,10 @@ def slerp(wxyz0: ArrayLike, wxyz1: ArrayLike, t: ArrayLike) -> Array:
     # The angle is at most pi/2 after this choice, so the ratios below have no pole. Differences
     # instead of arccos keep it exact for ends that are close.
     angle = 2.0 * np.arctan2(length(wxyz1 - wxyz0), length(wxyz1 + wxyz0))
-    whole = series.sine_ratio(angle)
-    before = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / whole
-    after = t * series.sine_ratio(t * angle) / whole
-    return before[..., None] * wxyz0 + after[..., None] * wxyz1
+    full_ratio = series.sine_ratio(angle)
+    start_weight = (1.0 - t) * series.sine_ratio((1.0 - t) * angle) / full_ratio
+    end_weight = t * series.sine_ratio(t * angle) / full_ratio
+    return start_weight[..., None] * wxyz0 + end_weight[..., None] * wxyz1
 
 
 def rotations(R0: ArrayLike, R1: ArrayLike, t: ArrayLike) -> Array:

@@ -229,8 +229,8 @@ class Pose:
     wxyz: Array
 
     def __init__(self, position: ArrayLike = (0.0, 0.0, 0.0), wxyz: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
-        p = _checked(position, (3,), "position of a pose")
-        q = quaternion.canonical(quaternion.normalize(_checked(wxyz, (4,), "wxyz of a pose")))
+        p = _as_finite_array(position, (3,), "position of a pose")
+        q = quaternion.canonical(quaternion.normalize(_as_finite_array(wxyz, (4,), "wxyz of a pose")))
         # Adding zero copies, and turns the -0 of a changed sign to 0.
         p, q = p + 0.0, q + 0.0
         p.flags.writeable = q.flags.writeable = False
@@ -247,7 +247,7 @@ class Pose:
         """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and as `as_pose_matrix`."""
         M = as_pose_matrix(X)
         if M.ndim != 2:
-            raise ShapeError(f"a Pose is one pose, shaped (4, 4), and this is a batch, shaped {M.shape}")
+            raise ShapeError(f"a Pose is a single pose of shape (4, 4), not a batch of shape {M.shape}")
         return Pose(*to_position_wxyz(M))
 
     @property
@@ -264,26 +264,26 @@ class Pose:
         """Transform points (..., 3) from this pose's frame to the outer frame."""
         return apply(self.matrix, points)
 
-    def isclose(self, other: Pose, tolerance: float = 1e-9) -> bool:
+    def isclose(self, other_pose: Pose, tolerance: float = 1e-9) -> bool:
         """Return whether positions (length) and orientations (rad) differ by at most `tolerance`."""
-        away = np.linalg.norm(self.position - other.position)
-        return bool(away <= tolerance and quaternion.angle_between(self.wxyz, other.wxyz) <= tolerance)
+        distance = np.linalg.norm(self.position - other_pose.position)
+        return bool(distance <= tolerance and quaternion.angle_between(self.wxyz, other_pose.wxyz) <= tolerance)
 
-    def __matmul__(self, other: Pose) -> Pose:
-        if not isinstance(other, Pose):
+    def __matmul__(self, other_pose: Pose) -> Pose:
+        if not isinstance(other_pose, Pose):
             return NotImplemented
-        position = self.position + quaternion.rotate(self.wxyz, other.position)
-        return Pose(position, quaternion.multiply(self.wxyz, other.wxyz))
+        position = self.position + quaternion.rotate(self.wxyz, other_pose.position)
+        return Pose(position, quaternion.multiply(self.wxyz, other_pose.wxyz))
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[np.generic]:
         if copy is False:
-            raise ValueError("a Pose makes its matrix when asked, so there is none to share without a copy")
+            raise ValueError("a Pose computes its matrix on each call, so copy=False is not possible")
         return np.asarray(self.matrix, dtype=dtype)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Pose):
+    def __eq__(self, other_pose: object) -> bool:
+        if not isinstance(other_pose, Pose):
             return NotImplemented
-        return self._numbers() == other._numbers()
+        return self._numbers() == other_pose._numbers()
 
     def __hash__(self) -> int:
         return hash(self._numbers())
@@ -322,32 +322,32 @@ def as_pose_matrix(pose: Pose | ArrayLike, what: str = "pose", *, tolerance: flo
     """
     if isinstance(pose, Pose):
         return pose.matrix
-    X = _numeric(pose, what)
+    X = _as_float_array(pose, what)
     if X.shape[-2:] != (4, 4):
-        raise ShapeError(f"{what} has to be shaped (..., 4, 4), not {X.shape}")
+        raise ShapeError(f"{what} must have the shape (..., 4, 4), not {X.shape}")
     if not np.isfinite(X).all():
         raise NotFinite(f"{what} has an entry that is not finite")
     if not (np.abs(X[..., 3, :] - (0.0, 0.0, 0.0, 1.0)) <= tolerance).all():
         raise NotARotation(f"{what} has a last row other than 0, 0, 0, 1")
     if not is_rotation(X[..., :3, :3], tolerance).all():
         raise NotARotation(
-            f"{what} has a 3x3 part that is no rotation, as it stretches or mirrors; "
-            "mechanik.spatial.rotation.nearest gives the rotation closest to it"
+            f"{what} has a 3x3 part that is not a rotation: it scales, shears or reflects. "
+            "mechanik.spatial.rotation.nearest returns the closest rotation"
         )
     return X
 
 
-def _checked(numbers: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    array = _numeric(numbers, what)
+def _as_finite_array(numbers: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    array = _as_float_array(numbers, what)
     if array.shape != shape:
-        raise ShapeError(f"{what} has to be shaped {shape}, not {array.shape}")
+        raise ShapeError(f"{what} must have the shape {shape}, not {array.shape}")
     if not np.isfinite(array).all():
         raise NotFinite(f"{what} has an entry that is not finite: {array.tolist()}")
     return array
 
 
-def _numeric(thing: ArrayLike, what: str) -> Array:
+def _as_float_array(values: ArrayLike, what: str) -> Array:
     try:
-        return np.asarray(thing, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{what} is not an array of numbers: {error}") from error

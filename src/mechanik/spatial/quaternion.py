@@ -66,8 +66,8 @@ def normalize(wxyz: ArrayLike) -> Array:
     wxyz = np.asarray(wxyz, dtype=np.float64)
     scaled = unit(wxyz, "a quaternion")
     # Normalizing again would change the last bit, and a stored rotation must be read back unchanged.
-    already = np.abs(dot(wxyz, wxyz) - 1.0) < 2e-15
-    return np.where(already[..., None], wxyz, scaled)
+    is_unit = np.abs(dot(wxyz, wxyz) - 1.0) < 2e-15
+    return np.where(is_unit[..., None], wxyz, scaled)
 
 
 def canonical(wxyz: ArrayLike) -> Array:
@@ -87,8 +87,8 @@ def canonical(wxyz: ArrayLike) -> Array:
         return np.where(flip[..., None], -wxyz, wxyz)
     vector = wxyz[..., 1:]
     # A small component may be rounding and must not decide the sign.
-    leading = np.argmax(np.abs(vector) > _NOT_ROUNDING, axis=-1)
-    negative = np.take_along_axis(vector, leading[..., None], axis=-1)[..., 0] < 0.0
+    first_nonzero = np.argmax(np.abs(vector) > _NOT_ROUNDING, axis=-1)
+    negative = np.take_along_axis(vector, first_nonzero[..., None], axis=-1)[..., 0] < 0.0
     flip = np.where(half_turn, negative, flip)
     out = np.where(flip[..., None], -wxyz, wxyz)
     out[..., 0] = np.maximum(out[..., 0], 0.0)
@@ -245,5 +245,5 @@ def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     # Kahan's form: the difference of close quaternions is exact, while arccos of their dot
     # product loses half of the digits.
-    apart, together = length(a - b), length(a + b)
-    return 4.0 * np.arctan2(np.minimum(apart, together), np.maximum(apart, together))
+    difference, total = length(a - b), length(a + b)
+    return 4.0 * np.arctan2(np.minimum(difference, total), np.maximum(difference, total))

@@ -53,7 +53,7 @@ def exp(w: ArrayLike) -> Array:
     """
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
-    return _quadratic(w, series.sine_ratio(angle), series.cosine_ratio(angle))
+    return _rodrigues_form(w, series.sine_ratio(angle), series.cosine_ratio(angle))
 
 
 def log(R: ArrayLike) -> Array:
@@ -78,7 +78,7 @@ def left_jacobian(w: ArrayLike) -> Array:
     """
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
-    return _quadratic(w, series.cosine_ratio(angle), series.cubic_rest(angle))
+    return _rodrigues_form(w, series.cosine_ratio(angle), series.cubic_rest(angle))
 
 
 def right_jacobian(w: ArrayLike) -> Array:
@@ -90,7 +90,7 @@ def left_jacobian_inverse(w: ArrayLike) -> Array:
     """Return the inverse of `left_jacobian`, (..., 3, 3); singular at |w| = 2 pi."""
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
-    return _quadratic(w, np.full_like(angle, -0.5), series.cotangent_rest(angle))
+    return _rodrigues_form(w, np.full_like(angle, -0.5), series.cotangent_rest(angle))
 
 
 def right_jacobian_inverse(w: ArrayLike) -> Array:
@@ -111,7 +111,7 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
     axis = unit(np.asarray(axis, dtype=np.float64), "a rotation axis")
     angle = np.asarray(angle, dtype=np.float64)
     half = np.sin(0.5 * angle)
-    return _quadratic(axis, np.sin(angle), 2.0 * half * half)
+    return _rodrigues_form(axis, np.sin(angle), 2.0 * half * half)
 
 
 def to_axis_angle(R: ArrayLike) -> tuple[Array, Array]:
@@ -145,14 +145,14 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
         >>> mk.spatial.rotation.between([1, 0, 0], [0, 2, 0]) @ [1, 0, 0]
         array([0., 1., 0.])
     """
-    a = unit(np.asarray(a, dtype=np.float64), "the direction turned")
-    b = unit(np.asarray(b, dtype=np.float64), "the direction turned onto")
+    a = unit(np.asarray(a, dtype=np.float64), "vector a")
+    b = unit(np.asarray(b, dtype=np.float64), "vector b")
     cosine = dot(a, b)
     obtuse = cosine < 0.0
     # The closed form divides by 1 + cos. An obtuse angle is therefore composed of the acute
     # angle from `a` to -b and a rotation by pi about the same axis.
     target = np.where(obtuse[..., None], -b, b)
-    acute = _quadratic(cross(a, target), np.ones_like(cosine), 1.0 / (1.0 + np.abs(cosine)))
+    acute = _rodrigues_form(cross(a, target), np.ones_like(cosine), 1.0 / (1.0 + np.abs(cosine)))
     if not obtuse.any():
         return acute
     # a x (a + b) equals a x b, but for nearly opposite directions the sum is exact, so the axis
@@ -166,12 +166,12 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
 
 def about_x(angle: ArrayLike) -> Array:
     """Return the rotations (..., 3, 3) about x by angles (...), rad."""
-    return _turn(angle, 1, 2)
+    return _elementary_rotation(angle, 1, 2)
 
 
 def about_y(angle: ArrayLike) -> Array:
     """Return the rotations (..., 3, 3) about y by angles (...), rad."""
-    return _turn(angle, 2, 0)
+    return _elementary_rotation(angle, 2, 0)
 
 
 def about_z(angle: ArrayLike) -> Array:
@@ -181,7 +181,7 @@ def about_z(angle: ArrayLike) -> Array:
         >>> (mk.spatial.rotation.about_z(np.pi / 2) @ [1, 0, 0]).round(6)
         array([0., 1., 0.])
     """
-    return _turn(angle, 0, 1)
+    return _elementary_rotation(angle, 0, 1)
 
 
 def nearest(M: ArrayLike) -> Array:
@@ -212,9 +212,9 @@ def is_rotation(R: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
     if M.ndim == 2:
         return np.asarray(_is_one_rotation(M.ravel().tolist(), tolerance))
     with np.errstate(invalid="ignore", over="ignore"):
-        off = np.abs(np.swapaxes(M, -1, -2) @ M - np.eye(3)).max(axis=(-1, -2))
-        mirrored = dot(cross(M[..., 0], M[..., 1]), M[..., 2]) < 0.0
-        return np.asarray(off <= tolerance) & ~np.asarray(mirrored)
+        deviation = np.abs(np.swapaxes(M, -1, -2) @ M - np.eye(3)).max(axis=(-1, -2))
+        is_reflection = dot(cross(M[..., 0], M[..., 1]), M[..., 2]) < 0.0
+        return np.asarray(deviation <= tolerance) & ~np.asarray(is_reflection)
 
 
 def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
@@ -228,11 +228,11 @@ def _is_one_rotation(entries: list[float], tolerance: float) -> bool:
         xx * xz + yx * yz + zx * zz,
         xy * xz + yy * yz + zy * zz,
     )
-    volume = (yx * zy - zx * yy) * xz + (zx * xy - xx * zy) * yz + (xx * yy - yx * xy) * zz
-    return all(abs(one) <= tolerance for one in products) and not volume < 0.0
+    determinant = (yx * zy - zx * yy) * xz + (zx * xy - xx * zy) * yz + (xx * yy - yx * xy) * zz
+    return all(abs(product) <= tolerance for product in products) and not determinant < 0.0
 
 
-def _quadratic(w: Array, first: Array, second: Array) -> Array:
+def _rodrigues_form(w: Array, first: Array, second: Array) -> Array:
     """Return 1 + first * hat(w) + second * hat(w)^2, the form of all matrices of this module."""
     x, y, z = components(w)
     fx, fy, fz = first * x, first * y, first * z
@@ -252,7 +252,7 @@ def _quadratic(w: Array, first: Array, second: Array) -> Array:
     return out
 
 
-def _turn(angle: ArrayLike, i: int, j: int) -> Array:
+def _elementary_rotation(angle: ArrayLike, i: int, j: int) -> Array:
     """Return the rotation from axis `i` towards axis `j`."""
     angle = np.asarray(angle, dtype=np.float64)
     cosine, sine = np.cos(angle), np.sin(angle)

@@ -48,34 +48,36 @@ _COTANGENT = tuple(b / factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
 
 def cubic_rest(angle: Array) -> Array:
     """Return (t - sin(t)) / t^3, which is 1/6 at zero."""
-    return _joined(angle, _CUBIC, lambda t: (t - np.sin(t)) / t**3)
+    return _series_or_closed_form(angle, _CUBIC, lambda t: (t - np.sin(t)) / t**3)
 
 
 def quartic_rest(angle: Array) -> Array:
     """Return (cos(t) - 1 + t^2/2) / t^4, which is 1/24 at zero."""
-    return _joined(angle, _QUARTIC, lambda t: (np.cos(t) - 1.0 + 0.5 * t * t) / t**4)
+    return _series_or_closed_form(angle, _QUARTIC, lambda t: (np.cos(t) - 1.0 + 0.5 * t * t) / t**4)
 
 
 def quintic_rest(angle: Array) -> Array:
     """Return (sin(t) - t + t^3/6) / t^5, which is 1/120 at zero."""
-    return _joined(angle, _QUINTIC, lambda t: (np.sin(t) - t + t**3 / 6.0) / t**5)
+    return _series_or_closed_form(angle, _QUINTIC, lambda t: (np.sin(t) - t + t**3 / 6.0) / t**5)
 
 
 def cotangent_rest(angle: Array) -> Array:
     """Return (1 - (t/2) cot(t/2)) / t^2, which is 1/12 at zero and has a pole at 2 pi."""
-    return _joined(angle, _COTANGENT, lambda t: (1.0 - 0.5 * t / np.tan(0.5 * t)) / (t * t))
+    return _series_or_closed_form(angle, _COTANGENT, lambda t: (1.0 - 0.5 * t / np.tan(0.5 * t)) / (t * t))
 
 
-def _joined(angle: Array, coefficients: tuple[float, ...], closed: Callable[[Array], Array]) -> Array:
+def _series_or_closed_form(
+    angle: Array, coefficients: tuple[float, ...], closed_form: Callable[[Array], Array]
+) -> Array:
     if angle.ndim == 0:
-        return _summed(angle, coefficients) if abs(angle) < 1.0 else closed(angle)
+        return _evaluate_series(angle, coefficients) if abs(angle) < 1.0 else closed_form(angle)
     small = np.abs(angle) < 1.0
     # Each form gets only angles in its range, so neither warns nor overflows.
-    series = _summed(np.where(small, angle, 0.0), coefficients)
-    return np.where(small, series, closed(np.where(small, 1.0, angle)))
+    series = _evaluate_series(np.where(small, angle, 0.0), coefficients)
+    return np.where(small, series, closed_form(np.where(small, 1.0, angle)))
 
 
-def _summed(angle: Array, coefficients: tuple[float, ...]) -> Array:
+def _evaluate_series(angle: Array, coefficients: tuple[float, ...]) -> Array:
     square = angle * angle
     total = square * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:

@@ -31,7 +31,7 @@ def vee(S: ArrayLike) -> Array:
         array([1., 2., 3., 4., 5., 6.])
     """
     M = np.asarray(S, dtype=np.float64)
-    return _stacked(M[..., :3, 3], rotation.vee(M))
+    return _stack_twist(M[..., :3, 3], rotation.vee(M))
 
 
 def exp(twist: ArrayLike) -> Array:
@@ -61,7 +61,7 @@ def log(X: ArrayLike) -> Array:
     """
     M = np.asarray(X, dtype=np.float64)
     angular = rotation.log(M[..., :3, :3])
-    return _stacked(rotate_vector(rotation.left_jacobian_inverse(angular), M[..., :3, 3]), angular)
+    return _stack_twist(rotate_vector(rotation.left_jacobian_inverse(angular), M[..., :3, 3]), angular)
 
 
 def adjoint(X: ArrayLike) -> Array:
@@ -75,7 +75,7 @@ def adjoint(X: ArrayLike) -> Array:
     """
     M = np.asarray(X, dtype=np.float64)
     R = M[..., :3, :3]
-    return _blocks(R, rotation.hat(M[..., :3, 3]) @ R)
+    return _block_triangular(R, rotation.hat(M[..., :3, 3]) @ R)
 
 
 def little_adjoint(twist: ArrayLike) -> Array:
@@ -86,7 +86,7 @@ def little_adjoint(twist: ArrayLike) -> Array:
         array([0., 1., 0., 0., 0., 0.])
     """
     twist = np.asarray(twist, dtype=np.float64)
-    return _blocks(rotation.hat(twist[..., 3:]), rotation.hat(twist[..., :3]))
+    return _block_triangular(rotation.hat(twist[..., 3:]), rotation.hat(twist[..., :3]))
 
 
 def left_jacobian(twist: ArrayLike) -> Array:
@@ -97,7 +97,7 @@ def left_jacobian(twist: ArrayLike) -> Array:
         (6, 6)
     """
     twist = np.asarray(twist, dtype=np.float64)
-    return _blocks(rotation.left_jacobian(twist[..., 3:]), _coupling(twist))
+    return _block_triangular(rotation.left_jacobian(twist[..., 3:]), _coupling(twist))
 
 
 def right_jacobian(twist: ArrayLike) -> Array:
@@ -109,7 +109,7 @@ def left_jacobian_inverse(twist: ArrayLike) -> Array:
     """Return the inverse of `left_jacobian`, (..., 6, 6); singular at an angular norm of 2 pi."""
     twist = np.asarray(twist, dtype=np.float64)
     inverse = rotation.left_jacobian_inverse(twist[..., 3:])
-    return _blocks(inverse, -(inverse @ _coupling(twist) @ inverse))
+    return _block_triangular(inverse, -(inverse @ _coupling(twist) @ inverse))
 
 
 def right_jacobian_inverse(twist: ArrayLike) -> Array:
@@ -137,7 +137,7 @@ def _coupling(twist: Array) -> Array:
     )
 
 
-def _blocks(diagonal: Array, upper: Array) -> Array:
+def _block_triangular(diagonal: Array, upper: Array) -> Array:
     """Return [[diagonal, upper], [0, diagonal]], the structure of every 6x6 matrix of this module."""
     out = np.zeros((*diagonal.shape[:-2], 6, 6))
     out[..., :3, :3] = diagonal
@@ -146,7 +146,7 @@ def _blocks(diagonal: Array, upper: Array) -> Array:
     return out
 
 
-def _stacked(linear: Array, angular: Array) -> Array:
+def _stack_twist(linear: Array, angular: Array) -> Array:
     out = np.empty((*angular.shape[:-1], 6))
     out[..., :3] = linear
     out[..., 3:] = angular

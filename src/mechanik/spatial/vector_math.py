@@ -54,6 +54,6 @@ def unit(v: Array, what: str) -> Array:
     # Dividing by the largest component first avoids that 1e-200 squares to zero.
     largest = np.abs(v).max(axis=-1, keepdims=True)
     if (largest == 0.0).any():
-        raise NotARotation(f"{what} is zero and so has no direction")
+        raise NotARotation(f"{what} is zero, so it has no direction")
     scaled = v / largest
     return scaled / length(scaled)[..., None]

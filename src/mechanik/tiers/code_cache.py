@@ -38,8 +38,8 @@ def cache_folder() -> Path | None:
     The environment variable MECHANIK_CACHE_DIR selects another folder.
     """
     try:
-        if given := os.environ.get("MECHANIK_CACHE_DIR"):
-            return Path(given).expanduser().absolute() / "kernels"
+        if folder := os.environ.get("MECHANIK_CACHE_DIR"):
+            return Path(folder).expanduser().absolute() / "kernels"
         if sys.platform == "win32":
             home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "Cache"
         elif sys.platform == "darwin":
@@ -66,7 +66,9 @@ def is_writable(folder: Path | None) -> bool:
 
 def cache_file(folder: Path, module: str) -> Path:
     """Return the cache file of a kernel module for its present sources and this Python, Numba and processor."""
-    key = _digest(source_stamp(module), numba_version() or "", str(numba_settings()), sys.version, _processor())
+    key = _digest(
+        source_stamp(module), numba_version() or "", str(numba_settings()), sys.version, _processor_description()
+    )
     return folder / f"{module}-{key}.kernels"
 
 
@@ -97,40 +99,40 @@ def read_code(file: Path) -> dict[str, bytes] | None:
 def write_code(file: Path, kernels: dict[str, bytes]) -> None:
     """Write the machine code of a kernel module, by kernel name, atomically; raises `OSError` if it fails."""
     body = pickle.dumps(kernels)
-    beside = file.with_name(f"{file.name}.{os.getpid()}.part")
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
-        beside.write_bytes(FILE_HEADER + hashlib.sha256(body).digest() + body)
-        os.replace(beside, file)
+        temporary.write_bytes(FILE_HEADER + hashlib.sha256(body).digest() + body)
+        os.replace(temporary, file)
     except OSError:
         with suppress(OSError):
-            beside.unlink()
+            temporary.unlink()
         raise
-    _drop_old(file)
+    _remove_old_versions(file)
 
 
-def _drop_old(file: Path) -> None:
+def _remove_old_versions(file: Path) -> None:
     """Remove all but the newest versions of a kernel module, and the partial files of killed processes."""
     module = file.name.rsplit("-", 1)[0]
     with suppress(OSError):
-        for pattern, kept in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):
-            versions = sorted(file.parent.glob(pattern), key=lambda one: one.stat().st_mtime, reverse=True)
-            for old in versions[kept:]:
-                old.unlink()
+        for pattern, limit in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):
+            versions = sorted(file.parent.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+            for outdated in versions[limit:]:
+                outdated.unlink()
 
 
 @functools.cache
-def _processor() -> str:
+def _processor_description() -> str:
     """Return a text that identifies the processor and its instruction sets, without importing LLVM."""
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-        wanted = ("vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU implementer", "CPU part")
-        found: list[str] = []
+        fields = ("vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU implementer", "CPU part")
+        description: list[str] = []
         for line in lines:
             if not line.strip():
                 break  # the other cores are the same
-            if line.split(":")[0].strip() in wanted:
-                found.append(line)
-        if found:
-            return "".join(found)
+            if line.split(":")[0].strip() in fields:
+                description.append(line)
+        if description:
+            return "".join(description)
     return f"{platform.machine()} {platform.processor()}"
 
 

@@ -50,39 +50,39 @@ class ProgressLine:
     """
 
     def __init__(self, what: str = "") -> None:
-        self._left: dict[str, float] = {}
+        self._remaining: dict[str, float] = {}
         self._count = 0
         self._what = f" for {what}" if what else ""
-        self._begun = time.monotonic()
+        self._start_time = time.monotonic()
         self._is_terminal = is_terminal()
-        self._shown = 0.0
+        self._last_shown = 0.0
 
     def begin(self, seconds: dict[str, float]) -> None:
-        self._left, self._count, self._begun = dict(seconds), len(seconds), time.monotonic()
+        self._remaining, self._count, self._start_time = dict(seconds), len(seconds), time.monotonic()
         expected = sum(seconds.values())
         if self._count and not self._is_terminal:
             _print(f"mechanik: compiling {self._count} kernel modules{self._what}, about {expected:.0f} s of one core")
 
     def finish(self, module: str) -> None:
-        self._left.pop(module, None)
+        self._remaining.pop(module, None)
         self.show(is_new=True)
 
     def show(self, is_new: bool = False) -> None:
         """Update the line, at most five times per second unless a module has just finished."""
         now = time.monotonic()
-        if not self._is_terminal or not self._count or not (is_new or now - self._shown > 0.2):
+        if not self._is_terminal or not self._count or not (is_new or now - self._last_shown > 0.2):
             return
-        self._shown = now
-        names = ", ".join(list(self._left)[:3]) + (", ..." if len(self._left) > 3 else "")
-        done, seconds = self._count - len(self._left), max(0.0, now - self._begun)
+        self._last_shown = now
+        names = ", ".join(list(self._remaining)[:3]) + (", ..." if len(self._remaining) > 3 else "")
+        done, seconds = self._count - len(self._remaining), max(0.0, now - self._start_time)
         text = f"compiling kernels{self._what}, {done} of {self._count} ready, {seconds:.0f} s: {names}"
         write_stderr(f"\r\x1b[Kmechanik: {text}"[:200])
 
     def end(self) -> None:
         if not self._count:
             return
-        end = f"mechanik: {self._count - len(self._left)} of {self._count} kernel modules compiled in "
-        end += f"{max(0.0, time.monotonic() - self._begun):.0f} s"
+        end = f"mechanik: {self._count - len(self._remaining)} of {self._count} kernel modules compiled in "
+        end += f"{max(0.0, time.monotonic() - self._start_time):.0f} s"
         if self._is_terminal:
             write_stderr("\r\x1b[K")
         _print(end)

@@ -45,7 +45,7 @@ REQUEST_PATTERN, FAILURE_SUFFIX, LOCK_FILE, LOG_FILE = "*.request", ".failed", "
 SIGNALED = "the compiler was ended by signal"
 NOT_STARTED = "the compiler could not be started"
 NO_SPACE = "there was no space for machine code"
-SOURCES_CHANGED = "the sources have changed since they were asked for"
+SOURCES_CHANGED = "the sources have changed since the request"
 FOLDER_REMOVED = "the cache folder was removed while kernels were compiled"
 NUMBA_NOT_IMPORTED = "Numba could not be imported"
 TRANSIENT_REASONS = (SIGNALED, NOT_STARTED, NO_SPACE, SOURCES_CHANGED, FOLDER_REMOVED, NUMBA_NOT_IMPORTED)
@@ -86,9 +86,9 @@ class CompileRequest:
         """Whether the interpreter and the sources of the requesting program still exist."""
         return os.access(self.python, os.X_OK) and Path(self.path, "mechanik").is_dir()
 
-    def goes_with(self, other: CompileRequest) -> bool:
+    def goes_with(self, other_request: CompileRequest) -> bool:
         """Whether both requests are compiled in the same process, so that code they share is compiled once."""
-        return self._group == other._group
+        return self._group == other_request._group
 
     @property
     def _group(self) -> tuple[object, ...]:
@@ -110,21 +110,21 @@ def write_request(module: str, file: Path, is_urgent: bool) -> None:
         is_urgent: whether a program waits: compile with normal priority and on all cores.
     """
     package = Path(__file__).parents[2]
-    wanted = CompileRequest(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
-    beside = file.with_suffix(f".{os.getpid()}.new")
+    request = CompileRequest(module, file.name, sys.executable, str(package), numba_settings(), is_urgent)
+    temporary = file.with_suffix(f".{os.getpid()}.new")
     try:
-        beside.write_text(json.dumps(asdict(wanted)), encoding="utf-8")
-        os.replace(beside, _request_of(file))
+        temporary.write_text(json.dumps(asdict(request)), encoding="utf-8")
+        os.replace(temporary, _request_file(file))
     except OSError:
         with suppress(OSError):
-            beside.unlink()
+            temporary.unlink()
         raise
 
 
 def is_requested(file: Path) -> bool:
     """Whether a cache file has a pending request."""
     with suppress(OSError):  # a folder that cannot be read has no requests of this program
-        return _request_of(file).is_file()
+        return _request_file(file).is_file()
     return False
 
 
@@ -147,8 +147,8 @@ def clear_failure(file: Path) -> None:
 
 def is_running(folder: Path) -> bool:
     """Whether a service runs for a cache folder."""
-    with _locked(folder) as is_mine:
-        return not is_mine
+    with _locked(folder) as is_locked:
+        return not is_locked
 
 
 def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
@@ -158,11 +158,11 @@ def start_service(folder: Path) -> subprocess.Popen[bytes] | None:
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-    nothing = subprocess.DEVNULL
+    devnull = subprocess.DEVNULL
     try:
         return subprocess.Popen(
-            [sys.executable, *PYTHON_OPTIONS, SERVICE_CODE, str(folder)], env=_environment(), stdin=nothing,
-            stdout=nothing, stderr=nothing, start_new_session=True, creationflags=flags, cwd=folder,
+            [sys.executable, *PYTHON_OPTIONS, SERVICE_CODE, str(folder)], env=_environment(), stdin=devnull,
+            stdout=devnull, stderr=devnull, start_new_session=True, creationflags=flags, cwd=folder,
         )  # fmt: skip
     except OSError:
         return None
@@ -189,45 +189,45 @@ def _end(number: int, frame: object) -> None:
 def serve(folder: Path) -> None:
     """Compile the requests of a cache folder, several modules in parallel, until none is left."""
     while _read_requests(folder):
-        with _locked(folder) as is_mine:
-            if not is_mine:
+        with _locked(folder) as is_locked:
+            if not is_locked:
                 return
             _give_head_start(folder)
-            _serve_all(folder)
+            _serve_requests(folder)
 
 
 def _give_head_start(folder: Path) -> None:
     """Wait while the requesting program starts, unless a request is urgent."""
-    until = time.monotonic() + HEAD_START_SECONDS
-    while time.monotonic() < until and not any(one.is_urgent for one in _read_requests(folder).values()):
+    deadline = time.monotonic() + HEAD_START_SECONDS
+    while time.monotonic() < deadline and not any(request.is_urgent for request in _read_requests(folder).values()):
         time.sleep(POLL_PAUSE)
 
 
-def _serve_all(folder: Path) -> None:
+def _serve_requests(folder: Path) -> None:
     running: dict[subprocess.Popen[bytes], list[Path]] = {}
     try:
         while True:
             requests = _read_requests(folder)
-            for process in [one for one in running if one.poll() is not None]:
+            for process in [candidate for candidate in running if candidate.poll() is not None]:
                 for file in running.pop(process):
                     if file in requests:  # else it is compiled, or its sources no longer exist
-                        _finish(file, _why_ended(process.returncode))
+                        _finish(file, _exit_reason(process.returncode))
                         del requests[file]
-            begun = {file for files in running.values() for file in files}
-            waiting: list[Path] = [file for file in requests if file not in begun]
+            in_progress = {file for files in running.values() for file in files}
+            waiting: list[Path] = [file for file in requests if file not in in_progress]
             if not running and not waiting:
                 return
             cores = _cores()
-            limit = cores if any(one.is_urgent for one in requests.values()) else max(1, cores - 1)
+            limit = cores if any(candidate.is_urgent for candidate in requests.values()) else max(1, cores - 1)
             while waiting and len(running) < limit:
-                first = requests[waiting[0]]
-                together: list[Path] = [file for file in waiting if requests[file].goes_with(first)]
+                request = requests[waiting[0]]
+                group: list[Path] = [file for file in waiting if requests[file].goes_with(request)]
                 try:
-                    running[_start_compiler(folder, together, first)] = together
+                    running[_start_compiler(folder, group, request)] = group
                 except OSError as error:
-                    for file in together:
+                    for file in group:
                         _finish(file, f"{NOT_STARTED}: {error}")
-                waiting = [file for file in waiting if file not in together]
+                waiting = [file for file in waiting if file not in group]
             time.sleep(POLL_PAUSE)
     finally:
         for process in running:
@@ -251,20 +251,26 @@ def _read_requests(folder: Path) -> dict[Path, CompileRequest]:
         except (OSError, ValueError, TypeError, RecursionError):
             with suppress(OSError):
                 path.unlink()
-    return {file: request for _, _, file, request in sorted(waiting, key=lambda one: one[:3])}
+    return {file: request for _, _, file, request in sorted(waiting, key=lambda entry: entry[:3])}
 
 
 def _start_compiler(folder: Path, files: list[Path], request: CompileRequest) -> subprocess.Popen[bytes]:
     """Start a process that compiles modules with the interpreter and the sources of the requesting program."""
-    command = [request.python, *PYTHON_OPTIONS, SERVICE_CODE, str(folder), *(str(_request_of(file)) for file in files)]
+    command = [
+        request.python,
+        *PYTHON_OPTIONS,
+        SERVICE_CODE,
+        str(folder),
+        *(str(_request_file(file)) for file in files),
+    ]
     flags = 0
     if sys.platform == "win32" and not request.is_urgent:  # elsewhere the process lowers its priority by itself
         flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS
-    nothing, own = subprocess.DEVNULL, numba_settings()
-    environment = {name: value for name, value in _environment(request.path).items() if name not in own}
+    devnull, own_settings = subprocess.DEVNULL, numba_settings()
+    environment = {name: value for name, value in _environment(request.path).items() if name not in own_settings}
     environment.update(request.numba)
     return subprocess.Popen(
-        command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing, creationflags=flags
+        command, env=environment, stdin=devnull, stdout=devnull, stderr=devnull, creationflags=flags
     )
 
 
@@ -274,10 +280,10 @@ def _finish(file: Path, reason: str) -> None:
         if not file.is_file() and read_failure(file) is None:
             file.with_suffix(FAILURE_SUFFIX).write_text(reason, encoding="utf-8")
     with suppress(OSError):
-        _request_of(file).unlink()
+        _request_file(file).unlink()
 
 
-def _why_ended(exit_code: int) -> str:
+def _exit_reason(exit_code: int) -> str:
     """Return the failure reason of a compiler process that left neither machine code nor a reason."""
     if exit_code == 0:
         return FOLDER_REMOVED
@@ -318,20 +324,20 @@ def _compile(folder: Path, request: CompileRequest) -> bool:
     from mechanik.tiers import code_cache as cache
     from mechanik.tiers import numba_kernels
 
-    begun = time.process_time()
+    start_time = time.process_time()
     file = cache.cache_file(folder, request.module)
     if file.name != request.file:
         return False
     cache.write_code(file, numba_kernels.compile_module(request.module))
     with suppress(OSError), open(folder / LOG_FILE, "a", encoding="utf-8") as log:
-        log.write(f"{request.module} {time.process_time() - begun:.1f} {file.name}\n")
+        log.write(f"{request.module} {time.process_time() - start_time:.1f} {file.name}\n")
     return True
 
 
 # ---- common -------------------------------------------------------------------------------------
 
 
-def _request_of(file: Path) -> Path:
+def _request_file(file: Path) -> Path:
     return file.with_suffix(REQUEST_PATTERN[1:])
 
 
@@ -345,11 +351,11 @@ def _environment(path: str | None = None) -> dict[str, str]:
     Args:
         path: folder that contains the package. None: that of this module.
     """
-    here = path or str(Path(__file__).parents[2])
-    if Path(here).name in ("site-packages", "dist-packages"):
+    package_folder = path or str(Path(__file__).parents[2])
+    if Path(package_folder).name in ("site-packages", "dist-packages"):
         return dict(os.environ)  # found anyway; in PYTHONPATH it would shadow the standard library
-    others = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([here, *([others] if others else [])])}
+    python_path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *([python_path] if python_path else [])])}
 
 
 @contextmanager

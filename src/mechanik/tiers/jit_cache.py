@@ -49,7 +49,7 @@ class JitCache:
         self._private: Path | None = None
         self._service: subprocess.Popen[bytes] | None = None
         self._restarts = MAX_SERVICE_RESTARTS
-        self._tried_again: set[str] = set()
+        self._retried: set[str] = set()
         atexit.register(self._end)
 
     # ---- forks ----------------------------------------------------------------------------
@@ -74,8 +74,8 @@ class JitCache:
 
     def functions(self, name: str) -> KernelFunctions | None:
         """Return the compiled kernels of a kernel module; None if it, or a module that it calls, is not compiled."""
-        for one in with_callees([name]):
-            if one not in self._loaded and not self._load(one):
+        for module in with_callees([name]):
+            if module not in self._loaded and not self._load(module):
                 return None
         return numba_kernels.bind_callees(name, self._loaded[name], self._loaded.__getitem__)
 
@@ -108,7 +108,7 @@ class JitCache:
 
     def is_compiled(self, name: str) -> bool:
         """Whether a kernel module, and the modules that it calls, are loaded or in the cache."""
-        return all(one in self._loaded or self.compiled_file(one) is not None for one in with_callees([name]))
+        return all(module in self._loaded or self.compiled_file(module) is not None for module in with_callees([name]))
 
     def compiled_file(self, name: str) -> Path | None:
         """Return the existing cache file of a kernel module; None if there is none."""
@@ -146,25 +146,25 @@ class JitCache:
         folder = self._writable_folder() if missing else None
         if folder is None:
             return []
-        coming: list[str] = []
+        requested: list[str] = []
         for name in missing:
             file = cache.cache_file(folder, name)
             if is_urgent:
                 compile_service.clear_failure(file)
             elif (reason := compile_service.read_failure(file)) is not None:
-                if name in self._tried_again or not compile_service.is_transient(reason):
+                if name in self._retried or not compile_service.is_transient(reason):
                     continue
-                self._tried_again.add(name)
+                self._retried.add(name)
                 compile_service.clear_failure(file)
             try:
                 compile_service.write_request(name, file, is_urgent)
             except OSError as error:
                 log.info("mechanik: kernels cannot be compiled: %s", error)
                 break
-            coming.append(name)
-        if coming:
+            requested.append(name)
+        if requested:
             self._start_service(folder)
-        return coming
+        return requested
 
     def keep_service(self) -> bool:
         """Restart the service if it was killed; False if it was restarted too often or cannot be started."""
@@ -264,16 +264,16 @@ def short_switches() -> Generator[None]:
     objects are moved to the oldest generation. Hold `JitCache.loading` during this context, so that no fork happens
     inside it.
     """
-    before, collects = sys.getswitchinterval(), gc.isenabled()
-    sys.setswitchinterval(min(before, SWITCH_SECONDS))
+    interval, is_gc_enabled = sys.getswitchinterval(), gc.isenabled()
+    sys.setswitchinterval(min(interval, SWITCH_SECONDS))
     gc.disable()
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(interval)
         gc.freeze()
         gc.unfreeze()
-        if collects:
+        if is_gc_enabled:
             gc.enable()
 
 

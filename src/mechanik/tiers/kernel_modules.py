@@ -50,7 +50,7 @@ TIER_VARIABLE = "MECHANIK_KERNELS"
 NOT_PREBUILT = "this installation has no prebuilt kernels for its sources and this processor"
 COMPILING_MESSAGE = (
     "mechanik: compiling kernels in the background, once on this machine and also after this program ends; "
-    "answers are slower until then"
+    "solving is slower until then"
 )
 
 
@@ -175,7 +175,7 @@ class _Loader:
             try:
                 self._chosen = Tier(text)
             except ValueError:
-                raise KernelsUnavailable(f"{TIER_VARIABLE} is {text!r}, but must be one of {_names()}") from None
+                raise KernelsUnavailable(f"{TIER_VARIABLE} is {text!r}, but must be one of {_tier_names()}") from None
         return self._chosen
 
     def choose(self, tier: Tier) -> None:
@@ -233,15 +233,15 @@ class _Loader:
             listener()
 
     def _compile_in_background(self, name: str) -> None:
-        coming = self.jit.request([name], is_urgent=False)
-        if not coming and not self.jit.is_compiled(name):
+        requested = self.jit.request([name], is_urgent=False)
+        if not requested and not self.jit.is_compiled(name):
             if (reason := self.jit.failure(name)) is not None:
-                _tell_failure(name, reason)
+                _warn_compile_failed(name, reason)
             return
-        if coming:
+        if requested:
             from mechanik.tiers.compile_progress import is_terminal, write_stderr
 
-            log.info("%s (%s)", COMPILING_MESSAGE, ", ".join(coming))
+            log.info("%s (%s)", COMPILING_MESSAGE, ", ".join(requested))
             if not self._has_announced and is_terminal():
                 self._has_announced = True
                 write_stderr(COMPILING_MESSAGE + "\n")
@@ -271,13 +271,17 @@ class _Loader:
     def _is_finished(self, name: str) -> bool:
         """Whether a pending module needs no more waiting: it is compiled and in use, or will not be compiled."""
         if self.jit.is_compiled(name):
-            self._take_over(name)
+            self._switch_to_compiled(name)
             return True
         callees = with_callees([name])
-        for one in callees:
-            reason = self.jit.failure(one)
-            if reason is not None and not self.jit.is_requested(one) and not self.jit.request([one], is_urgent=False):
-                _tell_failure(name, reason)
+        for callee in callees:
+            reason = self.jit.failure(callee)
+            if (
+                reason is not None
+                and not self.jit.is_requested(callee)
+                and not self.jit.request([callee], is_urgent=False)
+            ):
+                _warn_compile_failed(name, reason)
                 return True
         if not any(map(self.jit.is_requested, callees)):
             if not self.jit.request([name], is_urgent=False) and not self.jit.is_compiled(name):
@@ -287,7 +291,7 @@ class _Loader:
             return True
         return False
 
-    def _take_over(self, name: str) -> None:
+    def _switch_to_compiled(self, name: str) -> None:
         module = self.modules.get(name)
         if module is None or module._tier is not Tier.PLAIN:
             return  # the next call loads it
@@ -364,7 +368,7 @@ def use_kernels(tier: str) -> None:
     try:
         chosen = Tier(tier)
     except ValueError:
-        raise KernelsUnavailable(f"kernels cannot be run by {tier!r}; choose one of {_names()}") from None
+        raise KernelsUnavailable(f"there is no kernel tier {tier!r}; choose one of {_tier_names()}") from None
     if chosen is Tier.JIT and not can_compile():
         raise KernelsUnavailable(why_not_compilable() or NUMBA_MISSING)
     if chosen is Tier.PREBUILT and prebuilt_functions("forward") is None:
@@ -454,11 +458,11 @@ def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
     with _loader.lock:
         _loader.listeners = (*_loader.listeners, listener)
 
-    def end() -> None:
+    def remove() -> None:
         with _loader.lock:
-            _loader.listeners = tuple(one for one in _loader.listeners if one is not listener)
+            _loader.listeners = tuple(registered for registered in _loader.listeners if registered is not listener)
 
-    return end
+    return remove
 
 
 def warm_up(progress: CompileMonitor | None = None) -> None:
@@ -538,13 +542,13 @@ def _state(name: str) -> KernelState:
     return KernelState(name, Tier.PLAIN, "not compiled", is_used=is_used)
 
 
-def _tell_failure(name: str, reason: str) -> None:
+def _warn_compile_failed(name: str, reason: str) -> None:
     log.warning(
-        "mechanik: the kernels %s cannot be compiled, so answers stay slow: %s. `mechanik warmup` tries again.",
+        "mechanik: the kernels %s cannot be compiled, so solving stays slow: %s. `mechanik warmup` tries again.",
         name,
         failure_summary(reason).rstrip("."),
     )
 
 
-def _names() -> str:
+def _tier_names() -> str:
     return ", ".join(Tier)

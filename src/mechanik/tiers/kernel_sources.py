@@ -33,18 +33,18 @@ COMPILER_MODULES = ("compiler", "numba_pipeline")
 @functools.cache
 def imported_sources(module: str) -> tuple[Path, ...]:
     """Return the file of a kernel module (`distance.collision_query`) and all kernel files that it imports, sorted."""
-    found: dict[Path, None] = {}
-    waiting = [KERNEL_FOLDER / f"{name.replace('.', '/')}.py" for name in (module, *COMPILER_MODULES)]
-    while waiting:
-        file = waiting.pop()
-        if file in found or not file.is_file():
+    sources: dict[Path, None] = {}
+    pending = [KERNEL_FOLDER / f"{name.replace('.', '/')}.py" for name in (module, *COMPILER_MODULES)]
+    while pending:
+        file = pending.pop()
+        if file in sources or not file.is_file():
             continue
-        found[file] = None
+        sources[file] = None
         for dots, name, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
             base = file.parents[len(dots) - 1].joinpath(*name.split("."))
-            waiting.append(base.with_suffix(".py"))
-            waiting += [base / f"{one.strip()}.py" for one in names.split(",") if one.strip()]
-    return tuple(sorted(found))
+            pending.append(base.with_suffix(".py"))
+            pending += [base / f"{imported.strip()}.py" for imported in names.split(",") if imported.strip()]
+    return tuple(sorted(sources))
 
 
 @functools.cache
@@ -90,7 +90,7 @@ def parse_signature(signature: str) -> KernelSignature:
     """Parse a signature; raises `ValueError` for arguments other than numbers and contiguous arrays."""
     result, inside = _split(signature)
     arguments: list[KernelArgument] = []
-    for text in _commas(inside):
+    for text in _split_at_commas(inside):
         code, _, axes = text.partition("[")
         if code not in DTYPES or (axes and not axes.endswith("::1]")):
             raise ValueError(f"{text!r} in the signature {signature!r} is neither a number nor a contiguous array")
@@ -108,14 +108,14 @@ def _split(signature: str) -> tuple[str, str]:
     """Split a signature into the result type and the text inside the last outer parentheses."""
     signature = signature.strip()
     depth = 0
-    for at in range(len(signature) - 1, -1, -1):
-        depth += (signature[at] == ")") - (signature[at] == "(")
+    for position in range(len(signature) - 1, -1, -1):
+        depth += (signature[position] == ")") - (signature[position] == "(")
         if depth == 0:
-            return signature[:at].strip(), signature[at + 1 : -1]
+            return signature[:position].strip(), signature[position + 1 : -1]
     raise ValueError(f"{signature!r} is not a signature")
 
 
-def _commas(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     """Split a text at the commas outside of brackets."""
     pieces, depth = [""], 0
     for letter in text:
@@ -146,52 +146,61 @@ def declared_kernels(module: str) -> dict[str, Kernel]:
 def plain_functions(module: str) -> dict[str, Callable[..., Any]]:
     """Return the kernels of a kernel module as plain Python functions, by name."""
     views = FLOAT_VIEWS if module in MEMORY_VIEW_MODULES else INDEX_VIEWS
-    return {name: _checked(name, kernel, views) for name, kernel in declared_kernels(module).items()}
+    return {name: _with_argument_checks(name, kernel, views) for name, kernel in declared_kernels(module).items()}
 
 
-def _checked(name: str, kernel: Kernel, views: Sequence[KernelArgument] = INDEX_VIEWS) -> Callable[..., Any]:
+def _with_argument_checks(
+    name: str, kernel: Kernel, views: Sequence[KernelArgument] = INDEX_VIEWS
+) -> Callable[..., Any]:
     """Wrap a kernel so that it accepts exactly the arguments that its machine code accepts.
 
     Args:
         views: types of the arrays that are passed as memory views. Their elements are Python numbers, which are two to
             three times as fast as NumPy scalars.
     """
-    given = parse_signature(kernel.signature).arguments
+    argument_types = parse_signature(kernel.signature).arguments
     function = kernel.function
     for callee in kernel.calls:
         module, _, callee_name = callee.partition(":")
         function = functools.partial(function, declared_kernels(module)[callee_name].function)
 
     def run(arguments: list[Any], views: Sequence[KernelArgument]) -> Any:
-        viewed = (one.data if kind in views else one for one, kind in zip(arguments, given, strict=True))
+        values = (
+            argument.data if argument_type in views else argument
+            for argument, argument_type in zip(arguments, argument_types, strict=True)
+        )
         with np.errstate(all="ignore"):  # as in machine code: the caller checks whether the result is finite
-            return function(*viewed)
+            return function(*values)
 
     @functools.wraps(kernel.function)
     def call(*arguments: Any) -> Any:
-        if len(arguments) != len(given):
-            raise TypeError(f"{name} takes {len(given)} arguments, not {len(arguments)}")
-        taken = list(map(_converted, arguments, given))
+        if len(arguments) != len(argument_types):
+            raise TypeError(f"{name} takes {len(argument_types)} arguments, not {len(arguments)}")
+        converted = list(map(_convert_argument, arguments, argument_types))
         try:
-            return run_with_views(taken)
+            return run_with_views(converted)
         except (OverflowError, ValueError) as error:  # machine code continues with NaN, which its callers reject
             raise NotFinite(f"a number is not finite, or too large to compute with ({error})") from None
 
-    def run_with_views(taken: list[Any]) -> Any:
+    def run_with_views(converted: list[Any]) -> Any:
         if views is INDEX_VIEWS:
-            return run(taken, views)
-        arrays = [(one, one.copy()) for one, kind in zip(taken, given, strict=True) if kind.ndim]
+            return run(converted, views)
+        arrays = [
+            (argument, argument.copy())
+            for argument, argument_type in zip(converted, argument_types, strict=True)
+            if argument_type.ndim
+        ]
         try:
-            return run(taken, views)
+            return run(converted, views)
         except ZeroDivisionError:  # only Python numbers raise it; machine code and NumPy scalars give infinity
             for array, before in arrays:
                 array[...] = before
-            return run(taken, INDEX_VIEWS)
+            return run(converted, INDEX_VIEWS)
 
     return call
 
 
-def _converted(value: Any, argument: KernelArgument) -> Any:
+def _convert_argument(value: Any, argument: KernelArgument) -> Any:
     """Convert an argument as machine code would; raises `TypeError` if machine code would reject it."""
     if argument.ndim:
         if not _fits(value, argument):
@@ -213,10 +222,10 @@ def _fits(value: Any, argument: KernelArgument) -> bool:
 
 def with_callees(names: Iterable[str]) -> list[str]:
     """Return kernel modules, each preceded by the modules of the kernels that it calls, without duplicates."""
-    found: dict[str, None] = {}
+    modules: dict[str, None] = {}
     for name in names:
         for kernel in declared_kernels(name).values():
             for callee in kernel.calls:
-                found.update(dict.fromkeys(with_callees([callee.partition(":")[0]])))
-        found[name] = None
-    return list(found)
+                modules.update(dict.fromkeys(with_callees([callee.partition(":")[0]])))
+        modules[name] = None
+    return list(modules)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mechanik.kernels.compiler import COMPILER_OPTIONS
-from mechanik.tiers.kernel_sources import KERNEL_FOLDER, declared_kernels, with_functions
+from mechanik.tiers.kernel_sources import KERNEL_FOLDER, KernelFunctions, declared_kernels, with_functions
 
 COMPILED_PACKAGE = "mechanik.numba_kernels"
 """Package name under which the kernel folder is imported a second time, with decorators that compile."""
@@ -32,11 +32,11 @@ def compiled_package() -> str:
 def compile_module(module: str) -> dict[str, bytes]:
     """Compile the kernels of a kernel module for this processor; returns their machine code by name."""
     serialize = importlib.import_module("numba.core.serialize")
-    made: dict[str, bytes] = {}
+    code: dict[str, bytes] = {}
     for name, dispatcher in compiled_dispatchers(module).items():
         (result,) = dispatcher.overloads.values()
-        made[name] = serialize.dumps(result._reduce())
-    return made
+        code[name] = serialize.dumps(result._reduce())
+    return code
 
 
 def compiled_dispatchers(module: str) -> dict[str, Any]:
@@ -44,18 +44,20 @@ def compiled_dispatchers(module: str) -> dict[str, Any]:
     package = compiled_package()
     importlib.import_module(f"{package}.{module}")
     kernels = importlib.import_module(f"{package}.compiler").KERNELS
-    made: dict[str, Any] = {}
+    dispatchers: dict[str, Any] = {}
     for name, kernel in kernels[module].items():
         kernel.function.compile(numba_signature(module, name))
-        made[name] = kernel.function
-    return made
+        dispatchers[name] = kernel.function
+    return dispatchers
 
 
 def numba_signature(module: str, name: str) -> str:
     """Return the Numba signature of a kernel, with the signatures of the kernels that it takes as arguments."""
     kernel = declared_kernels(module)[name]
     callees = [callee.split(":") for callee in kernel.calls]
-    return with_functions(kernel.signature, [declared_kernels(one)[function].signature for one, function in callees])
+    return with_functions(
+        kernel.signature, [declared_kernels(callee_module)[function].signature for callee_module, function in callees]
+    )
 
 
 def import_numba() -> Any:
@@ -82,7 +84,7 @@ def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..
     """
     numba = import_numba()
     result_type = importlib.import_module("numba.core.compiler").CompileResult
-    made: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     for name, kernel in declared_kernels(module).items():
         dispatcher = numba.njit(nogil=kernel.nogil, **COMPILER_OPTIONS)(kernel.function)
         dispatcher.targetctx.refresh()  # initializes the runtime, as Numba does before it reads its own cache
@@ -90,17 +92,23 @@ def functions_from(module: str, code: dict[str, bytes]) -> dict[str, Callable[..
         dispatcher.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         dispatcher.add_overload(result)
         dispatcher.disable_compile()
-        made[name] = dispatcher
-    return made
+        functions[name] = dispatcher
+    return functions
 
 
-def bind_callees(module: str, functions: dict[str, Callable[..., Any]], find: Callable[[str], dict[str, Callable[...,
-    Any]]]
-) -> dict[str, Callable[..., Any]]:  # fmt: skip
-    """Bind the kernels that each kernel calls as its first arguments; `find` returns the functions of a module."""
+def bind_callees(
+    module: str, functions: KernelFunctions, functions_of: Callable[[str], KernelFunctions]
+) -> KernelFunctions:
+    """Bind the kernels that each kernel calls as its first arguments.
+
+    Args:
+        module: name of the kernel module.
+        functions: its functions.
+        functions_of: returns the functions of another kernel module by its name.
+    """
     bound = dict(functions)
     for name, kernel in declared_kernels(module).items():
         for callee in kernel.calls:
-            other, _, function = callee.partition(":")
-            bound[name] = functools.partial(bound[name], find(other)[function])
+            callee_module, _, function = callee.partition(":")
+            bound[name] = functools.partial(bound[name], functions_of(callee_module)[function])
     return bound

@@ -175,7 +175,7 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
         joint._assign({dof: value.number() for dof, value in leading.items()})
         for dof, value in leading.items():
             joint._values[dof] = value.number()
-        for coupling in joint._followers:
+        for coupling in joint._mimic_couplings:
             coupling.update_mimic()
     if turn is not None:
         angles = euler.quaternion_from_euler(joint._values[[5, 4, 3]], order="zyx", axes="moving")
@@ -183,7 +183,7 @@ def set_values(joint: Joint, record: JsonRecord) -> None:
             joint.rotation_wxyz = turn
         elif quaternion.angle_between(turn, angles) > AGREEMENT_TOLERANCE:
             raise JsonError(f"{record['turn_wxyz'].path}: the turn and the values are not the same rotation")
-        joint._turn = turn
+        joint._rotation_wxyz = turn
     joint._invalidate()
 
 

@@ -259,5 +259,5 @@ def read_pose(value: JsonValue) -> Pose:
 
 def set_frame_pose(frame: Frame, position: Array, wxyz: Array) -> None:
     """Set the pose of a new frame without the setters, which would normalize the quaternion and change its last bit."""
-    frame._place(position, wxyz)
+    frame._set_local_pose(position, wxyz)
     frame._invalidate()

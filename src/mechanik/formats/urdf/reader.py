@@ -318,7 +318,7 @@ def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str])
 
 def _stands_by_itself(joint: Joint, dof: DoF, value: float) -> bool:
     # if mimic joints contradict each other, the nearest value depends on the reading order
-    followers = [one for one in joint._followers if one.leader_dof is dof]
+    followers = [one for one in joint._mimic_couplings if one.leader_dof is dof]
     return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(one) for one in followers)
 
 
@@ -328,7 +328,7 @@ def _rests(joint: Joint) -> bool:
         return not turned and all(_stands_by_itself(joint, dof, joint.value(dof)) for dof in joint.dof)
     lower, upper = joint._lower, joint._upper
     start = np.clip(np.zeros(6), lower, upper)
-    there = joint_values_from_pose(joint.closure._relative(), joint.dof, start, lower, upper)[list(joint.dof)]
+    there = joint_values_from_pose(joint.closure._relative_pose(), joint.dof, start, lower, upper)[list(joint.dof)]
     return bool((np.abs(there - joint.values) <= 1e-9 * (1.0 + np.abs(there))).all())
 
 
@@ -388,7 +388,7 @@ def _put(joint: Joint, name: str, node: XmlNode) -> None:
     wxyz = node.numbers("wxyz", 4)
     if wxyz is not None:
         _turn(joint, name, node, wxyz)
-    for coupling in joint._followers:
+    for coupling in joint._mimic_couplings:
         coupling.update_mimic()
     joint._invalidate()
 
@@ -410,7 +410,7 @@ def _turn(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...]) -> No
     if quaternion.angle_between(turn, _turn_of(joint._values)) > AGREEMENT_TOLERANCE:
         node.warn(f"of joint {name!r} has values and a wxyz that disagree; the values are taken")
     else:
-        joint._turn = read_only(turn)
+        joint._rotation_wxyz = read_only(turn)
 
 
 BLOCK_TAGS = ("closure", "values", "gear", "rack", "law")

@@ -66,11 +66,11 @@ def test_an_axis_may_point_anywhere(seed, angle):
     ("dof", "words"),
     [
         (["Y", "X"], "after"),
-        (["EX", "EX"], "twice"),
+        (["EX", "EX"], "repeated"),
         (["EX", "Z"], "order"),
-        (["Q"], "no degree"),
-        ([6], "no degree"),
-        ([-1], "no degree"),
+        (["Q"], "not a degree"),
+        ([6], "not a degree"),
+        ([-1], "not a degree"),
     ],
 )
 def test_freedoms_out_of_order_doubled_or_unknown_are_refused(dof, words):
@@ -99,7 +99,7 @@ def test_choosing_freedoms_anew_resets_everything():
 def test_a_zero_axis_and_an_axis_for_two_freedoms_are_refused():
     with pytest.raises(NotARotation, match="elbow"):
         Joint("elbow", dof="EZ", axis=(0, 0, 0))
-    with pytest.raises(DoFError, match="2 freedoms"):
+    with pytest.raises(DoFError, match="2 dofs"):
         Joint("elbow", dof=["X", "Y"], axis=(1, 0, 0))
 
 
@@ -266,9 +266,9 @@ def test_a_follower_follows_through_a_chain():
     assert b.values.tolist() == [0.0]
     assert c.values.tolist() == [1.0]
     assert c.couplings[0].resolve() == (a, DoF.EZ, -6.0, 2.5)
-    with pytest.raises(CouplingError, match="follows"):
+    with pytest.raises(CouplingError, match="is coupled to"):
         b.set_values(1)
-    with pytest.raises(CouplingError, match="follows"):
+    with pytest.raises(CouplingError, match="is coupled to"):
         c.set_target("X", 1)
 
 
@@ -305,17 +305,17 @@ def test_couplings_in_a_ring_twice_or_of_a_ball_are_refused():
     a, b, c = three()
     b.mimic(a)
     c.mimic(b)
-    with pytest.raises(CouplingError, match="itself"):
+    with pytest.raises(CouplingError, match="its own leader"):
         a.mimic(c)
-    with pytest.raises(CouplingError, match="itself"):
+    with pytest.raises(CouplingError, match="its own leader"):
         a.mimic(a)
     with pytest.raises(CouplingError, match="already"):
         b.mimic(c)
-    with pytest.raises(CouplingError, match="one angle of three"):
+    with pytest.raises(CouplingError, match="an angle of a spherical joint"):
         a.mimic(Joint("ball", dof=ROTATIONS), leader_dof="EX")
     with pytest.raises(NotFinite, match="ratio"):
         a.mimic(Joint("d", dof="X"), ratio=math.nan)
-    with pytest.raises(DoFError, match="2 freedoms"):
+    with pytest.raises(DoFError, match="2 dofs"):
         a.mimic(Joint("two", dof=["X", "Y"]))
     assert a.couplings == ()
 
@@ -383,7 +383,7 @@ def test_a_coupling_is_undone_once_and_leaves_the_follower_inside_its_limits():
     coupling = b.mimic(a, offset=5)
     coupling.undo()
     assert b.values.tolist() == [1]
-    with pytest.raises(CouplingError, match="undone before"):
+    with pytest.raises(CouplingError, match="already undone"):
         coupling.undo()
     both = Joint("both", dof=["X", "Y"])
     both.mimic(both, dof="X", leader_dof="Y")

@@ -95,10 +95,10 @@ def test_triangles_that_are_nowhere_or_have_no_area_to_speak_of_are_dropped(tria
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("a.stl", b"", "cut off"),
-        ("a.stl", bytes(80) + b"\xff\xff\xff\xff" + bytes(500), "cut off"),
+        ("a.stl", b"", "truncated"),
+        ("a.stl", bytes(80) + b"\xff\xff\xff\xff" + bytes(500), "truncated"),
         ("a.stl", b"solid a\nvertex 1 2 x\nvertex 1 2 3\nvertex 1 2 3", "three numbers"),
-        ("a.stl", b"solid a\nvertex 1 2 3", "three corners"),
+        ("a.stl", b"solid a\nvertex 1 2 3", "three vertices"),
         ("a.obj", b"v 1 2\n", "line 1"),
         ("a.obj", b"v 1 2 3\nf 1 1 2\n", "line 2"),
         ("a.obj", b"v 1 2 3\nf 0 1 1\n", "line 2"),

@@ -32,7 +32,7 @@ def test_a_zip_brings_what_lies_beside_its_meshes():
 
 
 @pytest.mark.parametrize(
-    ("uri", "name", "place"),
+    ("uri", "name", "a point"),
     [
         ("meshes/a.obj", "a.mtl", "meshes/a.mtl"),
         ("a.obj", "a.mtl", "a.mtl"),

@@ -297,7 +297,7 @@ def test_a_stretched_crank_moves_nothing():
 
 def test_an_open_loop_is_refused():
     mechanism = mk.gallery.four_bar()
-    with pytest.raises(StructureError, match=r"'closing_joint' stands open by .*assemble"):
+    with pytest.raises(StructureError, match=r"'closing_joint' has a gap of .*assemble"):
         mechanism.closed_jacobian("rocker", q=mechanism.q + 0.1)
 
 
@@ -309,14 +309,14 @@ def test_names_are_checked():
         mechanism.closed_jacobian("platform", "leg1_slid")
     with pytest.raises(StructureError, match="named twice"):
         mechanism.closed_jacobian("platform", ["leg1_slide", "leg1_slide"])
-    with pytest.raises(StructureError, match="no input"):
+    with pytest.raises(StructureError, match="`inputs` is empty"):
         mechanism.closed_jacobian("platform", [])
-    with pytest.raises(DoFError, match="several ways"):
+    with pytest.raises(DoFError, match="several rotations"):
         mechanism.closed_jacobian("platform", "leg1_ball")
     with pytest.raises(DoFError, match="fixed"):
         mk.gallery.five_bar().closed_jacobian("tool", "tool_joint")
     for nameless in (3, [3], [mechanism.joint("leg1_slide")]):
-        with pytest.raises(InvalidArgument, match=r"by name|by the name"):
+        with pytest.raises(InvalidArgument, match=r"must be names|must be the name"):
             mechanism.closed_jacobian("platform", nameless)
 
 
