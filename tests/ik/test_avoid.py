@@ -250,7 +250,7 @@ def test_all_solutions_are_the_free_ones_and_it_is_said_how_many_are_not():
         assert AMONG.is_free(found.q, -1e-9).all()
         assert (found.errors < 1e-6).all()
         assert found.distance[0] < 1e-6  # the one that it was made from is the nearest
-        assert "bump into something and are left out" in found.why
+        assert "are in collision and are removed" in found.why
         some += not AMONG.is_free(every.q).all()
         for j in range(1, len(found)):
             way = found.path(0, j)

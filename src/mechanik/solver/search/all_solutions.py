@@ -79,32 +79,32 @@ def all_solutions(
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
     c, q0 = context.constraints, context.q0
-    findings = SolutionPool(c)
-    used, descents, complete = 0, 0, False
+    pool = SolutionPool(c)
+    start_count, descent_count, complete = 0, 0, False
     if context.closed_form is not None:
-        complete = _by_formula(context, context.closed_form, findings)
+        complete = _add_closed_form(context, context.closed_form, pool)
     else:
-        used, descents = _from_starts(context, findings, tries, samples, rng)
+        start_count, descent_count = _add_from_starts(context, pool, tries, samples, rng)
     q, component, arcs = collect_solutions(
-        findings, q0, samples if collision_constraint is None else COLLISION_SAMPLE_FACTOR * samples
+        pool, q0, samples if collision_constraint is None else COLLISION_SAMPLE_FACTOR * samples
     )
     if windings and len(q):
         q, component = _all_windings(c, q, component)
-    why = _why(context, findings, len(q), used, descents)
+    why = _explanation(context, pool, len(q), start_count, descent_count)
     if collision_constraint is not None and len(q):
-        free, whole = collision_constraint.are_free(q), len(q)
-        why += f"; {whole - int(free.sum())} of {format_count(whole, 'solution')} bump into something and are left out"
-        q, component = _thinned(c, q[free], component[free], samples)
+        free, count = collision_constraint.are_free(q), len(q)
+        why += f"; {count - int(free.sum())} of {format_count(count, 'solution')} are in collision and are removed"
+        q, component = _thin_out(c, q[free], component[free], samples)
     distance = c.distance(q0, q)
     order = np.argsort(distance, kind="stable")[:limit]
     return SolutionSet(
         q=q[order],
         distance=distance[order],
         component=component[order],
-        redundant=findings.redundant,
+        redundant=pool.redundant,
         complete=complete,
         why=why,
-        tries=used,
+        tries=start_count,
         _arcs=tuple(arcs),
         _constraints=c,
         _revision=c.mechanism.revision,
@@ -112,9 +112,9 @@ def all_solutions(
     )
 
 
-def _by_formula(question: SearchContext, form: ClosedForm, findings: SolutionPool) -> bool:
+def _add_closed_form(context: SearchContext, form: ClosedForm, pool: SolutionPool) -> bool:
     """Add the solutions of a closed form to the pool; return whether they are complete."""
-    c, q0, X, columns = question.constraints, question.q0, question.X_world_link, form.axes.columns
+    c, q0, X, columns = context.constraints, context.q0, context.X_world_link, form.axes.columns
     if isinstance(form.formula, SRS):
         elbows = form.elbow_angle(q0) + TWO_PI * np.arange(ELBOW_SAMPLES) / ELBOW_SAMPLES
         angles, exists = form.solve_all(X, near=q0[columns], elbow=elbows)
@@ -124,63 +124,63 @@ def _by_formula(question: SearchContext, form: ClosedForm, findings: SolutionPoo
     else:
         angles, exists = form.solve_all(X, near=q0[columns])
         complete = True
-    found = angles[exists]
-    q = np.tile(q0, (len(found), 1))
-    q[:, columns] = found
+    solutions = angles[exists]
+    q = np.tile(q0, (len(solutions), 1))
+    q[:, columns] = solutions
     # the formula of a planar 2R arm solves for the position only, but the target may have a rotation
-    findings.add(q[np.abs(c.residual_and_jacobian(q)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE])
-    return complete and (isinstance(form.formula, SRS) or findings.redundant == 0)
+    pool.add(q[np.abs(c.residual_and_jacobian(q)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE])
+    return complete and (isinstance(form.formula, SRS) or pool.redundant == 0)
 
 
-def _from_starts(
-    question: SearchContext, findings: SolutionPool, tries: int, samples: int, rng: np.random.Generator | None
+def _add_from_starts(
+    context: SearchContext, pool: SolutionPool, tries: int, samples: int, rng: np.random.Generator | None
 ) -> tuple[int, int]:
     """Add solutions found by descents to the pool; return the number of starts, and of those that led to a solution."""
-    c, q0 = question.constraints, question.q0
-    used = ended = last_new = 0
-    beyond = False
-    while used < tries:
-        count = min(max(STARTS_PER_BLOCK, min(used, 4 * STARTS_PER_BLOCK)), tries - used)
-        starts = question.starts(used, count, rng, beyond)
-        if used == 0:
+    c, q0 = context.constraints, context.q0
+    start_count = descent_count = last_new = 0
+    ignore_limits = False
+    while start_count < tries:
+        count = min(max(STARTS_PER_BLOCK, min(start_count, 4 * STARTS_PER_BLOCK)), tries - start_count)
+        starts = context.starts(start_count, count, rng, ignore_limits)
+        if start_count == 0:
             starts[0] = q0
-        found = question.descend(starts, beyond)
-        used += count
-        ended += len(found)
-        fresh = findings.filter_known(found)
-        if not len(fresh):
+        end_points = context.descend(starts, ignore_limits)
+        start_count += count
+        descent_count += len(end_points)
+        candidates = pool.filter_known(end_points)
+        if not len(candidates):
             pass
-        elif beyond:
-            fresh, error = c.project(fresh)
-            fresh = fresh[(error < RESIDUAL_TOLERANCE) & c.are_prismatic_within_limits(fresh)]
+        elif ignore_limits:
+            candidates, error = c.project(candidates)
+            candidates = candidates[(error < RESIDUAL_TOLERANCE) & c.are_prismatic_within_limits(candidates)]
         else:
-            fresh, holds = c.polish(fresh, q0)
-            fresh = fresh[holds]
-        if findings.add(fresh):
-            last_new = ended
-        if len(findings.multi_dof) >= 16 * samples:
+            candidates, holds = c.polish(candidates, q0)
+            candidates = candidates[holds]
+        if pool.add(candidates):
+            last_new = descent_count
+        if len(pool.multi_dof) >= 16 * samples:
             break
-        enough = DESCENTS_WITHOUT_NEW_CURVE if findings.curves else max(DESCENTS_WITHOUT_NEW, 2 * last_new)
-        if ended - last_new >= enough:
+        patience = DESCENTS_WITHOUT_NEW_CURVE if pool.curves else max(DESCENTS_WITHOUT_NEW, 2 * last_new)
+        if descent_count - last_new >= patience:
             break
-        beyond = bool(findings.curves) and question.descents_beyond_limits is not None and not beyond
-    while _look_between(findings, q0):
+        ignore_limits = bool(pool.curves) and context.descents_beyond_limits is not None and not ignore_limits
+    while _search_between(pool, q0):
         pass
-    return used, ended
+    return start_count, descent_count
 
 
-def _look_between(findings: SolutionPool, q0: Array) -> int:
+def _search_between(pool: SolutionPool, q0: Array) -> int:
     """Start Newton's method between close isolated solutions; return the number of new ones.
 
     Near a pose at which three solutions coincide, hardly any start leads to the middle one.
     """
-    c, known = findings.conditions, findings.isolated.q
+    c, known = pool.constraints, pool.isolated.q
     i, j = np.triu_indices(len(known), 1)
     step = c.wrapped_difference(known[i], known[j])
     near = np.flatnonzero(np.abs(step).max(axis=1, initial=0.0) < NEIGHBOUR_DISTANCE)
     starts = [c.step(known[i[near]], share * step[near]) for share in (0.25, 0.5, 0.75)]
-    found, holds = c.polish(np.concatenate(starts), q0)
-    return findings.add(found[holds])
+    polished, holds = c.polish(np.concatenate(starts), q0)
+    return pool.add(polished[holds])
 
 
 def collect_solutions(
@@ -192,24 +192,26 @@ def collect_solutions(
         q0: (nq,) reference for full rotations and distances.
         samples: maximum number of samples per self-motion.
     """
-    c = pool.conditions
+    c = pool.constraints
     points, inside = c.unwrap(pool.isolated.q, q0)
-    groups: list[Array] = [one[None] for one in points[inside]]
+    groups: list[Array] = [point[None] for point in points[inside]]
     components: list[SelfMotionCurve | None] = [None] * len(groups)
     arcs = [arc for curve in pool.curves for arc in arcs_within_limits(c, curve)]
     seeds, inside = c.unwrap(pool.seeds, q0)
     arcs += single_point_arcs(c, arcs, seeds[inside])
     groups += [sample_arc(c, arc, q0, samples) for arc in arcs]
     components += arcs
-    wide, inside = c.unwrap(pool.multi_dof, q0)
-    wide = wide[inside]
-    if len(wide):
-        nearest = approach_along_self_motion(c, wide[np.argsort(c.distance(q0, wide))[:SELF_MOTION_SAMPLES]], q0)
+    multi_dof, inside = c.unwrap(pool.multi_dof, q0)
+    multi_dof = multi_dof[inside]
+    if len(multi_dof):
+        nearest = approach_along_self_motion(
+            c, multi_dof[np.argsort(c.distance(q0, multi_dof))[:SELF_MOTION_SAMPLES]], q0
+        )
         nearest = nearest[np.argmin(c.distance(q0, nearest))]
-        wide = np.concatenate([nearest[None], wide])
-        groups.append(wide[farthest_point_sample(c, wide, samples)])
+        multi_dof = np.concatenate([nearest[None], multi_dof])
+        groups.append(multi_dof[farthest_point_sample(c, multi_dof, samples)])
         components.append(None)
-    component = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
+    component = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     return np.concatenate([np.zeros((0, c.mechanism.nq)), *groups]), component, components
 
 
@@ -217,38 +219,47 @@ def _all_windings(c: ConstraintSystem, q: Array, component: Indices) -> tuple[Ar
     """Return each solution with all full rotations inside the limits; joints without limits stay as they are."""
     k = c.columns[c.is_angle]
     k = k[np.isfinite(c.lower[k]) & np.isfinite(c.upper[k])]
-    found: list[Array] = []
+    wound: list[Array] = []
     owner: list[int] = []
-    for one, number in zip(q, component.tolist(), strict=True):
-        fewest, most = np.ceil((c.lower[k] - one[k]) / TWO_PI - 1e-10), np.floor((c.upper[k] - one[k]) / TWO_PI + 1e-10)
-        ranges = [range(int(a), int(b) + 1) for a, b in zip(fewest, most, strict=True)]
-        for turns in itertools.product(*ranges):
-            other = one.copy()
-            other[k] = np.clip(one[k] + TWO_PI * np.array(turns, dtype=np.float64), c.lower[k], c.upper[k])
-            found.append(other)
-            owner.append(number)
-    return np.array(found), np.array(owner, dtype=np.int64)
+    for solution, index in zip(q, component.tolist(), strict=True):
+        min_revolutions, max_revolutions = (
+            np.ceil((c.lower[k] - solution[k]) / TWO_PI - 1e-10),
+            np.floor((c.upper[k] - solution[k]) / TWO_PI + 1e-10),
+        )
+        ranges = [range(int(a), int(b) + 1) for a, b in zip(min_revolutions, max_revolutions, strict=True)]
+        for revolutions in itertools.product(*ranges):
+            shifted = solution.copy()
+            shifted[k] = np.clip(shifted[k] + TWO_PI * np.array(revolutions, dtype=np.float64), c.lower[k], c.upper[k])
+            wound.append(shifted)
+            owner.append(index)
+    return np.array(wound), np.array(owner, dtype=np.int64)
 
 
-def _thinned(c: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
+def _thin_out(c: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
     """Return at most `samples` solutions per component, as far apart as possible; the first, nearest one stays."""
-    kept: list[int] = []
-    for number in dict.fromkeys(component.tolist()):
-        mine = np.flatnonzero(component == number)
-        kept += mine[farthest_point_sample(c, q[mine], samples)].tolist() if len(mine) > samples else mine.tolist()
-    return q[kept], component[kept]
+    chosen: list[int] = []
+    for index in dict.fromkeys(component.tolist()):
+        members = np.flatnonzero(component == index)
+        chosen += (
+            members[farthest_point_sample(c, q[members], samples)].tolist()
+            if len(members) > samples
+            else members.tolist()
+        )
+    return q[chosen], component[chosen]
 
 
-def _why(question: SearchContext, findings: SolutionPool, count: int, used: int, descents: int) -> str:
-    known = len(findings.isolated.q) + len(findings.curves) + len(findings.multi_dof)
-    if question.closed_form is not None:
-        how = f"by the closed form of a {question.closed_form.kind} arm"
-        if not count:
-            return f"{how}, which has solutions, but none inside the limits" if known else f"out of reach, {how}"
-        return how
+def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_count: int, descent_count: int) -> str:
+    pool_size = len(pool.isolated.q) + len(pool.curves) + len(pool.multi_dof)
+    if context.closed_form is not None:
+        source = f"the closed form of a {context.closed_form.kind} arm"
+        if count:
+            return f"by {source}"
+        return (
+            f"{source} has solutions, but none inside the limits" if pool_size else f"out of reach: {source} has none"
+        )
     if not count:
-        return f"out of reach, as far as {used} starts can tell: none led to a solution inside the limits"
-    return f"from {used} starts, of which {descents} led to a solution"
+        return f"not reached from {start_count} starts: no descent ended at a solution inside the limits"
+    return f"from {start_count} starts, of which {descent_count} led to a solution"
 
 
 BLOCKS_WITHOUT_PROGRESS = 2
@@ -280,45 +291,47 @@ def nearest_solution(
         return _nearest_by_closed_form(context, form)
     c, q0 = context.constraints, context.q0
     best: Array | None = None
-    way, quiet, used = np.inf, 0, 0
-    while used < tries and quiet < BLOCKS_WITHOUT_PROGRESS:
-        starts = context.starts(used, min(STARTS_PER_BLOCK, tries - used), rng)
-        if used == 0:
+    best_distance, idle_blocks, start_count = np.inf, 0, 0
+    while start_count < tries and idle_blocks < BLOCKS_WITHOUT_PROGRESS:
+        starts = context.starts(start_count, min(STARTS_PER_BLOCK, tries - start_count), rng)
+        if start_count == 0:
             starts[0] = q0
-        used += len(starts)
-        found, holds = c.polish(context.descend(starts), q0)
-        found = found[holds]
+        start_count += len(starts)
+        candidates, holds = c.polish(context.descend(starts), q0)
+        candidates = candidates[holds]
         if (
-            used <= STARTS_PER_BLOCK
+            start_count <= STARTS_PER_BLOCK
             and form is not None
             and (seed := form.nearest(context.X_world_link, q0)) is not None
         ):
-            found = np.vstack([found, seed])  # for an S-R-S arm the nearest solution, or one close to it
-        if not len(found):
+            candidates = np.vstack([candidates, seed])  # for an S-R-S arm the nearest solution, or one close to it
+        if not len(candidates):
             continue
-        if not (c.redundancy(found) > 0).all():
+        if not (c.redundancy(candidates) > 0).all():
             return _nearest_of_all_solutions(context, rng)
-        found = approach_along_self_motion(c, found, q0, FIRST_APPROACH_STEPS)
-        found = approach_along_self_motion(c, found[np.argsort(c.distance(q0, found))[:APPROACH_CANDIDATES]], q0)
-        far = c.distance(q0, found)
-        quiet += 1
-        if far.min() < way - MIN_PROGRESS:
-            best, way, quiet = found[int(np.argmin(far))], float(far.min()), 0
+        candidates = approach_along_self_motion(c, candidates, q0, FIRST_APPROACH_STEPS)
+        candidates = approach_along_self_motion(
+            c, candidates[np.argsort(c.distance(q0, candidates))[:APPROACH_CANDIDATES]], q0
+        )
+        distances = c.distance(q0, candidates)
+        idle_blocks += 1
+        if distances.min() < best_distance - MIN_PROGRESS:
+            best, best_distance, idle_blocks = candidates[int(np.argmin(distances))], float(distances.min()), 0
     return best
 
 
-def _nearest_by_closed_form(question: SearchContext, form: ClosedForm) -> Array | None:
-    c, q0 = question.constraints, question.q0
-    found = form.branches(question.X_world_link, q0)
-    found = found[np.abs(c.residual_and_jacobian(found)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE]
-    if not len(found):
+def _nearest_by_closed_form(context: SearchContext, form: ClosedForm) -> Array | None:
+    c, q0 = context.constraints, context.q0
+    branches = form.branches(context.X_world_link, q0)
+    branches = branches[np.abs(c.residual_and_jacobian(branches)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE]
+    if not len(branches):
         return None
-    free = c.redundancy(found) > 0
-    if free.any():  # a singular pose
-        found[free] = approach_along_self_motion(c, found[free], q0)
-    return found[int(np.argmin(c.distance(q0, found)))]
+    is_redundant = c.redundancy(branches) > 0
+    if is_redundant.any():  # a singular pose
+        branches[is_redundant] = approach_along_self_motion(c, branches[is_redundant], q0)
+    return branches[int(np.argmin(c.distance(q0, branches)))]
 
 
-def _nearest_of_all_solutions(question: SearchContext, rng: np.random.Generator | None) -> Array | None:
-    every = all_solutions(question, samples=1, rng=rng)
-    return every.q[0] if len(every) else None
+def _nearest_of_all_solutions(context: SearchContext, rng: np.random.Generator | None) -> Array | None:
+    solutions = all_solutions(context, samples=1, rng=rng)
+    return solutions.q[0] if len(solutions) else None

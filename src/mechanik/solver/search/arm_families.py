@@ -74,8 +74,8 @@ class TwoLinkSolver:
         free = near * self.signs
         A, B = 2 * a @ b, 2 * a @ cross(self.h, b)
         D = dot(goal, goal) - a @ a - b @ b
-        one = np.ones_like(D)
-        q2 = sinusoid_roots(A * one, B * one, D, free[:, 1], self.size**2)
+        ones = np.ones_like(D)
+        q2 = sinusoid_roots(A * ones, B * ones, D, free[:, 1], self.size**2)
         tip = a + rotated(self.h, q2, np.broadcast_to(b, (*q2.shape, 3)))
         q1 = rotation_angle_onto(self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free[:, None, 0], self.size)
         return np.stack([q1, q2], axis=-1) * self.signs
@@ -90,10 +90,10 @@ class Planar2R:
     def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
         h = directions[0]
         self.tip = home[:3, 3]
-        self.bars = TwoLinkSolver(h, np.sign(directions @ h), points[0], points[1], self.tip, size)
+        self.two_link = TwoLinkSolver(h, np.sign(directions @ h), points[0], points[1], self.tip, size)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
-        return self.bars.angles(T[:, :3, :3] @ self.tip + T[:, :3, 3], near)
+        return self.two_link.angles(T[:, :3, :3] @ self.tip + T[:, :3, 3], near)
 
 
 class Planar3R:
@@ -121,17 +121,20 @@ class ThreeParallelAxes:
         self.h = h = directions[0]
         self.signs = np.sign(directions @ h)
         self.last = points[2]
-        self.bars = TwoLinkSolver(h, self.signs[:2], points[0], points[1], points[2], size)
-        self.across = perpendicular_part(h, np.eye(3)[np.argmin(np.abs(h))])
+        self.two_link = TwoLinkSolver(h, self.signs[:2], points[0], points[1], points[2], size)
+        self.reference_direction = perpendicular_part(h, np.eye(3)[np.argmin(np.abs(h))])
 
     def angles(self, T: Array, near: Array) -> Array:
         """Return the angles (m, 2, 3), rad, for displacements T (m, 4, 4)."""
         q = np.empty((len(T), 2, 3))
-        q[..., :2] = self.bars.angles(T[:, :3, :3] @ self.last + T[:, :3, 3], near[:, :2])
-        whole = rotation_angle_onto(
-            self.h, np.broadcast_to(self.across, (len(T), 3)), T[:, :3, :3] @ self.across, near[:, 2]
+        q[..., :2] = self.two_link.angles(T[:, :3, :3] @ self.last + T[:, :3, 3], near[:, :2])
+        total_angle = rotation_angle_onto(
+            self.h,
+            np.broadcast_to(self.reference_direction, (len(T), 3)),
+            T[:, :3, :3] @ self.reference_direction,
+            near[:, 2],
         )
-        q[..., 2] = (whole[:, None] - q[..., :2] @ self.signs[:2]) * self.signs[2]
+        q[..., 2] = (total_angle[:, None] - q[..., :2] @ self.signs[:2]) * self.signs[2]
         return q
 
 
@@ -161,12 +164,12 @@ class ThreeParallel:
         self.p5, self.p6 = p5, p6 = lines.common_normal(points[4], h5, points[5], h6)
         self.planar = ThreeParallelAxes(directions[1:4], points[1:4], size)
         # coordinates along h of the point p6 and of the direction h6: coefficients of 1, cos q5, sin q5
-        point, tip = _height(h, h5, p6 - p5), _height(h, h5, h6)
+        point, tip = _projection(h, h5, p6 - p5), _projection(h, h5, h6)
         point[0] += h @ (p5 - self.p1)
-        self.rows = np.stack([point / size, tip])
-        U, sizes, V = np.linalg.svd(self.rows[:, 1:])
-        self.U, self.V, self.sizes = U, V, sizes
-        self.is_parted = bool(sizes[1] < SPECIAL_GEOMETRY_TOLERANCE)
+        self.coefficients = np.stack([point / size, tip])
+        U, singular_values, V = np.linalg.svd(self.coefficients[:, 1:])
+        self.U, self.V, self.singular_values = U, V, singular_values
+        self.is_decoupled = bool(singular_values[1] < SPECIAL_GEOMETRY_TOLERANCE)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
@@ -177,16 +180,21 @@ class ThreeParallel:
         R = T[:, :3, :3]
         q1, q5 = self._first_and_fifth(T, near)  # (m, 4) each
         # R1' R = (rotation about h) R5 R6, so R1' R and R5 R6 map the same vector to h
-        seen = np.swapaxes(R, -1, -2)[:, None] @ rotated(h1, q1, np.broadcast_to(h, (*q1.shape, 3)))[..., None]
+        h_in_link = np.swapaxes(R, -1, -2)[:, None] @ rotated(h1, q1, np.broadcast_to(h, (*q1.shape, 3)))[..., None]
         q6 = rotation_angle_onto(
-            h6, seen[..., 0], rotated(h5, -q5, np.broadcast_to(h, (*q5.shape, 3))), near[:, None, 5]
+            h6, h_in_link[..., 0], rotated(h5, -q5, np.broadcast_to(h, (*q5.shape, 3))), near[:, None, 5]
         )
         # recomputed from angle 6, because an arc cosine has only half of the digits of an angle near zero
-        q5 = rotation_angle_onto(h5, rotated(h6, q6, seen[..., 0]), np.broadcast_to(h, (*q5.shape, 3)), q5)
-        inner = _back(h1, self.p1, q1) @ T[:, None] @ _back(h6, self.p6, q6) @ _back(h5, self.p5, q5)
+        q5 = rotation_angle_onto(h5, rotated(h6, q6, h_in_link[..., 0]), np.broadcast_to(h, (*q5.shape, 3)), q5)
+        displacement = (
+            _inverse_rotation(h1, self.p1, q1)
+            @ T[:, None]
+            @ _inverse_rotation(h6, self.p6, q6)
+            @ _inverse_rotation(h5, self.p5, q5)
+        )
         m = len(T)
-        wide = np.broadcast_to(near[:, None, 1:4], (m, 4, 3)).reshape(-1, 3)
-        middle = self.planar.angles(inner.reshape(-1, 4, 4), wide).reshape(m, 4, 2, 3)
+        near_middle = np.broadcast_to(near[:, None, 1:4], (m, 4, 3)).reshape(-1, 3)
+        middle = self.planar.angles(displacement.reshape(-1, 4, 4), near_middle).reshape(m, 4, 2, 3)
         q = np.empty((m, 4, 2, 6))
         q[..., 0], q[..., 4], q[..., 5] = q1[..., None], q5[..., None], q6[..., None]
         q[..., 1:4] = middle
@@ -196,23 +204,28 @@ class ThreeParallel:
         h, h1, R = self.h, self.axes[0], T[:, :3, :3]
         point, tip = R @ self.p6 + T[:, :3, 3] - self.p1, R @ self.axes[5]
         # the same coordinates after the inverse rotation about axis 1: coefficients of 1, cos q1, sin q1, (m, 2, 3)
-        rows = np.stack([_height(h, -h1, point) / self.size, _height(h, -h1, tip)], axis=1)
-        rows[..., 0] -= self.rows[:, 0]
-        # U' rows = sizes V (cos q5, sin q5)
-        with_q5, less_q5 = self.U[:, 0] @ rows / self.sizes[0], self.U[:, 1] @ rows
-        if self.is_parted:
-            q1 = sinusoid_roots(less_q5[:, 1], less_q5[:, 2], -less_q5[:, 0], near[:, 0])
+        coefficients = np.stack([_projection(h, -h1, point) / self.size, _projection(h, -h1, tip)], axis=1)
+        coefficients[..., 0] -= self.coefficients[:, 0]
+        # U' coefficients = S V (cos q5, sin q5), with S the singular values
+        with_q5, without_q5 = self.U[:, 0] @ coefficients / self.singular_values[0], self.U[:, 1] @ coefficients
+        if self.is_decoupled:
+            q1 = sinusoid_roots(without_q5[:, 1], without_q5[:, 2], -without_q5[:, 0], near[:, 0])
             q1 = np.repeat(q1, 2, axis=1)
             x = _trigonometric_value(with_q5, q1)
             y = other_leg(np.ones_like(x), x) * (1, -1, 1, -1)
         else:
             # x² + y² = 1 for the parts of (cos q5, sin q5) along the rows of V
-            e = squared_sinusoid(less_q5) + self.sizes[1] ** 2 * squared_sinusoid(with_q5)
-            e[:, 0] -= self.sizes[1] ** 2
+            e = squared_sinusoid(without_q5) + self.singular_values[1] ** 2 * squared_sinusoid(with_q5)
+            e[:, 0] -= self.singular_values[1] ** 2
             q1 = circle_and_conic(e / np.abs(e).max(axis=-1, keepdims=True))
-            x, direct = _trigonometric_value(with_q5, q1), _trigonometric_value(less_q5, q1) / self.sizes[1]
+            x, direct = (
+                _trigonometric_value(with_q5, q1),
+                _trigonometric_value(without_q5, q1) / self.singular_values[1],
+            )
             # two formulas for y: the first is accurate if y is large, the second if it is small
-            y = np.where(np.abs(direct) > self.sizes[1], np.copysign(other_leg(np.ones_like(x), x), direct), direct)
+            y = np.where(
+                np.abs(direct) > self.singular_values[1], np.copysign(other_leg(np.ones_like(x), x), direct), direct
+            )
         return q1, np.arctan2(self.V[0, 1] * x + self.V[1, 1] * y, self.V[0, 0] * x + self.V[1, 0] * y)
 
 
@@ -221,13 +234,13 @@ def _trigonometric_value(row: Array, t: Array) -> Array:
     return row[:, :1] + row[:, 1:2] * np.cos(t) + row[:, 2:] * np.sin(t)
 
 
-def _height(h: Array, k: Array, v: Array) -> Array:
+def _projection(h: Array, k: Array, v: Array) -> Array:
     """Return h · (v rotated about k by t) as coefficients (..., 3) of 1, cos t, sin t."""
     along = (v @ k) * (k @ h)
     return np.stack([along, v @ h - along, cross(k, v) @ h], axis=-1)
 
 
-def _back(k: Array, p: Array, t: Array) -> Array:
+def _inverse_rotation(k: Array, p: Array, t: Array) -> Array:
     """Return the displacements (..., 4, 4) by -t (...), rad, about the axis k through p."""
     R = rotation_about(k, -t)
     return make_pose(R, p - R @ p)
@@ -248,7 +261,7 @@ class SphericalWrist:
     def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
         self.h, self.size = directions, size
         self.wrist, _ = lines.closest_point_to_lines(points[3:], directions[3:])
-        self.place = ThreeAxisPositioner(directions[:3], points[:3], self.wrist, size)
+        self.positioner = ThreeAxisPositioner(directions[:3], points[:3], self.wrist, size)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
@@ -257,14 +270,18 @@ class SphericalWrist:
         """
         h = self.h
         wrist = T[:, :3, :3] @ self.wrist + T[:, :3, 3]
-        arm = self.place.angles(wrist, near[:, :3])  # (m, 4, 3)
+        arm_angles = self.positioner.angles(wrist, near[:, :3])  # (m, 4, 3)
         R_base_forearm = (
-            rotation_about(h[0], arm[..., 0]) @ rotation_about(h[1], arm[..., 1]) @ rotation_about(h[2], arm[..., 2])
+            rotation_about(h[0], arm_angles[..., 0])
+            @ rotation_about(h[1], arm_angles[..., 1])
+            @ rotation_about(h[2], arm_angles[..., 2])
         )
         R_forearm_hand = np.swapaxes(R_base_forearm, -1, -2) @ T[:, None, :3, :3]
-        hand = three_axis_angles(R_forearm_hand, h[3], h[4], h[5], np.broadcast_to(near[:, None, 3:], arm.shape))
+        wrist_angles = three_axis_angles(
+            R_forearm_hand, h[3], h[4], h[5], np.broadcast_to(near[:, None, 3:], arm_angles.shape)
+        )
         q = np.empty((len(T), 4, 2, 6))
-        q[..., :3], q[..., 3:] = arm[:, :, None], hand
+        q[..., :3], q[..., 3:] = arm_angles[:, :, None], wrist_angles
         return q.reshape(len(T), 8, 6)
 
 
@@ -280,7 +297,7 @@ class ThreeAxisPositioner:
         h1 · v = h1 · (position - o2) - (h1 · h2) (h2 · g)
 
     The third equation is that the rotation preserves its length. |g|² and h2 · g are linear in the cosine and sine of
-    the third angle. The left sides have the singular value decomposition U sizes V; the smaller singular value is zero
+    the third angle. The left sides have the singular value decomposition U S V; the smaller singular value is zero
     if axes 1 and 2 intersect or are parallel.
     """
 
@@ -292,8 +309,8 @@ class ThreeAxisPositioner:
         self.o1 = o1 = lines.closest_point_on_line(o2, points[0], h1)
         self.d = d = o2 - o1
         self.basis = perpendicular_basis(h2)
-        U, self.sizes, self.V = np.linalg.svd(np.stack([d, h1]) @ self.basis.T)
-        self.is_parted = bool(self.sizes[1] < SPECIAL_GEOMETRY_TOLERANCE)
+        U, self.singular_values, self.V = np.linalg.svd(np.stack([d, h1]) @ self.basis.T)
+        self.is_decoupled = bool(self.singular_values[1] < SPECIAL_GEOMETRY_TOLERANCE)
         # g = b + cos(q3) r + sin(q3) s; its squared length and its part along axis 2 as coefficients of 1, cos, sin
         self.b, self.r = o3 - o2, point - o3
         self.s = cross(h3, self.r)
@@ -309,20 +326,20 @@ class ThreeAxisPositioner:
         h1, h2, _ = self.h
         position = position / self.size
         from_axis = position - self.o1
-        far, high = (dot(from_axis, from_axis) - self.d @ self.d) / 2, (position - self.o2) @ h1
+        distance_term, height = (dot(from_axis, from_axis) - self.d @ self.d) / 2, (position - self.o2) @ h1
         right = np.repeat(self.right[:, None], len(position), axis=1)  # (2, m, 3)
-        right[..., 0] += self.U.T @ np.stack([far, high])
-        well, badly = right[0] / self.sizes[0], right[1]
-        q3 = self._third(well, badly, near[:, 2])
+        right[..., 0] += self.U.T @ np.stack([distance_term, height])
+        strong, weak = right[0] / self.singular_values[0], right[1]
+        q3 = self._third(strong, weak, near[:, 2])
         # v along the rows of V
         squared = _linear_trigonometric_value(self.squared, q3) - _linear_trigonometric_value(self.along, q3) ** 2
-        x = _linear_trigonometric_value(well[:, None], q3)
+        x = _linear_trigonometric_value(strong[:, None], q3)
         y = other_leg(squared, x)
-        if self.is_parted:
+        if self.is_decoupled:
             y = y * (1, -1, 1, -1)
         else:  # the first formula is accurate if y is large, the second if it is small
-            direct = _linear_trigonometric_value(badly[:, None], q3) / self.sizes[1]
-            y = np.where(np.abs(direct) > self.sizes[1], np.copysign(y, direct), direct)
+            direct = _linear_trigonometric_value(weak[:, None], q3) / self.singular_values[1]
+            y = np.where(np.abs(direct) > self.singular_values[1], np.copysign(y, direct), direct)
         v = np.stack([x, y], axis=-1) @ self.V @ self.basis
         g = self.b + np.cos(q3)[..., None] * self.r + np.sin(q3)[..., None] * self.s
         q2 = rotation_angle_onto(h2, g, v, near[:, None, 1])
@@ -330,13 +347,13 @@ class ThreeAxisPositioner:
         q1 = rotation_angle_onto(h1, arm, np.broadcast_to(from_axis[:, None], arm.shape), near[:, None, 0])
         return np.stack([q1, q2, q3], axis=-1)
 
-    def _third(self, well: Array, badly: Array, free: Array) -> Array:
+    def _third(self, strong: Array, weak: Array, free: Array) -> Array:
         """Return the angles (m, 4) of axis 3, rad; if there are only two, each twice, for two angles of axis 2."""
-        if self.is_parted:
-            return np.repeat(sinusoid_roots(badly[:, 1], badly[:, 2], -badly[:, 0], free), 2, axis=1)
+        if self.is_decoupled:
+            return np.repeat(sinusoid_roots(weak[:, 1], weak[:, 2], -weak[:, 0], free), 2, axis=1)
         # x² + y² = |g|² - (h2 · g)², times the smaller singular value squared
-        G, H, small = self.squared, self.along, self.sizes[1] ** 2
-        e = squared_sinusoid(badly) + small * (squared_sinusoid(well) + squared_sinusoid(H))
+        G, H, small = self.squared, self.along, self.singular_values[1] ** 2
+        e = squared_sinusoid(weak) + small * (squared_sinusoid(strong) + squared_sinusoid(H))
         e[:, :3] -= small * G
         e /= np.abs(e).max(axis=-1, keepdims=True)
         if abs(G[1] * H[2] - G[2] * H[1]) > SPECIAL_GEOMETRY_TOLERANCE:
@@ -345,11 +362,13 @@ class ThreeAxisPositioner:
         lead = G[1:] if G[1:] @ G[1:] > H[1:] @ H[1:] else H[1:]
         middle = np.arctan2(lead[1], lead[0])
         c, s = np.cos(middle), np.sin(middle)
-        two = e[:, 3] * c * c + e[:, 4] * c * s + e[:, 5] * s * s
-        one, zero = e[:, 1] * c + e[:, 2] * s, e[:, 0]
-        root = np.sqrt(np.maximum(one**2 - 4 * two * zero, 0.0))
-        big = -(one + np.copysign(root, one)) / 2
-        cosines = np.stack([big / two, np.where(big == 0.0, 0.0, zero / np.where(big == 0.0, 1.0, big))], axis=-1)
+        a2 = e[:, 3] * c * c + e[:, 4] * c * s + e[:, 5] * s * s
+        a1, a0 = e[:, 1] * c + e[:, 2] * s, e[:, 0]
+        root = np.sqrt(np.maximum(a1**2 - 4 * a2 * a0, 0.0))
+        stable = -(a1 + np.copysign(root, a1)) / 2
+        cosines = np.stack(
+            [stable / a2, np.where(stable == 0.0, 0.0, a0 / np.where(stable == 0.0, 1.0, stable))], axis=-1
+        )
         half = np.arccos(np.clip(cosines, -1.0, 1.0))
         return np.concatenate([middle + half, middle - half], axis=-1)
 
@@ -382,8 +401,8 @@ class SRS:
         elbow = lines.closest_point_on_line(self.shoulder, points[3], directions[3])
         self.upper, self.fore = elbow - self.shoulder, self.wrist - elbow
         up = directions[0]
-        aside = perpendicular_part(up, np.eye(3)[1 if np.argmax(np.abs(up)) == 0 else 0])
-        self.aside = aside / length(aside)
+        side = perpendicular_part(up, np.eye(3)[1 if np.argmax(np.abs(up)) == 0 else 0])
+        self.fallback_reference = side / length(side)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 7), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
@@ -400,9 +419,9 @@ class SRS:
         reach = R @ self.wrist + T[:, :3, 3] - self.shoulder
         a, b = self.upper, self.fore
         A, B, D = 2 * a @ b, 2 * a @ cross(h[3], b), dot(reach, reach) - a @ a - b @ b
-        one = np.ones(m)
-        q4 = sinusoid_roots(A * one, B * one, D, near[:, 3], self.size**2)  # (m, 2)
-        R_arm = self._shoulder_turn(q4, reach, psi, near)
+        ones = np.ones(m)
+        q4 = sinusoid_roots(A * ones, B * ones, D, near[:, 3], self.size**2)  # (m, 2)
+        R_arm = self._shoulder_rotation(q4, reach, psi, near)
         shoulder = three_axis_angles(R_arm, h[0], h[1], h[2], np.broadcast_to(near[:, None, :3], (m, 2, 3)))
         R_hand = np.swapaxes(R_arm @ rotation_about(h[3], q4), -1, -2) @ R[:, None]
         wrist = three_axis_angles(R_hand, h[4], h[5], h[6], np.broadcast_to(near[:, None, 4:], (m, 2, 3)))
@@ -412,46 +431,50 @@ class SRS:
 
     def elbow_angle(self, q: Array) -> Array:
         """Return the elbow angle (m,), rad, at q (m, 7)."""
-        R = self._turns(q)
+        R = self._upper_arm_rotation(q)
         reach, side = self._reach_and_side(q[:, 3])
         line = np.einsum("mij,mj->mi", R, reach / _length(reach))
         side = np.einsum("mij,mj->mi", R, side)
         reference = self._reference(line)
         return np.arctan2(dot(cross(line, reference), side), dot(reference, side))
 
-    def _shoulder_turn(self, q4: Array, reach: Array, psi: Array, near: Array) -> Array:
+    def _shoulder_rotation(self, q4: Array, reach: Array, psi: Array, near: Array) -> Array:
         """Return the rotation (m, 2, 3, 3) of the upper arm that brings wrist and elbow to their positions."""
         line = reach / _length(reach)
         reference = self._reference(line)
         side = np.cos(psi)[:, None] * reference + np.sin(psi)[:, None] * cross(line, reference)
-        before, before_side = self._reach_and_side(q4)
-        before = before / _length(before)
+        zero_line, zero_side = self._reach_and_side(q4)
+        zero_line = zero_line / _length(zero_line)
         F = np.stack([line, side, cross(line, side)], axis=-1)[:, None]
-        F_before = np.stack([before, before_side, cross(before, before_side)], axis=-1)
-        R = F @ np.swapaxes(F_before, -1, -2)
-        folded = length(reach) < DEGENERATE_RATIO * self.size  # wrist in the shoulder: any rotation solves it
-        return np.where(folded[:, None, None, None], self._turns(near)[:, None], R) if folded.any() else R
+        F_zero = np.stack([zero_line, zero_side, cross(zero_line, zero_side)], axis=-1)
+        R = F @ np.swapaxes(F_zero, -1, -2)
+        is_folded = length(reach) < DEGENERATE_RATIO * self.size  # wrist in the shoulder: any rotation solves it
+        return (
+            np.where(is_folded[:, None, None, None], self._upper_arm_rotation(near)[:, None], R)
+            if is_folded.any()
+            else R
+        )
 
     def _reach_and_side(self, q4: Array) -> tuple[Array, Array]:
         """Return the vector from shoulder to wrist and the elbow side, (..., 3) each, before the shoulder rotates."""
         k = self.h[3]
         reach = self.upper + rotated(k, q4, np.broadcast_to(self.fore, (*q4.shape, 3)))
         side = cross(k, reach)
-        straight = MIN_ELBOW_SINE * float(length(self.upper)) * length(side)
-        side = np.where((side @ self.upper < -straight)[..., None], -side, side)
+        threshold = MIN_ELBOW_SINE * float(length(self.upper)) * length(side)
+        side = np.where((side @ self.upper < -threshold)[..., None], -side, side)
         return reach, side / _length(side)
 
     def _reference(self, line: Array) -> Array:
         """Return the unit vectors (m, 3) perpendicular to `line` (m, 3) at which the elbow angle is zero."""
         up = self.h[0] - (line @ self.h[0])[:, None] * line
-        along = length(up) < DEGENERATE_RATIO
-        aside = self.aside - (line @ self.aside)[:, None] * line
-        reference = np.where(along[:, None], aside, up)
+        is_on_axis = length(up) < DEGENERATE_RATIO
+        side = self.fallback_reference - (line @ self.fallback_reference)[:, None] * line
+        reference = np.where(is_on_axis[:, None], side, up)
         reference = reference / _length(reference)
         reference = reference - dot(reference, line)[:, None] * line  # again, because a short vector has few digits
         return reference / _length(reference)
 
-    def _turns(self, q: Array) -> Array:
+    def _upper_arm_rotation(self, q: Array) -> Array:
         return (
             rotation_about(self.h[0], q[:, 0]) @ rotation_about(self.h[1], q[:, 1]) @ rotation_about(self.h[2], q[:, 2])
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels import chain_layout as at
+from mechanik.kernels import chain_layout
 from mechanik.problem.serial_chain import SerialChain
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
@@ -76,34 +76,40 @@ class ChainSearch:
         """
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
         self.model = chain.model.copy()
-        self._limit(self.model, restarts)
+        self._write_limits(self.model, restarts)
         self.has_fixed_joints = bool(chain.locked.any())
         self.workspace_pool: list[Array] = []
         self._lane_pool: list[Array] = []
-        self._build(q)
+        self._build_table(q)
 
-    def _limit(self, model: Array, restarts: int | None) -> None:
+    def _write_limits(self, model: Array, restarts: int | None) -> None:
         """Write the maximum numbers of attempts and iterations.
 
         Explicit restarts are all made, also for targets that are out of reach.
         """
         if restarts is None:
             share = 1.0 if self.chain.n <= LONG_CHAIN_JOINTS else 0.5
-            model[at.ITERATION_BUDGET] = share * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD)
+            model[chain_layout.ITERATION_BUDGET] = share * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD)
         else:
-            model[at.MAX_ATTEMPTS], model[at.ITERATION_BUDGET], model[at.REACH] = restarts + 1, np.inf, np.inf
+            model[chain_layout.MAX_ATTEMPTS], model[chain_layout.ITERATION_BUDGET], model[chain_layout.REACH] = (
+                restarts + 1,
+                np.inf,
+                np.inf,
+            )
 
-    def _build(self, q: Array) -> None:
-        table = np.zeros(2 * int(self.model[at.TABLE_SIZE]), dtype=np.float32)
-        held_at = np.ascontiguousarray(q[self.columns])
-        chain_kernel.build_seed_table(self.model, np.zeros(at.workspace_size(self.chain.n, 1)), held_at, table)
-        self.table, self._held_at = table, held_at[self.chain.locked]
+    def _build_table(self, q: Array) -> None:
+        table = np.zeros(2 * int(self.model[chain_layout.TABLE_SIZE]), dtype=np.float32)
+        joint_values = np.ascontiguousarray(q[self.columns])
+        chain_kernel.build_seed_table(
+            self.model, np.zeros(chain_layout.workspace_size(self.chain.n, 1)), joint_values, table
+        )
+        self.table, self._fixed_values = table, joint_values[self.chain.locked]
         self.workspace_pool = []
 
     def rebuild_table_if_moved(self, q: Array) -> None:
         """Rebuild the seed table if locked joints have other values in `q` (nq,) than when it was built."""
-        if not np.array_equal(q[self.columns][self.chain.locked], self._held_at):
-            self._build(q)
+        if not np.array_equal(q[self.columns][self.chain.locked], self._fixed_values):
+            self._build_table(q)
 
     def search(
         self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
@@ -120,10 +126,10 @@ class ChainSearch:
         if self.has_fixed_joints:
             self.rebuild_table_if_moved(q0)
         work, q = self.allocate_workspace(), np.empty(len(q0))
-        mode = at.FROM_SEED if has_seed else at.FROM_TABLE
+        mode = chain_layout.FROM_SEED if has_seed else chain_layout.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
         if restarts is not None:
-            self._limit(work, restarts)
+            self._write_limits(work, restarts)
         code = chain_kernel.solve_target(work, X, q0, mode, key, q)
         return self.read_result(work, code, q)
 
@@ -131,34 +137,36 @@ class ChainSearch:
         self, deadline: float, X: Array, q0: Array, has_seed: bool, key: float, restarts: int
     ) -> ChainResult | None:
         """Search as `search` does, and check the time (`time.perf_counter`) after each block of restarts."""
-        best, made, spent = None, 0, 0
+        best, attempts, iterations = None, 0, 0
         while True:
-            tried = self.search(X, q0, has_seed, key, min(restarts - made, RESTARTS_PER_CLOCK_CHECK))
-            if tried is None:
+            result = self.search(X, q0, has_seed, key, min(restarts - attempts, RESTARTS_PER_CLOCK_CHECK))
+            if result is None:
                 return None
-            made, spent = made + tried.attempts, spent + tried.iterations
-            if best is None or tried.is_solved or tried.cost < best.cost:
-                best = tried
-            if tried.is_solved or made > restarts or perf_counter() >= deadline:
-                code = best.code if not best.is_solved else (made << 32) + 2 * spent + (best.code & 1)
-                return replace(best, code=code, attempts=made, iterations=spent)
+            attempts, iterations = attempts + result.attempts, iterations + result.iterations
+            if best is None or result.is_solved or result.cost < best.cost:
+                best = result
+            if result.is_solved or attempts > restarts or perf_counter() >= deadline:
+                code = best.code if not best.is_solved else (attempts << 32) + 2 * iterations + (best.code & 1)
+                return replace(best, code=code, attempts=attempts, iterations=iterations)
             key += 1.0
 
     def read_result(self, work: Array, code: int, q: Array, seconds: float = 0.0) -> ChainResult | None:
         """Read the result of the last search from its workspace; None if the kernel rejected the start."""
         if code == -2:
             return None
-        _, attempts, iterations, metres, radians, _ = work[-at.REPORT_FLOATS :].tolist()
-        return ChainResult(code, q, int(attempts), int(iterations), self.cost(metres, radians), seconds)
+        _, attempts, iterations, position_error, rotation_error, _ = work[-chain_layout.REPORT_FLOATS :].tolist()
+        return ChainResult(code, q, int(attempts), int(iterations), self.cost(position_error, rotation_error), seconds)
 
     def cost(self, position_error: Any, rotation_error: Any) -> Any:
         """Return the sum of squared weighted residuals for a position error (m) and a rotation error (rad)."""
-        lengths, angles = self.chain.weight * self.model[[at.LENGTH_SCALE, at.ROTATION_WEIGHT]]
+        lengths, angles = self.chain.weight * self.model[[chain_layout.LENGTH_SCALE, chain_layout.ROTATION_WEIGHT]]
         return (lengths * position_error) ** 2 + (angles * rotation_error) ** 2
 
     def allocate_workspace(self) -> Array:
         """Allocate model, table and workspace as one array; the caller returns it to the pool after use."""
-        return np.concatenate([self.model, self.table.view(np.float64), np.zeros(at.workspace_size(self.chain.n, 1))])
+        return np.concatenate(
+            [self.model, self.table.view(np.float64), np.zeros(chain_layout.workspace_size(self.chain.n, 1))]
+        )
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None:
         """Solve many targets in lanes; each result depends on its own row and the key only.
@@ -175,7 +183,7 @@ class ChainSearch:
         try:
             work = self._lane_pool.pop()
         except IndexError:
-            work = np.zeros(at.workspace_size(self.chain.n, 8))
+            work = np.zeros(chain_layout.workspace_size(self.chain.n, 8))
         lane_kernel.solve_targets(
             self.model, self.table, work, X.reshape(-1), q0.reshape(-1), mode, key, q.reshape(-1), report.reshape(-1)
         )
@@ -189,6 +197,6 @@ class ChainSearch:
         """
         starts = np.ascontiguousarray(starts, dtype=np.float64)
         targets = np.array(np.broadcast_to(X, (len(starts), 4, 4)), dtype=np.float64, order="C")
-        q, report = np.empty_like(starts), np.empty((len(starts), at.REPORT_FLOATS))
-        self.solve_rows(targets, starts, at.SINGLE_ATTEMPT, 0.0, q, report)
-        return q, report[:, 0] == at.SOLVED, report[:, 2].astype(np.int64)
+        q, report = np.empty_like(starts), np.empty((len(starts), chain_layout.REPORT_FLOATS))
+        self.solve_rows(targets, starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report)
+        return q, report[:, 0] == chain_layout.SOLVED, report[:, 2].astype(np.int64)

@@ -30,7 +30,7 @@ from mechanik.validation import as_number
 
 BRANCH_TOLERANCE = 1e-9
 """m and rad; maximum pose error of a branch."""
-EXACT = 1e-12
+EXACT_ERROR = 1e-12
 """Share of the reach, and rad; larger errors are polished."""
 SAME_BRANCH_RAD = 1e-7
 """rad; branches nearer than this are the same. At a singular pose two branches coincide to half of the digits."""
@@ -38,7 +38,7 @@ CLOSE_BRANCH_RAD, ROUNDING = 1e-3, 1e-11
 """rad, and share of the reach or rad: a branch this close to another, with an error above rounding, is spurious."""
 MAX_POLISHED_ERROR = 1e-7
 """Share of the reach, and rad; candidates with larger errors do not exist, and polishing could lead them anywhere."""
-STEPS = 4
+MAX_NEWTON_STEPS = 4
 """Maximum number of Newton steps: one suffices for exact axes, more are necessary if a file has rounded them."""
 
 Mask = npt.NDArray[np.bool_]
@@ -59,38 +59,45 @@ def verify_branches(
     Returns:
         Angles (m, B, n) in (-pi, pi], and the mask (m, B) of those that exist.
     """
-    hopeful = MAX_POLISHED_ERROR + 100 * deviation  # the formulas err by a multiple of the deviation
+    max_error = MAX_POLISHED_ERROR + 100 * deviation  # the formulas err by a multiple of the deviation
     m, B, n = q.shape
     flat = q.reshape(-1, n)
     owner: npt.NDArray[np.int64] = np.repeat(np.arange(m, dtype=np.int64), B)
-    alive = np.flatnonzero(np.isfinite(flat).all(axis=-1))
-    angles, owner = flat[alive], owner[alive]
+    indices = np.flatnonzero(np.isfinite(flat).all(axis=-1))
+    angles, owner = flat[indices], owner[indices]
     tolerance = BRANCH_TOLERANCE * max(1.0, axes.size / 1000)  # for models in millimetres
-    position, turn = _errors(axes.poses(angles), target[owner], constrains_rotation)
-    for _ in range(STEPS):
-        worst = np.maximum(position / axes.size, turn)
-        rough = np.flatnonzero((worst > EXACT) & (worst < hopeful))
+    position_error, rotation_error = _errors(axes.poses(angles), target[owner], constrains_rotation)
+    for _ in range(MAX_NEWTON_STEPS):
+        worst = np.maximum(position_error / axes.size, rotation_error)
+        rough = np.flatnonzero((worst > EXACT_ERROR) & (worst < max_error))
         if not len(rough):
             break
-        better = _newton(axes, angles[rough], target[owner[rough]], constrains_rotation)
-        new_position, new_turn = _errors(axes.poses(better), target[owner[rough]], constrains_rotation)
-        improved = np.maximum(new_position / axes.size, new_turn) < worst[rough]
-        taken = rough[improved]
-        angles[taken], position[taken], turn[taken] = better[improved], new_position[improved], new_turn[improved]
-    fine = (position <= tolerance) & (turn <= BRANCH_TOLERANCE)
-    alive = alive[fine]
-    found, error = np.full((m * B, n), np.nan), np.full(m * B, np.inf)
-    found[alive], error[alive] = wrap_angles(angles[fine]), np.maximum(position / axes.size, turn)[fine]
-    found = found.reshape(m, B, n)
-    valid = _each_once(found, error.reshape(m, B))
-    found[~valid] = np.nan
-    return found, valid
+        refined = _newton(axes, angles[rough], target[owner[rough]], constrains_rotation)
+        new_position_error, new_rotation_error = _errors(axes.poses(refined), target[owner[rough]], constrains_rotation)
+        improved = np.maximum(new_position_error / axes.size, new_rotation_error) < worst[rough]
+        accepted = rough[improved]
+        angles[accepted], position_error[accepted], rotation_error[accepted] = (
+            refined[improved],
+            new_position_error[improved],
+            new_rotation_error[improved],
+        )
+    is_exact = (position_error <= tolerance) & (rotation_error <= BRANCH_TOLERANCE)
+    indices = indices[is_exact]
+    branches, error = np.full((m * B, n), np.nan), np.full(m * B, np.inf)
+    branches[indices], error[indices] = (
+        wrap_angles(angles[is_exact]),
+        np.maximum(position_error / axes.size, rotation_error)[is_exact],
+    )
+    branches = branches.reshape(m, B, n)
+    valid = _unique_mask(branches, error.reshape(m, B))
+    branches[~valid] = np.nan
+    return branches, valid
 
 
 def wrap_angles(angles: Array) -> Array:
     """Return the angles modulo full rotations, in (-pi, pi]."""
-    turned = np.remainder(angles + np.pi, 2 * np.pi) - np.pi
-    return np.where(turned <= -np.pi, np.pi, turned)
+    wrapped = np.remainder(angles + np.pi, 2 * np.pi) - np.pi
+    return np.where(wrapped <= -np.pi, np.pi, wrapped)
 
 
 def _errors(X: Array, target: Array, counts_rotation: bool) -> tuple[Array, Array]:
@@ -98,8 +105,8 @@ def _errors(X: Array, target: Array, counts_rotation: bool) -> tuple[Array, Arra
     position = length(X[:, :3, 3] - target[:, :3, 3])
     if not counts_rotation:
         return position, np.zeros_like(position)
-    apart = X[:, :3, :3] - target[:, :3, :3]
-    chord = np.sqrt(np.einsum("kij,kij->k", apart, apart) / 8)
+    difference = X[:, :3, :3] - target[:, :3, :3]
+    chord = np.sqrt(np.einsum("kij,kij->k", difference, difference) / 8)
     return position, 2 * np.arcsin(np.minimum(chord, 1.0))
 
 
@@ -116,7 +123,7 @@ def _newton(axes: ScrewAxes, q: Array, target: Array, counts_rotation: bool) -> 
     return q + (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(rows), e[..., None]))[..., 0]
 
 
-def _each_once(q: Array, error: Array) -> Mask:
+def _unique_mask(q: Array, error: Array) -> Mask:
     """Return the mask of the branches that reach their target (finite error) and are not duplicates.
 
     Of two branches within `SAME_BRANCH_RAD` the first stays. Near a singular pose a spurious candidate can be within
@@ -125,15 +132,15 @@ def _each_once(q: Array, error: Array) -> Mask:
     valid, rough = np.isfinite(error), error > ROUNDING
     first, second = np.triu_indices(q.shape[1], 1)
     step = np.abs(q[:, first] - q[:, second])
-    apart = np.minimum(step, 2 * np.pi - step).max(axis=-1)  # (m, pairs), NaN where a branch does not exist
-    for k in np.flatnonzero((apart < CLOSE_BRANCH_RAD).any(axis=0)).tolist():
+    distance = np.minimum(step, 2 * np.pi - step).max(axis=-1)  # (m, pairs), NaN where a branch does not exist
+    for k in np.flatnonzero((distance < CLOSE_BRANCH_RAD).any(axis=0)).tolist():
         i, j = int(first[k]), int(second[k])
-        pose = np.flatnonzero((apart[:, k] < CLOSE_BRANCH_RAD) & valid[:, i] & valid[:, j])
-        same = apart[pose, k] < SAME_BRANCH_RAD
-        first_goes = ~same & rough[pose, i] & (error[pose, i] > error[pose, j])
-        second_goes = same | (rough[pose, j] & ~first_goes)
-        valid[pose[first_goes], i] = False
-        valid[pose[second_goes], j] = False
+        targets = np.flatnonzero((distance[:, k] < CLOSE_BRANCH_RAD) & valid[:, i] & valid[:, j])
+        same = distance[targets, k] < SAME_BRANCH_RAD
+        removes_first = ~same & rough[targets, i] & (error[targets, i] > error[targets, j])
+        removes_second = same | (rough[targets, j] & ~removes_first)
+        valid[targets[removes_first], i] = False
+        valid[targets[removes_second], j] = False
     return valid
 
 
@@ -241,24 +248,24 @@ class ClosedForm:
         self._check_fresh()
         X = as_pose_matrix(target, "target")
         leading = X.shape[:-2]
-        given = np.zeros(self.axes.n) if near is None else _finite(near, "near")
-        if given.shape[-1:] != (self.axes.n,):
-            raise ShapeError(f"near has to be shaped (..., {self.axes.n}), not {given.shape}")
+        near_angles = np.zeros(self.axes.n) if near is None else _finite(near, "near")
+        if near_angles.shape[-1:] != (self.axes.n,):
+            raise ShapeError(f"near must have shape (..., {self.axes.n}), not {near_angles.shape}")
         if elbow is None:
-            swivel = self._elbow(given) if isinstance(self.formula, SRS) else np.zeros(())
+            swivel = self._elbow(near_angles) if isinstance(self.formula, SRS) else np.zeros(())
         elif isinstance(self.formula, SRS):
             swivel = _finite(elbow, "elbow")
         else:
             raise InvalidArgument(f"only an S-R-S arm has an elbow angle; this is a {self.kind} arm")
-        leading = np.broadcast_shapes(leading, given.shape[:-1], swivel.shape)
+        leading = np.broadcast_shapes(leading, near_angles.shape[:-1], swivel.shape)
         X = np.broadcast_to(X, (*leading, 4, 4)).reshape(-1, 4, 4)
-        start = np.broadcast_to(given, (*leading, self.axes.n)).reshape(-1, self.axes.n)
+        start = np.broadcast_to(near_angles, (*leading, self.axes.n)).reshape(-1, self.axes.n)
         swivel = np.broadcast_to(swivel, leading).reshape(-1)
         B = self.formula.branches
         q, exists = np.empty((len(X), B, self.axes.n)), np.empty((len(X), B), dtype=np.bool_)
         for k in range(0, len(X), POSES_PER_CHUNK):
-            part = slice(k, k + POSES_PER_CHUNK)
-            q[part], exists[part] = self._solve(_orthogonal(X[part]), start[part], swivel[part])
+            chunk = slice(k, k + POSES_PER_CHUNK)
+            q[chunk], exists[chunk] = self._solve(_orthogonal(X[chunk]), start[chunk], swivel[chunk])
         return q.reshape(*leading, B, self.axes.n), exists.reshape(*leading, B)
 
     def branches(
@@ -279,7 +286,7 @@ class ClosedForm:
             within_limits: whether to leave out branches outside the limits.
             elbow: elbow angle of an S-R-S arm, rad; the default is that of `q0`.
         """
-        X, start = self._one(target, q0)
+        X, start = self._single_target(target, q0)
         angles, exists = self.solve_all(X, elbow=elbow, near=start[self.axes.columns])
         return self._configurations(angles[exists], start, within_limits)
 
@@ -293,19 +300,19 @@ class ClosedForm:
             target: X_base_link, (4, 4).
             q0: (nq,) reference; the default is the present configuration.
         """
-        X, start = self._one(target, q0)
+        X, start = self._single_target(target, q0)
         if not isinstance(self.formula, SRS):
-            found = self.branches(X, start)
-            return found[0] if len(found) else None
+            configurations = self.branches(X, start)
+            return configurations[0] if len(configurations) else None
         near = start[self.axes.columns]
         best: Array | None = None
         middle, width, count = float(self._elbow(near)), 2 * np.pi, 360
         for _ in range(4):
             elbows = middle + width * (np.arange(count) - count // 2) / count
             angles, exists = self.solve_all(X, elbow=elbows, near=near)
-            found = self._configurations(angles[exists], start, True)
-            if len(found) and (best is None or _way(found[0], start) < _way(best, start)):
-                best = found[0]
+            configurations = self._configurations(angles[exists], start, True)
+            if len(configurations) and (best is None or _distance(configurations[0], start) < _distance(best, start)):
+                best = configurations[0]
             if best is None:
                 return None
             middle, width, count = float(self._elbow(best[self.axes.columns])), 4 * width / count, 41
@@ -320,17 +327,17 @@ class ClosedForm:
 
     def _check_fresh(self) -> None:
         if self.mechanism.revision != self.revision:
-            raise StructureError("the mechanism has changed since its closed form was made; make that again")
+            raise StructureError("the mechanism has changed since its closed form was made; call mk.closed_form again")
 
-    def _one(self, target: Pose | ArrayLike, q0: ArrayLike | None) -> tuple[Array, Array]:
+    def _single_target(self, target: Pose | ArrayLike, q0: ArrayLike | None) -> tuple[Array, Array]:
         """Validate one target (4, 4) and a start (nq,), and return both."""
         X = as_pose_matrix(target, "target")
         if X.ndim != 2:
-            raise ShapeError(f"one target is needed here, not an array of shape {X.shape}; solve_all takes many")
+            raise ShapeError(f"target must be one target, not an array of shape {X.shape}; solve_all takes many")
         self._check_fresh()
         start = self.mechanism.q if q0 is None else self.mechanism.space.check_q(q0)
         if start.ndim != 1:
-            raise ShapeError(f"q0 has to be one configuration, not an array of shape {start.shape}")
+            raise ShapeError(f"q0 must be one configuration, not an array of shape {start.shape}")
         return X, start
 
     def _elbow(self, angles: Array) -> Array:
@@ -348,12 +355,12 @@ class ClosedForm:
     def _configurations(self, angles: Array, start: Array, within_limits: bool) -> Array:
         """Return angles (k, n) as configurations (k', nq), unwrapped to the limits and sorted by distance."""
         columns, axes = self.axes.columns, self.axes
-        found, inside = unwrap_angles(angles, start[columns], axes.lower, axes.upper)
+        unwrapped, inside = unwrap_angles(angles, start[columns], axes.lower, axes.upper)
         if within_limits:
-            found = found[inside]
-        found = found[np.argsort(_way(found, start[columns]), kind="stable")]
-        q = np.tile(start, (len(found), 1))
-        q[:, columns] = found
+            unwrapped = unwrapped[inside]
+        unwrapped = unwrapped[np.argsort(_distance(unwrapped, start[columns]), kind="stable")]
+        q = np.tile(start, (len(unwrapped), 1))
+        q[:, columns] = unwrapped
         return q
 
 
@@ -376,32 +383,32 @@ def closed_form(mechanism: Mechanism, link: str | Link, base: str | Link | None 
         >>> form.kind, len(form.joints)
         ('three parallel axes', 6)
     """
-    end = mechanism._link_name(link)
-    top = None if base is None else mechanism._link_name(base)
-    found = match_closed_form(mechanism, end, top)
-    if found.family is None or found.axes is None:
+    link_name = mechanism._link_name(link)
+    base_name = None if base is None else mechanism._link_name(base)
+    matched = match_closed_form(mechanism, link_name, base_name)
+    if matched.family is None or matched.axes is None:
         raise NoClosedForm(
-            f"the chain to {end!r} has no closed form that is known here: {'; '.join(found.reasons)}. "
-            "The general solver, mechanik.solve or mechanik.Solver, takes any chain"
+            f"the chain to {link_name!r} has no known closed form: {'; '.join(matched.reasons)}. "
+            "The general solver, mechanik.solve or mechanik.Solver, supports every chain"
         )
-    axes = found.axes
-    h, p = (-axes.directions[::-1], axes.points[::-1]) if found.mirrored else (axes.directions, axes.points)
-    formula = FORMULA_BY_FAMILY[found.family](h, p, axes.home, axes.size)
-    return ClosedForm(mechanism, end, top, found, axes, formula, mechanism.revision)
+    axes = matched.axes
+    h, p = (-axes.directions[::-1], axes.points[::-1]) if matched.mirrored else (axes.directions, axes.points)
+    formula = FORMULA_BY_FAMILY[matched.family](h, p, axes.home, axes.size)
+    return ClosedForm(mechanism, link_name, base_name, matched, axes, formula, mechanism.revision)
 
 
 def _orthogonal(X: Array) -> Array:
-    """Return poses with exactly orthogonal rotations; those of targets may be off by 1e-6."""
+    """Return poses with exactly orthogonal rotations; the rotations of targets may have errors of 1e-6."""
     R = X[:, :3, :3]
-    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > 1e-14
-    if not off.any():
+    is_inexact = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > 1e-14
+    if not is_inexact.any():
         return X
     X = X.copy()
-    X[off, :3, :3] = rotation.nearest(R[off])
+    X[is_inexact, :3, :3] = rotation.nearest(R[is_inexact])
     return X
 
 
-def _way(q: Array, start: Array) -> Array:
+def _distance(q: Array, start: Array) -> Array:
     return np.sqrt(((q - start) ** 2).sum(axis=-1))
 
 
@@ -450,29 +457,29 @@ class ClosedFormMethod(Method):
         relation, form = self._form(problem)
         columns = set(problem.column_x[problem.free_columns].tolist())
         if not columns.issuperset(form.axes.columns):
-            raise self.unsupported_error("moves every joint of the arm, and one is locked", "lm")
+            raise self.unsupported_error("needs every joint of the arm, and a joint is locked", "lm")
         if relation.rows == POSITION_ROWS and form.formula.constrains_rotation:
-            raise self.unsupported_error(f"of a {form.kind} arm is for whole poses, not for points", "lm")
+            raise self.unsupported_error(f"of a {form.kind} arm supports full poses, not positions alone", "lm")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
         relation, form = self._form(problem)
         columns = form.axes.columns
         limits = {"lower": problem.q_lower[columns], "upper": problem.q_upper[columns]}
         form = replace(form, axes=replace(form.axes, **limits))
-        at = problem.subproblem.packed.tables["data"][FRAME_A:]
-        X_world_link = make_pose(at[:9].reshape(3, 3), at[9:12]) @ inverse(relation.X_b)
-        found = self._nearest(form, X_world_link, problem.q)
-        if found is None:
+        frame = problem.subproblem.packed.tables["data"][FRAME_A:]
+        X_world_link = make_pose(frame[:9].reshape(3, 3), frame[9:12]) @ inverse(relation.X_b)
+        branch = self._nearest(form, X_world_link, problem.q)
+        if branch is None:
             yield problem.descend()
         else:
-            problem.set_configuration(found)
+            problem.set_configuration(branch)
             yield
 
     def _nearest(self, form: ClosedForm, X_world_link: Array, q0: Array) -> Array | None:
         if self.elbow is None:
             return form.nearest(X_world_link, q0)
-        found = form.branches(X_world_link, q0, elbow=self.elbow)
-        return found[0] if len(found) else None
+        branches = form.branches(X_world_link, q0, elbow=self.elbow)
+        return branches[0] if len(branches) else None
 
     def _form(self, problem: LeastSquaresProblem) -> tuple[Relation, ClosedForm]:
         """Return the relation of the only goal, the pose or position of a link, and the closed form for it.
@@ -485,13 +492,13 @@ class ClosedFormMethod(Method):
             relation.kind is RelationKind.POSE and relation.a is None and relation.rows in (POSE_ROWS, POSITION_ROWS)
         )
         if len(problem.relations) != 1 or not is_pose or relation.b is None or relation.lower is not None:
-            raise self.unsupported_error("is for one goal, the pose of a link in the world", "lm")
+            raise self.unsupported_error("supports only a single goal, the pose of a link in the world", "lm")
         if relation.rows == POSITION_ROWS and np.any(relation.X_b[:3, 3]):
-            raise self.unsupported_error("for a point is for the origin of a link", "lm")
+            raise self.unsupported_error("supports only the origin of a link as a position", "lm")
         form = problem.cache.get(relation.b)
         if not isinstance(form, ClosedForm):
             try:
                 form = problem.cache[relation.b] = closed_form(problem.mechanism, relation.b)
             except NoClosedForm as error:
-                raise self.unsupported_error(f"is not for this arm: {str(error).split('. ')[0]}", "lm") from None
+                raise self.unsupported_error(f"does not apply to this arm: {str(error).split('. ')[0]}", "lm") from None
         return relation, form

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.kernels import chain_layout as at
+from mechanik.kernels import chain_layout
 from mechanik.model import Mechanism
 from mechanik.solver.collision_constraint import CollisionConstraint, Mask
 from mechanik.solver.search.chain_search import ChainSearch
@@ -79,11 +79,11 @@ class CollisionFreeSearch:
         Args:
             home: (nq,) values of the joints outside the chain and of its locked joints.
         """
-        self._mechanism, self._chain, self._keeping = mechanism, chain, constraint
-        self._mine = np.zeros(mechanism.nq, dtype=np.bool_)
-        self._mine[chain.columns[~chain.chain.locked]] = True
+        self._mechanism, self._chain, self._constraint = mechanism, chain, constraint
+        self._is_movable = np.zeros(mechanism.nq, dtype=np.bool_)
+        self._is_movable[chain.columns[~chain.chain.locked]] = True
         self._home = home
-        self._version, self._making = -1, threading.Lock()
+        self._version, self._build_lock = -1, threading.Lock()
 
     def find_free(
         self, X: Array, base: Array, near: Array | None = None, max_starts: int = sum(STARTS_PER_ROUND)
@@ -98,105 +98,113 @@ class CollisionFreeSearch:
             max_starts: maximum number of starts per target.
         """
         self._refresh()
-        found = FreeCandidates.none(base)
+        candidates = FreeCandidates.none(base)
         for k in range(0, len(X), TARGETS_PER_BLOCK):
             rows = slice(k, k + TARGETS_PER_BLOCK)
-            self._some(X[rows], base[rows], None if near is None else near[rows], max_starts, found.view(rows))
-        return found
+            self._search_block(
+                X[rows], base[rows], None if near is None else near[rows], max_starts, candidates.view(rows)
+            )
+        return candidates
 
     def starts_near(self, X: Array, base: Array, count: int) -> Array:
         """Return free configurations (count, nq), sorted by the distance of their end pose to a target X (4, 4)."""
         self._refresh()
-        return np.where(self._mine, self._q[self._ranked(X[None], count)[0]], base)
+        return np.where(self._is_movable, self._q[self._nearest_entries(X[None], count)[0]], base)
 
     # ---- private ----------------------------------------------------------------------------
 
-    def _some(self, X: Array, base: Array, near: Array | None, most: int, found: FreeCandidates) -> None:
-        first, left, most = 0, np.arange(len(X)), min(most, len(self._q))
+    def _search_block(
+        self, X: Array, base: Array, near: Array | None, max_starts: int, candidates: FreeCandidates
+    ) -> None:
+        first, remaining, max_starts = 0, np.arange(len(X)), min(max_starts, len(self._q))
         for count in STARTS_PER_ROUND:
-            entries = self._ranked(X[left], min(first + count, most))[:, first:]
+            entries = self._nearest_entries(X[remaining], min(first + count, max_starts))[:, first:]
             k = entries.shape[1]
             first += k
             if not entries.size:
                 break
-            starts = np.where(self._mine, self._q[entries], base[left, None]).reshape(len(left) * k, -1)
-            q, report = np.empty_like(starts), np.empty((len(starts), at.REPORT_FLOATS))
-            self._chain.solve_rows(np.repeat(X[left], k, axis=0), starts, at.SINGLE_ATTEMPT, 0.0, q, report)
-            solved = report[:, 0] == at.SOLVED
+            starts = np.where(self._is_movable, self._q[entries], base[remaining, None]).reshape(len(remaining) * k, -1)
+            q, report = np.empty_like(starts), np.empty((len(starts), chain_layout.REPORT_FLOATS))
+            self._chain.solve_rows(
+                np.repeat(X[remaining], k, axis=0), starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report
+            )
+            solved = report[:, 0] == chain_layout.SOLVED
             free = solved.copy()
-            free[solved] = self._keeping.are_free(q[solved])
-            found.iterations[left] += report[:, 2].astype(np.int64).reshape(-1, k).sum(axis=1)
+            free[solved] = self._constraint.are_free(q[solved])
+            candidates.iterations[remaining] += report[:, 2].astype(np.int64).reshape(-1, k).sum(axis=1)
             if near is None:  # rank by order
-                rank = np.tile(np.arange(k, dtype=np.float64), len(left))
+                rank = np.tile(np.arange(k, dtype=np.float64), len(remaining))
             else:
-                rank = ((q - near[left].repeat(k, axis=0)) ** 2).sum(axis=1)
-            good = self._keep(found, left, q, report, np.where(free, rank, np.inf))
-            found.free[left[good]] = True
-            left = left[~good]
-            if len(left) and (
-                first == most or count == STARTS_PER_ROUND[-1]
+                rank = ((q - near[remaining].repeat(k, axis=0)) ** 2).sum(axis=1)
+            has_free = self._store_best(candidates, remaining, q, report, np.where(free, rank, np.inf))
+            candidates.free[remaining[has_free]] = True
+            remaining = remaining[~has_free]
+            if len(remaining) and (
+                first == max_starts or count == STARTS_PER_ROUND[-1]
             ):  # the smallest penetration in the last round
-                bad = solved & ~good.repeat(k)
+                is_colliding = solved & ~has_free.repeat(k)
                 depth = np.full(len(q), np.inf)
-                depth[bad] = -self._keeping.distances(q[bad])
-                rows = ~good.repeat(k)
-                self._keep(found, left, q[rows], report[rows], depth[rows])
+                depth[is_colliding] = -self._constraint.distances(q[is_colliding])
+                rows = ~has_free.repeat(k)
+                self._store_best(candidates, remaining, q[rows], report[rows], depth[rows])
 
     @staticmethod
-    def _keep(found: FreeCandidates, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
+    def _store_best(candidates: FreeCandidates, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
         """Store the solution of lowest rank of each row; return the mask of rows that have a finite rank."""
         k = len(q) // len(rows)
         chosen = np.argmin(rank.reshape(-1, k), axis=1) + k * np.arange(len(rows))
-        good = np.asarray(rank[chosen] < np.inf)
-        chosen, rows = chosen[good], rows[good]
-        found.q[rows], found.errors[rows], found.exists[rows] = (
+        has_solution = np.asarray(rank[chosen] < np.inf)
+        chosen, rows = chosen[has_solution], rows[has_solution]
+        candidates.q[rows], candidates.errors[rows], candidates.exists[rows] = (
             q[chosen],
             report[chosen][:, [POSITION_ERROR, ROTATION_ERROR]],
             True,
         )
-        return good
+        return has_solution
 
     def _refresh(self) -> None:
         """Build the table again if obstacles have moved."""
-        with self._making:
-            version = self._keeping.collider.obstacle_version
+        with self._build_lock:
+            version = self._constraint.collider.obstacle_version
             if version != self._version:
-                self._make()
+                self._build_table()
                 self._version = version
 
-    def _make(self) -> None:
+    def _build_table(self) -> None:
         space = self._mechanism.space
         lower, upper = space.lower.copy(), space.upper.copy()
         lower[self._chain.columns], upper[self._chain.columns] = self._chain.lower, self._chain.upper
         space = replace(space, lower=lower, upper=upper)
-        found: list[Array] = []
+        free_blocks: list[Array] = []
         for block in range(MAX_SAMPLES_PER_ENTRY):
-            q = np.where(self._mine, halton_configurations(space, FREE_TABLE_SIZE, block * FREE_TABLE_SIZE), self._home)
-            found.append(q[self._keeping.are_free(q)])
-            if sum(map(len, found)) >= FREE_TABLE_SIZE:
+            q = np.where(
+                self._is_movable, halton_configurations(space, FREE_TABLE_SIZE, block * FREE_TABLE_SIZE), self._home
+            )
+            free_blocks.append(q[self._constraint.are_free(q)])
+            if sum(map(len, free_blocks)) >= FREE_TABLE_SIZE:
                 break
-        q = np.concatenate(found)[:FREE_TABLE_SIZE]
+        q = np.concatenate(free_blocks)[:FREE_TABLE_SIZE]
         if not len(q):  # without free samples, any start is as good as another
-            q = np.where(self._mine, halton_configurations(space, FREE_TABLE_SIZE), self._home)
-        self._q, self._features = q, np.ascontiguousarray(self._described(self._ends(q)).T)
+            q = np.where(self._is_movable, halton_configurations(space, FREE_TABLE_SIZE), self._home)
+        self._q, self._features = q, np.ascontiguousarray(self._features_of(self._end_poses(q)).T)
 
-    def _ends(self, q: Array) -> Array:
+    def _end_poses(self, q: Array) -> Array:
         """Return the targets (K, 4, 4) that configurations (K, nq) reach."""
         relation, mechanism = self._chain.chain.relations[0], self._mechanism
         X = mechanism.pose(relation.b or "", q) @ relation.X_b @ self._chain.chain.target_rotations[0].T
         return X if relation.a is None else inverse(mechanism.pose(relation.a, q)) @ X
 
-    def _described(self, X: Array) -> Array:
+    def _features_of(self, X: Array) -> Array:
         """Return features (K, 12) of poses, whose distances approximate those of the weighted residuals."""
         model = self._chain.model
-        places = X[:, :3, 3] * (model[at.LENGTH_SCALE] * (model[at.POSITION_WEIGHT] != 0.0))
-        turns = X[:, :3, :3].reshape(-1, 9) * (model[at.ROTATION_WEIGHT] / np.sqrt(2.0))
-        return np.concatenate([places, turns], axis=1)
+        positions = X[:, :3, 3] * (model[chain_layout.LENGTH_SCALE] * (model[chain_layout.POSITION_WEIGHT] != 0.0))
+        rotations = X[:, :3, :3].reshape(-1, 9) * (model[chain_layout.ROTATION_WEIGHT] / np.sqrt(2.0))
+        return np.concatenate([positions, rotations], axis=1)
 
-    def _ranked(self, X: Array, count: int) -> RowIndices:
+    def _nearest_entries(self, X: Array, count: int) -> RowIndices:
         """Return the table entries (M, count) nearest to targets X (M, 4, 4), the nearest first."""
-        found = np.empty((len(X), min(count, len(self._q))), dtype=np.int64)
+        entries = np.empty((len(X), min(count, len(self._q))), dtype=np.int64)
         nearest_seeds_kernel.nearest_seeds(
-            self._features, self._described(X), np.empty(len(self._q) + found.shape[1]), found
+            self._features, self._features_of(X), np.empty(len(self._q) + entries.shape[1]), entries
         )
-        return found
+        return entries

@@ -36,15 +36,15 @@ def unwrap_angles(angles: Array, near: Array, lower: Array, upper: Array) -> tup
         The angles (k, n), and whether all are inside the limits (k,). An angle that has no value inside is shifted to
         the nearest regardless of limits.
     """
-    turns = np.round((near - angles) / TWO_PI)
-    fewest, most = (
+    revolutions = np.round((near - angles) / TWO_PI)
+    min_revolutions, max_revolutions = (
         np.ceil((lower - LIMIT_ROUNDING - angles) / TWO_PI),
         np.floor((upper + LIMIT_ROUNDING - angles) / TWO_PI),
     )
-    inside = fewest <= most
-    turns = np.where(inside, np.minimum(np.maximum(turns, fewest), most), turns)
-    found = angles + TWO_PI * turns
-    return np.where(inside, np.clip(found, lower, upper), found), np.asarray(inside.all(axis=-1))
+    inside = min_revolutions <= max_revolutions
+    revolutions = np.where(inside, np.minimum(np.maximum(revolutions, min_revolutions), max_revolutions), revolutions)
+    unwrapped = angles + TWO_PI * revolutions
+    return np.where(inside, np.clip(unwrapped, lower, upper), unwrapped), np.asarray(inside.all(axis=-1))
 
 
 Mask = npt.NDArray[np.bool_]
@@ -93,7 +93,7 @@ class ConstraintSystem:
             size: unit of length, m.
         """
         self.mechanism, self.size = mechanism, size
-        self.objectives = tuple(one for one in objectives if one.required)
+        self.objectives = tuple(objective for objective in objectives if objective.required)
         self.lower, self.upper = bounds
         self.moving = np.flatnonzero(moving)
         space = mechanism.space
@@ -101,21 +101,23 @@ class ConstraintSystem:
         column_of[space.scalars_v] = space.scalars_q
         self.columns = column_of[self.moving]
         self.unit = np.where(space.rotates[self.moving], 1.0, size)
-        self._relations = [one.relations(mechanism) for one in self.objectives]
+        self._relations = [objective.relations(mechanism) for objective in self.objectives]
         self.is_angle = self._find_angles()
-        self._shut = [
+        self._constraint_relations = [
             relation
             for closure in mechanism.closures.values()
             for relation in (*closure_relations(mechanism, closure), *closure_limit_relations(mechanism, closure))
         ]
-        self._shut += joint_constraint_relations(mechanism).values()
-        self._shut += [relation for some in cone_relations(mechanism).values() for relation in some]
+        self._constraint_relations += joint_constraint_relations(mechanism).values()
+        self._constraint_relations += [
+            relation for relations in cone_relations(mechanism).values() for relation in relations
+        ]
         self._pose = self._only_pose()
         self._X_a_world = np.eye(4) if self._pose is None else inverse(self._pose.X_a)
-        self._has_balls = bool((self.columns < 0).any())
+        self._has_spherical = bool((self.columns < 0).any())
         self._scalars = self.columns[self.columns >= 0]
-        self._turning = self.columns[self.is_angle]
-        self._sliding = self.columns[~self.is_angle & (self.columns >= 0)]
+        self._angle_columns = self.columns[self.is_angle]
+        self._prismatic_columns = self.columns[~self.is_angle & (self.columns >= 0)]
 
     @property
     def n(self) -> int:
@@ -126,7 +128,7 @@ class ConstraintSystem:
 
     def step(self, q: Array, u: Array) -> Array:
         """Return the configurations (K, nq) at steps `u` (K, n) from `q` (K, nq)."""
-        if self._has_balls:
+        if self._has_spherical:
             v = np.zeros((len(q), self.mechanism.nv))
             v[:, self.moving] = u * self.unit
             return self.mechanism.integrate(q, v)
@@ -136,7 +138,7 @@ class ConstraintSystem:
 
     def wrapped_difference(self, a: Array, b: Array) -> Array:
         """Return the shortest step u (..., n) from `a` (..., nq) to `b` (..., nq), modulo full rotations of angles."""
-        if self._has_balls:
+        if self._has_spherical:
             u = self.mechanism.space.difference(a, b)[..., self.moving] / self.unit
         else:
             u = (b - a)[..., self.columns] / self.unit
@@ -152,20 +154,20 @@ class ConstraintSystem:
         Returns:
             The configurations (K, nq), and whether they are inside the limits (K,).
         """
-        turned, inside = q.copy(), np.ones(len(q), dtype=np.bool_)
-        k = self._turning
+        unwrapped, inside = q.copy(), np.ones(len(q), dtype=np.bool_)
+        k = self._angle_columns
         if len(k):
-            turned[:, k], inside = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
-        k = self._sliding
+            unwrapped[:, k], inside = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
+        k = self._prismatic_columns
         if len(k):
             inside = inside & self.are_prismatic_within_limits(q)
             clipped = np.clip(q[:, k], self.lower[k], self.upper[k])
-            turned[:, k] = np.where(inside[:, None], clipped, q[:, k])
-        return turned, inside
+            unwrapped[:, k] = np.where(inside[:, None], clipped, q[:, k])
+        return unwrapped, inside
 
     def are_prismatic_within_limits(self, q: Array) -> Mask:
         """Return whether the values that are not angles are inside their limits, as a mask (K,)."""
-        k = self._sliding
+        k = self._prismatic_columns
         outside = (q[:, k] < self.lower[k] - LIMIT_ROUNDING) | (q[:, k] > self.upper[k] + LIMIT_ROUNDING)
         return np.asarray(~outside.any(axis=1))
 
@@ -173,7 +175,7 @@ class ConstraintSystem:
 
     def residual_and_jacobian(self, q: Array) -> tuple[Array, Array]:
         """Return the residual (K, m) at `q` (K, nq), and its derivatives by u (K, m, n)."""
-        return self._rows_one_by_one(q) if self._pose is None else self._rows_of_pose(q, self._pose)
+        return self._stacked_residuals(q) if self._pose is None else self._pose_residual(q, self._pose)
 
     def project(self, q: Array, fixed: Mask | None = None, steps: int = NEWTON_STEPS) -> tuple[Array, Array]:
         """Project each `q` (K, nq) onto the constraints by Newton's method with least-norm steps, regardless of limits.
@@ -188,21 +190,21 @@ class ConstraintSystem:
         q = q.copy()
         e, J = self.residual_and_jacobian(q)
         error = np.abs(e).max(axis=1, initial=0.0)
-        going = error > ROUNDING_RESIDUAL
+        is_active = error > ROUNDING_RESIDUAL
         for _ in range(steps):
-            k = np.flatnonzero(going)
+            k = np.flatnonzero(is_active)
             if not len(k):
                 break
             trial = self.step(
                 q[k], -least_norm_step(J[k] if fixed is None else np.where(fixed[k, None], 0.0, J[k]), e[k])
             )
             e_trial, J_trial = self.residual_and_jacobian(trial)
-            after = np.abs(e_trial).max(axis=1)
-            better = after < error[k]
-            going[k[~better]] = False
-            k, trial = k[better], trial[better]
-            q[k], e[k], J[k], error[k] = trial, e_trial[better], J_trial[better], after[better]
-            going[k] = error[k] > ROUNDING_RESIDUAL
+            new_error = np.abs(e_trial).max(axis=1)
+            is_better = new_error < error[k]
+            is_active[k[~is_better]] = False
+            k, trial = k[is_better], trial[is_better]
+            q[k], e[k], J[k], error[k] = trial, e_trial[is_better], J_trial[is_better], new_error[is_better]
+            is_active[k] = error[k] > ROUNDING_RESIDUAL
         return q, error
 
     def polish(self, q: Array, near: Array) -> tuple[Array, Mask]:
@@ -210,28 +212,34 @@ class ConstraintSystem:
 
         A joint that the refinement takes beyond a limit is fixed at the limit, and the others are refined again.
         """
-        found, error = self.project(q)
-        found, inside = self.unwrap(found, near)
-        beyond = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~inside)
-        if len(beyond):
-            back, _ = self.unwrap(q[beyond], near)
-            clipped = np.clip(found[beyond], self.lower, self.upper)
-            at = np.zeros((len(beyond), self.n), dtype=np.bool_)
+        polished, error = self.project(q)
+        polished, inside = self.unwrap(polished, near)
+        outside = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~inside)
+        if len(outside):
+            unwrapped, _ = self.unwrap(q[outside], near)
+            clipped = np.clip(polished[outside], self.lower, self.upper)
+            is_fixed = np.zeros((len(outside), self.n), dtype=np.bool_)
             scalar = self.columns >= 0
-            at[:, scalar] = (clipped != found[beyond])[:, self._scalars]
+            is_fixed[:, scalar] = (clipped != polished[outside])[:, self._scalars]
             # a large shift would lead to another solution
-            k = np.flatnonzero(np.abs(self.wrapped_difference(back, clipped)).max(axis=1) < 1e-3)
-            moved, rest = self.project(clipped[k], at[k])
-            moved, within = self.unwrap(moved, near)
-            k = k[within]
-            found[beyond[k]], error[beyond[k]], inside[beyond[k]] = moved[within], rest[within], True
-        return found, inside & (error < RESIDUAL_TOLERANCE)
+            k = np.flatnonzero(np.abs(self.wrapped_difference(unwrapped, clipped)).max(axis=1) < 1e-3)
+            refined, remaining_error = self.project(clipped[k], is_fixed[k])
+            refined, is_inside = self.unwrap(refined, near)
+            k = k[is_inside]
+            polished[outside[k]], error[outside[k]], inside[outside[k]] = (
+                refined[is_inside],
+                remaining_error[is_inside],
+                True,
+            )
+        return polished, inside & (error < RESIDUAL_TOLERANCE)
 
     def errors(self, q: Array) -> Array:
         """Return the largest position error (m) and rotation error (rad) of the objectives at each `q`, (K, 2)."""
-        found = [[one.error(self.mechanism, at) for one in self.objectives] for at in q]
+        norms = [
+            [objective.error(self.mechanism, configuration) for objective in self.objectives] for configuration in q
+        ]
         largest = [[max((e.position for e in row), default=0.0), max((e.rotation for e in row), default=0.0)]
-                   for row in found]  # fmt: skip
+                   for row in norms]  # fmt: skip
         return np.array(largest).reshape(len(q), 2)
 
     def redundancy(self, q: Array, rank_tolerance: float = 1e-6) -> npt.NDArray[np.int64]:
@@ -245,8 +253,8 @@ class ConstraintSystem:
         J = self.residual_and_jacobian(q)[1]
         if not J.shape[1]:
             return np.full(len(q), self.n)
-        sizes = np.linalg.svd(J, compute_uv=False)
-        return self.n - (sizes > rank_tolerance * np.maximum(sizes[:, :1], 1e-12)).sum(axis=1)
+        singular_values = np.linalg.svd(J, compute_uv=False)
+        return self.n - (singular_values > rank_tolerance * np.maximum(singular_values[:, :1], 1e-12)).sum(axis=1)
 
     # ---- private ----------------------------------------------------------------------------
 
@@ -258,68 +266,70 @@ class ConstraintSystem:
         nodes = self.mechanism.kinematics.nodes
         counted = {
             relation.dof_name
-            for one, rows in zip(self.objectives, self._relations, strict=True)
-            for relation in rows
+            for objective, relations in zip(self.objectives, self._relations, strict=True)
+            for relation in relations
             if relation.kind is RelationKind.JOINT_VALUE
-            and not (isinstance(one, JointObjective) and one.angle_mode == "nearest")
+            and not (isinstance(objective, JointObjective) and objective.angle_mode == "nearest")
         }
         names = self.mechanism.space.q_names
-        found = np.zeros(len(self.moving), dtype=np.bool_)
+        is_angle = np.zeros(len(self.moving), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
-            mine = nodes[(nodes[:, FIRST_Q] == column) & (nodes[:, NODE_KIND] <= REVOLUTE + 1)]
-            turns = bool(
-                (mine[:, NODE_KIND] == REVOLUTE).all() and (mine[:, NODE_RATIO] == np.round(mine[:, NODE_RATIO])).all()
+            joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & (nodes[:, NODE_KIND] <= REVOLUTE + 1)]
+            wraps = bool(
+                (joint_nodes[:, NODE_KIND] == REVOLUTE).all()
+                and (joint_nodes[:, NODE_RATIO] == np.round(joint_nodes[:, NODE_RATIO])).all()
             )
-            found[k] = column >= 0 and turns and self.unit[k] == 1.0 and names[column] not in counted
-            found[k] &= bool(self.mechanism.space.rotates[self.moving[k]])
-        return found
+            is_angle[k] = column >= 0 and wraps and self.unit[k] == 1.0 and names[column] not in counted
+            is_angle[k] &= bool(self.mechanism.space.rotates[self.moving[k]])
+        return is_angle
 
     def _only_pose(self) -> Relation | None:
         """Return the relation if the only constraint is a pose of one link in the world frame, or components of it."""
-        rows = [relation for one in self._relations for relation in one]
-        if len(rows) != 1 or self._shut:
+        relations = [relation for objective_relations in self._relations for relation in objective_relations]
+        if len(relations) != 1 or self._constraint_relations:
             return None
-        one = rows[0]
-        plain = one.kind is RelationKind.POSE and one.a is None and one.b is not None and one.world_axes is None
-        return one if plain and one.lower is None and one.upper is None else None
+        relation = relations[0]
+        is_link_pose = relation.kind is RelationKind.POSE and relation.a is None and relation.b is not None
+        has_bands = relation.lower is not None or relation.upper is not None
+        return relation if is_link_pose and relation.world_axes is None and not has_bands else None
 
-    def _rows_of_pose(self, q: Array, relation: Relation) -> tuple[Array, Array]:
+    def _pose_residual(self, q: Array, relation: Relation) -> tuple[Array, Array]:
         link, X_b = relation.b or "", relation.X_b
         X = self._X_a_world @ self.mechanism.pose(link, q) @ X_b
         J = self.mechanism.jacobian(link, q, X_b[:3, 3])[..., self.moving] * self.unit
         R_a = self._X_a_world[:3, :3]
         e = np.empty((len(q), 6))
         e[:, :3] = X[:, :3, 3] / self.size
-        wanted = list(relation.rows)
-        if wanted[-3:] == [3, 4, 5] and len(q) and np.abs(X[:, :3, :3] - EYE).max() < SMALL_ROTATION_RAD:
+        rows = list(relation.rows)
+        if rows[-3:] == [3, 4, 5] and len(q) and np.abs(X[:, :3, :3] - EYE).max() < SMALL_ROTATION_RAD:
             e[:, 3:], W = 0.5 * (X[:, AFTER, BEFORE] - X[:, BEFORE, AFTER]), R_a  # first-order logarithm and Jacobian
         else:
             e[:, 3:] = rotation.log(X[:, :3, :3])
             W = rotation.left_jacobian_inverse(e[:, 3:]) @ R_a
         J = np.concatenate([R_a @ J[:, :3] / self.size, W @ J[:, 3:]], axis=1)
-        return (e, J) if len(wanted) == 6 else (e[:, wanted], J[:, wanted])
+        return (e, J) if len(rows) == 6 else (e[:, rows], J[:, rows])
 
-    def _rows_one_by_one(self, q: Array) -> tuple[Array, Array]:
-        parts = [self._rows_at(one) for one in q]
-        if not parts:
+    def _stacked_residuals(self, q: Array) -> tuple[Array, Array]:
+        residuals = [self._residual_at(configuration) for configuration in q]
+        if not residuals:
             return np.zeros((0, 0)), np.zeros((0, 0, self.n))
-        return np.array([e for e, _ in parts]), np.array([J for _, J in parts])
+        return np.array([e for e, _ in residuals]), np.array([J for _, J in residuals])
 
-    def _rows_at(self, q: Array) -> tuple[Array, Array]:
-        values, slopes = [np.zeros(0)], [np.zeros((0, self.n))]
-        rows = [
-            one.nearest_relations(self.mechanism, q, self.lower, self.upper)
-            if isinstance(one, JointObjective)
-            else relations
-            for one, relations in zip(self.objectives, self._relations, strict=True)
-        ]
-        for relation in (*self._shut, *(relation for one in rows for relation in one)):
+    def _residual_at(self, q: Array) -> tuple[Array, Array]:
+        residuals, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
+        relations = list(self._constraint_relations)
+        for objective, objective_relations in zip(self.objectives, self._relations, strict=True):
+            if isinstance(objective, JointObjective):
+                relations += objective.nearest_relations(self.mechanism, q, self.lower, self.upper)
+            else:
+                relations += objective_relations
+        for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
             scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.size, 1.0)
-            values.append(band_violation(relation, value) * scale)
+            residuals.append(band_violation(relation, value) * scale)
             J = J[:, self.moving] * self.unit * scale[:, None]
-            slopes.append(np.where(is_band_active(relation, value)[:, None], J, 0.0))
-        return np.concatenate(values), np.concatenate(slopes)
+            jacobians.append(np.where(is_band_active(relation, value)[:, None], J, 0.0))
+        return np.concatenate(residuals), np.concatenate(jacobians)
 
 
 def least_norm_step(J: Array, e: Array) -> Array:

@@ -18,7 +18,7 @@ from mechanik.solver.dof_selection import DofNames, as_bounds, as_dof_mask
 from mechanik.solver.kernel_driver import run_kernel, write_options
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.options import Options
-from mechanik.solver.search.closed_form import ClosedForm, closed_form
+from mechanik.solver.search.closed_form import POSE_ROWS, POSITION_ROWS, ClosedForm, closed_form
 from mechanik.solver.search.constraint_system import ConstraintSystem, Mask
 from mechanik.solver.start_configurations import halton_configurations, random_configurations
 from mechanik.solver.target_writer import Targets, with_targets
@@ -38,32 +38,31 @@ def make_descents(solver: CompiledProblem, bounds: tuple[Array, Array], locked: 
         bounds: lower and upper limits, (nq,) each, rad or m.
         locked: (nv,) mask of locked dofs.
     """
-    method, options, parts = LevenbergMarquardt(), Options(), solver._problem.subproblems
+    method, options, subproblems = LevenbergMarquardt(), Options(), solver._problem.subproblems
     no_starts = np.zeros((0, solver.mechanism.nq))
 
-    def attempts(starts: Array) -> tuple[Array, Mask]:
-        for part in parts:
-            solver._write_bounds(part, *bounds)
-            part.packed.tables["ban"][:] = np.where(part.columns_moving(locked), LOCKED, 0)
-            write_options(part, options, method, solver._problem.length_unit, DESCENT_ITERATIONS)
-        found, success = np.array(starts), np.ones(len(starts), dtype=np.bool_)
-        for k in range(len(found)):
-            for part, relations in zip(parts, solver._block_relations, strict=True):
-                found[k] = run_kernel(solver.mechanism, part, relations, found[k], no_starts)
-                if part.packed.tables["out"][SUCCESS] != 1.0:
+    def descend(starts: Array) -> tuple[Array, Mask]:
+        for subproblem in subproblems:
+            solver._write_bounds(subproblem, *bounds)
+            subproblem.packed.tables["ban"][:] = np.where(subproblem.columns_moving(locked), LOCKED, 0)
+            write_options(subproblem, options, method, solver._problem.length_unit, DESCENT_ITERATIONS)
+        end_points, success = np.array(starts), np.ones(len(starts), dtype=np.bool_)
+        for k in range(len(end_points)):
+            for subproblem, relations in zip(subproblems, solver._block_relations, strict=True):
+                end_points[k] = run_kernel(solver.mechanism, subproblem, relations, end_points[k], no_starts)
+                if subproblem.packed.tables["out"][SUCCESS] != 1.0:
                     success[k] = False
                     break
-        return found, success
+        return end_points, success
 
-    return attempts
+    return descend
 
 
-POSE_ROWS, POSITION_ROWS = (0, 1, 2, 3, 4, 5), (0, 1, 2)
 PROBE_CONFIGURATIONS = 8
 """Random configurations at which the influence of each dof is sampled."""
 MIN_INFLUENCE = 1e-9
 """Derivatives (scaled units) below this count as zero."""
-INFLUENCE_KEY = "what matters"
+INFLUENCE_KEY = "influence mask"
 """Cache key of the influence mask; no link has this name."""
 
 
@@ -100,27 +99,29 @@ class SearchContext:
             ignore_limits: whether to ignore the limits of revolute joints.
         """
         c = self.constraints
-        lower, upper = _wide(c) if ignore_limits else (c.lower, c.upper)
+        lower, upper = _limits_without_angles(c) if ignore_limits else (c.lower, c.upper)
         space = replace(c.mechanism.space, lower=lower, upper=upper)
-        drawn = halton_configurations(space, count, first) if rng is None else random_configurations(space, count, rng)
-        return np.where(self.is_fixed, self.q0, drawn)
+        samples = (
+            halton_configurations(space, count, first) if rng is None else random_configurations(space, count, rng)
+        )
+        return np.where(self.is_fixed, self.q0, samples)
 
     def descend(self, starts: Array, ignore_limits: bool = False) -> Array:
         """Return the end points of those descents from starts (K, nq) that lead to a solution."""
-        attempts = (
+        descents = (
             self.descents_beyond_limits
             if ignore_limits and self.descents_beyond_limits is not None
             else self.descents_within_limits
         )
-        found, success = attempts(starts)
-        return np.where(self.is_fixed, self.q0, found[success])  # soft objectives may have moved fixed values
+        end_points, success = descents(starts)
+        return np.where(self.is_fixed, self.q0, end_points[success])  # soft objectives may have moved fixed values
 
 
 SearchHelpers = Callable[[], tuple[DescentFunction | None, dict[str, Any]]]
 """Return faster descents inside the solver's own limits, or None, and a cache that is empty for each new problem."""
 
 
-def _none() -> tuple[None, dict[str, Any]]:
+def _no_helpers() -> tuple[None, dict[str, Any]]:
     return None, {}
 
 
@@ -131,7 +132,7 @@ def search_context(
     q0: ArrayLike | None,
     lock: DofNames | str | None = None,
     limits: Mapping[str, ArrayLike] | None = None,
-    helpers: SearchHelpers = _none,
+    helpers: SearchHelpers = _no_helpers,
 ) -> Generator[SearchContext]:
     """Write targets into a solver as `Solver.solve` does, and yield the context of the search.
 
@@ -159,94 +160,94 @@ def search_context(
     for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
         if moving[v] and lower[k] == upper[k]:  # equal limits lock a dof
             start[k], moving[v], locked[v] = lower[k], False, True
-    attempts, kept = helpers()
+    descents, cache = helpers()
     size = solver._problem.length_unit
-    if INFLUENCE_KEY not in kept:
-        kept[INFLUENCE_KEY] = _matters(
+    if INFLUENCE_KEY not in cache:
+        cache[INFLUENCE_KEY] = _influence_mask(
             ConstraintSystem(mechanism, objectives, solver._moving_dofs, (lower, upper), size)
         )
-    moving &= kept[INFLUENCE_KEY]
-    conditions = ConstraintSystem(mechanism, objectives, moving, (lower, upper), size)
-    form, X_world_link = _form(solver, conditions, kept)
-    if attempts is None or lock is not None or limits is not None:
-        attempts = make_descents(solver, (lower, upper), locked)
-    wide = _wide(conditions)
-    matter = conditions.columns[conditions.is_angle]
-    is_wider = bool(((wide[0] < lower) | (wide[1] > upper))[matter].any())
-    beyond = make_descents(solver, wide, locked) if is_wider else None
+    moving &= cache[INFLUENCE_KEY]
+    constraints = ConstraintSystem(mechanism, objectives, moving, (lower, upper), size)
+    form, X_world_link = _find_closed_form(solver, constraints, cache)
+    if descents is None or lock is not None or limits is not None:
+        descents = make_descents(solver, (lower, upper), locked)
+    wide = _limits_without_angles(constraints)
+    angle_columns = constraints.columns[constraints.is_angle]
+    is_wider = bool(((wide[0] < lower) | (wide[1] > upper))[angle_columns].any())
+    descents_beyond = make_descents(solver, wide, locked) if is_wider else None
     try:
-        yield SearchContext(conditions, start, _stays(conditions), form, X_world_link, attempts, beyond)
+        yield SearchContext(constraints, start, _fixed_mask(constraints), form, X_world_link, descents, descents_beyond)
     finally:
         solver._targets_changed = True
         solver._reset_options()
 
 
-def _wide(conditions: ConstraintSystem) -> tuple[Array, Array]:
+def _limits_without_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
     """Return limits (nq,) without those of angles; limits that allow a full rotation stay."""
-    k = conditions.columns[conditions.is_angle]
-    lower, upper = conditions.lower.copy(), conditions.upper.copy()
+    k = constraints.columns[constraints.is_angle]
+    lower, upper = constraints.lower.copy(), constraints.upper.copy()
     narrow = k[upper[k] - lower[k] < 2 * np.pi]
     lower[narrow], upper[narrow] = -np.inf, np.inf
     return lower, upper
 
 
-def _matters(conditions: ConstraintSystem) -> Mask:
+def _influence_mask(constraints: ConstraintSystem) -> Mask:
     """Return the mask (nv,) of the dofs that change a required residual at a random configuration."""
-    space = conditions.mechanism.space
-    J = conditions.residual_and_jacobian(space.random(np.random.default_rng(0), PROBE_CONFIGURATIONS))[1]
-    matters = np.zeros(space.nv, dtype=np.bool_)
-    matters[conditions.moving] = np.abs(J).max(axis=(0, 1), initial=0.0) > MIN_INFLUENCE
-    return matters
+    space = constraints.mechanism.space
+    J = constraints.residual_and_jacobian(space.random(np.random.default_rng(0), PROBE_CONFIGURATIONS))[1]
+    mask = np.zeros(space.nv, dtype=np.bool_)
+    mask[constraints.moving] = np.abs(J).max(axis=(0, 1), initial=0.0) > MIN_INFLUENCE
+    return mask
 
 
-def _stays(conditions: ConstraintSystem) -> Mask:
+def _fixed_mask(constraints: ConstraintSystem) -> Mask:
     """Return the mask (nq,) of the values that do not move."""
-    space = conditions.mechanism.space
+    space = constraints.mechanism.space
     moves = np.zeros(space.nv, dtype=np.bool_)
-    moves[conditions.moving] = True
-    stays = np.ones(space.nq, dtype=np.bool_)
-    stays[space.scalars_q] = ~moves[space.scalars_v]
+    moves[constraints.moving] = True
+    mask = np.ones(space.nq, dtype=np.bool_)
+    mask[space.scalars_q] = ~moves[space.scalars_v]
     for k, i in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
-        stays[k : k + 4] = not moves[i]
-    return stays
+        mask[k : k + 4] = not moves[i]
+    return mask
 
 
-def _form(
-    solver: CompiledProblem, conditions: ConstraintSystem, kept: dict[str, Any]
+def _find_closed_form(
+    solver: CompiledProblem, constraints: ConstraintSystem, cache: dict[str, Any]
 ) -> tuple[ClosedForm | None, Array]:
     """Return the closed form of the only required objective, and its target pose (4, 4); None if there is none."""
-    each = zip(solver._objectives, solver._objective_relations, strict=True)
-    rows = [relation for one, relations in each if one.required for relation in relations]
-    none = None, np.eye(4)
-    program = solver._problem
+    pairs = zip(solver._objectives, solver._objective_relations, strict=True)
+    required = [relation for objective, relations in pairs if objective.required for relation in relations]
+    no_form = None, np.eye(4)
+    problem = solver._problem
     if (
-        len(rows) != 1
-        or program.closures
-        or program.joint_constraints
-        or program.cones
-        or not _is_for_formulas(rows[0])
+        len(required) != 1
+        or problem.closures
+        or problem.joint_constraints
+        or problem.cones
+        or not _is_link_goal(required[0])
     ):
-        return none
-    relation = rows[0]
+        return no_form
+    relation = required[0]
     name = relation.b or ""
-    if name not in kept:
+    if name not in cache:
         try:
-            kept[name] = closed_form(solver.mechanism, name)
+            cache[name] = closed_form(solver.mechanism, name)
         except NoClosedForm as error:
-            kept[name] = error
-    form = kept[name]
+            cache[name] = error
+    form = cache[name]
     if not isinstance(form, ClosedForm):
-        return none
+        return no_form
     columns = form.axes.columns
-    if set(columns.tolist()) != set(conditions.columns.tolist()):
-        return none
+    if set(columns.tolist()) != set(constraints.columns.tolist()):
+        return no_form
     if relation.rows == POSITION_ROWS and form.formula.constrains_rotation:
-        return none
-    axes = replace(form.axes, lower=conditions.lower[columns], upper=conditions.upper[columns])
+        return no_form
+    axes = replace(form.axes, lower=constraints.lower[columns], upper=constraints.upper[columns])
     return replace(form, axes=axes), relation.X_a @ inverse(relation.X_b)
 
 
-def _is_for_formulas(relation: Relation) -> bool:
+def _is_link_goal(relation: Relation) -> bool:
     """Return whether a relation is the pose, or the position, of a link in the world frame."""
     if relation.kind is not RelationKind.POSE or relation.a is not None or relation.b is None:
         return False

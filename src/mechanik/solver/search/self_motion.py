@@ -52,116 +52,129 @@ class SelfMotionCurve:
     q: Array
     is_closed: bool
 
-    def nearest_point(self, conditions: ConstraintSystem, q: Array) -> tuple[int, float]:
+    def nearest_point(self, constraints: ConstraintSystem, q: Array) -> tuple[int, float]:
         """Return the index of the point nearest to `q` (nq,), and its distance in scaled units."""
-        apart = step_length(conditions.wrapped_difference(self.q, q))
-        k = int(np.argmin(apart))
-        return k, float(apart[k])
+        distances = step_length(constraints.wrapped_difference(self.q, q))
+        k = int(np.argmin(distances))
+        return k, float(distances[k])
 
 
-def trace_self_motions(conditions: ConstraintSystem, q: Array) -> list[SelfMotionCurve]:
+def trace_self_motions(constraints: ConstraintSystem, q: Array) -> list[SelfMotionCurve]:
     """Trace the curves through solutions `q` (L, nq) with one free dof; a curve of one point if it cannot move.
 
     All curves are traced together, at hardly more cost than one.
     """
     if not len(q):
         return []
-    J = conditions.residual_and_jacobian(q)[1]
-    first = np.linalg.svd(J, full_matrices=True)[2][:, -1] if J.shape[1] else np.eye(conditions.n)[:1].repeat(len(q), 0)
-    ways, closed = _go(conditions, q, first)
-    open_ones = np.flatnonzero(~closed)
-    back, _ = _go(conditions, q[open_ones], -first[open_ones])
-    for k, way in zip(open_ones.tolist(), back, strict=True):
-        ways[k] = np.concatenate([way[:0:-1], ways[k]])
-    return [SelfMotionCurve(way, bool(shut)) for way, shut in zip(ways, closed, strict=True)]
+    J = constraints.residual_and_jacobian(q)[1]
+    tangents = (
+        np.linalg.svd(J, full_matrices=True)[2][:, -1] if J.shape[1] else np.eye(constraints.n)[:1].repeat(len(q), 0)
+    )
+    paths, is_closed = _trace(constraints, q, tangents)
+    open_indices = np.flatnonzero(~is_closed)
+    backward_paths, _ = _trace(constraints, q[open_indices], -tangents[open_indices])
+    for k, path in zip(open_indices.tolist(), backward_paths, strict=True):
+        paths[k] = np.concatenate([path[:0:-1], paths[k]])
+    return [SelfMotionCurve(path, bool(closes)) for path, closes in zip(paths, is_closed, strict=True)]
 
 
-def is_on_curve(conditions: ConstraintSystem, curve: SelfMotionCurve, q: Array) -> Mask:
+def is_on_curve(constraints: ConstraintSystem, curve: SelfMotionCurve, q: Array) -> Mask:
     """Return whether solutions `q` (K, nq) are on a curve, as a mask (K,).
 
     A solution is on it if moving along the curve from its nearest point leads there.
     """
-    found = np.zeros(len(q), dtype=np.bool_)
+    is_on = np.zeros(len(q), dtype=np.bool_)
     if not len(q):
-        return found
-    u = conditions.wrapped_difference(curve.q[None], q[:, None])
-    apart = step_length(u)
-    nearest = np.argmin(apart, axis=1)
-    close = np.flatnonzero(apart[np.arange(len(q)), nearest] < MAX_STEP)
+        return is_on
+    u = constraints.wrapped_difference(curve.q[None], q[:, None])
+    distances = step_length(u)
+    nearest = np.argmin(distances, axis=1)
+    close = np.flatnonzero(distances[np.arange(len(q)), nearest] < MAX_STEP)
     if len(close):
-        there = q[close]
-        at = corner = curve.q[nearest[close]]
+        solutions = q[close]
+        projected = curve_points = curve.q[nearest[close]]
         for _ in range(4):  # converges to the nearest point of the curve
-            way = conditions.wrapped_difference(at, there)
-            at, _ = conditions.project(
-                conditions.step(at, _within(conditions.residual_and_jacobian(at)[1], way)), steps=3
+            difference = constraints.wrapped_difference(projected, solutions)
+            projected, _ = constraints.project(
+                constraints.step(
+                    projected, _null_space_part(constraints.residual_and_jacobian(projected)[1], difference)
+                ),
+                steps=3,
             )
-        J_a, J_b = conditions.residual_and_jacobian(corner)[1], conditions.residual_and_jacobian(there)[1]
+        J_a, J_b = constraints.residual_and_jacobian(curve_points)[1], constraints.residual_and_jacobian(solutions)[1]
         t_a = np.linalg.svd(J_a)[2][:, -1]
-        t_b = _within(J_b, t_a)
-        found[close] = (step_length(conditions.wrapped_difference(at, there)) < 1e-5) & is_same_side(J_a, t_a, J_b, t_b)
-    return found
+        t_b = _null_space_part(J_b, t_a)
+        is_on[close] = (step_length(constraints.wrapped_difference(projected, solutions)) < 1e-5) & is_same_side(
+            J_a, t_a, J_b, t_b
+        )
+    return is_on
 
 
-def _within(J: Array, u: Array) -> Array:
+def _null_space_part(J: Array, u: Array) -> Array:
     """Return the part of `u` (K, n) in the null space of `J` (K, m, n)."""
     m = J.shape[1]
     Jt = np.swapaxes(J, -1, -2)
     return u - (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(m), J @ u[..., None]))[..., 0]
 
 
-def _go(conditions: ConstraintSystem, q: Array, first: Array) -> tuple[list[Array], Mask]:
+def _trace(constraints: ConstraintSystem, q: Array, first: Array) -> tuple[list[Array], Mask]:
     """Trace each curve from `q` (L, nq) in the direction `first` (L, n); return its points, and whether it closed."""
     L = len(q)
-    points: list[list[Array]] = [[one] for one in q]
-    closed = np.zeros(L, dtype=np.bool_)
-    at, t, h, J = q.copy(), first.copy(), np.full(L, 0.02), conditions.residual_and_jacobian(q)[1]
-    going = np.arange(L)
+    points: list[list[Array]] = [[start] for start in q]
+    is_closed = np.zeros(L, dtype=np.bool_)
+    current, tangents, steps, J = q.copy(), first.copy(), np.full(L, 0.02), constraints.residual_and_jacobian(q)[1]
+    active = np.arange(L)
     for _ in range(MAX_CURVE_STEPS):
-        if not len(going):
+        if not len(active):
             break
-        here, along = at[going], t[going]
-        there, fine, turned, room, J_there = _advance(conditions, here, along, h[going])
-        fine &= (along * turned).sum(axis=1) > MIN_TANGENT_COSINE
-        fine &= is_same_side(J[going], along, J_there, turned) | (h[going] <= MIN_STEP)
-        fine &= conditions.are_prismatic_within_limits(there)
-        lost = ~fine & (h[going] <= MIN_STEP)
+        q_here, t_here = current[active], tangents[active]
+        q_next, accepted, t_next, max_steps, J_there = _advance(constraints, q_here, t_here, steps[active])
+        accepted &= (t_here * t_next).sum(axis=1) > MIN_TANGENT_COSINE
+        accepted &= is_same_side(J[active], t_here, J_there, t_next) | (steps[active] <= MIN_STEP)
+        accepted &= constraints.are_prismatic_within_limits(q_next)
+        is_lost = ~accepted & (steps[active] <= MIN_STEP)
         # a curve is closed if this step passes its start in the same direction
-        way = conditions.wrapped_difference(here, q[going])
-        done = step_length(conditions.wrapped_difference(here, there))
-        ahead = (way * along).sum(axis=1)
-        aside = step_length(way - ahead[:, None] * along)
-        count = np.array([len(points[k]) for k in going])
-        home = fine & (count > 3) & (ahead > -1e-9) & (ahead <= done) & (aside < 0.3 * done)
-        home &= (along * first[going]).sum(axis=1) > 0.5
-        closed[going[home]] = True
-        for i in np.flatnonzero(fine & ~home).tolist():
-            points[int(going[i])].append(there[i])
-        at[going[fine]], t[going[fine]], J[going[fine]] = there[fine], turned[fine], J_there[fine]
-        longest = np.clip(room, CAUTIOUS_STEP, MAX_STEP)
-        h[going] = np.where(fine, np.minimum(1.5 * h[going], longest), np.maximum(0.5 * h[going], MIN_STEP))
-        going = going[~(home | lost)]
-    return [np.array(way) for way in points], closed
+        to_start = constraints.wrapped_difference(q_here, q[active])
+        moved = step_length(constraints.wrapped_difference(q_here, q_next))
+        ahead = (to_start * t_here).sum(axis=1)
+        aside = step_length(to_start - ahead[:, None] * t_here)
+        count = np.array([len(points[k]) for k in active])
+        closes = accepted & (count > 3) & (ahead > -1e-9) & (ahead <= moved) & (aside < 0.3 * moved)
+        closes &= (t_here * first[active]).sum(axis=1) > 0.5
+        is_closed[active[closes]] = True
+        for i in np.flatnonzero(accepted & ~closes).tolist():
+            points[int(active[i])].append(q_next[i])
+        current[active[accepted]], tangents[active[accepted]], J[active[accepted]] = (
+            q_next[accepted],
+            t_next[accepted],
+            J_there[accepted],
+        )
+        bounds = np.clip(max_steps, CAUTIOUS_STEP, MAX_STEP)
+        steps[active] = np.where(
+            accepted, np.minimum(1.5 * steps[active], bounds), np.maximum(0.5 * steps[active], MIN_STEP)
+        )
+        active = active[~(closes | is_lost)]
+    return [np.array(path) for path in points], is_closed
 
 
-def _advance(conditions: ConstraintSystem, q: Array, t: Array, h: Array) -> tuple[Array, Mask, Array, Array, Array]:
+def _advance(constraints: ConstraintSystem, q: Array, t: Array, h: Array) -> tuple[Array, Mask, Array, Array, Array]:
     """Step by `h` (L,) along `t` (L, n) from `q` (L, nq), and project back normal to `t`.
 
     Returns:
         The end points; whether the residual is zero there and the correction was small; the tangents; the approximate
         smallest singular values of the Jacobians; and the Jacobians.
     """
-    there = straight = conditions.step(q, h[:, None] * t)
-    e, M, Jte, J = _across(conditions, there, t)
+    q_next = predicted = constraints.step(q, h[:, None] * t)
+    e, M, Jte, J = _normal_system(constraints, q_next, t)
     for _ in range(CORRECTIONS):
         if e.max(initial=0.0) < RESIDUAL_TOLERANCE:
             break
-        there = conditions.step(there, -(M @ Jte)[..., 0])
-        e, M, Jte, J = _across(conditions, there, t)
-    turned = (M @ t[..., None])[..., 0]
-    turned /= step_length(turned)[:, None]
-    fine = (e < RESIDUAL_TOLERANCE) & (step_length(conditions.wrapped_difference(straight, there)) < 0.5 * h)
-    return there, fine, turned, np.abs(M).max(axis=(1, 2)) ** -0.5, J
+        q_next = constraints.step(q_next, -(M @ Jte)[..., 0])
+        e, M, Jte, J = _normal_system(constraints, q_next, t)
+    t_next = (M @ t[..., None])[..., 0]
+    t_next /= step_length(t_next)[:, None]
+    accepted = (e < RESIDUAL_TOLERANCE) & (step_length(constraints.wrapped_difference(predicted, q_next)) < 0.5 * h)
+    return q_next, accepted, t_next, np.abs(M).max(axis=(1, 2)) ** -0.5, J
 
 
 def is_same_side(J_a: Array, t_a: Array, J_b: Array, t_b: Array) -> Mask:
@@ -170,57 +183,57 @@ def is_same_side(J_a: Array, t_a: Array, J_b: Array, t_b: Array) -> Mask:
     J (L, m, n) are the residual Jacobians, t (L, n) tangents in the same direction of travel. If m = n - 1, this tests
     whether the determinants of J stacked on t have the same sign.
     """
-    both = np.swapaxes(J_a, -1, -2) @ J_b + t_a[:, :, None] * t_b[:, None, :]
-    return np.asarray(np.linalg.det(both) > 0.0)
+    product = np.swapaxes(J_a, -1, -2) @ J_b + t_a[:, :, None] * t_b[:, None, :]
+    return np.asarray(np.linalg.det(product) > 0.0)
 
 
-def _across(conditions: ConstraintSystem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+def _normal_system(constraints: ConstraintSystem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
     """Return at `q` (L, nq) the largest residual (L,), the inverse (L, n, n) of J'J + t t', J'e (L, n, 1), and J.
 
     The inverse times J'e is the Newton step normal to t; the inverse times t is the null direction.
     """
-    e, J = conditions.residual_and_jacobian(q)
+    e, J = constraints.residual_and_jacobian(q)
     Jt = np.swapaxes(J, -1, -2)
-    A = Jt @ J + t[:, :, None] * t[:, None, :] + 1e-14 * np.eye(conditions.n)
+    A = Jt @ J + t[:, :, None] * t[:, None, :] + 1e-14 * np.eye(constraints.n)
     M = np.asarray(np.linalg.inv(A), dtype=np.float64)
     return np.abs(e).max(axis=1, initial=0.0), M, Jt @ e[..., None], J
 
 
-def densify(conditions: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotionCurve:
+def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotionCurve:
     """Return the curve with points at most CURVE_SPACING apart and continuous angles, by polished cubics."""
-    way = curve.q
-    if len(way) == 1:
+    coarse = curve.q
+    if len(coarse) == 1:
         return curve
-    u = conditions.wrapped_difference(way[:-1], way[1:])
+    u = constraints.wrapped_difference(coarse[:-1], coarse[1:])
     if curve.is_closed:
-        u = np.concatenate([u, conditions.wrapped_difference(way[-1:], way[:1])])
-    t = _tangents(conditions, way, u, curve.is_closed)
+        u = np.concatenate([u, constraints.wrapped_difference(coarse[-1:], coarse[:1])])
+    t = _tangents(constraints, coarse, u, curve.is_closed)
     size = step_length(u)
     counts = np.maximum(1, np.ceil(size / CURVE_SPACING)).astype(np.int64)
     k = np.repeat(np.arange(len(u)), counts)  # segment of each point
     s = ((np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[k])[:, None]
     a, b = t[k] * size[k, None], t[(k + 1) % len(t)] * size[k, None]
     cubic = (s**3 - 2 * s**2 + s) * a + (3 * s**2 - 2 * s**3) * u[k] + (s**3 - s**2) * b
-    corners = unwrap_along(conditions, way)
-    points = conditions.step(corners[k], cubic)
+    corners = unwrap_along(constraints, coarse)
+    points = constraints.step(corners[k], cubic)
     if not curve.is_closed:
         points = np.concatenate([points, corners[-1:]])
-    q, error = conditions.project(points, steps=6)
+    q, error = constraints.project(points, steps=6)
     return SelfMotionCurve(q[error < RESIDUAL_TOLERANCE], curve.is_closed)
 
 
-def unwrap_along(conditions: ConstraintSystem, path: Array) -> Array:
+def unwrap_along(constraints: ConstraintSystem, path: Array) -> Array:
     """Return the path with angles shifted by full rotations so that they are continuous."""
-    path, k = path.copy(), conditions.columns[conditions.is_angle]
+    path, k = path.copy(), constraints.columns[constraints.is_angle]
     path[:, k] = np.unwrap(path[:, k], axis=0)
     return path
 
 
-def _tangents(conditions: ConstraintSystem, way: Array, u: Array, is_closed: bool) -> Array:
+def _tangents(constraints: ConstraintSystem, q: Array, u: Array, is_closed: bool) -> Array:
     """Return the forward unit tangents (p, n) of a curve at its points."""
-    J = conditions.residual_and_jacobian(way)[1]
+    J = constraints.residual_and_jacobian(q)[1]
     forward = u if is_closed else np.concatenate([u, u[-1:]])
-    t = _within(J, forward)
+    t = _null_space_part(J, forward)
     return t / np.maximum(step_length(t), 1e-12)[:, None]
 
 
@@ -232,120 +245,124 @@ AT_LIMIT = 1e-9
 """rad and m; tolerance of limits."""
 
 
-def arcs_within_limits(conditions: ConstraintSystem, curve: SelfMotionCurve) -> list[SelfMotionCurve]:
+def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) -> list[SelfMotionCurve]:
     """Return the pieces of a curve inside the limits, modulo full rotations.
 
     A piece ends at limits, or is the whole curve. Points are at most CURVE_SPACING apart, and angles are continuous. A
     shorter piece may be missed.
     """
-    curve = densify(conditions, curve)
-    q, inside = curve.q, conditions.unwrap(curve.q, curve.q[0])[1]
+    curve = densify(constraints, curve)
+    q, inside = curve.q, constraints.unwrap(curve.q, curve.q[0])[1]
     if inside.all() or not inside.any():
         return [curve] if inside.all() else []
     if curve.is_closed:  # start outside the limits, so that no piece is split
-        k, k_angle = int(np.argmin(inside)), conditions.columns[conditions.is_angle]
+        k, k_angle = int(np.argmin(inside)), constraints.columns[constraints.is_angle]
         round_trip = np.zeros_like(q[0])
         round_trip[k_angle] = TWO_PI * np.round((q[-1] - q[0])[k_angle] / TWO_PI)
         q = np.concatenate([q[k:], q[: k + 1] + round_trip])
         inside = np.concatenate([inside[k:], inside[: k + 1]])
     change = np.flatnonzero(inside[:-1] != inside[1:])
     leaves = inside[change]
-    edges = _edges(conditions, q[np.where(leaves, change, change + 1)], q[np.where(leaves, change + 1, change)])
-    found: list[SelfMotionCurve] = []
+    edges = _edges(constraints, q[np.where(leaves, change, change + 1)], q[np.where(leaves, change + 1, change)])
+    arcs: list[SelfMotionCurve] = []
     for r, piece in enumerate(np.split(q, change + 1)):  # edge r is between pieces r and r + 1
         if leaves[r] if r < len(leaves) else inside[-1]:
-            found.append(SelfMotionCurve(np.concatenate([edges[max(r - 1, 0) : r], piece, edges[r : r + 1]]), False))
-    return found
+            arcs.append(SelfMotionCurve(np.concatenate([edges[max(r - 1, 0) : r], piece, edges[r : r + 1]]), False))
+    return arcs
 
 
-def single_point_arcs(conditions: ConstraintSystem, arcs: list[SelfMotionCurve], seeds: Array) -> list[SelfMotionCurve]:
+def single_point_arcs(
+    constraints: ConstraintSystem, arcs: list[SelfMotionCurve], seeds: Array
+) -> list[SelfMotionCurve]:
     """Return arcs of a single point for solutions (K, nq) that are near no arc, because their piece is too short."""
-    found: list[SelfMotionCurve] = []
+    new_arcs: list[SelfMotionCurve] = []
     for seed in seeds:
-        if all(arc.nearest_point(conditions, seed)[1] > 2 * CURVE_SPACING for arc in (*arcs, *found)):
-            found.append(SelfMotionCurve(seed[None], False))
-    return found
+        if all(arc.nearest_point(constraints, seed)[1] > 2 * CURVE_SPACING for arc in (*arcs, *new_arcs)):
+            new_arcs.append(SelfMotionCurve(seed[None], False))
+    return new_arcs
 
 
-def sample_arc(conditions: ConstraintSystem, arc: SelfMotionCurve, q0: Array, count: int) -> Array:
+def sample_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, q0: Array, count: int) -> Array:
     """Return up to `count` points (k, nq) evenly along an arc, unwrapped; the nearest to `q0` (nq,) is the first."""
-    unwound = conditions.unwrap(arc.q, q0)[0]
-    way = conditions.distance(q0, unwound)
-    k = int(np.argmin(way))
-    at = np.concatenate([[0.0], np.cumsum(step_length(conditions.wrapped_difference(arc.q[:-1], arc.q[1:])))])
-    whole = float(at[-1])
+    unwrapped = constraints.unwrap(arc.q, q0)[0]
+    distances = constraints.distance(q0, unwrapped)
+    k = int(np.argmin(distances))
+    arc_lengths = np.concatenate([[0.0], np.cumsum(step_length(constraints.wrapped_difference(arc.q[:-1], arc.q[1:])))])
+    total = float(arc_lengths[-1])
     if arc.is_closed:
-        whole += float(step_length(conditions.wrapped_difference(arc.q[-1], arc.q[0])))
-    count = min(count, 1 + int(whole / MIN_SAMPLE_SPACING))
+        total += float(step_length(constraints.wrapped_difference(arc.q[-1], arc.q[0])))
+    count = min(count, 1 + int(total / MIN_SAMPLE_SPACING))
     if arc.is_closed:
-        places = (at[k] + whole * np.arange(1, count) / count) % whole
+        positions = (arc_lengths[k] + total * np.arange(1, count) / count) % total
     else:
-        places = np.linspace(0.0, whole, count)
-        places = np.delete(places, int(np.argmin(np.abs(places - at[k]))))
-    others = np.minimum(np.searchsorted(at, places), len(at) - 1)
-    return np.concatenate([_nearest(conditions, arc, way, k, q0)[None], unwound[others]])
+        positions = np.linspace(0.0, total, count)
+        positions = np.delete(positions, int(np.argmin(np.abs(positions - arc_lengths[k]))))
+    indices = np.minimum(np.searchsorted(arc_lengths, positions), len(arc_lengths) - 1)
+    return np.concatenate([_nearest(constraints, arc, distances, k, q0)[None], unwrapped[indices]])
 
 
-def path_along_arc(conditions: ConstraintSystem, arc: SelfMotionCurve, a: Array, b: Array) -> Array | None:
+def path_along_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, a: Array, b: Array) -> Array | None:
     """Return a path (m, nq) from `a` to `b`, both on the arc, along its points and inside the limits.
 
     Angles are continuous from `a` on, so the end may differ from `b` by full rotations. None if every path leaves the
     limits, as when a joint would have to wind farther than it can.
     """
-    i, j = arc.nearest_point(conditions, a)[0], arc.nearest_point(conditions, b)[0]
+    i, j = arc.nearest_point(constraints, a)[0], arc.nearest_point(constraints, b)[0]
     p = len(arc.q)
-    ways = [np.arange(i, j + 1) if i <= j else np.arange(i, j - 1, -1)]
+    orders = [np.arange(i, j + 1) if i <= j else np.arange(i, j - 1, -1)]
     if arc.is_closed:
         around = np.arange(i, j + p + 1) if j < i else np.arange(i, j - p - 1, -1)
-        ways = sorted([ways[0], around % p], key=len)
-    for order in ways:
-        q = unwrap_along(conditions, np.concatenate([a[None], arc.q[order], b[None]]))
-        if is_within_limits(conditions, q).all():
-            return _straightened(conditions, q)
+        orders = sorted([orders[0], around % p], key=len)
+    for order in orders:
+        q = unwrap_along(constraints, np.concatenate([a[None], arc.q[order], b[None]]))
+        if is_within_limits(constraints, q).all():
+            return _straightened(constraints, q)
     return None
 
 
-def is_within_limits(conditions: ConstraintSystem, q: Array) -> Mask:
+def is_within_limits(constraints: ConstraintSystem, q: Array) -> Mask:
     """Return whether the moving values are inside their limits, full rotations included, as a mask (K,)."""
-    k = conditions.columns[conditions.columns >= 0]
-    lower, upper = conditions.lower[k] - AT_LIMIT, conditions.upper[k] + AT_LIMIT
+    k = constraints.columns[constraints.columns >= 0]
+    lower, upper = constraints.lower[k] - AT_LIMIT, constraints.upper[k] + AT_LIMIT
     return np.asarray(((q[:, k] >= lower) & (q[:, k] <= upper)).all(axis=1))
 
 
-def _straightened(conditions: ConstraintSystem, q: Array) -> Array:
+def _straightened(constraints: ConstraintSystem, q: Array) -> Array:
     """Remove the second and the second-last point where the path would reverse there."""
     if len(q) < 4:
         return q[[0, -1]]
-    u = conditions.wrapped_difference(q[:-1], q[1:])
+    u = constraints.wrapped_difference(q[:-1], q[1:])
     keep = np.ones(len(q), dtype=np.bool_)
     keep[1], keep[-2] = u[0] @ u[1] > 0.0, u[-1] @ u[-2] > 0.0
     return q[keep]
 
 
-def _edges(conditions: ConstraintSystem, inner: Array, outer: Array) -> Array:
+def _edges(constraints: ConstraintSystem, inner: Array, outer: Array) -> Array:
     """Return the last points inside the limits between points inside (E, nq) and outside (E, nq), by bisection."""
     for _ in range(BISECTIONS):
-        middle = conditions.step(inner, 0.5 * conditions.wrapped_difference(inner, outer))
-        middle, _ = conditions.project(middle, steps=3)
-        inside = conditions.unwrap(middle, inner[0])[1][:, None]
+        middle = constraints.step(inner, 0.5 * constraints.wrapped_difference(inner, outer))
+        middle, _ = constraints.project(middle, steps=3)
+        inside = constraints.unwrap(middle, inner[0])[1][:, None]
         inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
     return inner
 
 
-def _nearest(conditions: ConstraintSystem, arc: SelfMotionCurve, way: Array, k: int, q0: Array) -> Array:
+def _nearest(constraints: ConstraintSystem, arc: SelfMotionCurve, distances: Array, k: int, q0: Array) -> Array:
     """Return the point near arc point `k` that is nearest to `q0`, by a parabola through three squared distances."""
     p = len(arc.q)
     i, j = (k - 1) % p, (k + 1) % p
-    here = conditions.unwrap(arc.q[k : k + 1], q0)[0][0]
+    point = constraints.unwrap(arc.q[k : k + 1], q0)[0][0]
     if p < 3 or (not arc.is_closed and k in (0, p - 1)):
-        return here
-    a, b, c = way[i] ** 2, way[k] ** 2, way[j] ** 2
-    bend = a - 2 * b + c
-    share = 0.5 * (a - c) / bend if bend > 1e-12 else 0.0
-    step = min(abs(share), 1.0) * conditions.wrapped_difference(arc.q[k], arc.q[j] if share > 0 else arc.q[i])
-    q, error = conditions.project(conditions.step(arc.q[k : k + 1], step[None]))
-    q, inside = conditions.unwrap(q, q0)
-    return q[0] if inside[0] and error[0] < RESIDUAL_TOLERANCE and conditions.distance(q0, q[0]) < way[k] else here
+        return point
+    a, b, c = distances[i] ** 2, distances[k] ** 2, distances[j] ** 2
+    curvature = a - 2 * b + c
+    share = 0.5 * (a - c) / curvature if curvature > 1e-12 else 0.0
+    step = min(abs(share), 1.0) * constraints.wrapped_difference(arc.q[k], arc.q[j] if share > 0 else arc.q[i])
+    q, error = constraints.project(constraints.step(arc.q[k : k + 1], step[None]))
+    q, inside = constraints.unwrap(q, q0)
+    return (
+        q[0] if inside[0] and error[0] < RESIDUAL_TOLERANCE and constraints.distance(q0, q[0]) < distances[k] else point
+    )
 
 
 MAX_APPROACH_STEPS = 80
@@ -359,7 +376,7 @@ MAX_REJECTED_STEPS = 8
 
 
 def approach_along_self_motion(
-    conditions: ConstraintSystem, q: Array, q0: Array, max_steps: int = MAX_APPROACH_STEPS
+    constraints: ConstraintSystem, q: Array, q0: Array, max_steps: int = MAX_APPROACH_STEPS
 ) -> Array:
     """Move solutions `q` (K, nq) inside the limits along their self-motions as near to `q0` (nq,) as possible.
 
@@ -368,56 +385,60 @@ def approach_along_self_motion(
     Args:
         max_steps: maximum number of steps.
     """
-    c = conditions
+    c = constraints
     q = q.copy()
     K = len(q)
-    way, gradient, held = _downhill(c, q, q0)
-    size, refused = np.ones(K), np.zeros(K, dtype=np.int64)
-    far = c.distance(q0, q)
+    direction, gradient, at_limit = _descent_direction(c, q, q0)
+    factor, rejections = np.ones(K), np.zeros(K, dtype=np.int64)
+    distance = c.distance(q0, q)
     for _ in range(max_steps):
-        k = np.flatnonzero((np.abs(way).max(axis=1, initial=0.0) > MIN_GRADIENT) & (refused < MAX_REJECTED_STEPS))
+        k = np.flatnonzero(
+            (np.abs(direction).max(axis=1, initial=0.0) > MIN_GRADIENT) & (rejections < MAX_REJECTED_STEPS)
+        )
         if not len(k):
             break
-        step = size[k, None] * way[k]
+        step = factor[k, None] * direction[k]
         step *= np.minimum(1.0, MAX_STEP_LENGTH / np.maximum(np.linalg.norm(step, axis=1), 1e-300))[:, None]
-        trial, at = _to_limits(c, q[k], step)
-        trial, error = c.project(trial, at | held[k], steps=6)
-        there = c.distance(q0, trial)
-        fine = (error < RESIDUAL_TOLERANCE) & is_within_limits(c, trial) & (there < far[k])
-        refused[k[~fine]] += 1
-        size[k[~fine]] *= 0.3
-        k, trial = k[fine], trial[fine]
+        trial, reaches_limit = _step_within_limits(c, q[k], step)
+        trial, error = c.project(trial, reaches_limit | at_limit[k], steps=6)
+        new_distance = c.distance(q0, trial)
+        accepted = (error < RESIDUAL_TOLERANCE) & is_within_limits(c, trial) & (new_distance < distance[k])
+        rejections[k[~accepted]] += 1
+        factor[k[~accepted]] *= 0.3
+        k, trial = k[accepted], trial[accepted]
         if not len(k):
             continue
         old = q[k]
-        q[k], far[k], refused[k] = trial, there[fine], 0
-        way[k], after, held[k] = _downhill(c, trial, q0)
+        q[k], distance[k], rejections[k] = trial, new_distance[accepted], 0
+        direction[k], new_gradient, at_limit[k] = _descent_direction(c, trial, q0)
         s = c.mechanism.space.difference(old, trial)[:, c.moving]
-        y = after - gradient[k]
-        bend = (s * y).sum(axis=1)
-        told = np.where(bend > 0.0, (s * s).sum(axis=1) / np.where(bend > 0.0, bend, 1.0), 2 * size[k])
-        size[k], gradient[k] = np.clip(told, MIN_STEP_FACTOR, MAX_STEP_FACTOR), after
+        y = new_gradient - gradient[k]
+        curvature = (s * y).sum(axis=1)
+        new_factor = np.where(
+            curvature > 0.0, (s * s).sum(axis=1) / np.where(curvature > 0.0, curvature, 1.0), 2 * factor[k]
+        )
+        factor[k], gradient[k] = np.clip(new_factor, MIN_STEP_FACTOR, MAX_STEP_FACTOR), new_gradient
     return q
 
 
-def _downhill(c: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
+def _descent_direction(c: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
     """Return descent direction, projected gradient (rad and m) and the mask of dofs kept at limits, (K, n) each."""
-    uphill = c.mechanism.space.difference(q0, q)[:, c.moving]
+    difference = c.mechanism.space.difference(q0, q)[:, c.moving]
     J = c.residual_and_jacobian(q)[1] / c.unit
     lower, upper = _at_limits(c, q)
-    held = np.zeros_like(lower)
-    way = gradient = _without_rows(J, uphill, held)
+    at_limit = np.zeros_like(lower)
+    direction = gradient = _project_gradient(J, difference, at_limit)
     for _ in range(4):
-        out = ((way > 0) & lower) | ((way < 0) & upper)  # the step goes along -way
-        if not (out & ~held).any():
+        leaves = ((direction > 0) & lower) | ((direction < 0) & upper)  # the step goes along -direction
+        if not (leaves & ~at_limit).any():
             break
-        held |= out
-        way = _without_rows(J, uphill, held)
-    return -way, gradient, held
+        at_limit |= leaves
+        direction = _project_gradient(J, difference, at_limit)
+    return -direction, gradient, at_limit
 
 
-def _without_rows(J: Array, g: Array, held: Mask) -> Array:
-    J, g = np.where(held[:, None], 0.0, J), np.where(held, 0.0, g)
+def _project_gradient(J: Array, g: Array, at_limit: Mask) -> Array:
+    J, g = np.where(at_limit[:, None], 0.0, J), np.where(at_limit, 0.0, g)
     return g - least_norm_step(J, (J @ g[..., None])[..., 0])
 
 
@@ -427,13 +448,13 @@ def _at_limits(c: ConstraintSystem, q: Array) -> tuple[Mask, Mask]:
     return scalar & (q[:, k] <= c.lower[k] + 1e-9), scalar & (q[:, k] >= c.upper[k] - 1e-9)
 
 
-def _to_limits(c: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
+def _step_within_limits(c: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
     """Step along `v` (K, n) as far as the limits allow; return the end points, and the mask of dofs at their limits."""
     scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(v > 0, (c.upper[k] - q[:, k]) / v, np.where(v < 0, (c.lower[k] - q[:, k]) / v, np.inf))
-    room = np.where(scalar & (np.abs(v) > 1e-14), np.maximum(room, 0.0), np.inf)
-    share = np.minimum(1.0, room.min(axis=1, initial=np.inf))
-    there = c.step(q, share[:, None] * v / c.unit)
-    lower, upper = _at_limits(c, there)
-    return np.clip(there, c.lower, c.upper), (room <= share[:, None]) & (lower | upper)
+        max_share = np.where(v > 0, (c.upper[k] - q[:, k]) / v, np.where(v < 0, (c.lower[k] - q[:, k]) / v, np.inf))
+    max_share = np.where(scalar & (np.abs(v) > 1e-14), np.maximum(max_share, 0.0), np.inf)
+    share = np.minimum(1.0, max_share.min(axis=1, initial=np.inf))
+    q_end = c.step(q, share[:, None] * v / c.unit)
+    lower, upper = _at_limits(c, q_end)
+    return np.clip(q_end, c.lower, c.upper), (max_share <= share[:, None]) & (lower | upper)

@@ -46,50 +46,50 @@ class DistinctSolutions:
         q: (k, nq) configurations, in the order in which they were found.
     """
 
-    def __init__(self, conditions: ConstraintSystem) -> None:
-        self._conditions = conditions
-        self.q = np.zeros((0, conditions.mechanism.nq))
+    def __init__(self, constraints: ConstraintSystem) -> None:
+        self._constraints = constraints
+        self.q = np.zeros((0, constraints.mechanism.nq))
 
     def add(self, q: Array) -> int:
         """Add the new ones of polished solutions (K, nq); return their number."""
-        q, new = self.new_solutions(q), 0
+        q, new_count = self.new_solutions(q), 0
         while len(q):
-            self.q, new = np.vstack([self.q, q[0]]), new + 1
+            self.q, new_count = np.vstack([self.q, q[0]]), new_count + 1
             q = q[1:][~self.is_same(q[1:], q[0])]
-        return new
+        return new_count
 
     def new_solutions(self, q: Array) -> Array:
         """Return those of polished solutions (K, nq) that are not in the list."""
-        for one in self.q:
-            q = q[~self.is_same(q, one)]
+        for known in self.q:
+            q = q[~self.is_same(q, known)]
         return q
 
-    def is_same(self, q: Array, one: Array) -> Mask:
-        """Return whether each of the solutions `q` (K, nq) is the same as `one` (nq,), as a mask (K,)."""
-        conditions = self._conditions
-        step = conditions.wrapped_difference(np.broadcast_to(one, q.shape), q)
-        apart = np.abs(step).max(axis=1, initial=0.0)
-        same = apart < SAME_SOLUTION_DISTANCE
-        close = np.flatnonzero(~same & (apart < CLOSE_SOLUTION_DISTANCE))
+    def is_same(self, q: Array, reference: Array) -> Mask:
+        """Return whether each of the solutions `q` (K, nq) is the same as `reference` (nq,), as a mask (K,)."""
+        constraints = self._constraints
+        step = constraints.wrapped_difference(np.broadcast_to(reference, q.shape), q)
+        distances = np.abs(step).max(axis=1, initial=0.0)
+        same = distances < SAME_SOLUTION_DISTANCE
+        close = np.flatnonzero(~same & (distances < CLOSE_SOLUTION_DISTANCE))
         if len(close):
-            middle = conditions.step(np.broadcast_to(one, (len(close), len(one))), 0.5 * step[close])
+            middle = constraints.step(np.broadcast_to(reference, (len(close), len(reference))), 0.5 * step[close])
             same[close] = (
-                np.abs(conditions.residual_and_jacobian(middle)[0]).max(axis=1, initial=0.0) < MIDPOINT_RESIDUAL
+                np.abs(constraints.residual_and_jacobian(middle)[0]).max(axis=1, initial=0.0) < MIDPOINT_RESIDUAL
             )
         return same
 
 
-def farthest_point_sample(conditions: ConstraintSystem, q: Array, count: int, first: int = 0) -> list[int]:
+def farthest_point_sample(constraints: ConstraintSystem, q: Array, count: int, first: int = 0) -> list[int]:
     """Return the indices of up to `count` configurations of `q` (K, nq), each as far as possible from those before."""
     if not len(q):
         return []
     chosen = [first]
-    nearest = np.full(len(q), np.inf)
+    distances = np.full(len(q), np.inf)
     while len(chosen) < min(count, len(q)):
-        step = conditions.wrapped_difference(np.broadcast_to(q[chosen[-1]], q.shape), q)
-        nearest = np.minimum(nearest, np.sqrt((step * step).sum(axis=1)))
-        farthest = int(np.argmax(nearest))
-        if nearest[farthest] < CLOSE_SOLUTION_DISTANCE:
+        step = constraints.wrapped_difference(np.broadcast_to(q[chosen[-1]], q.shape), q)
+        distances = np.minimum(distances, np.sqrt((step * step).sum(axis=1)))
+        farthest = int(np.argmax(distances))
+        if distances[farthest] < CLOSE_SOLUTION_DISTANCE:
             break
         chosen.append(farthest)
     return chosen
@@ -105,7 +105,7 @@ class SolutionPool:
     """The solutions of a target found so far, by the dimension of their self-motion.
 
     Attributes:
-        conditions: the constraints.
+        constraints: the constraints.
         isolated: isolated solutions.
         curves: one-dimensional self-motions, complete, also beyond the limits of revolute joints.
         seeds: (k, nq) solutions on the curves.
@@ -113,52 +113,54 @@ class SolutionPool:
         redundant: largest number of free dofs of any solution.
     """
 
-    def __init__(self, conditions: ConstraintSystem) -> None:
-        self.conditions = conditions
-        self.isolated = DistinctSolutions(conditions)
+    def __init__(self, constraints: ConstraintSystem) -> None:
+        self.constraints = constraints
+        self.isolated = DistinctSolutions(constraints)
         self.curves: list[SelfMotionCurve] = []
-        self.seeds = np.zeros((0, conditions.mechanism.nq))
-        self.multi_dof = np.zeros((0, conditions.mechanism.nq))
+        self.seeds = np.zeros((0, constraints.mechanism.nq))
+        self.multi_dof = np.zeros((0, constraints.mechanism.nq))
         self.redundant = 0
 
     def filter_known(self, q: Array) -> Array:
         """Return those of the descent results `q` (K, nq) that are not near a known isolated solution."""
-        for one in self.isolated.q:
-            q = q[np.abs(self.conditions.wrapped_difference(one, q)).max(axis=1, initial=0.0) > KNOWN_SOLUTION_DISTANCE]
+        for known in self.isolated.q:
+            q = q[
+                np.abs(self.constraints.wrapped_difference(known, q)).max(axis=1, initial=0.0) > KNOWN_SOLUTION_DISTANCE
+            ]
         return q
 
     def add(self, q: Array) -> int:
         """Add polished solutions (K, nq); return how many new solutions and curves they bring."""
         q = self._off_curves(self.isolated.new_solutions(q), self.curves)
-        freedoms = self.conditions.redundancy(q)
-        wide = freedoms > 1
-        if wide.any():
-            self.multi_dof = np.concatenate([self.multi_dof, q[wide]])
-            self.redundant = max(self.redundant, int(freedoms.max()))
-        return self.isolated.add(q[freedoms == 0]) + self._follow(q[freedoms == 1])
+        redundant_dofs = self.constraints.redundancy(q)
+        is_multi_dof = redundant_dofs > 1
+        if is_multi_dof.any():
+            self.multi_dof = np.concatenate([self.multi_dof, q[is_multi_dof]])
+            self.redundant = max(self.redundant, int(redundant_dofs.max()))
+        return self.isolated.add(q[redundant_dofs == 0]) + self._add_on_curves(q[redundant_dofs == 1])
 
-    def _follow(self, q: Array) -> int:
+    def _add_on_curves(self, q: Array) -> int:
         """Add solutions with one free dof to first order; trace their curves."""
-        new = 0
+        new_count = 0
         while len(q):
-            chosen = farthest_point_sample(self.conditions, q, CURVES_PER_TRACE)
+            chosen = farthest_point_sample(self.constraints, q, CURVES_PER_TRACE)
             curves: list[SelfMotionCurve] = []
-            for k, curve in zip(chosen, trace_self_motions(self.conditions, q[chosen]), strict=True):
+            for k, curve in zip(chosen, trace_self_motions(self.constraints, q[chosen]), strict=True):
                 if len(curve.q) == 1:
-                    new += self.isolated.add(q[k][None])  # no motion: two isolated solutions coincide here
-                elif not any(is_on_curve(self.conditions, one, q[k][None])[0] for one in curves):
+                    new_count += self.isolated.add(q[k][None])  # no motion: two isolated solutions coincide here
+                elif not any(is_on_curve(self.constraints, new_curve, q[k][None])[0] for new_curve in curves):
                     curves.append(curve)
                     self.seeds, self.redundant = np.vstack([self.seeds, q[k]]), max(self.redundant, 1)
             self.curves += curves
-            new += len(curves)
+            new_count += len(curves)
             q = self._off_curves(self.isolated.new_solutions(np.delete(q, chosen, axis=0)), curves)
-        return new
+        return new_count
 
     def _off_curves(self, q: Array, curves: list[SelfMotionCurve]) -> Array:
-        """Return the solutions that are on none of the curves; add the others to `seeds`."""
+        """Return the solutions that are on none of the curves; add those on a curve to `seeds`."""
         for curve in curves:
-            on = is_on_curve(self.conditions, curve, q)
-            self.seeds, q = np.concatenate([self.seeds, q[on]]), q[~on]
+            is_on = is_on_curve(self.constraints, curve, q)
+            self.seeds, q = np.concatenate([self.seeds, q[is_on]]), q[~is_on]
         return q
 
 
@@ -212,12 +214,12 @@ class SolutionSet:
     def __repr__(self) -> str:
         if not len(self):
             return f"<no solution: {self.why}>"
-        pieces = ""
+        detail = ""
         if self.redundant == 1:
-            pieces = f" of {format_count(len(set(self.component.tolist())), 'self-motion')}"
+            detail = f" of {format_count(len(set(self.component.tolist())), 'self-motion')}"
         elif self.redundant:
-            pieces = f" of many, with {self.redundant} freedoms left"
-        return f"<{format_count(len(self), 'solution')}{pieces}: {self.why}>"
+            detail = f" sampled from self-motions with {self.redundant} dofs"
+        return f"<{format_count(len(self), 'solution')}{detail}: {self.why}>"
 
     @property
     def errors(self) -> Array:
@@ -240,10 +242,10 @@ class SolutionSet:
             StructureError: if the mechanism has changed since the solutions were found.
         """
         self._check_fresh()
-        way = self._path_on_solutions(i, j)
+        path = self._path_on_solutions(i, j)
         return (
-            way
-            if way is None or self._collision_constraint is None or self._collision_constraint.are_free(way).all()
+            path
+            if path is None or self._collision_constraint is None or self._collision_constraint.are_free(path).all()
             else None
         )
 
@@ -260,41 +262,41 @@ class SolutionSet:
 
     def _check_fresh(self) -> None:
         if self._constraints.mechanism.revision != self._revision:
-            raise StructureError("the mechanism has changed since these solutions were found; find them again")
+            raise StructureError("the mechanism has changed since these solutions were found; call solve_all again")
 
 
-def projected_straight_path(conditions: ConstraintSystem, a: Array, b: Array) -> Array | None:
+def projected_straight_path(constraints: ConstraintSystem, a: Array, b: Array) -> Array | None:
     """Return a path from `a` to `b` in straight steps, each projected onto the constraints; None if it gets stuck.
 
     Full rotations count, so the straight path is inside the limits. A joint that the projection takes beyond a limit is
     moved back onto it.
     """
-    c, q, way = conditions, a, [a]
-    left = _step(c, a, b)
-    for _ in range(4 * int(step_length(left) / CURVE_SPACING) + 20):
-        far = float(step_length(left))
-        if far <= 1.5 * CURVE_SPACING:
-            return np.array([*way, b])
-        there, error = c.project(c.step(q[None], (CURVE_SPACING / far) * left[None]))
-        if not is_within_limits(c, there)[0]:
-            on_limit = np.clip(there, c.lower, c.upper)
-            held = np.where(c.columns >= 0, (on_limit != there)[:, c.columns], False)
-            there, error = c.project(on_limit, held)
-        is_step = step_length(_step(c, q, there[0])) < 2 * CURVE_SPACING
-        left = _step(c, there[0], b)
+    c, q, path = constraints, a, [a]
+    remaining = _difference(c, a, b)
+    for _ in range(4 * int(step_length(remaining) / CURVE_SPACING) + 20):
+        distance = float(step_length(remaining))
+        if distance <= 1.5 * CURVE_SPACING:
+            return np.array([*path, b])
+        next_q, error = c.project(c.step(q[None], (CURVE_SPACING / distance) * remaining[None]))
+        if not is_within_limits(c, next_q)[0]:
+            on_limit = np.clip(next_q, c.lower, c.upper)
+            at_limit = np.where(c.columns >= 0, (on_limit != next_q)[:, c.columns], False)
+            next_q, error = c.project(on_limit, at_limit)
+        is_step = step_length(_difference(c, q, next_q[0])) < 2 * CURVE_SPACING
+        remaining = _difference(c, next_q[0], b)
         # without progress the path is blocked
         if not (
             error[0] < RESIDUAL_TOLERANCE
-            and is_within_limits(c, there)[0]
+            and is_within_limits(c, next_q)[0]
             and is_step
-            and step_length(left) < far - 0.02 * CURVE_SPACING
+            and step_length(remaining) < distance - 0.02 * CURVE_SPACING
         ):
             return None
-        q = there[0]
-        way.append(q)
+        q = next_q[0]
+        path.append(q)
     return None
 
 
-def _step(conditions: ConstraintSystem, a: Array, b: Array) -> Array:
+def _difference(constraints: ConstraintSystem, a: Array, b: Array) -> Array:
     """Return the step (n,) from `a` to `b`, full rotations included."""
-    return conditions.mechanism.space.difference(a, b)[conditions.moving] / conditions.unit
+    return constraints.mechanism.space.difference(a, b)[constraints.moving] / constraints.unit

@@ -54,8 +54,8 @@ def rotation_angle_onto(k: Array, v: Array, w: Array, free: Array, scale: float 
     # cross products keep the digits of a perpendicular part that is tiny beside the part along the axis
     v, w = cross(k, v), cross(k, w)
     sine, cosine = cross(v, w) @ k, dot(v, w)
-    nothing = np.hypot(sine, cosine) < (DEGENERATE_RATIO * scale) ** 2
-    return np.where(nothing, free, np.arctan2(sine, cosine))
+    is_free = np.hypot(sine, cosine) < (DEGENERATE_RATIO * scale) ** 2
+    return np.where(is_free, free, np.arctan2(sine, cosine))
 
 
 def angle_between(v: Array, w: Array) -> Array:
@@ -71,13 +71,13 @@ def sinusoid_roots(A: Array, B: Array, D: Array, free: Array, scale: float = 1.0
         scale: typical size of A and B.
     """
     amplitude = np.hypot(A, B)
-    nothing = amplitude < DEGENERATE_RATIO * scale
+    is_free = amplitude < DEGENERATE_RATIO * scale
     middle = np.arctan2(B, A)
-    cosine = np.clip(D / np.where(nothing, 1.0, amplitude), -1.0, 1.0)
+    cosine = np.clip(D / np.where(is_free, 1.0, amplitude), -1.0, 1.0)
     # rounding would split a double root by about 1e-8, which would hide the singularity from later steps
     half = np.arccos(np.where(1.0 - np.abs(cosine) < COSINE_ROUNDING, np.sign(cosine), cosine))
     pair = np.stack([middle + half, middle - half], axis=-1)
-    return np.where(nothing[..., None], free[..., None], pair)
+    return np.where(is_free[..., None], free[..., None], pair)
 
 
 def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Array:
@@ -85,17 +85,17 @@ def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Ar
 
     If a and c become collinear, the first angle is that of `near` (..., 3).
     """
-    hand = R @ c  # direction of the last axis
+    last_axis = R @ c  # direction of the last axis
     # a, b and c are the corners of a spherical triangle with known sides; the half-angle formulas for the angle at b
     # keep their digits in flat triangles
-    ab, bc, ca = angle_between(a, b), angle_between(b, c), angle_between(a, hand)
+    ab, bc, ca = angle_between(a, b), angle_between(b, c), angle_between(a, last_axis)
     flat = np.sin((ca + bc - ab) / 2) * np.sin((ca + ab - bc) / 2)
     wide = np.sin((ab + bc + ca) / 2) * np.sin((ab + bc - ca) / 2)
     at_b = 2 * np.arctan2(np.sqrt(np.maximum(flat, 0.0)), np.sqrt(np.maximum(wide, 0.0)))
     middle = np.arctan2(cross(b, c) @ a, a @ c - (a @ b) * (b @ c))  # where c, rotated about b, is nearest to a
     q_b = middle + np.stack([at_b, -at_b], axis=-1)
-    hand = hand[..., None, :]
-    q_a = rotation_angle_onto(a, rotated(b, q_b, np.broadcast_to(c, (*q_b.shape, 3))), hand, near[..., None, 0])
+    last_axis = last_axis[..., None, :]
+    q_a = rotation_angle_onto(a, rotated(b, q_b, np.broadcast_to(c, (*q_b.shape, 3))), last_axis, near[..., None, 0])
     across = perpendicular_basis(c)[0]
     last = rotated(b, -q_b, rotated(a, -q_a, (R @ across)[..., None, :]))
     q_c = rotation_angle_onto(c, np.broadcast_to(across, last.shape), last, near[..., None, 2])
@@ -117,27 +117,29 @@ def circle_and_conic(e: Array) -> Array:
     # tangent half-angle substitution, shifted so that its infinity is far from any root
     shifts = np.arange(8) * (np.pi / 4)
     c, s = -np.cos(shifts), -np.sin(shifts)
-    worth = np.abs(e @ np.stack([np.ones(8), c, s, c * c, c * s, s * s]))
-    shift = shifts[np.argmax(worth, axis=-1)]
+    magnitudes = np.abs(e @ np.stack([np.ones(8), c, s, c * c, c * s, s * s]))
+    shift = shifts[np.argmax(magnitudes, axis=-1)]
     c, s = np.cos(shift), np.sin(shift)
     e0, (e1, e2, e3, e4, e5) = e[..., 0], (e[..., k] for k in range(1, 6))
     f1, f2 = e1 * c + e2 * s, e2 * c - e1 * s
     f3 = e3 * c * c + e4 * c * s + e5 * s * s
     f5 = e3 * s * s - e4 * c * s + e5 * c * c
     f4 = 2 * (e5 - e3) * c * s + e4 * (c * c - s * s)
-    factors = np.stack([e0 - f1 + f3, 2 * (f2 - f4), 2 * (e0 - f3 + 2 * f5), 2 * (f2 + f4), e0 + f1 + f3], axis=-1)
+    coefficients = np.stack([e0 - f1 + f3, 2 * (f2 - f4), 2 * (e0 - f3 + 2 * f5), 2 * (f2 + f4), e0 + f1 + f3], axis=-1)
     companion = np.zeros((*e.shape[:-1], 4, 4))
-    lead = factors[..., :1]
-    dead = np.abs(lead[..., 0]) < 1e-300  # every t is a root, or none is
-    companion[..., 0, :] = -factors[..., 1:] / np.where(dead[..., None], 1.0, lead)
+    lead = coefficients[..., :1]
+    is_degenerate = np.abs(lead[..., 0]) < 1e-300  # every t is a root, or none is
+    companion[..., 0, :] = -coefficients[..., 1:] / np.where(is_degenerate[..., None], 1.0, lead)
     companion[..., 1:, :3] = np.eye(3)
     x = np.linalg.eigvals(companion)
-    aside = 2 * x.imag / (1.0 + x.real**2)
-    t = np.where((np.abs(aside) < 1e-3) & ~dead[..., None], shift[..., None] + 2 * np.arctan(x.real), np.nan)
-    return _refined(e, t, np.sign(aside))
+    imaginary = 2 * x.imag / (1.0 + x.real**2)
+    t = np.where(
+        (np.abs(imaginary) < 1e-3) & ~is_degenerate[..., None], shift[..., None] + 2 * np.arctan(x.real), np.nan
+    )
+    return _refine_roots(e, t, np.sign(imaginary))
 
 
-def _refined(e: Array, t: Array, side: Array) -> Array:
+def _refine_roots(e: Array, t: Array, side: Array) -> Array:
     """Return roots t (..., 4) of the trigonometric polynomial e (..., 6), refined by Newton's method.
 
     Args:
@@ -146,14 +148,14 @@ def _refined(e: Array, t: Array, side: Array) -> Array:
             approximation.
     """
     for _ in range(2):
-        value, slope, bend = _derivatives(e, t)
+        value, slope, curvature = _derivatives(e, t)
         newton = np.divide(value, slope, out=np.zeros_like(t), where=(slope != 0.0) & (side == 0.0))
-        extremum = np.divide(slope, bend, out=np.zeros_like(t), where=(bend != 0.0) & (side != 0.0))
-        new = t - np.clip(newton + extremum, -1e-2, 1e-2)
-        better = (side != 0.0) | (np.abs(_derivatives(e, new)[0]) < np.abs(value))
-        t = np.where(better, new, t)
-    value, _, bend = _derivatives(e, t)
-    squared = np.divide(-2 * value, bend, out=np.zeros_like(t), where=(bend != 0.0) & (side != 0.0))
+        extremum = np.divide(slope, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
+        trial = t - np.clip(newton + extremum, -1e-2, 1e-2)
+        is_better = (side != 0.0) | (np.abs(_derivatives(e, trial)[0]) < np.abs(value))
+        t = np.where(is_better, trial, t)
+    value, _, curvature = _derivatives(e, t)
+    squared = np.divide(-2 * value, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
     return t + side * np.sqrt(np.maximum(squared, 0.0))
 
 
@@ -163,8 +165,8 @@ def _derivatives(e: Array, t: Array) -> tuple[Array, Array, Array]:
     c, s = np.cos(t), np.sin(t)
     value = e0 + c * (e1 + e3 * c + e4 * s) + s * (e2 + e5 * s)
     slope = -e1 * s + e2 * c + 2 * (e5 - e3) * c * s + e4 * (c * c - s * s)
-    bend = -e1 * c - e2 * s + 2 * (e5 - e3) * (c * c - s * s) - 4 * e4 * c * s
-    return value, slope, bend
+    curvature = -e1 * c - e2 * s + 2 * (e5 - e3) * (c * c - s * s) - 4 * e4 * c * s
+    return value, slope, curvature
 
 
 def perpendicular_basis(k: Array) -> Array:
