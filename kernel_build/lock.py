@@ -1,4 +1,4 @@
-"""A lock between processes, so that kernels are built once by all that need them at the same time."""
+"""A lock between processes, so that several processes that need kernels build them only once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PAUSE = 0.2
 
 @contextmanager
 def locked(file: Path) -> Generator[None]:
-    """Hold the lock of a file, after waiting for it. The system unlocks it when a process ends, however it ends."""
+    """Wait for the lock of a file and hold it. The system releases it when the process ends, even by a crash."""
     with open(file, "ab") as stream:
         while not _try_lock(stream):
-            time.pause(PAUSE)
+            time.sleep(PAUSE)
         yield
 
 
