@@ -15,13 +15,13 @@ from kernel_build.levels import default_levels, level  # noqa: E402
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m kernel_build", description=__doc__)
-    parser.add_argument("--out", type=Path, default=default_folder(), help="where it is built (default: %(default)s)")
-    parser.add_argument("--level", action="append", help="e.g. x86-64-v3, x86-64, host; may be given again")
-    parser.add_argument("modules", nargs="*", help="modules of kernels; by default all")
-    given = parser.parse_args()
-    levels = [level(name) for name in given.level] if given.level else default_levels()
+    parser.add_argument("--out", type=Path, default=default_folder(), help="build folder (default: %(default)s)")
+    parser.add_argument("--level", action="append", help="for example x86-64-v3, x86-64 or host; repeatable")
+    parser.add_argument("modules", nargs="*", help="kernel modules (default: all)")
+    options = parser.parse_args()
+    levels = [level(name) for name in options.level] if options.level else default_levels()
     try:
-        print(build_extension(given.out.resolve(), levels, given.modules))
+        print(build_extension(options.out.resolve(), levels, options.modules))
     except BuildError as error:
         raise SystemExit(str(error)) from None
 

@@ -107,7 +107,7 @@ int numba_attempt_nocopy_reshape(intptr_t ndim, const intptr_t *shape, const int
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
-/* What a kernel says of an exception; as Numba has it. */
+/* The description of an exception in a kernel, as in Numba. */
 typedef struct {
     const char *pickled; /* (type, arguments, location) */
     int32_t size;
@@ -215,7 +215,7 @@ static int read_number(const Kernel *kernel, Py_ssize_t k, PyObject *given, char
     }
 }
 
-/* An array as values: address and lengths; -1 with a Python exception if it is not what the kernel takes. */
+/* An array as values: address and lengths; -1 with a Python exception if the kernel does not accept it. */
 static int read_array(const Kernel *kernel, Py_ssize_t k, PyObject *given, char letter, int ndim, int64_t *values)
 {
     const Array *array = (const Array *)given;
@@ -259,7 +259,7 @@ static PyObject *result_from(const char *letters, const int64_t *values)
     return tuple;
 }
 
-/* Raise what a kernel has raised. An exception whose message was to be made by Numba becomes a RuntimeError. */
+/* Raise the exception of a kernel. An exception whose message Numba would format becomes a RuntimeError. */
 static PyObject *raise_failure(const Kernel *kernel, Failure *failure)
 {
     PyObject *pickle = NULL, *loaded = NULL, *exception = NULL;
@@ -272,8 +272,7 @@ static PyObject *raise_failure(const Kernel *kernel, Failure *failure)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     } else {
         PyErr_Clear();
-        PyErr_Format(PyExc_RuntimeError, "the kernel %s failed; these are arguments that it does not expect",
-                     kernel->name);
+        PyErr_Format(PyExc_RuntimeError, "kernel %s failed because of unexpected arguments", kernel->name);
     }
     if (failure && failure->unwrap && failure->is_allocated)
         free(failure);
@@ -453,7 +452,7 @@ static PyObject *functions(PyObject *self, PyObject *const *given, Py_ssize_t co
     PyObject *made, *module_name;
     const char *module;
     if (count < 1 || count > 2 || !PyUnicode_Check(given[0]) || (count == 2 && !PyUnicode_Check(given[1]))) {
-        PyErr_SetString(PyExc_TypeError, "functions takes the name of a module, and the name of a level");
+        PyErr_SetString(PyExc_TypeError, "functions takes the name of a module and optionally that of a level");
         return NULL;
     }
     if (count == 2) {
@@ -466,7 +465,8 @@ static PyObject *functions(PyObject *self, PyObject *const *given, Py_ssize_t co
                 level = &levels[k];
     }
     if (!level) {
-        PyErr_Format(PyExc_ValueError, "this processor has no machine code of the level %R", given[count - 1]);
+        PyErr_Format(PyExc_ValueError, "there is no machine code of level %R for this processor; see `levels`",
+                     given[count - 1]);
         return NULL;
     }
     module = PyUnicode_AsUTF8AndSize(given[0], NULL);
@@ -564,7 +564,7 @@ static int check_numpy(PyObject *numpy)
     int64_numbers[1] = type_number(numpy, "longlong");
     if (PyErr_Occurred() || !is_same) {
         PyErr_Clear();
-        PyErr_SetString(PyExc_ImportError, "arrays of this NumPy are laid out in another way than those of NumPy 2");
+        PyErr_SetString(PyExc_ImportError, "the arrays of this NumPy have another memory layout than those of NumPy 2");
         return -1;
     }
     return 0;
@@ -628,7 +628,7 @@ PyMODINIT_FUNC PyInit__kernels(void)
         PyErr_SetString(PyExc_ImportError, "there is no machine code for this processor");
         return NULL;
     }
-    ndarray = (PyTypeObject *)PyObject_GetAttrString(numpy, "ndarray"); /* kept as long as the process runs */
+    ndarray = (PyTypeObject *)PyObject_GetAttrString(numpy, "ndarray"); /* never released */
     status = ndarray ? check_numpy(numpy) : -1;
     Py_DECREF(numpy);
     module = status < 0 ? NULL : PyModule_Create(&definition);

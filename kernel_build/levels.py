@@ -65,11 +65,11 @@ def default_levels() -> list[Level]:
 
 def level(name: str) -> Level:
     """A level by its name; ValueError if there is none for this kind of machine."""
-    known = [*default_levels(), HOST]
-    for one in known:
-        if one.name == name:
-            return one
-    raise ValueError(f"there is no level {name!r}; choose from {', '.join(one.name for one in known)}")
+    levels = [*default_levels(), HOST]
+    for candidate in levels:
+        if candidate.name == name:
+            return candidate
+    raise ValueError(f"there is no level {name!r}; choose from {', '.join(candidate.name for candidate in levels)}")
 
 
 def is_x86_64() -> bool:

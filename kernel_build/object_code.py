@@ -1,7 +1,7 @@
 """Compile kernels to an object file for the processor that the environment names. Runs in a process of its own.
 
-Each kernel is compiled as the JIT compiler would, up to optimised LLVM code. The codes of all kernels are linked into
-one module, in which only the entries can be seen from outside. An entry takes its arguments as a row of 64-bit values,
+Each kernel is compiled as the JIT compiler would, up to optimised LLVM code. The code of all kernels is linked into
+one module, in which only the entries are visible from outside. An entry takes its arguments as a row of 64-bit values,
 so that one C function (`kernels.c`) can check the arguments of any kernel and call it:
 
     int32_t entry(const int64_t *arguments, int64_t *results, const Failure **failure)
@@ -60,7 +60,7 @@ def entry_name(level_identifier: str, module: str, kernel: str) -> str:
 def compile_object(level_identifier: str, modules: list[str]) -> bytes:
     """The object file with all kernels of some modules, each under its `entry_name`."""
     _prepare_numba()
-    whole: Any = None
+    linked: Any = None
     entries: set[str] = set()
     for module in modules:
         start = time.process_time()
@@ -69,18 +69,18 @@ def compile_object(level_identifier: str, modules: list[str]) -> bytes:
             entries.add(entry)
             compiled = _compiled(module, name)
             callees = [_compiled(*callee.split(":")) for callee in declared_kernels(module)[name].calls]
-            for text in (compiled.library.get_llvm_str(), _entry_code(entry, compiled, callees)):
-                part = llvm.parse_assembly(text)
-                if whole is None:
-                    whole = part
+            for code in (compiled.library.get_llvm_str(), _entry_code(entry, compiled, callees)):
+                module_code = llvm.parse_assembly(code)
+                if linked is None:
+                    linked = module_code
                 else:
-                    whole.link_in(part)
+                    linked.link_in(module_code)
         print(f"{level_identifier}: {module} {time.process_time() - start:.1f} s", flush=True)
     runtime, _ = nrtdynmod.create_nrt_module(cpu_target.target_context)
-    whole.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(runtime))))
-    _hide_all_but(whole, entries)
+    linked.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(runtime))))
+    _hide_all_but(linked, entries)
     start = time.process_time()
-    content = _target_machine(whole).emit_object(whole)
+    content = _target_machine(linked).emit_object(linked)
     print(
         f"{level_identifier}: machine code {time.process_time() - start:.1f} s, {len(content) / 1e6:.1f} MB", flush=True
     )
@@ -90,12 +90,12 @@ def compile_object(level_identifier: str, modules: list[str]) -> bytes:
 def _prepare_numba() -> None:
     """Let Numba stop after optimised LLVM code: nothing is run in this process, and this may be another processor.
 
-    Exceptions are kept without the places in sources where they are raised: those are paths of this machine.
+    Exceptions are stored without their source locations, which are paths of this machine.
     """
 
     def no_executable(context: Any, library: Any, description: Any, environment: Any) -> Any:
-        library._ensure_finalized()  # linked with the parts that it calls, and optimised
-        return [description].append  # a builtin function of its own for each kernel, which is all that Numba asks for
+        library._ensure_finalized()  # linked with the subroutines that it calls, and optimised
+        return [description].append  # a builtin function of its own for each kernel, which is all that Numba needs
 
     def exception(convention: Any, kind: Any, arguments: Any, location: Any, function: Any) -> Any:
         return kind, arguments, None
@@ -114,7 +114,7 @@ def _dispatchers(module: str) -> dict[str, Any]:
 
 @functools.cache
 def _compiled(module: str, name: str) -> Any:
-    """What Numba made of a kernel."""
+    """The compile result of Numba for a kernel."""
     dispatcher = _dispatchers(module)[name]
     dispatcher.targetoptions.update(INTERNAL_OPTIONS)
     dispatcher.compile(numba_signature(module, name))
@@ -130,28 +130,28 @@ def _entry_code(name: str, compiled: Any, callees: list[Any]) -> str:
     """
     context = cpu_target.target_context
     module = context.codegen()._create_empty_module(name)
-    kind = ir.FunctionType(I32, [I64.as_pointer(), I64.as_pointer(), BYTES.as_pointer()])
-    function = ir.Function(module, kind, name)
+    function_type = ir.FunctionType(I32, [I64.as_pointer(), I64.as_pointer(), BYTES.as_pointer()])
+    function = ir.Function(module, function_type, name)
     values, results, failure = function.args
     builder = ir.IRBuilder(function.append_basic_block())
-    places = iter(range(1 << 16))
-    remaining = iter(callees)
+    positions = iter(range(1 << 16))
+    remaining_callees = iter(callees)
 
     def value() -> Any:
-        return builder.load(builder.gep(values, [ir.Constant(I64, next(places))]))
+        return builder.load(builder.gep(values, [ir.Constant(I64, next(positions))]))
 
-    def argument(given: Any) -> Any:
-        if isinstance(given, types.FunctionType):
-            pointer = context.make_helper(builder, given)  # all other addresses are null
-            address = context.declare_function(module, next(remaining).fndesc)
+    def argument(numba_type: Any) -> Any:
+        if isinstance(numba_type, types.FunctionType):
+            pointer = context.make_helper(builder, numba_type)  # all other addresses are null
+            address = context.declare_function(module, next(remaining_callees).fndesc)
             pointer.jit_addr = builder.bitcast(address, pointer.jit_addr.type)
             return pointer._getvalue()
-        if not isinstance(given, types.Array):
-            return _as_number(builder, value(), given)
-        array = context.make_array(given)(context, builder)
+        if not isinstance(numba_type, types.Array):
+            return _as_number(builder, value(), numba_type)
+        array = context.make_array(numba_type)(context, builder)
         data = builder.inttoptr(value(), array.data.type)
-        shape = [value() for _ in range(given.ndim)]
-        item = context.get_abi_sizeof(context.get_data_type(given.dtype))
+        shape = [value() for _ in range(numba_type.ndim)]
+        item = context.get_abi_sizeof(context.get_data_type(numba_type.dtype))
         strides: list[Any] = [ir.Constant(I64, item)]
         for length in reversed(shape[1:]):
             strides.insert(0, builder.mul(length, strides[0]))
@@ -159,68 +159,68 @@ def _entry_code(name: str, compiled: Any, callees: list[Any]) -> str:
         return array._getvalue()
 
     signature = compiled.signature
-    arguments = [argument(given) for given in signature.args]
+    arguments = [argument(numba_type) for numba_type in signature.args]
     callee = context.declare_function(module, compiled.fndesc)
     status, result = context.call_conv.call_function(builder, callee, signature.return_type, signature.args, arguments)
     builder.store(builder.bitcast(status.excinfoptr, BYTES), failure)
     with builder.if_then(status.is_ok):
-        for k, (number, given) in enumerate(_numbers(builder, result, signature.return_type)):
-            builder.store(_as_value(builder, number, given), builder.gep(results, [ir.Constant(I64, k)]))
+        for k, (number, numba_type) in enumerate(_numbers(builder, result, signature.return_type)):
+            builder.store(_as_value(builder, number, numba_type), builder.gep(results, [ir.Constant(I64, k)]))
     builder.ret(builder.select(status.is_ok, ir.Constant(I32, 0), ir.Constant(I32, 1)))
     return cgutils.normalize_ir_text(str(module))
 
 
-def _numbers(builder: Any, result: Any, given: Any) -> list[tuple[Any, Any]]:
+def _numbers(builder: Any, result: Any, numba_type: Any) -> list[tuple[Any, Any]]:
     """The numbers of a result, with their types."""
-    if given in (types.void, types.none):
+    if numba_type in (types.void, types.none):
         return []
-    if isinstance(given, types.UniTuple):
-        return [(builder.extract_value(result, k), given.dtype) for k in range(given.count)]
-    return [(result, given)]
+    if isinstance(numba_type, types.UniTuple):
+        return [(builder.extract_value(result, k), numba_type.dtype) for k in range(numba_type.count)]
+    return [(result, numba_type)]
 
 
-def _as_number(builder: Any, value: Any, given: Any) -> Any:
-    if given == types.float64:
+def _as_number(builder: Any, value: Any, numba_type: Any) -> Any:
+    if numba_type == types.float64:
         return builder.bitcast(value, DOUBLE)
-    if given == types.boolean:
+    if numba_type == types.boolean:
         return builder.icmp_unsigned("!=", value, ir.Constant(I64, 0))
-    assert given == types.int64, given
+    assert numba_type == types.int64, numba_type
     return value
 
 
-def _as_value(builder: Any, number: Any, given: Any) -> Any:
-    if given == types.float64:
+def _as_value(builder: Any, number: Any, numba_type: Any) -> Any:
+    if numba_type == types.float64:
         return builder.bitcast(number, I64)
     return builder.zext(number, I64) if number.type.width < 64 else number
 
 
-def _hide_all_but(whole: Any, entries: set[str]) -> None:
-    """Make all else internal, so that levels do not mix, and remove what is never used."""
-    for group, text in (
-        (whole.functions, "define ptr @{}() {{ ret ptr null }}"),
-        (whole.global_variables, "@{} = global ptr null"),
+def _hide_all_but(linked: Any, entries: set[str]) -> None:
+    """Make all symbols but the entries internal, so that levels do not mix, and remove unused code."""
+    for group, stub in (
+        (linked.functions, "define ptr @{}() {{ ret ptr null }}"),
+        (linked.global_variables, "@{} = global ptr null"),
     ):
-        for name in [one.name for one in group if one.is_declaration and one.name.startswith(NEVER_CALLED)]:
-            whole.link_in(llvm.parse_assembly(text.format(name)))
-    for one in (*whole.functions, *whole.global_variables):
-        if not one.is_declaration and one.name not in entries:
-            one.linkage = "internal"
-    builder = llvm.create_pass_builder(_target_machine(whole), llvm.create_pipeline_tuning_options())
+        for name in [symbol.name for symbol in group if symbol.is_declaration and symbol.name.startswith(NEVER_CALLED)]:
+            linked.link_in(llvm.parse_assembly(stub.format(name)))
+    for symbol in (*linked.functions, *linked.global_variables):
+        if not symbol.is_declaration and symbol.name not in entries:
+            symbol.linkage = "internal"
+    builder = llvm.create_pass_builder(_target_machine(linked), llvm.create_pipeline_tuning_options())
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(whole, builder)
-    needed = {one.name for one in (*whole.functions, *whole.global_variables) if one.is_declaration}
+    passes.run(linked, builder)
+    needed = {symbol.name for symbol in (*linked.functions, *linked.global_variables) if symbol.is_declaration}
     needed = {name for name in needed if not name.startswith("llvm.")}
     if unknown := needed - PROVIDED - SYSTEM:
         raise SystemExit(f"kernels need functions that kernels.c does not have: {', '.join(sorted(unknown))}")
 
 
-def _target_machine(whole: Any) -> Any:
+def _target_machine(linked: Any) -> Any:
     codegen = cpu_target.target_context.codegen()
     oldest = os.environ.get("MACOSX_DEPLOYMENT_TARGET")
     if sys.platform == "darwin" and oldest:
-        whole.triple = f"{whole.triple.split('-')[0]}-apple-macosx{oldest}"  # else that of this machine
-    return llvm.Target.from_triple(whole.triple).create_target_machine(
+        linked.triple = f"{linked.triple.split('-')[0]}-apple-macosx{oldest}"  # else that of this machine
+    return llvm.Target.from_triple(linked.triple).create_target_machine(
         cpu=codegen._get_host_cpu_name(), features=codegen._tm_features, opt=3, reloc="pic", codemodel="default"
     )
 
@@ -230,11 +230,11 @@ def main() -> None:
     parser.add_argument("level")
     parser.add_argument("file", type=Path)
     parser.add_argument("modules", nargs="+")
-    given = parser.parse_args()
-    content = compile_object(level(given.level).identifier, given.modules)
-    beside = given.file.with_suffix(".part")
-    beside.write_bytes(content)
-    os.replace(beside, given.file)
+    options = parser.parse_args()
+    content = compile_object(level(options.level).identifier, options.modules)
+    partial = options.file.with_suffix(".part")
+    partial.write_bytes(content)
+    os.replace(partial, options.file)
 
 
 if __name__ == "__main__":

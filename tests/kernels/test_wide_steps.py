@@ -61,7 +61,7 @@ def rows_at(solver, q):
     solver.solve(q0=q, max_iterations=0, kick=0.0)
     at, sizes = table(solver), solver._problem.subproblems[0].packed.sizes
     buffer = int(at["state"][CURRENT_BUFFER])
-    E = at["rows"][buffer * sizes["rows"] :][: sizes["rows"]].copy()
+    E = at["residual"][buffer * sizes["rows"] :][: sizes["rows"]].copy()
     J = np.zeros((sizes["rows"], sizes["columns"]))
     for block in at["blocks"].reshape(-1, BLOCK_INTS):
         height, width, row, first, j = (

@@ -51,7 +51,7 @@ def kernel_rows(solver, q):
     for part in solver._problem.subproblems:
         packed, at = part.packed, part.packed.tables
         buffer = int(at["state"][CURRENT])
-        rows = at["rows"][buffer * packed.sizes["rows"] :]
+        rows = at["residual"][buffer * packed.sizes["rows"] :]
         jacobian = at["jacobian"][buffer * packed.sizes["jacobian"] :]
         for block, owner, number in zip(
             at["blocks"].reshape(-1, problem.BLOCK_INTS), part.owners, part.relation_indices, strict=True
@@ -399,5 +399,5 @@ def test_new_targets_are_the_same_as_a_new_solver(seed):
     fresh = mk.Solver(mechanism, [mk.PoseGoal(link, other), mk.LookAt(link, (3, 2, 1)), mk.AxisGoal(link, (1, 0, 0))])
     fresh.solve(q0=q, max_iterations=0)
     for mine, its in zip(solver._problem.subproblems, fresh._problem.subproblems, strict=True):
-        for table in ("rows", "jacobian", "data", "blocks", "weight"):
+        for table in ("residual", "jacobian", "block_data", "blocks", "weight"):
             np.testing.assert_array_equal(mine.packed.tables[table], its.packed.tables[table])

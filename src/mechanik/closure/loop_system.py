@@ -161,7 +161,7 @@ def _parts(mechanism: Mechanism, program: Problem) -> list[LoopGroup] | None:
         if (v < 0).any() or (v >= mechanism.nv).any():
             return None
         at = part.packed.tables
-        at["lower"][:], at["upper"][:], at["ban"][:] = -np.inf, np.inf, 0
+        at["lower"][:], at["upper"][:], at["bound_state"][:] = -np.inf, np.inf, 0
         has_band = at["slack"][::2][: len(problem.residual)] >= 0
         found.append(LoopGroup(problem, np.flatnonzero(~has_band), v))
     return found

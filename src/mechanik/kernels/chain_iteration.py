@@ -64,8 +64,8 @@ def rotate_by_slot(scalar_type, work, first, x, y, z):
 def rotation_vector_jacobian(e3, e4, e5, factor, h2):
     """Jacobian, row by row, of a rotation vector r under a rotation w: w + r x w / 2 + c r x (r x w)."""
     t2 = e3 * e3 + e4 * e4 + e5 * e5
-    far = (1.0 - factor * h2 * 2.0) / where_less(t2, 1e-4, 1.0, t2)
-    c = where_less(t2, 1e-4, 1.0 / 12.0 + t2 * (1.0 / 720.0), far)
+    closed_form = (1.0 - factor * h2 * 2.0) / where_less(t2, 1e-4, 1.0, t2)
+    c = where_less(t2, 1e-4, 1.0 / 12.0 + t2 * (1.0 / 720.0), closed_form)
     diagonal = 1.0 - c * t2
     return (
         diagonal + c * e3 * e3, c * e3 * e4 - 0.5 * e5, c * e3 * e5 + 0.5 * e4,
@@ -79,11 +79,11 @@ def axis_jacobian(dx, dy, dz, factor):
     """Jacobian, row by row, of (x, y) of a direction scaled to its angle from z, under a rotation."""
     s2 = dx * dx + dy * dy
     f = 2.0 * factor
-    slope = where_less(s2, 1e-6, -1.0 / 3.0, (f * dz - 1.0) / where_less(s2, 1e-6, 1.0, s2))
+    derivative = where_less(s2, 1e-6, -1.0 / 3.0, (f * dz - 1.0) / where_less(s2, 1e-6, 1.0, s2))
     zero = 0.0 * s2
     return (
-        slope * dx * dy, f * dz - slope * dx * dx, zero - f * dy,
-        slope * dy * dy - f * dz, zero - slope * dx * dy, f * dx,
+        derivative * dx * dy, f * dz - derivative * dx * dx, zero - f * dy,
+        derivative * dy * dy - f * dz, zero - derivative * dx * dy, f * dx,
         zero, zero, zero,
     )  # fmt: skip
 
@@ -101,7 +101,7 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
         The residuals, and the squared cosine of half the angle between axes or frames.
     """
     lanes = lanes_of(scalar_type)
-    w, by_turn = ROW_WEIGHTS, model[ROTATION_WEIGHT]
+    w, rotation_weight = ROW_WEIGHTS, model[ROTATION_WEIGHT]
     P, G = POSITION_AXES * lanes, ROTATION_AXES * lanes
     for r in range(3):
         for k in range(3):
@@ -132,12 +132,12 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
         if model[ROTATION_KIND] == AXIS:
             factor, h2 = rotation_log_factor(1.0 + 2.0 * dz)
             M = axis_jacobian(dx, dy, dz, factor)
-            stretch = -2.0 * by_turn * factor
-            e3, e4, e5 = stretch * dx, stretch * dy, zero
+            scale = -2.0 * rotation_weight * factor
+            e3, e4, e5 = scale * dx, scale * dy, zero
         else:
             h2 = zero + 1.0
             M = (dy, zero - dx, zero, zero, zero, zero, zero, zero, zero)
-            e3, e4, e5 = -by_turn * dz, zero, zero
+            e3, e4, e5 = -rotation_weight * dz, zero, zero
     for k in range(3):
         g0 = load(scalar_type, work, G + 3 * k * lanes)
         g1, g2 = load(scalar_type, work, G + (3 * k + 1) * lanes), load(scalar_type, work, G + (3 * k + 2) * lanes)
@@ -222,24 +222,24 @@ def chain_forward_kinematics(scalar_type, model, work):
     The screw of each column (its moment about the base, and its axis) goes into the workspace.
     """
     lanes = lanes_of(scalar_type)
-    one, zero = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = one, zero, zero, zero, one, zero, zero, zero, one
-    px, py, pz = zero, zero, zero
+    ones, zeros = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = ones, zeros, zeros, zeros, ones, zeros, zeros, zeros, ones
+    px, py, pz = zeros, zeros, zeros
     for j in range(int(model[N_NODES])):
         o = MODEL_HEAD + JOINT_FLOATS * j
         b = (LANE_HEAD + COLUMN_SLOTS * int(model[o + JOINT_COLUMN])) * lanes
-        ratio, slides = model[o + JOINT_RATIO], model[o + SLIDE_SCALE]
+        ratio, slide_scale = model[o + JOINT_RATIO], model[o + SLIDE_SCALE]
         x = load(scalar_type, work, b + TRIAL * lanes) * ratio
-        if slides == 0.0:
+        if slide_scale == 0.0:
             s, c = bounded_sincos(model[o + JOINT_OFFSET] + x)
             d = spread(scalar_type, model[o + LINK_TRANSLATION + 2])
             mx, my, mz = py * zz - pz * zy, pz * zx - px * zz, px * zy - py * zx
             ax, ay, az = zx, zy, zz
         else:
             s, c = spread(scalar_type, model[o + SIN_OFFSET]), spread(scalar_type, model[o + COS_OFFSET])
-            d = model[o + LINK_TRANSLATION + 2] + slides * x
-            mx, my, mz = slides * zx, slides * zy, slides * zz
-            ax, ay, az = zero, zero, zero
+            d = model[o + LINK_TRANSLATION + 2] + slide_scale * x
+            mx, my, mz = slide_scale * zx, slide_scale * zy, slide_scale * zz
+            ax, ay, az = zeros, zeros, zeros
         if ratio != 1.0:
             mx, my, mz, ax, ay, az = mx * ratio, my * ratio, mz * ratio, ax * ratio, ay * ratio, az * ratio
         if model[o + IS_FIRST_OF_COLUMN] == 0.0:
@@ -279,9 +279,9 @@ def iterate(scalar_type, model, work, work_alias):
     """Evaluate the trial of every lane, accept or reject it, and make the next trial."""
     lanes = lanes_of(scalar_type)
     n = int(model[N_COLUMNS])
-    one, zero = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
+    ones, zeros = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
     is_partial = model[IS_PARTIAL] != 0.0
-    by_place, by_turn = model[POSITION_WEIGHT], model[ROTATION_WEIGHT]
+    position_weight, rotation_weight = model[POSITION_WEIGHT], model[ROTATION_WEIGHT]
     xx, xy, xz, yx, yy, yz, zx, zy, zz, px, py, pz = chain_forward_kinematics(scalar_type, model, work)
     # ---- residual: from the tip to the target
     t0, t1, t2 = load(scalar_type, work, 0), load(scalar_type, work, lanes), load(scalar_type, work, 2 * lanes)
@@ -298,52 +298,54 @@ def iterate(scalar_type, model, work, work_alias):
     factor, h2 = rotation_log_factor(
         xx * t0 + xy * t3 + xz * t6 + yx * t1 + yy * t4 + yz * t7 + zx * t2 + zy * t5 + zz * t8
     )
-    f = factor * by_turn
+    f = factor * rotation_weight
     e3 = f * (xy * t6 - xz * t3 + yy * t7 - yz * t4 + zy * t8 - zz * t5)
     e4 = f * (xz * t0 - xx * t6 + yz * t1 - yx * t7 + zz * t2 - zx * t8)
     e5 = f * (xx * t3 - xy * t0 + yx * t4 - yy * t1 + zx * t5 - zy * t2)
-    e0 = (load(scalar_type, work, TARGET_POSITION * lanes) - px) * by_place
-    e1 = (load(scalar_type, work, (TARGET_POSITION + 1) * lanes) - py) * by_place
-    e2 = (load(scalar_type, work, (TARGET_POSITION + 2) * lanes) - pz) * by_place
+    e0 = (load(scalar_type, work, TARGET_POSITION * lanes) - px) * position_weight
+    e1 = (load(scalar_type, work, (TARGET_POSITION + 1) * lanes) - py) * position_weight
+    e2 = (load(scalar_type, work, (TARGET_POSITION + 2) * lanes) - pz) * position_weight
     if is_partial:
         R = (xx, xy, xz, yx, yy, yz, zx, zy, zz)
         e0, e1, e2, e3, e4, e5, h2 = partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor, h2)
     p2 = e0 * e0 + e1 * e1 + e2 * e2
     r2 = e3 * e3 + e4 * e4 + e5 * e5
     # the error vanishes at a rotation by pi, which must not pass for a solution
-    r2 = where_less(h2, NEAR_PI_TOLERANCE, PI_SQUARED * by_turn * by_turn, r2)
+    r2 = where_less(h2, NEAR_PI_TOLERANCE, PI_SQUARED * rotation_weight * rotation_weight, r2)
     # ---- accept or reject
-    new = p2 + r2
-    old = load(scalar_type, work, COST * lanes)
-    cost = where_less(new, old, new, old)
-    p2 = where_less(new, old, p2, load(scalar_type, work_alias, POSITION_ERROR * lanes))
-    r2 = where_less(new, old, r2, load(scalar_type, work_alias, ROTATION_ERROR * lanes))
+    new_cost = p2 + r2
+    old_cost = load(scalar_type, work, COST * lanes)
+    cost = where_less(new_cost, old_cost, new_cost, old_cost)
+    p2 = where_less(new_cost, old_cost, p2, load(scalar_type, work_alias, POSITION_ERROR * lanes))
+    r2 = where_less(new_cost, old_cost, r2, load(scalar_type, work_alias, ROTATION_ERROR * lanes))
     mu = load(scalar_type, work_alias, MU * lanes)
-    mu = where_less(new, old, mu, mu * DAMPING_GROWTH)
+    mu = where_less(new_cost, old_cost, mu, mu * DAMPING_GROWTH)
     store(work, COST * lanes, cost)
     store(work, POSITION_ERROR * lanes, p2)
     store(work, ROTATION_ERROR * lanes, r2)
     store(work, MU * lanes, mu)
     # ---- end of the attempt
     iteration = load(scalar_type, work, ITERATION * lanes) + 1.0
-    check, reference = (
+    next_check, reference_cost = (
         load(scalar_type, work_alias, NEXT_CHECK * lanes),
         load(scalar_type, work_alias, REFERENCE_COST * lanes),
     )
-    over = where_less(p2, model[POSITION_TOLERANCE2], where_less(r2, model[ROTATION_TOLERANCE2], one, zero), zero)
-    enough = where_less(cost, NEAR_COST, NEAR_MAX_COST_RATIO, MAX_COST_RATIO) * reference
-    over = where_less(iteration, check, over, where_less(enough, cost, one, over))
-    over = where_less(iteration, model[MAX_ITERATIONS], over, one)
+    is_finished = where_less(
+        p2, model[POSITION_TOLERANCE2], where_less(r2, model[ROTATION_TOLERANCE2], ones, zeros), zeros
+    )
+    max_cost = where_less(cost, NEAR_COST, NEAR_MAX_COST_RATIO, MAX_COST_RATIO) * reference_cost
+    is_finished = where_less(iteration, next_check, is_finished, where_less(max_cost, cost, ones, is_finished))
+    is_finished = where_less(iteration, model[MAX_ITERATIONS], is_finished, ones)
     store(work, ITERATION * lanes, iteration)
-    store(work, REFERENCE_COST * lanes, where_less(iteration, check, reference, cost))
-    store(work, NEXT_CHECK * lanes, where_less(iteration, check, check, check + CHECK_INTERVAL))
-    store(work, IS_FINISHED * lanes, where_less(MAX_DAMPING, mu, one, over))
-    e0 = where_less(new, old, e0, load(scalar_type, work_alias, RESIDUAL * lanes))
-    e1 = where_less(new, old, e1, load(scalar_type, work_alias, (RESIDUAL + 1) * lanes))
-    e2 = where_less(new, old, e2, load(scalar_type, work_alias, (RESIDUAL + 2) * lanes))
-    e3 = where_less(new, old, e3, load(scalar_type, work_alias, (RESIDUAL + 3) * lanes))
-    e4 = where_less(new, old, e4, load(scalar_type, work_alias, (RESIDUAL + 4) * lanes))
-    e5 = where_less(new, old, e5, load(scalar_type, work_alias, (RESIDUAL + 5) * lanes))
+    store(work, REFERENCE_COST * lanes, where_less(iteration, next_check, reference_cost, cost))
+    store(work, NEXT_CHECK * lanes, where_less(iteration, next_check, next_check, next_check + CHECK_INTERVAL))
+    store(work, IS_FINISHED * lanes, where_less(MAX_DAMPING, mu, ones, is_finished))
+    e0 = where_less(new_cost, old_cost, e0, load(scalar_type, work_alias, RESIDUAL * lanes))
+    e1 = where_less(new_cost, old_cost, e1, load(scalar_type, work_alias, (RESIDUAL + 1) * lanes))
+    e2 = where_less(new_cost, old_cost, e2, load(scalar_type, work_alias, (RESIDUAL + 2) * lanes))
+    e3 = where_less(new_cost, old_cost, e3, load(scalar_type, work_alias, (RESIDUAL + 3) * lanes))
+    e4 = where_less(new_cost, old_cost, e4, load(scalar_type, work_alias, (RESIDUAL + 4) * lanes))
+    e5 = where_less(new_cost, old_cost, e5, load(scalar_type, work_alias, (RESIDUAL + 5) * lanes))
     store(work, RESIDUAL * lanes, e0)
     store(work, (RESIDUAL + 1) * lanes, e1)
     store(work, (RESIDUAL + 2) * lanes, e2)
@@ -355,7 +357,7 @@ def iterate(scalar_type, model, work, work_alias):
     columns = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
     damping = mu * cost + MIN_DAMPING
     a00, a11, a22, a33 = damping, damping, damping, damping
-    a10, a20, a21, a30, a31, a32 = zero, zero, zero, zero, zero, zero
+    a10, a20, a21, a30, a31, a32 = zeros, zeros, zeros, zeros, zeros, zeros
     for j in range(n):
         o = columns + COLUMN_FLOATS * j
         b = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
@@ -365,19 +367,19 @@ def iterate(scalar_type, model, work, work_alias):
             load(scalar_type, work, b + 4 * lanes),
             load(scalar_type, work, b + 5 * lanes),
         )
-        j0 = (load(scalar_type, work, b) + ay * pz - az * py) * by_place
-        j1 = (load(scalar_type, work, b + lanes) + az * px - ax * pz) * by_place
-        j2 = (load(scalar_type, work, b + 2 * lanes) + ax * py - ay * px) * by_place
-        j3, j4, j5 = ax * by_turn, ay * by_turn, az * by_turn
+        j0 = (load(scalar_type, work, b) + ay * pz - az * py) * position_weight
+        j1 = (load(scalar_type, work, b + lanes) + az * px - ax * pz) * position_weight
+        j2 = (load(scalar_type, work, b + 2 * lanes) + ax * py - ay * px) * position_weight
+        j3, j4, j5 = ax * rotation_weight, ay * rotation_weight, az * rotation_weight
         if is_partial:
             j0, j1, j2 = rotate_by_slot(scalar_type, work, POSITION_ROW_MAP, j0, j1, j2)
             j3, j4, j5 = rotate_by_slot(scalar_type, work, ROTATION_ROW_MAP, j3, j4, j5)
-        j0 = where_less(new, old, j0, load(scalar_type, work_alias, b + 6 * lanes))
-        j1 = where_less(new, old, j1, load(scalar_type, work_alias, b + 7 * lanes))
-        j2 = where_less(new, old, j2, load(scalar_type, work_alias, b + 8 * lanes))
-        j3 = where_less(new, old, j3, load(scalar_type, work_alias, b + 9 * lanes))
-        j4 = where_less(new, old, j4, load(scalar_type, work_alias, b + 10 * lanes))
-        j5 = where_less(new, old, j5, load(scalar_type, work_alias, b + 11 * lanes))
+        j0 = where_less(new_cost, old_cost, j0, load(scalar_type, work_alias, b + 6 * lanes))
+        j1 = where_less(new_cost, old_cost, j1, load(scalar_type, work_alias, b + 7 * lanes))
+        j2 = where_less(new_cost, old_cost, j2, load(scalar_type, work_alias, b + 8 * lanes))
+        j3 = where_less(new_cost, old_cost, j3, load(scalar_type, work_alias, b + 9 * lanes))
+        j4 = where_less(new_cost, old_cost, j4, load(scalar_type, work_alias, b + 10 * lanes))
+        j5 = where_less(new_cost, old_cost, j5, load(scalar_type, work_alias, b + 11 * lanes))
         store(work, b + 6 * lanes, j0)
         store(work, b + 7 * lanes, j1)
         store(work, b + 8 * lanes, j2)
@@ -385,10 +387,13 @@ def iterate(scalar_type, model, work, work_alias):
         store(work, b + 10 * lanes, j4)
         store(work, b + 11 * lanes, j5)
         x = where_less(
-            new, old, load(scalar_type, work, b + TRIAL * lanes), load(scalar_type, work_alias, b + ACCEPTED * lanes)
+            new_cost,
+            old_cost,
+            load(scalar_type, work, b + TRIAL * lanes),
+            load(scalar_type, work_alias, b + ACCEPTED * lanes),
         )
         store(work, b + ACCEPTED * lanes, x)
-        slope = (
+        descent = (
             j0 * load(scalar_type, work, RESIDUAL * lanes)
             + j1 * load(scalar_type, work, (RESIDUAL + 1) * lanes)
             + j2 * load(scalar_type, work, (RESIDUAL + 2) * lanes)
@@ -396,23 +401,23 @@ def iterate(scalar_type, model, work, work_alias):
             + j4 * load(scalar_type, work, (RESIDUAL + 4) * lanes)
             + j5 * load(scalar_type, work, (RESIDUAL + 5) * lanes)
         )
-        room = where_less(slope, zero, x - lower, upper - x)
-        free = where_less(zero, room, one, zero)
-        store(work, b + IS_FREE * lanes, free)
-        v = free * j0
+        margin = where_less(descent, zeros, x - lower, upper - x)
+        is_free = where_less(zeros, margin, ones, zeros)
+        store(work, b + IS_FREE * lanes, is_free)
+        v = is_free * j0
         a00, a10, a20, a30 = a00 + v * j0, a10 + v * j1, a20 + v * j2, a30 + v * j3
-        v = free * j1
+        v = is_free * j1
         a11, a21, a31 = a11 + v * j1, a21 + v * j2, a31 + v * j3
-        v = free * j2
+        v = is_free * j2
         a22, a32 = a22 + v * j2, a32 + v * j3
-        a33 = a33 + free * j3 * j3
+        a33 = a33 + is_free * j3 * j3
     a44, a55 = damping, damping
-    a40, a41, a42, a43, a50, a51, a52, a53, a54 = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    a40, a41, a42, a43, a50, a51, a52, a53, a54 = zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros
     for j in range(n):
         b = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
-        free = load(scalar_type, work, b + IS_FREE * lanes)
+        is_free = load(scalar_type, work, b + IS_FREE * lanes)
         j4, j5 = load(scalar_type, work, b + 10 * lanes), load(scalar_type, work, b + 11 * lanes)
-        v, w = free * j4, free * j5
+        v, w = is_free * j4, is_free * j5
         a44, a54, a55 = a44 + v * j4, a54 + w * j4, a55 + w * j5
         x = load(scalar_type, work, b + 6 * lanes)
         a40, a50 = a40 + v * x, a50 + w * x

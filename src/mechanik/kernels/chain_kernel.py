@@ -10,15 +10,15 @@ from .compiler import kernel
 
 
 @kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])")
-def build_seed_table(model, ws, q, table):
+def build_seed_table(model, workspace, q, table):
     """Write the seed table of a chain; locked joints stay as in q, (columns,).
 
     Args:
         model: the chain (`chain_layout.py`).
-        ws: a workspace with a single lane.
+        workspace: a workspace with a single lane.
         table: (`table_size`,), 32-bit floats, written.
     """
-    fill_table(model, ws, q, table)
+    fill_table(model, workspace, q, table)
 
 
 @kernel("i8(f8[::1], f8[:, ::1], f8[::1], i8, f8, f8[::1])")
@@ -37,11 +37,11 @@ def solve_target(work, X, q0, mode, key, q):
     nq = int(work[N_Q])
     if X.shape[0] != 4 or X.shape[1] != 4 or len(q0) != nq or len(q) != nq:
         return -2
-    table_at = int(work[MODEL_SIZE])
-    work_at = table_at + int(work[TABLE_SIZE])
-    model, ws, report = work[:table_at], work[work_at:], work[len(work) - REPORT_FLOATS :]
-    table = work[table_at:work_at].view(np.float32)
-    search_targets(0.0, model, table, ws, ws, X.reshape(16), q0, mode, key, q, report)
+    table_offset = int(work[MODEL_SIZE])
+    workspace_offset = table_offset + int(work[TABLE_SIZE])
+    model, workspace, report = work[:table_offset], work[workspace_offset:], work[len(work) - REPORT_FLOATS :]
+    table = work[table_offset:workspace_offset].view(np.float32)
+    search_targets(0.0, model, table, workspace, workspace, X.reshape(16), q0, mode, key, q, report)
     if report[0] != SOLVED:
         return -1 if report[0] == NOT_SOLVED else -2
     return (int(report[1]) << 32) + 2 * int(report[2]) + int(report[5])

@@ -33,40 +33,41 @@ LAST_X_AXIS = 8
 
 
 @inline
-def write_features(model, R, at, f, first):
+def write_features(model, R, start, f, first):
     """Write the features of a tip pose into f from `first` on.
 
-    R holds the rotation, row by row, and the position of the tip, from `at` on. Features are a point on the last axis
-    and that axis, rotated to azimuth 0; cosine and sine of the azimuth; and the last joint's x axis, rotated likewise.
+    R holds the rotation, row by row, and the position of the tip, from `start` on. Features are a point on the last
+    axis and that axis, rotated to azimuth 0; cosine and sine of the azimuth; and the last joint's x axis, rotated
+    likewise.
     """
-    px, py, pz = R[at + 9], R[at + 10], R[at + 11]
+    px, py, pz = R[start + 9], R[start + 10], R[start + 11]
     if model[FACTORS_LAST_JOINT] != 0.0:
         o = MODEL_HEAD + JOINT_FLOATS * (int(model[N_NODES]) - 1) + LINK_TRANSLATION
         tx, ty = model[o], model[o + 1]
-        px -= R[at] * tx + R[at + 1] * ty
-        py -= R[at + 3] * tx + R[at + 4] * ty
-        pz -= R[at + 6] * tx + R[at + 7] * ty
+        px -= R[start] * tx + R[start + 1] * ty
+        py -= R[start + 3] * tx + R[start + 4] * ty
+        pz -= R[start + 6] * tx + R[start + 7] * ty
     c, s = 1.0, 0.0
     if model[FACTORS_FIRST_JOINT] != 0.0:
         radius = math.sqrt(px * px + py * py) + 1e-12
         c, s = px / radius, py / radius
     f[first], f[first + 1], f[first + 2] = c * px + s * py, c * py - s * px, pz
-    ax, ay, az = R[at + 2], R[at + 5], R[at + 8]
+    ax, ay, az = R[start + 2], R[start + 5], R[start + 8]
     w = model[ROTATION_WEIGHT] if model[FACTORS_LAST_JOINT] != 0.0 or model[IS_PARTIAL] == 0.0 else 0.0
     f[first + 3], f[first + 4], f[first + 5] = w * (c * ax + s * ay), w * (c * ay - s * ax), w * az
     f[first + AZIMUTH], f[first + AZIMUTH + 1] = c, s
-    f[first + LAST_X_AXIS] = c * R[at] + s * R[at + 3]
-    f[first + LAST_X_AXIS + 1] = c * R[at + 3] - s * R[at]
-    f[first + LAST_X_AXIS + 2] = R[at + 6]
+    f[first + LAST_X_AXIS] = c * R[start] + s * R[start + 3]
+    f[first + LAST_X_AXIS + 1] = c * R[start + 3] - s * R[start]
+    f[first + LAST_X_AXIS + 2] = R[start + 6]
 
 
 @inline
 def halton(i, prime):
     """The i-th number of the Halton sequence (radical inverse) in a prime base."""
-    value, share = 0.0, 1.0
+    value, digit_weight = 0.0, 1.0
     while i > 0:
-        share /= prime
-        value += share * (i % prime)
+        digit_weight /= prime
+        value += digit_weight * (i % prime)
         i //= prime
     return value
 
@@ -135,22 +136,30 @@ def fill_table(model, work, q, table):
 @inline
 def rank_entries(model, table, work, search):
     """Write the nearest entry of each block to a lane's target, and its distance, into the lane's search."""
-    at = search + FEATURES
+    features = search + FEATURES
     scalar_type = eight_floats(0.0)
     lanes = lanes_of(scalar_type)
-    f0, f1, f2 = np.float32(-2.0 * work[at]), np.float32(-2.0 * work[at + 1]), np.float32(-2.0 * work[at + 2])
-    f3, f4, f5 = np.float32(-2.0 * work[at + 3]), np.float32(-2.0 * work[at + 4]), np.float32(-2.0 * work[at + 5])
-    height = model[AZIMUTH_PENALTY]
-    # linear in the cosine of the azimuth's difference from the middle, so that no angle has to be wrapped
-    c, s = work[at + AZIMUTH], work[at + AZIMUTH + 1]
-    k0, kc = (
-        np.float32(height * model[COS_HALF_RANGE]),
-        np.float32(-height * (c * model[COS_RANGE_MIDDLE] + s * model[SIN_RANGE_MIDDLE])),
+    f0, f1, f2 = (
+        np.float32(-2.0 * work[features]),
+        np.float32(-2.0 * work[features + 1]),
+        np.float32(-2.0 * work[features + 2]),
     )
-    ks = np.float32(-height * (s * model[COS_RANGE_MIDDLE] - c * model[SIN_RANGE_MIDDLE]))
-    zero = spread(scalar_type, 0.0)
+    f3, f4, f5 = (
+        np.float32(-2.0 * work[features + 3]),
+        np.float32(-2.0 * work[features + 4]),
+        np.float32(-2.0 * work[features + 5]),
+    )
+    penalty = model[AZIMUTH_PENALTY]
+    # linear in the cosine of the azimuth's difference from the middle, so that no angle has to be wrapped
+    c, s = work[features + AZIMUTH], work[features + AZIMUTH + 1]
+    k0, kc = (
+        np.float32(penalty * model[COS_HALF_RANGE]),
+        np.float32(-penalty * (c * model[COS_RANGE_MIDDLE] + s * model[SIN_RANGE_MIDDLE])),
+    )
+    ks = np.float32(-penalty * (s * model[COS_RANGE_MIDDLE] - c * model[SIN_RANGE_MIDDLE]))
+    zeros = spread(scalar_type, 0.0)
     for h in range(0, TABLE_BLOCKS, lanes):
-        best, found, number = spread(scalar_type, 1e30), zero, zero
+        best, nearest, entry = spread(scalar_type, 1e30), zeros, zeros
         for i in range(h, int(model[ENTRIES]), TABLE_BLOCKS):
             b = FEATURE_ROWS * 8 * (i // 8) + i % 8
             d = (
@@ -160,22 +169,22 @@ def rank_entries(model, table, work, search):
             )
             d = d + f2 * load(scalar_type, table, b + 24) + f3 * load(scalar_type, table, b + 32)
             d = d + f4 * load(scalar_type, table, b + 40) + f5 * load(scalar_type, table, b + 48)
-            if height > 0.0:
+            if penalty > 0.0:
                 w = k0 + kc * load(scalar_type, table, b + 56) + ks * load(scalar_type, table, b + 64)
-                d = d + where_less(w, zero, zero, w)
-            found = where_less(d, best, number, found)
+                d = d + where_less(w, zeros, zeros, w)
+            nearest = where_less(d, best, entry, nearest)
             best = where_less(d, best, d, best)
-            number = number + np.float32(TABLE_BLOCKS)
+            entry = entry + np.float32(TABLE_BLOCKS)
         store(work, search + BLOCK_DISTANCE + h, widen(best))
-        store(work, search + BLOCK_ENTRY + h, widen(found))
+        store(work, search + BLOCK_ENTRY + h, widen(nearest))
     for k in range(TABLE_BLOCKS):
         work[search + BLOCK_ENTRY + k] += k
 
 
 @inline
-def wrap_near(x, lower, upper, near):
-    """Add full turns to x so that it is nearest to `near` inside its limits; a limit if no such value exists."""
-    x += FULL_TURN * math.floor((near - x) / FULL_TURN + 0.5)
+def wrap_near(x, lower, upper, reference):
+    """Add full turns to x so that it is nearest to `reference` inside its limits; a limit if no such value exists."""
+    x += FULL_TURN * math.floor((reference - x) / FULL_TURN + 0.5)
     if x < lower:
         x += FULL_TURN * math.ceil((lower - x) / FULL_TURN)
     elif x > upper:
@@ -194,7 +203,7 @@ def start_from_entry(model, table, work, search, i, q0, first, lanes, lane):
     n = int(model[N_COLUMNS])
     columns = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
     entry = FEATURE_ROWS * int(model[ENTRIES]) + (n + ENTRY_TAIL) * i
-    at = search + FEATURES
+    features = search + FEATURES
     for j in range(n):
         o = columns + COLUMN_FLOATS * j
         x = (
@@ -206,7 +215,7 @@ def start_from_entry(model, table, work, search, i, q0, first, lanes, lane):
     if model[FACTORS_FIRST_JOINT] != 0.0:
         j = int(model[MODEL_HEAD + JOINT_COLUMN])
         o = columns + COLUMN_FLOATS * j
-        x = math.atan2(work[at + AZIMUTH + 1], work[at + AZIMUTH]) - np.float64(table[entry + n + 3])
+        x = math.atan2(work[features + AZIMUTH + 1], work[features + AZIMUTH]) - np.float64(table[entry + n + 3])
         x = wrap_near(x, model[o + X_MIN], model[o + X_MAX], q0[first + int(model[o + Q_INDEX])])
         work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
     if model[FACTORS_LAST_JOINT] != 0.0:
@@ -216,8 +225,8 @@ def start_from_entry(model, table, work, search, i, q0, first, lanes, lane):
         w = 1.0 / model[ROTATION_WEIGHT]
         zx, zy, zz = w * table[group + 32], w * table[group + 40], w * table[group + 48]
         yx, yy, yz = zy * xz - zz * xy, zz * xx - zx * xz, zx * xy - zy * xx
-        tx, ty, tz = work[at + LAST_X_AXIS], work[at + LAST_X_AXIS + 1], work[at + LAST_X_AXIS + 2]
-        ax, ay, az = w * work[at + 3], w * work[at + 4], w * work[at + 5]
+        tx, ty, tz = work[features + LAST_X_AXIS], work[features + LAST_X_AXIS + 1], work[features + LAST_X_AXIS + 2]
+        ax, ay, az = w * work[features + 3], w * work[features + 4], w * work[features + 5]
         ux, uy, uz = ay * tz - az * ty, az * tx - ax * tz, ax * ty - ay * tx
         sine = yx * tx + yy * ty + yz * tz - (xx * ux + xy * uy + xz * uz)
         cosine = xx * tx + xy * ty + xz * tz + yx * ux + yy * uy + yz * uz
@@ -246,18 +255,18 @@ OUT_OF_REACH_ATTEMPTS = 8
 @inline
 def is_pose(X, t):
     """Whether the 16 numbers from t on are a rigid transform."""
-    size = 0.0
+    deviation = 0.0
     for k in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
             square += X[t + 4 * r + k] * X[t + 4 * r + k]
             dot += X[t + 4 * r + k] * X[t + 4 * r + (k + 1) % 3]
-        size += abs(dot) + abs(square - 1.0) + 0.0 * X[t + 4 * k + 3] + abs(X[t + 12 + k])
+        deviation += abs(dot) + abs(square - 1.0) + 0.0 * X[t + 4 * k + 3] + abs(X[t + 12 + k])
     x = X[t + 5] * X[t + 10] - X[t + 6] * X[t + 9]
     y = X[t + 6] * X[t + 8] - X[t + 4] * X[t + 10]
     z = X[t + 4] * X[t + 9] - X[t + 5] * X[t + 8]
     is_mirrored = X[t + 0] * x + X[t + 1] * y + X[t + 2] * z < 0.0
-    return not is_mirrored and size + abs(X[t + 15] - 1.0) < ROTATION_TOLERANCE
+    return not is_mirrored and deviation + abs(X[t + 15] - 1.0) < ROTATION_TOLERANCE
 
 
 @inline
@@ -336,11 +345,13 @@ def begin_attempt(model, table, work, i, q0, lanes, lane, search, mode, R):
     n, first = int(model[N_COLUMNS]), int(model[N_Q]) * i
     columns = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
     is_hard = work[search + START_COUNT] >= EASY_STARTS
-    follows = is_hard and work[COST * lanes + lane] < FOLLOW_UP_COST and work[search + FOLLOW_UP_COUNT] < MAX_FOLLOW_UPS
+    is_follow_up = (
+        is_hard and work[COST * lanes + lane] < FOLLOW_UP_COST and work[search + FOLLOW_UP_COUNT] < MAX_FOLLOW_UPS
+    )
     work[search + ATTEMPT] += 1.0
-    if follows:
+    if is_follow_up:
         # near a singular pose an attempt may stall close to the target; starts around it often succeed
-        spread = FOLLOW_UP_RADIUS * 2.0 ** work[search + FOLLOW_UP_COUNT]
+        radius = FOLLOW_UP_RADIUS * 2.0 ** work[search + FOLLOW_UP_COUNT]
         work[search + FOLLOW_UP_COUNT] += 1.0
         for j in range(n):
             o = columns + COLUMN_FLOATS * j
@@ -348,24 +359,24 @@ def begin_attempt(model, table, work, i, q0, lanes, lane, search, mode, R):
             if model[o + IS_LOCKED] == 0.0:
                 u = 2.0 * random_uniform(work[search + RANDOM_KEY], work[search + ATTEMPT], j) - 1.0
                 x = min(
-                    max(x + spread * u * min(1.0, model[o + SAMPLE_MAX] - model[o + SAMPLE_MIN]), model[o + X_MIN]),
+                    max(x + radius * u * min(1.0, model[o + SAMPLE_MAX] - model[o + SAMPLE_MIN]), model[o + X_MIN]),
                     model[o + X_MAX],
                 )
             work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
         begin_lane(model, work, lanes, lane)
         return
-    number = int(work[search + START_COUNT])
+    start = int(work[search + START_COUNT])
     work[search + START_COUNT] += 1.0
     work[search + FOLLOW_UP_COUNT] = 0.0
     if mode == FROM_SEED:
-        number -= 1
-    if number == 0 and mode != SINGLE_ATTEMPT:  # only now: most seeds reach the target without the table
+        start -= 1
+    if start == 0 and mode != SINGLE_ATTEMPT:  # only now: most seeds reach the target without the table
         for k in range(12):
             R[k] = work[(TARGET_ROTATION + k) * lanes + lane]
         write_features(model, R, 0, work, search + FEATURES)
         if model[IS_RANKED] != 0.0:
             rank_entries(model, table, work, search)
-    if mode == SINGLE_ATTEMPT or number < 0:
+    if mode == SINGLE_ATTEMPT or start < 0:
         for j in range(n):
             o = columns + COLUMN_FLOATS * j
             x = q0[first + int(model[o + Q_INDEX])] / model[o + Q_UNIT]
@@ -374,8 +385,8 @@ def begin_attempt(model, table, work, i, q0, lanes, lane, search, mode, R):
                     work[search + START_WAS_CLAMPED] = 1.0
                 x = min(max(x, model[o + X_MIN]), model[o + X_MAX])
             work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
-    elif number < TABLE_BLOCKS:
-        entry = number
+    elif start < TABLE_BLOCKS:
+        entry = start
         if model[IS_RANKED] != 0.0:
             best = 0
             for k in range(1, TABLE_BLOCKS):
@@ -401,39 +412,39 @@ def end_attempt(model, work, i, q0, lanes, lane, search, mode):
     """Store the attempt of a lane if it is the best so far; True if its target is done."""
     n, first = int(model[N_COLUMNS]), int(model[N_Q]) * i
     columns = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
-    metres, radians, cost = (
+    position_error, rotation_error, cost = (
         work[POSITION_ERROR * lanes + lane],
         work[ROTATION_ERROR * lanes + lane],
         work[COST * lanes + lane],
     )
-    solved = metres < model[POSITION_TOLERANCE2] and radians < model[ROTATION_TOLERANCE2]
+    is_solved = position_error < model[POSITION_TOLERANCE2] and rotation_error < model[ROTATION_TOLERANCE2]
     work[search + ITERATIONS] += work[ITERATION * lanes + lane] - 1.0  # the first evaluation is at the start
     attempt = work[search + ATTEMPT]
-    keeps, way = False, 0.0
-    if solved:
+    is_best, distance = False, 0.0
+    if is_solved:
         if mode != SINGLE_ATTEMPT:
             # add full turns towards the seed; an attempt that started at the seed is near it already
-            rewinds = mode == FROM_TABLE or work[search + START_COUNT] > 1.0
+            unwraps = mode == FROM_TABLE or work[search + START_COUNT] > 1.0
             for j in range(n):
                 o = columns + COLUMN_FLOATS * j
                 k = (LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * lanes + lane
-                x, near = work[k], q0[first + int(model[o + Q_INDEX])] / model[o + Q_UNIT]
-                if rewinds and model[o + IS_CONTINUOUS] != 0.0:
-                    other = x + FULL_TURN * math.floor((near - x) / FULL_TURN + 0.5)
-                    if model[o + X_MIN] <= other <= model[o + X_MAX]:
-                        x = work[k] = other
-                way += (x - near) * (x - near) * model[o + Q_UNIT] * model[o + Q_UNIT]
-        keeps = way < work[search + NEAREST_DISTANCE]
+                x, seed = work[k], q0[first + int(model[o + Q_INDEX])] / model[o + Q_UNIT]
+                if unwraps and model[o + IS_CONTINUOUS] != 0.0:
+                    nearest = x + FULL_TURN * math.floor((seed - x) / FULL_TURN + 0.5)
+                    if model[o + X_MIN] <= nearest <= model[o + X_MAX]:
+                        x = work[k] = nearest
+                distance += (x - seed) * (x - seed) * model[o + Q_UNIT] * model[o + Q_UNIT]
+        is_best = distance < work[search + NEAREST_DISTANCE]
         work[search + SOLUTION_COUNT] += 1.0
-        if keeps:
-            work[search + NEAREST_DISTANCE] = way
+        if is_best:
+            work[search + NEAREST_DISTANCE] = distance
     elif work[search + SOLUTION_COUNT] == 0.0:
-        keeps = cost < work[search + BEST_COST]
-    if keeps:
+        is_best = cost < work[search + BEST_COST]
+    if is_best:
         work[search + BEST_COST], work[search + BEST_POSITION_ERROR], work[search + BEST_ROTATION_ERROR] = (
             cost,
-            metres,
-            radians,
+            position_error,
+            rotation_error,
         )
         for j in range(n):
             work[search + SEARCH_HEAD + j] = work[(LANE_HEAD + COLUMN_SLOTS * j + ACCEPTED) * lanes + lane]
@@ -508,14 +519,14 @@ def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key
     searches = (LANE_HEAD + COLUMN_SLOTS * n) * lanes
     length = SEARCH_HEAD + n
     R = work[searches + length * lanes : searches + length * lanes + 12]
-    upcoming, busy = 0, 0
+    next_target, busy_lanes = 0, 0
     for lane in range(lanes):
         work[searches + length * lane + TARGET_INDEX] = -1.0
         work[IS_FINISHED * lanes + lane] = 1.0
         for j in range(n):
             work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = 0.0
-        busy += 1
-    while busy > 0:
+        busy_lanes += 1
+    while busy_lanes > 0:
         for lane in range(lanes):
             if work[IS_FINISHED * lanes + lane] == 0.0:
                 continue
@@ -532,16 +543,16 @@ def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key
             if i >= 0 and end_attempt(model, work, i, q0, lanes, lane, search, mode):
                 end_target(model, work, search, q0, q, report)
                 i = -1
-            while i < 0 and upcoming < X.shape[0] // 16:
-                if begin_target(model, work, X, upcoming, q0, lanes, lane, search, key, R):
-                    i = upcoming
+            while i < 0 and next_target < X.shape[0] // 16:
+                if begin_target(model, work, X, next_target, q0, lanes, lane, search, key, R):
+                    i = next_target
                 else:
-                    reject_target(model, upcoming, q0, q, report)
-                upcoming += 1
+                    reject_target(model, next_target, q0, q, report)
+                next_target += 1
             if i < 0:
                 work[search + TARGET_INDEX] = -2.0
-                busy -= 1
+                busy_lanes -= 1
             else:
                 begin_attempt(model, table, work, i, q0, lanes, lane, search, mode, R)
-        if busy > 0:
+        if busy_lanes > 0:
             iterate(scalar_type, model, work, work_alias)

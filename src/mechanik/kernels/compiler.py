@@ -61,9 +61,9 @@ def kernel(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         module = function.__module__.removeprefix(__name__.removesuffix("compiler"))
-        known = function if IS_PLAIN_PYTHON else _compiled(function, is_kernel=True, nogil=nogil, **COMPILER_OPTIONS)
-        KERNELS.setdefault(module, {})[function.__name__] = Kernel(known, signature, nogil, calls)
-        return known
+        compiled = function if IS_PLAIN_PYTHON else _compiled(function, is_kernel=True, nogil=nogil, **COMPILER_OPTIONS)
+        KERNELS.setdefault(module, {})[function.__name__] = Kernel(compiled, signature, nogil, calls)
+        return compiled
 
     return declare
 

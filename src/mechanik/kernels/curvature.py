@@ -48,13 +48,13 @@ MAX_PROBED_COLUMNS = 16
 
 
 @subroutine
-def add_block_gradient(ints, floats, buffer, b, rows, out):
-    """Add J' times the row values at the offset `rows` to `out`, for one block."""
+def add_block_gradient(ints, floats, buffer, b, factors, out):
+    """Add J' times the row values at the offset `factors` to `out`, for one block."""
     block, block_columns = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_COLUMNS]
     width, row, column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
     J = ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN]
     for r in range(ints[block + ROW_COUNT]):
-        e = floats[rows + row + r]
+        e = floats[factors + row + r]
         if e != 0.0:
             for u in range(width):
                 floats[out + ints[block_columns + column + u]] += e * floats[J + r * width + u]
@@ -71,11 +71,11 @@ def lagrangian_gradient(ints, floats, buffer, hard, soft, out):
 
 
 @subroutine
-def find_multipliers(ints, floats, buffer, hard, soft, left):
+def find_multipliers(ints, floats, buffer, hard, soft, remaining_rows):
     """Compute the multipliers of the hard rows (`AT_MULTIPLIER`) and the gradient (`AT_LAGRANGIAN_GRADIENT`).
 
     Elimination has stored its row operations (`AT_ROW_COMBINATION`), so the multipliers of rows with a pivot in their
-    block follow one by one. Those of the `left` remaining rows of all blocks come from one dense system.
+    block follow one by one. Those of the `remaining_rows` remaining rows of all blocks come from one dense system.
     """
     blocks, block_columns, dependent, pivot = (
         ints[AT_BLOCKS],
@@ -83,29 +83,29 @@ def find_multipliers(ints, floats, buffer, hard, soft, left):
         ints[AT_DEPENDENT_INDEX],
         ints[AT_PIVOT],
     )
-    left_row, force, slope, T, e = (
+    unpivoted_row, multiplier, gradient, T, e = (
         ints[AT_UNPIVOTED_ROW],
         ints[AT_MULTIPLIER],
         ints[AT_LAGRANGIAN_GRADIENT],
         ints[AT_TABLEAU],
         ints[AT_BLOCK_RESIDUAL],
     )
-    A, w = ints[AT_DENSE_ROWS], left + 1
+    A, w = ints[AT_DENSE_ROWS], remaining_rows + 1
     for b in range(hard):
         for r in range(
             ints[blocks + BLOCK_INTS * b + FIRST_ROW],
             ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
         ):
-            floats[force + r] = 0.0
-    lagrangian_gradient(ints, floats, buffer, hard, soft, slope)
-    for k in range(left * w):
+            floats[multiplier + r] = 0.0
+    lagrangian_gradient(ints, floats, buffer, hard, soft, gradient)
+    for k in range(remaining_rows * w):
         floats[A + k] = 0.0
-    for l in range(left):
+    for l in range(remaining_rows):
         v = ints[ints[AT_REST_COLUMN] + l]
         if v == NO_COLUMN:
             floats[A + l * w + l] = 1.0
         else:
-            floats[A + l * w + left] = -floats[slope + v]
+            floats[A + l * w + remaining_rows] = -floats[gradient + v]
     for b in range(hard):
         block = blocks + BLOCK_INTS * b
         m, width, row, column = (
@@ -115,35 +115,36 @@ def find_multipliers(ints, floats, buffer, hard, soft, left):
             ints[block + FIRST_COLUMN],
         )
         for r in range(m):
-            t, l = T + ints[block + FIRST_JACOBIAN] + r * width, ints[left_row + row + r]
+            t, l = T + ints[block + FIRST_JACOBIAN] + r * width, ints[unpivoted_row + row + r]
             if ints[pivot + row + r] != NO_COLUMN:
-                floats[force + row + r] = -floats[slope + ints[block_columns + column + ints[pivot + row + r]]]
+                floats[multiplier + row + r] = -floats[gradient + ints[block_columns + column + ints[pivot + row + r]]]
             elif l == NO_COLUMN or ints[ints[AT_REST_COLUMN] + l] == NO_COLUMN:
                 continue
             for u in range(width):
                 k = ints[dependent + ints[block_columns + column + u]] - FROM_REMAINING_ROWS
                 if k >= 0:
                     if ints[pivot + row + r] != NO_COLUMN:
-                        floats[A + k * w + left] -= floats[t + u] * floats[force + row + r]
+                        floats[A + k * w + remaining_rows] -= floats[t + u] * floats[multiplier + row + r]
                     else:
                         floats[A + k * w + l] += floats[t + u]
-    solve_dense(floats, A, left)
+    solve_dense(floats, A, remaining_rows)
     for b in range(hard):
         block = blocks + BLOCK_INTS * b
         m, row = ints[block + ROW_COUNT], ints[block + FIRST_ROW]
         for r in range(m):
-            l = ints[left_row + row + r]
+            l = ints[unpivoted_row + row + r]
             if ints[pivot + row + r] == NO_COLUMN and l != NO_COLUMN:
-                floats[force + row + r] = floats[A + l * w + left]
+                floats[multiplier + row + r] = floats[A + l * w + remaining_rows]
         for k in range(m):
             floats[e + k] = 0.0
             for r in range(m):
                 floats[e + k] += (
-                    floats[ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * row + r * m + k] * floats[force + row + r]
+                    floats[ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * row + r * m + k]
+                    * floats[multiplier + row + r]
                 )
         for k in range(m):
-            floats[force + row + k] = floats[e + k]
-    lagrangian_gradient(ints, floats, buffer, hard, soft, slope)
+            floats[multiplier + row + k] = floats[e + k]
+    lagrangian_gradient(ints, floats, buffer, hard, soft, gradient)
 
 
 @subroutine
@@ -175,14 +176,14 @@ def solve_dense(floats, A, n):
 @subroutine
 def has_all_curvature(ints, n):
     """Return whether the second derivatives of every free column are known, and the number of free columns."""
-    known, free = True, 0
+    is_known, free = True, 0
     for i in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
-        known &= ints[ints[AT_PREVIOUS_COLUMNS] + i] == v
+        is_known &= ints[ints[AT_PREVIOUS_COLUMNS] + i] == v
         if ints[ints[AT_BOUND_STATE] + v] == FREE:
-            known &= ints[ints[AT_HAS_CURVATURE] + v] != 0
+            is_known &= ints[ints[AT_HAS_CURVATURE] + v] != 0
             free += 1
-    return known, free
+    return is_known, free
 
 
 @subroutine
@@ -229,66 +230,76 @@ def next_probe(ints, floats, i, n):
 @subroutine
 def record_sample(ints, floats, buffer, hard, soft, i, n):
     """Write column i of W to `AT_CURVATURE`, from the residuals at the probe, which are in `buffer`."""
-    slope, there, S, line = (
+    gradient, probe_gradient, S, reduced_step = (
         ints[AT_LAGRANGIAN_GRADIENT],
         ints[AT_MODEL_GRADIENT],
         ints[AT_CURVATURE],
         ints[AT_REDUCED_STEP],
     )
-    lagrangian_gradient(ints, floats, buffer, hard, soft, there)
+    lagrangian_gradient(ints, floats, buffer, hard, soft, probe_gradient)
     for k in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + k]
-        floats[line + k] = floats[there + v] - floats[slope + v]
+        floats[reduced_step + k] = floats[probe_gradient + v] - floats[gradient + v]
     for v in range(ints[N_COLUMNS]):
         if ints[ints[AT_DEPENDENT_INDEX] + v] != NO_COLUMN:
-            change = floats[there + v] - floats[slope + v]
+            change = floats[probe_gradient + v] - floats[gradient + v]
             for k in range(
                 ints[ints[AT_NULL_SPACE_START] + v],
                 ints[ints[AT_NULL_SPACE_START] + v] + ints[ints[AT_NULL_SPACE_COUNT] + v],
             ):
-                floats[line + ints[ints[AT_NULL_SPACE_INDEX] + k]] += floats[ints[AT_NULL_SPACE] + k] * change
+                floats[reduced_step + ints[ints[AT_NULL_SPACE_INDEX] + k]] += floats[ints[AT_NULL_SPACE] + k] * change
     for k in range(n):
-        floats[S + k * n + i] = floats[line + k] / PROBE_STEP
+        floats[S + k * n + i] = floats[reduced_step + k] / PROBE_STEP
     ints[ints[AT_HAS_CURVATURE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] = 2
 
 
 @subroutine
 def assemble_hessian(ints, floats, n):
     """Replace W by S = W - A'A where W is sampled; the lower triangle of `AT_H0` holds A'A."""
-    S, H, probed, independent = ints[AT_CURVATURE], ints[AT_H0], ints[AT_HAS_CURVATURE], ints[AT_INDEPENDENT_COLUMN]
+    S, H, has_curvature, independent = (
+        ints[AT_CURVATURE],
+        ints[AT_H0],
+        ints[AT_HAS_CURVATURE],
+        ints[AT_INDEPENDENT_COLUMN],
+    )
     for i in range(n):
-        one = ints[probed + ints[independent + i]] != 0
+        is_sampled = ints[has_curvature + ints[independent + i]] != 0
         for k in range(i + 1):
-            other, s = ints[probed + ints[independent + k]] != 0, 0.0
-            if one and other:
+            is_sampled_too, s = ints[has_curvature + ints[independent + k]] != 0, 0.0
+            if is_sampled and is_sampled_too:
                 s = 0.5 * (floats[S + i * n + k] + floats[S + k * n + i]) - floats[H + i * n + k]
-            elif one:
+            elif is_sampled:
                 s = floats[S + k * n + i] - floats[H + i * n + k]
-            elif other:
+            elif is_sampled_too:
                 s = floats[S + i * n + k] - floats[H + i * n + k]
             floats[S + i * n + k], floats[S + k * n + i] = s, s
     for i in range(n):
-        if ints[probed + ints[independent + i]] == 2:
-            ints[probed + ints[independent + i]] = 1
+        if ints[has_curvature + ints[independent + i]] == 2:
+            ints[has_curvature + ints[independent + i]] = 1
 
 
 @subroutine
-def add_curvature(ints, floats, n, moved):
+def add_curvature(ints, floats, n, has_moved):
     """Update S from the new samples or from the last step, if its independent columns were the same; add S to H0."""
-    S, H, independent, old = ints[AT_CURVATURE], ints[AT_H0], ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
-    same, fresh = True, False
+    S, H, independent, previous_columns = (
+        ints[AT_CURVATURE],
+        ints[AT_H0],
+        ints[AT_INDEPENDENT_COLUMN],
+        ints[AT_PREVIOUS_COLUMNS],
+    )
+    is_same, is_new = True, False
     for i in range(n):
-        if ints[old + i] != ints[independent + i]:
-            same = False
-        fresh |= ints[ints[AT_HAS_CURVATURE] + ints[independent + i]] == 2
-    if not same:
+        if ints[previous_columns + i] != ints[independent + i]:
+            is_same = False
+        is_new |= ints[ints[AT_HAS_CURVATURE] + ints[independent + i]] == 2
+    if not is_same:
         for k in range(n * n):
             floats[S + k] = 0.0
         for v in range(ints[N_COLUMNS]):
             ints[ints[AT_HAS_CURVATURE] + v] = 0
-    elif fresh:
+    elif is_new:
         assemble_hessian(ints, floats, n)
-    elif moved == 1.0:
+    elif has_moved == 1.0:
         update_curvature(ints, floats, n)
     for i in range(n):
         ints[ints[AT_ENVELOPE] + i] = 0
@@ -300,10 +311,15 @@ def add_curvature(ints, floats, n, moved):
 def update_curvature(ints, floats, n):
     """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient over it."""
     S, H, gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_GRADIENT]
-    old, s, y, u = ints[AT_PREVIOUS_GRADIENT], ints[AT_PREVIOUS_STEP], ints[AT_MODEL_GRADIENT], ints[AT_REDUCED_STEP]
+    previous_gradient, s, y, u = (
+        ints[AT_PREVIOUS_GRADIENT],
+        ints[AT_PREVIOUS_STEP],
+        ints[AT_MODEL_GRADIENT],
+        ints[AT_REDUCED_STEP],
+    )
     ys, su, sSs = 0.0, 0.0, 0.0
     for i in range(n):
-        floats[y + i] = floats[old + i] - floats[gradient + i]  # `gradient` holds the negative gradient
+        floats[y + i] = floats[previous_gradient + i] - floats[gradient + i]  # `gradient` holds the negative gradient
         As, Ss = 0.0, 0.0
         for k in range(n):
             As += (floats[H + i * n + k] if k <= i else floats[H + k * n + i]) * floats[s + k]
@@ -318,28 +334,28 @@ def update_curvature(ints, floats, n):
     if ys <= 1e-8 * size:  # not convex along the step: the update divides by y's
         return
     shrink = min(1.0, abs(su) / abs(sSs)) if sSs != 0.0 else 1.0
-    rest = 0.0
+    remainder = 0.0
     for i in range(n):
         Ss = 0.0
         for k in range(n):
             Ss += floats[S + i * n + k] * floats[s + k]
         floats[u + i] -= shrink * Ss
-        rest += floats[u + i] * floats[s + i]
+        remainder += floats[u + i] * floats[s + i]
     for i in range(n):
         for k in range(n):
             floats[S + i * n + k] = (
                 shrink * floats[S + i * n + k]
                 + (floats[u + i] * floats[y + k] + floats[y + i] * floats[u + k]) / ys
-                - rest * floats[y + i] * floats[y + k] / (ys * ys)
+                - remainder * floats[y + i] * floats[y + k] / (ys * ys)
             )
 
 
 @subroutine
 def store_step(ints, floats, n):
     """Store the step in `AT_REDUCED_STEP`, its columns and its gradient for the next update of S."""
-    independent, old = ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
+    independent, previous_columns = ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
     for i in range(n):
-        ints[old + i] = ints[independent + i]
+        ints[previous_columns + i] = ints[independent + i]
         floats[ints[AT_PREVIOUS_STEP] + i] = floats[ints[AT_REDUCED_STEP] + i]
         floats[ints[AT_PREVIOUS_GRADIENT] + i] = floats[ints[AT_GRADIENT] + i]
 
@@ -428,7 +444,11 @@ def add6(floats, a, b, s):
 @subroutine
 def chain_product(ints, floats, b, n, s, out):
     """Write (D + Hessian of the chain) s over the independent columns to out; s and out are offsets in floats."""
-    block, place, columns = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_INDEPENDENT_INDEX], ints[AT_BLOCK_COLUMNS]
+    block, independent_index, columns = (
+        ints[AT_BLOCKS] + BLOCK_INTS * b,
+        ints[AT_INDEPENDENT_INDEX],
+        ints[AT_BLOCK_COLUMNS],
+    )
     first, count, sums = ints[block + FIRST_COLUMN], ints[block + TERM_COUNT], ints[AT_SUMS]
     terms = ints[AT_TERMS] + TERM_INTS * ints[block + FIRST_TERM]
     for i in range(n):
@@ -437,7 +457,7 @@ def chain_product(ints, floats, b, n, s, out):
         floats[sums + k] = 0.0
     for t in range(count):
         i, u = (
-            ints[place + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
+            ints[independent_index + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
             ints[AT_CHAIN] + JOINT_FLOATS * t,
         )
         floats[out + i] += dot6(floats, u + 6, sums)
@@ -446,7 +466,7 @@ def chain_product(ints, floats, b, n, s, out):
         floats[sums + k] = 0.0
     for t in range(count - 1, -1, -1):
         i, u = (
-            ints[place + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
+            ints[independent_index + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
             ints[AT_CHAIN] + JOINT_FLOATS * t,
         )
         add6(floats, sums, u + 6, floats[s + i])
@@ -460,9 +480,13 @@ def chain_conjugate_step(ints, floats, x, b, n):
     Columns at an active bound go to the bound. A pivot that is not positive counts as infinite, as in `solve_ldlt`: its
     column does not move.
     """
-    block, place, columns = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_INDEPENDENT_INDEX], ints[AT_BLOCK_COLUMNS]
+    block, independent_index, columns = (
+        ints[AT_BLOCKS] + BLOCK_INTS * b,
+        ints[AT_INDEPENDENT_INDEX],
+        ints[AT_BLOCK_COLUMNS],
+    )
     first, count, sums, P = ints[block + FIRST_COLUMN], ints[block + TERM_COUNT], ints[AT_SUMS], ints[AT_SUMS] + 6
-    terms, y, give, full = (
+    terms, y, compliance, model_gradient = (
         ints[AT_TERMS] + TERM_INTS * ints[block + FIRST_TERM],
         ints[AT_REDUCED_STEP],
         ints[AT_COMPLIANCE],
@@ -470,35 +494,37 @@ def chain_conjugate_step(ints, floats, x, b, n):
     )
     for i in range(n):
         floats[y + i] = distance_to_bound(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i])
-    chain_product(ints, floats, b, n, y, full)
+    chain_product(ints, floats, b, n, y, model_gradient)
     for i in range(n):
         if ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] == FREE:
-            floats[y + i] = (floats[ints[AT_DAMPED_GRADIENT] + i] - floats[full + i]) / floats[ints[AT_DIAGONAL] + i]
+            floats[y + i] = (floats[ints[AT_DAMPED_GRADIENT] + i] - floats[model_gradient + i]) / floats[
+                ints[AT_DIAGONAL] + i
+            ]
     for k in range(42):
         floats[sums + k] = 0.0
     for t in range(count):
         v = ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]
-        i, u, kept = ints[place + v], ints[AT_CHAIN] + JOINT_FLOATS * t, ints[AT_CHAIN_W] + 6 * t
-        floats[give + i] = 0.0
+        i, u, w = ints[independent_index + v], ints[AT_CHAIN] + JOINT_FLOATS * t, ints[AT_CHAIN_W] + 6 * t
+        floats[compliance + i] = 0.0
         if ints[ints[AT_BOUND_STATE] + v] != FREE:
             continue
         for k in range(6):
-            floats[kept + k] = floats[u + k] - dot6(floats, P + 6 * k, u + 6)
-        d = floats[ints[AT_DIAGONAL] + i] + dot6(floats, u + 6, kept)
-        z = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[full + i] - dot6(floats, u + 6, sums)
+            floats[w + k] = floats[u + k] - dot6(floats, P + 6 * k, u + 6)
+        d = floats[ints[AT_DIAGONAL] + i] + dot6(floats, u + 6, w)
+        z = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[model_gradient + i] - dot6(floats, u + 6, sums)
         floats[y + i] = 0.0
         if d > 1e-300:
-            floats[give + i], floats[y + i] = 1.0 / d, z / d
-            add6(floats, sums, kept, z / d)
+            floats[compliance + i], floats[y + i] = 1.0 / d, z / d
+            add6(floats, sums, w, z / d)
             for k in range(6):
-                add6(floats, P + 6 * k, kept, floats[kept + k] / d)
+                add6(floats, P + 6 * k, w, floats[w + k] / d)
     for k in range(6):
         floats[sums + k] = 0.0
     for t in range(count - 1, -1, -1):
         i, u = (
-            ints[place + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
+            ints[independent_index + ints[columns + first + ints[terms + TERM_INTS * t + TERM_COLUMN]]],
             ints[AT_CHAIN] + JOINT_FLOATS * t,
         )
-        if floats[give + i] > 0.0:
-            floats[y + i] -= floats[give + i] * dot6(floats, ints[AT_CHAIN_W] + 6 * t, sums)
+        if floats[compliance + i] > 0.0:
+            floats[y + i] -= floats[compliance + i] * dot6(floats, ints[AT_CHAIN_W] + 6 * t, sums)
             add6(floats, sums, u + 6, floats[y + i])

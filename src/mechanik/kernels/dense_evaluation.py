@@ -14,14 +14,19 @@ from .residuals import evaluate_residuals
 from .stages import fit_slacks, sum_of_squares
 
 MOVE, EVALUATE, DENSIFY = 1, 2, 4
-"""Bits of `doing`: move x, evaluate the residual, write dense arrays."""
+"""Bits of `actions`: move x, evaluate the residual, write dense arrays."""
 
 
 @subroutine
 def densify(ints, floats, buffer, end, E, J):
     """Write the residual (m,) and its Jacobian (m, n) over all columns but slacks; locked columns are zero."""
-    blocks, block_columns, slack, ban = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK], ints[AT_BOUND_STATE]
-    rows, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer
+    blocks, block_columns, slack, bound_state = (
+        ints[AT_BLOCKS],
+        ints[AT_BLOCK_COLUMNS],
+        ints[AT_SLACK],
+        ints[AT_BOUND_STATE],
+    )
+    residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer
     n = J.shape[1]
     for b in range(end):
         block = blocks + BLOCK_INTS * b
@@ -32,30 +37,30 @@ def densify(ints, floats, buffer, end, E, J):
             ints[block + FIRST_JACOBIAN],
         )
         for r in range(row, row + ints[block + ROW_COUNT]):
-            E[r] = floats[rows + r]
+            E[r] = floats[residual + r]
             for v in range(n):
                 J[r, v] = 0.0
             if ints[slack + 2 * r] >= 0 and E[r] == 0.0:
                 continue
             for u in range(width):
                 v = ints[block_columns + first + u]
-                if v < n and ints[ban + v] != LOCKED:
+                if v < n and ints[bound_state + v] != LOCKED:
                     J[r, v] = floats[jacobian + j + (r - row) * width + u]
 
 
 @kernel("UniTuple(f8, 2)(i8[::1], f8[::1], i8, f8, i8, i8, i8, f8[::1], f8[:,::1])")
-def evaluate_dense(ints, floats, doing, share, buffer, required, end, E, J):
-    """Move x, evaluate the residual and write it with its Jacobian as dense arrays, as the bits of `doing` say.
+def evaluate_dense(ints, floats, actions, factor, buffer, required_blocks, end, E, J):
+    """Move x, evaluate the residual and write it with its Jacobian as dense arrays, as the bits of `actions` say.
 
     The method's own x is the table `trial`. With buffer 1 it is moved and evaluated. With buffer 0 the moved x goes
     into the table `x` and is evaluated there; `trial` stays.
 
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
-        doing: MOVE, EVALUATE and DENSIFY, as bits.
-        share: factor of `step`.
+        actions: MOVE, EVALUATE and DENSIFY, as bits.
+        factor: factor of `step`.
         buffer: 0 or 1, of residual and Jacobian; only buffer 1 is written to E and J.
-        required, end: number of blocks that count, and number of blocks that are evaluated.
+        required_blocks, end: number of blocks that count, and number of blocks that are evaluated.
         E, J: (m,) and (m, n), written with DENSIFY.
 
     Returns:
@@ -63,19 +68,19 @@ def evaluate_dense(ints, floats, doing, share, buffer, required, end, E, J):
     """
     trial, step = ints[AT_TRIAL], ints[AT_STEP]
     x = trial if buffer == 1 else ints[AT_X]
-    if doing & MOVE:
+    if actions & MOVE:
         for v in range(ints[N_COLUMNS]):
-            floats[step + v] *= share
+            floats[step + v] *= factor
         apply_step(ints, floats, trial, x, True)
-        if share != 0.0:
+        if factor != 0.0:
             for v in range(ints[N_COLUMNS]):
-                floats[step + v] /= share
-    if doing & EVALUATE:
+                floats[step + v] /= factor
+    if actions & EVALUATE:
         evaluate_residuals(ints, floats, x, buffer, end)
-    if doing & DENSIFY == 0:
+    if actions & DENSIFY == 0:
         return 0.0, 0.0
     fit_slacks(ints, floats, x, buffer, 0, end)
-    cost, met = sum_of_squares(ints, floats, buffer, 0, required)
+    cost, is_met = sum_of_squares(ints, floats, buffer, 0, required_blocks)
     if buffer == 1:
         densify(ints, floats, buffer, end, E, J)
-    return cost, 1.0 if met else 0.0
+    return cost, 1.0 if is_met else 0.0

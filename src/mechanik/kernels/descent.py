@@ -106,18 +106,18 @@ much."""
 @subroutine
 def write_target(ints, floats, target):
     """Write the target pose (4, 4) into the single goal of the problem; False if it is not a rigid transform."""
-    size = 0.0
+    deviation = 0.0
     for k in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
             square += target[r, k] * target[r, k]
             dot += target[r, k] * target[r, (k + 1) % 3]
-        size += abs(dot) + abs(square - 1.0) + 0.0 * target[k, 3] + abs(target[3, k])
+        deviation += abs(dot) + abs(square - 1.0) + 0.0 * target[k, 3] + abs(target[3, k])
     x = target[1, 1] * target[2, 2] - target[1, 2] * target[2, 1]
     y = target[1, 2] * target[2, 0] - target[1, 0] * target[2, 2]
     z = target[1, 0] * target[2, 1] - target[1, 1] * target[2, 0]
-    mirrored = target[0, 0] * x + target[0, 1] * y + target[0, 2] * z < 0.0
-    if mirrored or not size + abs(target[3, 3] - 1.0) < ROTATION_TOLERANCE:
+    is_mirrored = target[0, 0] * x + target[0, 1] * y + target[0, 2] * z < 0.0
+    if is_mirrored or not deviation + abs(target[3, 3] - 1.0) < ROTATION_TOLERANCE:
         return False
     frame = ints[AT_BLOCK_DATA] + BLOCK_FLOATS * ints[TARGET_BLOCK] + FRAME_A
     for r in range(3):
@@ -138,33 +138,33 @@ def load_start(ints, floats, start):
 @subroutine
 def load_restart(ints, floats, start):
     """Copy the numbers of a start that may move into x; locked numbers stay."""
-    x, column_x, ban, balls = ints[AT_X], ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_SPHERICAL]
+    x, column_x, bound_state, sphericals = ints[AT_X], ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_SPHERICAL]
     for v in range(ints[N_COLUMNS]):
         k = ints[column_x + v]
-        if 0 <= k < ints[N_Q] and ints[ban + v] != LOCKED:
+        if 0 <= k < ints[N_Q] and ints[bound_state + v] != LOCKED:
             floats[x + k] = start[k]
     for i in range(ints[N_SPHERICAL]):
-        if ints[ban + ints[balls + 2 * i + 1]] != LOCKED:
-            for k in range(ints[balls + 2 * i], ints[balls + 2 * i] + 4):
+        if ints[bound_state + ints[sphericals + 2 * i + 1]] != LOCKED:
+            for k in range(ints[sphericals + 2 * i], ints[sphericals + 2 * i] + 4):
                 floats[x + k] = start[k]
 
 
 @subroutine
 def begin_attempt(ints, floats, state, options, report):
     """Begin an attempt from x, clamped to its bounds."""
-    column_x, ban, lower, upper = ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_LOWER], ints[AT_UPPER]
+    column_x, bound_state, lower, upper = ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_LOWER], ints[AT_UPPER]
     x = ints[AT_X]
     for v in range(ints[N_COLUMNS]):
         k = ints[column_x + v]
-        if ints[ban + v] != LOCKED:
-            ints[ban + v] = FREE
+        if ints[bound_state + v] != LOCKED:
+            ints[bound_state + v] = FREE
             if k >= 0:
                 floats[x + k] = min(max(floats[x + k], floats[lower + v]), floats[upper + v])
                 # a column that begins on a bound is likely to stay there; the first step releases it if it does not
                 if floats[x + k] == floats[upper + v]:
-                    ints[ban + v] = ON_UPPER
+                    ints[bound_state + v] = ON_UPPER
                 elif floats[x + k] == floats[lower + v]:
-                    ints[ban + v] = ON_LOWER
+                    ints[bound_state + v] = ON_LOWER
     for s in range(ints[N_STAGES]):
         report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_STATUS] = NOT_TRIED
         report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST] = np.inf
@@ -184,10 +184,10 @@ def begin_first_attempt(ints, floats, state, options, report, q0, restarts):
     total = 0.0
     for k in range(q0.shape[0]):
         total += q0[k]
-    turns = True
+    has_quaternions = True
     for i in range(ints[N_SPHERICAL]):
         k = ints[ints[AT_SPHERICAL] + 2 * i]
-        turns &= (
+        has_quaternions &= (
             q0[k] * q0[k] + q0[k + 1] * q0[k + 1] + q0[k + 2] * q0[k + 2] + q0[k + 3] * q0[k + 3] > MIN_QUATERNION_NORM2
         )
     report[START_WAS_CLAMPED] = 0.0
@@ -197,7 +197,7 @@ def begin_first_attempt(ints, floats, state, options, report, q0, restarts):
             report[START_WAS_CLAMPED] = 1.0
     load_start(ints, floats, q0)
     begin_attempt(ints, floats, state, options, report)
-    return np.isfinite(total) and turns
+    return np.isfinite(total) and has_quaternions
 
 
 @subroutine
@@ -205,8 +205,8 @@ def is_better(ints, floats, state, options, report):
     """Whether the attempt that has ended beats the best so far; the first stage in which they differ decides."""
     best_cost = ints[AT_BEST_COST]
     for s in range(ints[N_STAGES]):
-        about = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-        cost = 0.0 if report[about + STAGE_STATUS] == CONVERGED else report[about + STAGE_COST]
+        stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+        cost = 0.0 if report[stage_report + STAGE_STATUS] == CONVERGED else report[stage_report + STAGE_COST]
         if cost < floats[best_cost + s] * (1.0 - 1e-9):
             return True
         if cost > floats[best_cost + s] * (1.0 + 1e-9):
@@ -222,14 +222,14 @@ def has_succeeded(ints, floats, state, options, report):
         if ints[stages + STAGE_INTS * s + IS_SOFT_OBJECTIVE] == 0:
             if report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_STATUS] != CONVERGED:
                 return False
-            _, met = sum_of_squares(
+            _, is_met = sum_of_squares(
                 ints,
                 floats,
                 int(state[CURRENT_BUFFER]),
                 ints[stages + STAGE_INTS * s + HARD_END],
                 ints[stages + STAGE_INTS * s + SOFT_END],
             )
-            if not met:
+            if not is_met:
                 return False
     return True
 
@@ -267,15 +267,15 @@ def nearest_start(ints, floats, state, starts, k):
     length, angle = floats[row] * floats[row], floats[row + 3] * floats[row + 3]
     best = np.inf
     for i in range(min(starts.shape[0], MAX_RANKED_STARTS)):
-        along = 0.0
+        trace = 0.0
         for c in range(9):
-            along += floats[A + c] * starts[i, nq + c]
+            trace += floats[A + c] * starts[i, nq + c]
         x, y, z = (
             floats[A + 9] - starts[i, nq + 9],
             floats[A + 10] - starts[i, nq + 10],
             floats[A + 11] - starts[i, nq + 11],
         )
-        distance = length * (x * x + y * y + z * z) + angle * (3.0 - along)
+        distance = length * (x * x + y * y + z * z) + angle * (3.0 - trace)
         if state[LAST_DISTANCE] < distance < best:
             best, k = distance, i
     state[LAST_DISTANCE] = best
@@ -290,8 +290,10 @@ def next_attempt(ints, floats, state, options, report, starts):
     if success or is_better(ints, floats, state, options, report) or state[ATTEMPT] == 0.0:
         copy_x(ints, floats, x, best)
         for s in range(ints[N_STAGES]):
-            about = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-            floats[best_cost + s] = 0.0 if report[about + STAGE_STATUS] == CONVERGED else report[about + STAGE_COST]
+            stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
+            floats[best_cost + s] = (
+                0.0 if report[stage_report + STAGE_STATUS] == CONVERGED else report[stage_report + STAGE_COST]
+            )
     state[ATTEMPT] += 1.0
     if success or state[MAY_ABANDON] == 0.0:
         write_report(ints, floats, state, options, report, success)
@@ -347,13 +349,13 @@ def search(ints, floats, target, q0, starts, q):
         if not begin_first_attempt(ints, floats, state, options, report, q0, starts.shape[0]):
             return BAD_START
     state[IS_RESUMED] = 1.0
-    begun, code = state[ITERATIONS], ints[RUNTIME_ZERO] + DONE
+    first_iteration, code = state[ITERATIONS], ints[RUNTIME_ZERO] + DONE
     while True:
         stage, current = int(state[STAGE]), int(state[CURRENT_BUFFER])
         if state[IS_EVALUATED] == 0.0:
             # the first level is evaluated together with the closures: they are mostly closed, and it is needed next
-            last = max(stage, min(1, ints[N_STAGES] - 1))
-            evaluate_residuals(ints, floats, trial, 1 - current, ints[stages + STAGE_INTS * last + SOFT_END])
+            last_stage = max(stage, min(1, ints[N_STAGES] - 1))
+            evaluate_residuals(ints, floats, trial, 1 - current, ints[stages + STAGE_INTS * last_stage + SOFT_END])
             state[EVALUATIONS] += 1
             if ints[N_FUNCTIONS] > 0:
                 state[IS_EVALUATED] = 1.0
@@ -381,25 +383,29 @@ def search(ints, floats, target, q0, starts, q):
                 action, eliminated = NEXT_STEP, int(state[INDEPENDENT_COUNT])
             if action == NEXT_STAGE:
                 break
-            newton, current = action == NEXT_CLOSURE_STEP, int(state[CURRENT_BUFFER])
+            is_newton, current = action == NEXT_CLOSURE_STEP, int(state[CURRENT_BUFFER])
             damping = state[MU] * state[COST] + MIN_DAMPING
             if options[FIXED_DAMPING] > 0.0:
                 damping = options[FIXED_DAMPING] * state[MU] / options[START_DAMPING]
-            base, buffer = (trial, 1 - current) if newton else (x, current)
-            uses_curvature, moved, placed = state[USES_CURVATURE] == 1.0, state[HAS_MOVED], state[POSES_ARE_CURRENT]
-            probes, may_request = (
+            base, buffer = (trial, 1 - current) if is_newton else (x, current)
+            uses_curvature, has_moved, poses_are_current = (
+                state[USES_CURVATURE] == 1.0,
+                state[HAS_MOVED],
+                state[POSES_ARE_CURRENT],
+            )
+            may_probe, may_request = (
                 uses_curvature and can_probe(ints, state, options, stage),
                 may_request_curvature(ints, state, options),
             )
             damping_ratio = CURVATURE_DAMPING_RATIO if state[MU] <= options[START_DAMPING] else 1.0
-            cost, change, steepest, bend = bounded_step(
-                ints, floats, options, base, stage, buffer, damping, newton, uses_curvature, probes, may_request,
-                eliminated, damping_ratio, moved, placed,
+            cost, change, max_gradient, curvature = bounded_step(
+                ints, floats, options, base, stage, buffer, damping, is_newton, uses_curvature, may_probe, may_request,
+                eliminated, damping_ratio, has_moved, poses_are_current,
             )  # fmt: skip
-            if newton:
+            if is_newton:
                 break
             state[HAS_MOVED], state[POSES_ARE_CURRENT] = 0.0, 0.0
-            if bend == CURVATURE_REQUESTED:
+            if curvature == CURVATURE_REQUESTED:
                 action, state[PHASE], state[PROBED_COLUMN], state[INDEPENDENT_COUNT] = (
                     NEXT_PROBE,
                     PHASE_PROBING,
@@ -410,7 +416,7 @@ def search(ints, floats, target, q0, starts, q):
                 continue
             state[PHASE] = PHASE_TRIAL
             eliminated = ints[RUNTIME_ZERO]
-            action = decide_step(ints, floats, state, options, report, cost, change, steepest, bend)
+            action = decide_step(ints, floats, state, options, report, cost, change, max_gradient, curvature)
             if action != NEXT_RETRY:
                 state[ITERATIONS_IN_STAGE] += 1
                 state[ITERATIONS] += 1
@@ -424,7 +430,7 @@ def search(ints, floats, target, q0, starts, q):
         if action == NEXT_EVALUATION:  # x was perturbed: the trial counts as a start
             state[PHASE] = PHASE_START
         apply_step(ints, floats, trial if action == NEXT_CLOSURE_STEP else x, trial, action != NEXT_PROBE)
-        if state[ITERATIONS] - begun >= options[ITERATIONS_PER_CALL]:
+        if state[ITERATIONS] - first_iteration >= options[ITERATIONS_PER_CALL]:
             code = ints[RUNTIME_ZERO] + PAUSED
             break
     if ints[N_PASSIVE] > 0:

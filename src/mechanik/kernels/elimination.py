@@ -29,20 +29,21 @@ FROM_REMAINING_ROWS = 1 << 40
 
 
 @subroutine
-def eliminate(ints, floats, stage, buffer, hard, curved, newton):
+def eliminate(ints, floats, stage, buffer, hard, stores_row_operations, is_newton):
     """Eliminate the hard rows: choose dependent columns, if possible none at a bound, and compute offset and Z.
 
     Args:
         stage: index of the stage.
         buffer: the buffer (0 or 1) of residuals and Jacobians.
         hard: number of hard blocks.
-        curved: whether to store the row operations in `AT_ROW_COMBINATION`, for `curvature.find_multipliers`.
-        newton: whether to compute only the offset, the step of the dependent columns for a zero independent step.
+        stores_row_operations: whether to store the row operations in `AT_ROW_COMBINATION`, for
+            `curvature.find_multipliers`.
+        is_newton: whether to compute only the offset, the step of the dependent columns for a zero independent step.
 
     Returns:
-        The number of independent columns (0 with `newton`), and the number of remaining rows of all blocks.
+        The number of independent columns (0 with `is_newton`), and the number of remaining rows of all blocks.
     """
-    order, dependent, place, independent = (
+    order, dependent, independent_index, independent = (
         ints[AT_ELIMINATION_ORDER],
         ints[AT_DEPENDENT_INDEX],
         ints[AT_INDEPENDENT_INDEX],
@@ -57,40 +58,45 @@ def eliminate(ints, floats, stage, buffer, hard, curved, newton):
     if hard == 0:
         for k in range(c):
             v = ints[order + k]
-            ints[place + v] = k
+            ints[independent_index + v] = k
             ints[independent + k] = v
         return c, ints[RUNTIME_ZERO]
-    left = ints[RUNTIME_ZERO]
+    remaining_rows = ints[RUNTIME_ZERO]
     for b in range(hard):
-        reduce_block(ints, floats, stage, buffer, b, curved)
-        left = collect_unpivoted(ints, floats, b, left)
-    if left > 0:
-        reduce_unpivoted(ints, floats, left)
+        reduce_block(ints, floats, stage, buffer, b, stores_row_operations)
+        remaining_rows = collect_unpivoted(ints, floats, b, remaining_rows)
+    if remaining_rows > 0:
+        reduce_unpivoted(ints, floats, remaining_rows)
     n = ints[RUNTIME_ZERO]
-    if newton:
-        particular_step(ints, floats, hard, left)
-        return n, left
+    if is_newton:
+        particular_step(ints, floats, hard, remaining_rows)
+        return n, remaining_rows
     for k in range(c):
         v = ints[order + k]
         if ints[dependent + v] == NO_COLUMN:
-            ints[place + v] = n
+            ints[independent_index + v] = n
             ints[independent + n] = v
             n += 1
-    build_null_space_map(ints, floats, hard, left, n)
-    return n, left
+    build_null_space_map(ints, floats, hard, remaining_rows, n)
+    return n, remaining_rows
 
 
 @subroutine
-def reduce_block(ints, floats, stage, buffer, b, curved):
+def reduce_block(ints, floats, stage, buffer, b, stores_row_operations):
     """Run Gauss-Jordan within one block, on the columns on which no other hard block depends."""
-    blocks, block_columns, slack, private = (
+    blocks, block_columns, slack, hard_block_count = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
         ints[AT_SLACK],
         ints[AT_HARD_BLOCK_COUNT],
     )
-    ban, dependent, pivot, jacobian = ints[AT_BOUND_STATE], ints[AT_DEPENDENT_INDEX], ints[AT_PIVOT], ints[AT_JACOBIAN]
-    rows, hold, T, rhs = ints[AT_RESIDUAL], ints[AT_HELD_RESIDUAL], ints[AT_TABLEAU], ints[AT_RHS]
+    bound_state, dependent, pivot, jacobian = (
+        ints[AT_BOUND_STATE],
+        ints[AT_DEPENDENT_INDEX],
+        ints[AT_PIVOT],
+        ints[AT_JACOBIAN],
+    )
+    residual, held_residual, T, rhs = ints[AT_RESIDUAL], ints[AT_HELD_RESIDUAL], ints[AT_TABLEAU], ints[AT_RHS]
     block = blocks + BLOCK_INTS * b
     m, width, j, row, column = (
         ints[block + ROW_COUNT],
@@ -99,45 +105,56 @@ def reduce_block(ints, floats, stage, buffer, b, curved):
         ints[block + FIRST_ROW],
         ints[block + FIRST_COLUMN],
     )
-    J, E = jacobian + ints[N_JACOBIAN] * buffer, rows + ints[N_ROWS] * buffer
+    J, E = jacobian + ints[N_JACOBIAN] * buffer, residual + ints[N_ROWS] * buffer
     for k in range(m * width):
         floats[T + j + k] = floats[J + j + k]
     for r in range(m):
-        floats[rhs + row + r] = floats[E + row + r] - floats[hold + row + r]
+        floats[rhs + row + r] = floats[E + row + r] - floats[held_residual + row + r]
         ints[pivot + row + r] = NO_COLUMN
-    undo = ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * row if curved else ints[RUNTIME_ZERO] + NO_COLUMN
-    if curved:
+    row_combination = (
+        ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * row
+        if stores_row_operations
+        else ints[RUNTIME_ZERO] + NO_COLUMN
+    )
+    if stores_row_operations:
         for k in range(m * m):
-            floats[undo + k] = 1.0 if k % (m + 1) == 0 else 0.0
+            floats[row_combination + k] = 1.0 if k % (m + 1) == 0 else 0.0
     if ints[block + HAS_BANDS] == 1:  # a free slack satisfies its row without constraining other columns
         for r in range(m):
             u = ints[slack + 2 * (row + r) + 1]
-            if u >= 0 and ints[ban + ints[block_columns + column + u]] == 0:
-                pivot_row(ints, floats, j, width, m, row, column, r, u, undo)
+            if u >= 0 and ints[bound_state + ints[block_columns + column + u]] == FREE:
+                pivot_row(ints, floats, j, width, m, row, column, r, u, row_combination)
     # a pivot column is zero in all other rows, so the list needs no update
-    listed, count = ints[AT_LISTED_COLUMN], ints[RUNTIME_ZERO]
+    listed_columns, count = ints[AT_LISTED_COLUMN], ints[RUNTIME_ZERO]
     for u in range(width):
         v = ints[block_columns + column + u]
-        if ints[private + ints[N_COLUMNS] * stage + v] == 1 and ints[ban + v] == 0 and ints[dependent + v] == NO_COLUMN:
-            ints[listed + count] = u
+        if (
+            ints[hard_block_count + ints[N_COLUMNS] * stage + v] == 1
+            and ints[bound_state + v] == FREE
+            and ints[dependent + v] == NO_COLUMN
+        ):
+            ints[listed_columns + count] = u
             count += 1
     for _ in range(m):
-        best, at_row, at = MIN_OWN_PIVOT, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO] + NO_COLUMN
+        best, pivot_at, pivot_column = MIN_OWN_PIVOT, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO] + NO_COLUMN
         for r in range(m):
             if ints[pivot + row + r] == NO_COLUMN:
                 start = T + j + r * width
                 for k in range(count):
-                    size = abs(floats[start + ints[listed + k]])
+                    size = abs(floats[start + ints[listed_columns + k]])
                     if size > best:
-                        best, at_row, at = size, r, ints[listed + k]
-        if at_row == NO_COLUMN:
+                        best, pivot_at, pivot_column = size, r, ints[listed_columns + k]
+        if pivot_at == NO_COLUMN:
             break
-        pivot_row(ints, floats, j, width, m, row, column, at_row, at, undo)
+        pivot_row(ints, floats, j, width, m, row, column, pivot_at, pivot_column, row_combination)
 
 
 @subroutine
-def pivot_row(ints, floats, j, width, m, row, column, r, u, undo):
-    """Solve row r for column u and substitute it into the other rows; `undo` < 0 skips the row operations."""
+def pivot_row(ints, floats, j, width, m, row, column, r, u, row_combination):
+    """Solve row r for column u and substitute it into the other rows.
+
+    A negative `row_combination` skips the row operations.
+    """
     block_columns, dependent, pivot, T = (
         ints[AT_BLOCK_COLUMNS],
         ints[AT_DEPENDENT_INDEX],
@@ -153,24 +170,24 @@ def pivot_row(ints, floats, j, width, m, row, column, r, u, undo):
         floats[T + p + k] *= inverse
     floats[T + p + u] = 1.0
     floats[rhs + row + r] *= inverse
-    if undo >= 0:
+    if row_combination >= 0:
         for k in range(m):
-            floats[undo + r * m + k] *= inverse
-    for other in range(m):
-        o = j + other * width
+            floats[row_combination + r * m + k] *= inverse
+    for other_row in range(m):
+        o = j + other_row * width
         f = floats[T + o + u]
-        if other != r and f != 0.0:
+        if other_row != r and f != 0.0:
             for k in range(width):
                 floats[T + o + k] -= f * floats[T + p + k]
             floats[T + o + u] = 0.0
-            floats[rhs + row + other] -= f * floats[rhs + row + r]
-            if undo >= 0:
+            floats[rhs + row + other_row] -= f * floats[rhs + row + r]
+            if row_combination >= 0:
                 for k in range(m):
-                    floats[undo + other * m + k] -= f * floats[undo + r * m + k]
+                    floats[row_combination + other_row * m + k] -= f * floats[row_combination + r * m + k]
 
 
 @subroutine
-def collect_unpivoted(ints, floats, b, left):
+def collect_unpivoted(ints, floats, b, remaining_rows):
     """Copy the nonzero rows of a block without pivot to `AT_DENSE_ROWS`, over all columns; return their total count."""
     blocks, block_columns, pivot, rest_column = (
         ints[AT_BLOCKS],
@@ -197,22 +214,22 @@ def collect_unpivoted(ints, floats, b, left):
             largest = max(largest, abs(floats[T + j + r * width + u]))
         if largest <= MIN_PIVOT:
             continue
-        start = left * (c + 1)
+        start = remaining_rows * (c + 1)
         for v in range(c):
             floats[dense + start + v] = 0.0
         for u in range(width):
             floats[dense + start + ints[block_columns + column + u]] = floats[T + j + r * width + u]
         floats[dense + start + c] = floats[rhs + row + r]
-        ints[rest_column + left] = NO_COLUMN
-        ints[ints[AT_UNPIVOTED_ROW] + row + r] = left
-        left += 1
-    return left
+        ints[rest_column + remaining_rows] = NO_COLUMN
+        ints[ints[AT_UNPIVOTED_ROW] + row + r] = remaining_rows
+        remaining_rows += 1
+    return remaining_rows
 
 
 @subroutine
-def reduce_unpivoted(ints, floats, left):
+def reduce_unpivoted(ints, floats, remaining_rows):
     """Run Gauss-Jordan on the remaining rows; columns at a bound become pivots only if no other column can."""
-    ban, dependent, rest_column, dense = (
+    bound_state, dependent, rest_column, dense = (
         ints[AT_BOUND_STATE],
         ints[AT_DEPENDENT_INDEX],
         ints[AT_REST_COLUMN],
@@ -220,34 +237,36 @@ def reduce_unpivoted(ints, floats, left):
     )
     c, D = ints[N_COLUMNS], dense
     w = c + 1
-    for allow in range(2):
-        for _ in range(left):
-            best, at_row, at = MIN_PIVOT, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO] + NO_COLUMN
-            for r in range(left):
+    for allows_bounds in range(2):
+        for _ in range(remaining_rows):
+            best, pivot_at, pivot_column = MIN_PIVOT, ints[RUNTIME_ZERO] + NO_COLUMN, ints[RUNTIME_ZERO] + NO_COLUMN
+            for r in range(remaining_rows):
                 if ints[rest_column + r] == NO_COLUMN:
                     for v in range(c):
                         size = abs(floats[D + r * w + v])
-                        if size > best and (ints[ban + v] == 0 or (allow == 1 and ints[ban + v] != 3)):
-                            best, at_row, at = size, r, v
-            if at_row == NO_COLUMN:
+                        if size > best and (
+                            ints[bound_state + v] == FREE or (allows_bounds == 1 and ints[bound_state + v] != LOCKED)
+                        ):
+                            best, pivot_at, pivot_column = size, r, v
+            if pivot_at == NO_COLUMN:
                 break
-            ints[ban + at] = 0
-            ints[rest_column + at_row] = at
-            ints[dependent + at] = FROM_REMAINING_ROWS + at_row
-            inverse = 1.0 / floats[D + at_row * w + at]
+            ints[bound_state + pivot_column] = FREE
+            ints[rest_column + pivot_at] = pivot_column
+            ints[dependent + pivot_column] = FROM_REMAINING_ROWS + pivot_at
+            inverse = 1.0 / floats[D + pivot_at * w + pivot_column]
             for k in range(w):
-                floats[D + at_row * w + k] *= inverse
-            floats[D + at_row * w + at] = 1.0
-            for r in range(left):
-                f = floats[D + r * w + at]
-                if r != at_row and f != 0.0:
+                floats[D + pivot_at * w + k] *= inverse
+            floats[D + pivot_at * w + pivot_column] = 1.0
+            for r in range(remaining_rows):
+                f = floats[D + r * w + pivot_column]
+                if r != pivot_at and f != 0.0:
                     for k in range(w):
-                        floats[D + r * w + k] -= f * floats[D + at_row * w + k]
-                    floats[D + r * w + at] = 0.0
+                        floats[D + r * w + k] -= f * floats[D + pivot_at * w + k]
+                    floats[D + r * w + pivot_column] = 0.0
 
 
 @subroutine
-def particular_step(ints, floats, hard, rest):
+def particular_step(ints, floats, hard, remaining_rows):
     """Write the step of the dependent columns for a zero step of the independent columns to `AT_OFFSET`."""
     blocks, block_columns, dependent, pivot = (
         ints[AT_BLOCKS],
@@ -257,7 +276,7 @@ def particular_step(ints, floats, hard, rest):
     )
     offset, dense, T, rhs = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
     w = ints[N_COLUMNS] + 1
-    for r in range(rest):
+    for r in range(remaining_rows):
         if ints[ints[AT_REST_COLUMN] + r] != NO_COLUMN:
             floats[offset + ints[ints[AT_REST_COLUMN] + r]] = -floats[dense + r * w + w - 1]
     for b in range(hard):
@@ -266,26 +285,26 @@ def particular_step(ints, floats, hard, rest):
         for r in range(ints[block + ROW_COUNT]):
             if ints[pivot + row + r] == NO_COLUMN:
                 continue
-            alone = -floats[rhs + row + r]
-            if rest > 0:
+            constant = -floats[rhs + row + r]
+            if remaining_rows > 0:
                 t = T + ints[block + FIRST_JACOBIAN] + r * width
                 for u in range(width):
                     v = ints[block_columns + column + u]
                     if ints[dependent + v] >= FROM_REMAINING_ROWS:
-                        alone -= floats[t + u] * floats[offset + v]
-            floats[offset + ints[block_columns + column + ints[pivot + row + r]]] = alone
+                        constant -= floats[t + u] * floats[offset + v]
+            floats[offset + ints[block_columns + column + ints[pivot + row + r]]] = constant
 
 
 @subroutine
-def build_null_space_map(ints, floats, hard, rest, n):
+def build_null_space_map(ints, floats, hard, remaining_rows, n):
     """Build offset and the sparse rows of Z, first from the remaining dense rows, then from the blocks."""
-    blocks, block_columns, dependent, place = (
+    blocks, block_columns, dependent, independent_index = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
         ints[AT_DEPENDENT_INDEX],
         ints[AT_INDEPENDENT_INDEX],
     )
-    independent, local, listed, z_count = (
+    independent, local_column, listed_columns, z_count = (
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_LOCAL_COLUMN],
         ints[AT_LISTED_COLUMN],
@@ -298,36 +317,36 @@ def build_null_space_map(ints, floats, hard, rest, n):
         ints[AT_REST_COLUMN],
     )
     offset, dense, Z, T = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_NULL_SPACE], ints[AT_TABLEAU]
-    rhs, line = ints[AT_RHS], ints[AT_REDUCED_STEP]
+    rhs, reduced_step = ints[AT_RHS], ints[AT_REDUCED_STEP]
     c = ints[N_COLUMNS]
-    used = 0
-    for r in range(rest):
+    total_entries = 0
+    for r in range(remaining_rows):
         v = ints[rest_column + r]
         if v == NO_COLUMN:
             continue
         floats[offset + v] = -floats[dense + r * (c + 1) + c]
-        ints[z_start + v] = used
+        ints[z_start + v] = total_entries
         if n <= FEW_INDEPENDENT_COLUMNS:  # `null_space_row` reads the independent columns at the front of the row
             for i in range(n):
-                floats[line + i] = floats[dense + r * (c + 1) + ints[independent + i]]
+                floats[reduced_step + i] = floats[dense + r * (c + 1) + ints[independent + i]]
             for i in range(n):
-                floats[dense + r * (c + 1) + i] = floats[line + i]
-                if floats[line + i] != 0.0:
-                    ints[z_index + used] = i
-                    floats[Z + used] = -floats[line + i]
-                    used += 1
-            ints[z_count + v] = used - ints[z_start + v]
+                floats[dense + r * (c + 1) + i] = floats[reduced_step + i]
+                if floats[reduced_step + i] != 0.0:
+                    ints[z_index + total_entries] = i
+                    floats[Z + total_entries] = -floats[reduced_step + i]
+                    total_entries += 1
+            ints[z_count + v] = total_entries - ints[z_start + v]
             continue
         for i in range(n):
             t = floats[dense + r * (c + 1) + ints[independent + i]]
             if t != 0.0:
-                ints[z_index + used] = i
-                floats[Z + used] = -t
-                used += 1
-        ints[z_count + v] = used - ints[z_start + v]
+                ints[z_index + total_entries] = i
+                floats[Z + total_entries] = -t
+                total_entries += 1
+        ints[z_count + v] = total_entries - ints[z_start + v]
     for i in range(n):
-        ints[local + i] = 0
-        floats[line + i] = 0.0
+        ints[local_column + i] = 0
+        floats[reduced_step + i] = 0.0
     for b in range(hard):
         block = blocks + BLOCK_INTS * b
         m, width, j, row, column = (
@@ -341,71 +360,75 @@ def build_null_space_map(ints, floats, hard, rest, n):
             if ints[pivot + row + r] == NO_COLUMN:
                 continue
             v = ints[block_columns + column + ints[pivot + row + r]]
-            alone, touched = -floats[rhs + row + r], ints[RUNTIME_ZERO]
+            constant, entry_count = -floats[rhs + row + r], ints[RUNTIME_ZERO]
             if n <= FEW_INDEPENDENT_COLUMNS:
-                used = null_space_row(ints, floats, j + r * width, width, column, v, alone, n, used)
+                total_entries = null_space_row(
+                    ints, floats, j + r * width, width, column, v, constant, n, total_entries
+                )
                 continue
             for u in range(width):
                 t, w = floats[T + j + r * width + u], ints[block_columns + column + u]
                 if t == 0.0 or w == v:
                     continue
                 if ints[dependent + w] == NO_COLUMN:
-                    touched = add_null_space_entry(ints, floats, ints[place + w], -t, touched)
+                    entry_count = add_null_space_entry(ints, floats, ints[independent_index + w], -t, entry_count)
                 elif ints[dependent + w] >= FROM_REMAINING_ROWS:  # substitute that column
-                    alone -= t * floats[offset + w]
+                    constant -= t * floats[offset + w]
                     for k in range(ints[z_start + w], ints[z_start + w] + ints[z_count + w]):
-                        touched = add_null_space_entry(ints, floats, ints[z_index + k], -t * floats[Z + k], touched)
-            floats[offset + v] = alone
-            ints[z_start + v] = used
-            for k in range(touched):
-                i = ints[listed + k]
-                ints[z_index + used] = i
-                floats[Z + used] = floats[line + i]
-                floats[line + i] = 0.0
-                ints[local + i] = 0
-                used += 1
-            ints[z_count + v] = touched
+                        entry_count = add_null_space_entry(
+                            ints, floats, ints[z_index + k], -t * floats[Z + k], entry_count
+                        )
+            floats[offset + v] = constant
+            ints[z_start + v] = total_entries
+            for k in range(entry_count):
+                i = ints[listed_columns + k]
+                ints[z_index + total_entries] = i
+                floats[Z + total_entries] = floats[reduced_step + i]
+                floats[reduced_step + i] = 0.0
+                ints[local_column + i] = 0
+                total_entries += 1
+            ints[z_count + v] = entry_count
 
 
 @subroutine
-def null_space_row(ints, floats, t, width, column, v, alone, n, used):
+def null_space_row(ints, floats, t, width, column, v, constant, n, total_entries):
     """Write the row of Z of column v by dense loops over all independent columns; return the new entry count."""
-    block_columns, dependent, place, line = (
+    block_columns, dependent, independent_index, reduced_step = (
         ints[AT_BLOCK_COLUMNS],
         ints[AT_DEPENDENT_INDEX],
         ints[AT_INDEPENDENT_INDEX],
         ints[AT_REDUCED_STEP],
     )
     for i in range(n):
-        floats[line + i] = 0.0
+        floats[reduced_step + i] = 0.0
     for u in range(width):
         f, w = floats[ints[AT_TABLEAU] + t + u], ints[block_columns + column + u]
         if f == 0.0 or w == v:
             continue
         if ints[dependent + w] == NO_COLUMN:
-            floats[line + ints[place + w]] -= f
+            floats[reduced_step + ints[independent_index + w]] -= f
         elif ints[dependent + w] >= FROM_REMAINING_ROWS:  # substitute that column
-            alone -= f * floats[ints[AT_OFFSET] + w]
+            constant -= f * floats[ints[AT_OFFSET] + w]
             D = ints[AT_DENSE_ROWS] + (ints[dependent + w] - FROM_REMAINING_ROWS) * (ints[N_COLUMNS] + 1)
             for i in range(n):
-                floats[line + i] += f * floats[D + i]
-    floats[ints[AT_OFFSET] + v] = alone
-    ints[ints[AT_NULL_SPACE_START] + v] = used
+                floats[reduced_step + i] += f * floats[D + i]
+    floats[ints[AT_OFFSET] + v] = constant
+    ints[ints[AT_NULL_SPACE_START] + v] = total_entries
     for i in range(n):
-        if floats[line + i] != 0.0:
-            ints[ints[AT_NULL_SPACE_INDEX] + used] = i
-            floats[ints[AT_NULL_SPACE] + used] = floats[line + i]
-            used += 1
-    ints[ints[AT_NULL_SPACE_COUNT] + v] = used - ints[ints[AT_NULL_SPACE_START] + v]
-    return used
+        if floats[reduced_step + i] != 0.0:
+            ints[ints[AT_NULL_SPACE_INDEX] + total_entries] = i
+            floats[ints[AT_NULL_SPACE] + total_entries] = floats[reduced_step + i]
+            total_entries += 1
+    ints[ints[AT_NULL_SPACE_COUNT] + v] = total_entries - ints[ints[AT_NULL_SPACE_START] + v]
+    return total_entries
 
 
 @subroutine
-def add_null_space_entry(ints, floats, i, value, touched):
-    local, listed, line = ints[AT_LOCAL_COLUMN], ints[AT_LISTED_COLUMN], ints[AT_REDUCED_STEP]
-    if ints[local + i] == 0:
-        ints[local + i] = 1
-        ints[listed + touched] = i
-        touched += 1
-    floats[line + i] += value
-    return touched
+def add_null_space_entry(ints, floats, i, value, entry_count):
+    local_column, listed_columns, reduced_step = ints[AT_LOCAL_COLUMN], ints[AT_LISTED_COLUMN], ints[AT_REDUCED_STEP]
+    if ints[local_column + i] == 0:
+        ints[local_column + i] = 1
+        ints[listed_columns + entry_count] = i
+        entry_count += 1
+    floats[reduced_step + i] += value
+    return entry_count

@@ -81,12 +81,12 @@ def chain_pose(nodes, q, out):
 @kernel("b1(f8[:,::1], f8[:,::1], f8[:,:,::1])")
 def chain_poses(nodes, q, out):
     """Write the world poses of the end of a chain for q (N, nq) to out (N, 4, 4); False if any is not finite."""
-    fine = True
+    is_finite = True
     for n in range(q.shape[0]):
         X = chain_end_pose(nodes, q[n])
         write_pose(out[n], X)
-        fine &= is_finite_pose(X) and is_finite_configuration(q[n])
-    return fine
+        is_finite &= is_finite_pose(X) and is_finite_configuration(q[n])
+    return is_finite
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,:,:,::1])")
@@ -95,21 +95,21 @@ def tree_poses(nodes, ends, q, out):
 
     Each link is a fixed node of `ends` (L, 18), whose parent is a row of `nodes`.
     """
-    room = np.empty((nodes.shape[0], 12))
-    fine = True
+    poses = np.empty((nodes.shape[0], 12))
+    is_finite = True
     for n in range(q.shape[0]):
-        fine &= is_finite_configuration(q[n])
+        is_finite &= is_finite_configuration(q[n])
         for i in range(nodes.shape[0]):
             parent = int(nodes[i, PARENT])
-            X = child_pose(read_pose(room[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q[n], False)
+            X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q[n], False)
             for k in range(12):
-                room[i, k] = X[k]
+                poses[i, k] = X[k]
         for link in range(ends.shape[0]):
             parent = int(ends[link, PARENT])
-            X = compose(read_pose(room[parent]) if parent >= 0 else IDENTITY_POSE, read_pose(ends[link]))
+            X = compose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, read_pose(ends[link]))
             write_pose(out[n, link], X)
-            fine &= is_finite_pose(X)
-    return fine
+            is_finite &= is_finite_pose(X)
+    return is_finite
 
 
 @inline
@@ -174,7 +174,7 @@ def chain_jacobian(nodes, point, q, out):
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1], f8[:,:,::1])")
 def chain_jacobians(nodes, point, q, out):
     """Write the Jacobians of `chain_jacobian` for q (N, nq) to out (N, 6, nv); False if any is not finite."""
-    fine = True
+    is_finite = True
     for n in range(q.shape[0]):
-        fine &= fill_jacobian(nodes, point, q[n], out[n]) and is_finite_configuration(q[n])
-    return fine
+        is_finite &= fill_jacobian(nodes, point, q[n], out[n]) and is_finite_configuration(q[n])
+    return is_finite

@@ -43,11 +43,11 @@ BOUNDED_SINCOS_LIMIT = 1.0e6
 @inline
 def bounded_sincos(x):
     """Return (sin x, cos x) for |x| below `BOUNDED_SINCOS_LIMIT` rad; x may be a vector of lanes."""
-    turns = (x * INVERSE_PI + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
-    half = (turns * 0.5 + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
-    odd = turns - 2.0 * half
-    sign = 1.0 - 2.0 * odd * odd
-    r = ((x - turns * PI_HIGH) - turns * PI_MIDDLE) - turns * PI_LOW
+    half_turns = (x * INVERSE_PI + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
+    full_turns = (half_turns * 0.5 + ROUND_TO_INTEGER) - ROUND_TO_INTEGER
+    is_odd = half_turns - 2.0 * full_turns
+    sign = 1.0 - 2.0 * is_odd * is_odd
+    r = ((x - half_turns * PI_HIGH) - half_turns * PI_MIDDLE) - half_turns * PI_LOW
     u = r * r
     s = 2.731459307858414e-15 * u - 7.643971552545003e-13
     s = s * u + 1.6058977355068084e-10
@@ -113,12 +113,12 @@ def read_pose(row):
 
 
 @inline
-def child_pose(X, node, q, plain):
+def child_pose(X, node, q, is_scalar):
     """Return the pose of a node whose parent has the pose X.
 
     The order of operations is tuned on a 7-joint arm; other orders are up to twice as slow. The motion is composed with
     the fixed pose first, which does not depend on X. Every branch sets s, c and d. The two rare kinds come last, and
-    the compiler removes them where `plain` is the constant True.
+    the compiler removes them where `is_scalar` is the constant True.
     """
     kind, k = int(node[NODE_KIND]), int(node[FIRST_Q])
     f0, f1, f2, f3, f4, f5, f6, f7, f8, x, y, z = read_pose(node)
@@ -138,7 +138,7 @@ def child_pose(X, node, q, plain):
         x + f2 * d, y + f5 * d, z + f8 * d,
     )  # fmt: skip
     Y = compose(X, motion)
-    if plain:
+    if is_scalar:
         return Y
     if kind == TRANSLATION:
         return compose(Y, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, q[k], q[k + 1], q[k + 2]))

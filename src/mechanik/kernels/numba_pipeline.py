@@ -118,12 +118,12 @@ if IS_AVAILABLE:
     def callees(library: Any) -> list[Any]:
         """Return all libraries that a library needs, callers first, since LLVM links only referenced functions."""
         order: list[Any] = []
-        seen: set[int] = set()
+        visited: set[int] = set()
 
         def visit(caller: Any) -> None:
             for callee in caller._linking_libraries if isinstance(caller, SubroutineLibrary | KernelLibrary) else ():
-                if id(callee) not in seen:
-                    seen.add(id(callee))
+                if id(callee) not in visited:
+                    visited.add(id(callee))
                     visit(callee)
                     order.append(callee)
 
@@ -156,10 +156,12 @@ if IS_AVAILABLE:
             return getattr(self._context, name)
 
         def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
-            known = function if isinstance(function, types.Type) else self._context._lookup_global(function)
-            if kws or not isinstance(known, types.Function):
+            function_type = function if isinstance(function, types.Type) else self._context._lookup_global(function)
+            if kws or not isinstance(function_type, types.Function):
                 return self._context.resolve_function_type(function, args, kws)
-            _, signatures = self.signatures.setdefault(id(known), (known, {}))  # the reference keeps the id unique
+            _, signatures = self.signatures.setdefault(
+                id(function_type), (function_type, {})
+            )  # the reference keeps the id unique
             key = (tuple(args), self._flags)
             signature = signatures.get(key)
             if signature is None:
@@ -180,8 +182,8 @@ if IS_AVAILABLE:
         def values(self) -> dict[str, Any]:
             return {**DEFAULT_FLAGS, **self._values}
 
-        def __eq__(self, other: object) -> bool:
-            return super().__eq__(other)
+        def __eq__(self, flags: object) -> bool:
+            return super().__eq__(flags)
 
         def __hash__(self) -> int:
             return self.HASH
@@ -199,7 +201,7 @@ if IS_AVAILABLE:
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class SubroutineLowering(NativeLowering):
-        _name = "mechanik_part_lowering"
+        _name = "mechanik_subroutine_lowering"
 
         def run_pass(self, state: Any) -> bool:
             state.library = SubroutineLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -225,13 +227,13 @@ if IS_AVAILABLE:
             super().__init__(typingctx, targetctx, library, args, return_type, FastFlags(flags), locals)
 
         def define_pipelines(self) -> list[Any]:
-            replaced = {NopythonTypeInference: CachedTypeInference, NativeLowering: self.lowering}
+            replacements = {NopythonTypeInference: CachedTypeInference, NativeLowering: self.lowering}
             pipelines = super().define_pipelines()
             for pipeline in pipelines:
                 pipeline.passes = [
-                    (replaced.get(each, each), text)
-                    for each, text in pipeline.passes
-                    if each._name not in UNUSED_PASSES
+                    (replacements.get(pass_class, pass_class), description)
+                    for pass_class, description in pipeline.passes
+                    if pass_class._name not in UNUSED_PASSES
                 ]
                 pipeline.finalize()
             return pipelines
@@ -242,9 +244,9 @@ if IS_AVAILABLE:
         lowering = KernelLowering
 
         def compile_extra(self, function: Any) -> Any:
-            before = gc.get_threshold()
-            gc.set_threshold(ALLOCATIONS_PER_COLLECTION, *before[1:])
+            threshold = gc.get_threshold()
+            gc.set_threshold(ALLOCATIONS_PER_COLLECTION, *threshold[1:])
             try:
                 return super().compile_extra(function)
             finally:
-                gc.set_threshold(*before)
+                gc.set_threshold(*threshold)

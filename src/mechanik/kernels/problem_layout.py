@@ -41,7 +41,7 @@ from __future__ import annotations
 BLOCK_INTS = 16
 # of JOINT_VALUE and SPHERICAL_ROTATION: the first column of the joint within the block; -1 if the joint is locked
 OWN_COLUMN = FIRST_MASS
-FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `numbers`
+FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `coefficients`
 
 # floats of a block: frames A and B (12 each), axes C (9), squared tolerances of position and rotation, weighted
 FRAME_A, FRAME_B, AXES_C, POSITION_TOLERANCE2, ROTATION_TOLERANCE2 = 0, 12, 24, 33, 34
@@ -80,9 +80,9 @@ FIELD_COLUMNS, FIELD_ROWS, CELL_SIZE, FIELD_X, FIELD_Y, HEIGHTS = range(6)
 
 # the header: sizes, then the offset of each table
 SIZES = (
-    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "balls", "masses", "jacobian", "block_columns",
-    "widest", "q",
-    "functions", "target", "zero", "hard", "wide", "square", "matrix", "follow", "chain", "numbers", "read_off",
+    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "sphericals", "masses", "jacobian", "block_columns",
+    "max_block_rows", "q", "functions", "target_block", "runtime_zero", "hard_rows", "dual_rows", "square", "matrix",
+    "null_space_entries", "chain", "coefficients", "passive",
 )  # fmt: skip
 (N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_SPHERICAL, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS,
  MAX_BLOCK_ROWS, N_Q, N_FUNCTIONS, TARGET_BLOCK, RUNTIME_ZERO, N_HARD_ROWS, N_DUAL_ROWS, N_SQUARE, N_MATRIX,
@@ -106,35 +106,35 @@ INT_TABLES = {
     "block_columns": "block_columns",  # the columns of each block, block by block
     "slack": "rows * 2",  # of each row, the index of its slack in x and in the block's columns; -1 if none
     "column_x": "columns",  # index in x; -1 for spherical joints
-    "balls": "balls * 2",  # of each spherical joint, its index in x and its first column
+    "spherical": "sphericals * 2",  # of each spherical joint, its index in x and its first column
     "stages": "stages * 5",  # CHAIN_BLOCK is -1 if the stage has none
-    "private": "stages * columns",  # number of hard blocks of a stage that depend on a column
-    "order": "columns",  # elimination order: columns in few blocks come first
+    "hard_block_count": "stages * columns",  # number of hard blocks of a stage that depend on a column
+    "elimination_order": "columns",  # columns in few blocks come first
     # the tables below are workspace
-    "ban": "columns",  # active set: FREE, ON_UPPER, ON_LOWER or LOCKED
-    "dependent": "columns",  # the row that a dependent column is solved from; -1 for independent columns
-    "place": "columns",  # index of an independent column among the independent columns
-    "independent": "columns",  # column of each independent index
-    "first": "columns",  # envelope: of each row of H, the first nonzero entry
-    "local": "columns",
-    "listed": "columns",
+    "bound_state": "columns",  # active set: FREE, ON_UPPER, ON_LOWER or LOCKED
+    "dependent_index": "columns",  # the row that a dependent column is solved from; -1 for independent columns
+    "independent_index": "columns",  # index of an independent column among the independent columns
+    "independent_column": "columns",  # column of each independent index
+    "envelope": "columns",  # of each row of H, the first nonzero entry
+    "local_column": "columns",
+    "listed_column": "columns",
     "released": "columns",
-    "z_count": "columns",  # of each dependent column, the number of entries of its row of the null space Z
-    "z_start": "columns",  # of each dependent column, the first entry of its row of Z
-    "z_index": "follow",  # of each entry of Z, the independent index
+    "null_space_count": "columns",  # of each dependent column, the number of entries of its row of the null space Z
+    "null_space_start": "columns",  # of each dependent column, the first entry of its row of Z
+    "null_space_index": "null_space_entries",  # of each entry of Z, the independent index
     "pivot": "rows",
     "rest_column": "rows",
-    "old_columns": "columns",  # independent columns of the previous step
-    "probed": "columns",  # whether a column's second derivatives are known: 0 no, 1 yes, 2 new sample
-    "left_row": "rows",  # of each row without a pivot in its own block, its index among these rows
+    "previous_columns": "columns",  # independent columns of the previous step
+    "has_curvature": "columns",  # whether a column's second derivatives are known: 0 no, 1 yes, 2 new sample
+    "unpivoted_row": "rows",  # of each row without a pivot in its own block, its index among these rows
 }
 FLOAT_TABLES = {
     "nodes": "nodes * 18",
-    "data": "blocks * 36",  # floats of the blocks
+    "block_data": "blocks * 36",  # floats of the blocks
     "term_factor": "terms",  # motion of the node per unit of the column: scale times joint ratio
     "masses": "masses * 5",
-    "numbers": "numbers",  # coefficients of joint constraints and height fields
-    "read_off": "read_off * 21",  # passive spherical joints
+    "coefficients": "coefficients",  # of joint constraints and height fields
+    "passive": "passive * 21",  # spherical joints that are aligned after the solve
     "weight": "rows",
     "scale": "columns",
     "lower": "columns",
@@ -142,50 +142,50 @@ FLOAT_TABLES = {
     "options": "24",
     # the tables below are workspace
     "state": "48",
-    "out": "8 + stages * 5",
+    "report": "8 + stages * 5",
     "best_cost": "stages",
     "poses": "nodes * 12",
     "moments": "nodes * 4",
     "jacobian": "jacobian * 2",  # two buffers: accepted x and trial
-    "rows": "rows * 2",  # residuals, two buffers
-    "hold": "rows",  # residuals that hard rows are held at
+    "residual": "rows * 2",  # two buffers
+    "held_residual": "rows",  # residuals that hard rows are held at
     "x": "x",  # accepted
     "trial": "x",
-    "last_shut": "x",  # the last accepted x with all hard residuals within tolerance
-    "kicked": "x",  # x before the perturbation
-    "best": "x",  # the best x of all attempts
+    "last_feasible": "x",  # the last accepted x with all hard residuals within tolerance
+    "before_perturbation": "x",
+    "best_x": "x",  # of all attempts
     "step": "columns",
     "offset": "columns",  # step of a dependent column for a zero step of the independent columns
     "gradient": "columns",
-    "full": "columns",
-    "block_A": "widest * columns",
-    "e1": "rows",
+    "model_gradient": "columns",
+    "block_A": "max_block_rows * columns",
+    "block_residual": "rows",
     "H": "matrix",
     "H0": "square",
-    "dense": "hard * (columns + 1)",
-    "Z": "follow",
-    "T": "jacobian",
+    "dense_rows": "hard_rows * (columns + 1)",
+    "null_space": "null_space_entries",
+    "tableau": "jacobian",
     "rhs": "rows",
-    "line": "columns",
-    "S": "square",  # second derivatives that Gauss-Newton omits, as far as known
-    "reluctance": "columns",  # damping factor of each column
-    "pull": "columns",  # negative gradient, less the damping of the offsets of dependent columns
-    "old_gradient": "columns",  # of the previous step
-    "old_step": "columns",
-    "V": "matrix",
-    "B": "wide * columns",  # dual form: Jacobian rows over the independent columns
-    "far": "wide",  # dual form: residuals of these rows
-    "left": "wide",  # dual form: residuals after the step
+    "reduced_step": "columns",
+    "curvature": "square",  # second derivatives that Gauss-Newton omits, as far as known
+    "extra_damping": "columns",  # damping factor of each column
+    "damped_gradient": "columns",  # negative gradient, less the damping of the offsets of dependent columns
+    "previous_gradient": "columns",  # of the previous step
+    "previous_step": "columns",
+    "eigenvectors": "matrix",
+    "dual_rows": "dual_rows * columns",  # dual form: Jacobian rows over the independent columns
+    "dual_error": "dual_rows",  # dual form: residuals of these rows
+    "dual_remainder": "dual_rows",  # dual form: residuals after the step
     "diagonal": "columns",  # dual form and chains: damping plus squares of single-column rows
-    "alone": "columns",  # dual form and chains: negative gradient of single-column rows
+    "single_column_gradient": "columns",  # dual form and chains: negative gradient of single-column rows
     "chain": "chain * 12",  # u and v of each joint of a chain
     "chain_w": "chain * 6",
     "sums": "42",
-    "undo": "rows * widest",  # of each block, the row operations of the elimination
-    "force": "rows",  # Lagrange multipliers of the hard rows
-    "slope": "columns",  # gradient of half the soft cost plus multipliers times hard residuals
-    "edge": "columns",  # a direction of negative curvature of the soft cost
-    "give": "columns",  # inverse diagonal; 0 for columns that are not free
+    "row_combination": "rows * max_block_rows",  # of each block, the row operations of the elimination
+    "multiplier": "rows",  # Lagrange multipliers of the hard rows
+    "lagrangian_gradient": "columns",  # gradient of half the soft cost plus multipliers times hard residuals
+    "negative_curvature": "columns",  # a direction of negative curvature of the soft cost
+    "compliance": "columns",  # inverse diagonal; 0 for columns that are not free
 }
 (
  AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_SPHERICAL, AT_STAGES, AT_HARD_BLOCK_COUNT,

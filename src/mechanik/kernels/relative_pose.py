@@ -1,8 +1,8 @@
 """Residuals of the relative pose of two frames and their derivatives, for each kind of relation.
 
 Every relation of a frame B to a frame A depends on the position (x, y, z) and the rotation Q of B in A. A kind has up
-to six residuals: the first three change with a translation of B by the matrix `by_shift`, the last three with a
-rotation of B by the matrix `by_turn` (3 x 3, row by row). Rotations are tuples of 9 numbers, row by row.
+to six residuals: the first three change with a translation of B by the matrix `by_translation`, the last three with a
+rotation of B by the matrix `by_rotation` (3 x 3, row by row). Rotations are tuples of 9 numbers, row by row.
 """
 
 from __future__ import annotations
@@ -135,18 +135,18 @@ def times_cross(M, x, y, z):
 
 @inline
 def residual_of_kind(kind, x, y, z, Q):
-    """Return the six residuals of a kind, then `by_shift` and `by_turn`, for the pose (x, y, z), Q of B in A."""
+    """Return six residuals of a kind, `by_translation` and `by_rotation`, for the pose (x, y, z), Q of B in A."""
     a, b, c = x, y, z
     d, e, f = 0.0, 0.0, 0.0
-    by_shift, by_turn = IDENTITY_ROTATION, ZERO_MATRIX
+    by_translation, by_rotation = IDENTITY_ROTATION, ZERO_MATRIX
     if kind == POSE:
-        d, e, f, by_turn = rotation_vector_and_jacobian(Q)
+        d, e, f, by_rotation = rotation_vector_and_jacobian(Q)
     elif kind == AXIS:
         d, e, M = axis_residual(Q[2], Q[5], Q[8])
-        by_turn = times_cross(M, Q[2], Q[5], Q[8])
+        by_rotation = times_cross(M, Q[2], Q[5], Q[8])
     elif kind == COSINE:
         d = Q[8]
-        by_turn = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        by_rotation = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     else:
         r = math.sqrt(x * x + y * y + z * z)
         if r < 1e-12:  # no direction: DISTANCE takes x, LOOK_AT has no residual
@@ -155,15 +155,15 @@ def residual_of_kind(kind, x, y, z, Q):
             u, v, w = x / r, y / r, z / r
         if kind == DISTANCE:
             a = r
-            by_shift = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            by_translation = (u, v, w, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         elif r == 0.0:
-            a, b, by_shift = 0.0, 0.0, ZERO_MATRIX
+            a, b, by_translation = 0.0, 0.0, ZERO_MATRIX
         else:  # LOOK_AT
             a, b, M = axis_residual(u, v, w)
             k, m = M[0] * u + M[1] * v + M[2] * w, M[3] * u + M[4] * v + M[5] * w
-            by_shift = (
+            by_translation = (
                 (M[0] - k * u) / r, (M[1] - k * v) / r, (M[2] - k * w) / r,
                 (M[3] - m * u) / r, (M[4] - m * v) / r, (M[5] - m * w) / r,
                 0.0, 0.0, 0.0,
             )  # fmt: skip
-    return a, b, c, d, e, f, by_shift, by_turn
+    return a, b, c, d, e, f, by_translation, by_rotation

@@ -58,25 +58,29 @@ def cell_of(x, origin, size, count):
 @subroutine
 def height_and_gradient(floats, field, x, y):
     """Return the height of a field at (x, y) and its derivatives by x and by y."""
-    columns, rows, size = int(floats[field + FIELD_COLUMNS]), int(floats[field + FIELD_ROWS]), floats[field + CELL_SIZE]
-    i, s = cell_of(x, floats[field + FIELD_X], size, columns)
-    j, t = cell_of(y, floats[field + FIELD_Y], size, rows)
+    column_count, row_count, size = (
+        int(floats[field + FIELD_COLUMNS]),
+        int(floats[field + FIELD_ROWS]),
+        floats[field + CELL_SIZE],
+    )
+    i, s = cell_of(x, floats[field + FIELD_X], size, column_count)
+    j, t = cell_of(y, floats[field + FIELD_Y], size, row_count)
     a, b, c, d, da, db, dc, dd = interpolation_weights(s)
-    along = interpolation_weights(t)
+    y_weights = interpolation_weights(t)
     c0, c1, c2, c3 = (
-        clamp_index(i - 1, columns),
-        clamp_index(i, columns),
-        clamp_index(i + 1, columns),
-        clamp_index(i + 2, columns),
+        clamp_index(i - 1, column_count),
+        clamp_index(i, column_count),
+        clamp_index(i + 1, column_count),
+        clamp_index(i + 2, column_count),
     )
     height, by_x, by_y = 0.0, 0.0, 0.0
     for k in range(4):
-        line = field + HEIGHTS + columns * clamp_index(j - 1 + k, rows)
-        h0, h1, h2, h3 = floats[line + c0], floats[line + c1], floats[line + c2], floats[line + c3]
+        row = field + HEIGHTS + column_count * clamp_index(j - 1 + k, row_count)
+        h0, h1, h2, h3 = floats[row + c0], floats[row + c1], floats[row + c2], floats[row + c3]
         h = a * h0 + b * h1 + c * h2 + d * h3
-        height += along[k] * h
-        by_x += along[k] * (da * h0 + db * h1 + dc * h2 + dd * h3)
-        by_y += along[4 + k] * h
+        height += y_weights[k] * h
+        by_x += y_weights[k] * (da * h0 + db * h1 + dc * h2 + dd * h3)
+        by_y += y_weights[4 + k] * h
     return height, by_x / size, by_y / size
 
 
@@ -88,15 +92,17 @@ def joint_constraint_residual(ints, floats, b, x, E, J):
     weight, at = floats[ints[AT_WEIGHT] + row], ints[AT_COEFFICIENTS] + ints[block + FIRST_COEFFICIENT]
     total = -floats[ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b]
     for _ in range(ints[block + MASS_COUNT]):
-        value, own, degree = floats[x + int(floats[at])], int(floats[at + 1]), int(floats[at + 2])
+        value, own_column, degree = floats[x + int(floats[at])], int(floats[at + 1]), int(floats[at + 2])
         at += FIRST_FACTOR
-        height, slope = 0.0, 0.0
+        quotient, quotient_slope = 0.0, 0.0
         for k in range(degree - 1, -1, -1):  # Horner's rule for the polynomial divided by `value`
-            slope = slope * value + height
-            height = height * value + floats[at + k]
-        total += height * value
-        if own >= 0:
-            floats[j + own] += weight * (slope * value + height) * floats[scale + ints[columns + first + own]]
+            quotient_slope = quotient_slope * value + quotient
+            quotient = quotient * value + floats[at + k]
+        total += quotient * value
+        if own_column >= 0:
+            floats[j + own_column] += (
+                weight * (quotient_slope * value + quotient) * floats[scale + ints[columns + first + own_column]]
+            )
         at += degree
     floats[E + row] = weight * total
 
@@ -145,49 +151,49 @@ def world_frame(ints, floats, node, fixed):
 
 
 @inline
-def write_residual(floats, to, weight, mask, a, b, c, d, e, f):
+def write_residual(floats, at, weight, mask, a, b, c, d, e, f):
     """Write those of the six residuals that the mask selects, multiplied by their weights."""
     k = 0
     if mask & 1:
-        floats[to + k] = floats[weight + k] * a
+        floats[at + k] = floats[weight + k] * a
         k += 1
     if mask & 2:
-        floats[to + k] = floats[weight + k] * b
+        floats[at + k] = floats[weight + k] * b
         k += 1
     if mask & 4:
-        floats[to + k] = floats[weight + k] * c
+        floats[at + k] = floats[weight + k] * c
         k += 1
     if mask & 8:
-        floats[to + k] = floats[weight + k] * d
+        floats[at + k] = floats[weight + k] * d
         k += 1
     if mask & 16:
-        floats[to + k] = floats[weight + k] * e
+        floats[at + k] = floats[weight + k] * e
         k += 1
     if mask & 32:
-        floats[to + k] = floats[weight + k] * f
+        floats[at + k] = floats[weight + k] * f
 
 
 @inline
-def add_column(floats, to, width, weight, mask, factor, a, b, c, d, e, f):
+def add_column(floats, at, width, weight, mask, factor, a, b, c, d, e, f):
     """Add factor times six derivatives to one Jacobian column of a block, masked and weighted as `write_residual`."""
     k = 0
     if mask & 1:
-        floats[to + k * width] += factor * floats[weight + k] * a
+        floats[at + k * width] += factor * floats[weight + k] * a
         k += 1
     if mask & 2:
-        floats[to + k * width] += factor * floats[weight + k] * b
+        floats[at + k * width] += factor * floats[weight + k] * b
         k += 1
     if mask & 4:
-        floats[to + k * width] += factor * floats[weight + k] * c
+        floats[at + k * width] += factor * floats[weight + k] * c
         k += 1
     if mask & 8:
-        floats[to + k * width] += factor * floats[weight + k] * d
+        floats[at + k * width] += factor * floats[weight + k] * d
         k += 1
     if mask & 16:
-        floats[to + k * width] += factor * floats[weight + k] * e
+        floats[at + k * width] += factor * floats[weight + k] * e
         k += 1
     if mask & 32:
-        floats[to + k * width] += factor * floats[weight + k] * f
+        floats[at + k * width] += factor * floats[weight + k] * f
 
 
 @inline
@@ -223,16 +229,16 @@ def relation_residual(ints, floats, b, E, J):
         Q = times_transposed(transposed_times(C, B), transposed_times(C, A))
     elif mask > 7:
         Q = transposed_times(C, B)
-    r0, r1, r2, r3, r4, r5, by_shift, by_turn = residual_of_kind(kind, x, y, z, Q)
+    r0, r1, r2, r3, r4, r5, by_translation, by_rotation = residual_of_kind(kind, x, y, z, Q)
     if kind == TERRAIN_HEIGHT:
         height, slope_x, slope_y = height_and_gradient(
             floats, ints[AT_COEFFICIENTS] + ints[block + FIRST_COEFFICIENT], x, y
         )
-        r0, by_shift = z - height, (-slope_x, -slope_y, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        r0, by_translation = z - height, (-slope_x, -slope_y, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     write_residual(floats, E + row, weight, mask, r0, r1, r2, r3, r4, r5)
     for k in range(ints[block + FIRST_TERM], ints[block + FIRST_TERM] + ints[block + TERM_COUNT]):
         term = terms + TERM_INTS * k
-        X, axis, side, turns = (
+        X, axis, side, is_rotation = (
             poses + 12 * ints[term + TERM_NODE],
             ints[term + TERM_AXIS],
             ints[term + TERM_SIDE],
@@ -241,7 +247,7 @@ def relation_residual(ints, floats, b, E, J):
         factor = floats[term_factor + k]
         u, v, w = rotate_inverse(C, floats[X + axis], floats[X + 3 + axis], floats[X + 6 + axis])
         sx, sy, sz = u, v, w
-        if turns:
+        if is_rotation:
             l, m, n = rotate_inverse(C, B[9] - floats[X + 9], B[10] - floats[X + 10], B[11] - floats[X + 11])
             tx, ty, tz = rotation_velocity(u, v, w, l, m, n)
         else:
@@ -253,7 +259,7 @@ def relation_residual(ints, floats, b, E, J):
         elif side != MOVES_B:
             if side == MOVES_A:
                 tx, ty, tz, sx, sy, sz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            if turns:
+            if is_rotation:
                 l, m, n = rotate_inverse(C, A[9] - floats[X + 9], A[10] - floats[X + 10], A[11] - floats[X + 11])
                 ax, ay, az = rotation_velocity(u, v, w, l, m, n)
                 qx, qy, qz = rotate(Q, u, v, w)
@@ -262,8 +268,8 @@ def relation_residual(ints, floats, b, E, J):
                 ax, ay, az = u, v, w
             tx, ty, tz = tx - ax, ty - ay, tz - az
         if kind > COSINE:
-            tx, ty, tz = rotate(by_shift, tx, ty, tz)
-        sx, sy, sz = rotate(by_turn, sx, sy, sz)
+            tx, ty, tz = rotate(by_translation, tx, ty, tz)
+        sx, sy, sz = rotate(by_rotation, sx, sy, sz)
         add_column(floats, j + ints[term + TERM_COLUMN], width, weight, mask, factor, tx, ty, tz, sx, sy, sz)
 
 
@@ -288,7 +294,7 @@ def centre_of_mass_residual(ints, floats, b, E, J):
     cx, cy, cz = 0.0, 0.0, 0.0
     for k in range(ints[block + FIRST_MASS], ints[block + FIRST_MASS] + ints[block + MASS_COUNT]):
         at = masses + MASS_FLOATS * k
-        node, share, px, py, pz = int(floats[at]), floats[at + 1], floats[at + 2], floats[at + 3], floats[at + 4]
+        node, mass_share, px, py, pz = int(floats[at]), floats[at + 1], floats[at + 2], floats[at + 3], floats[at + 4]
         if node >= 0:
             X = poses + 12 * node
             px, py, pz = (
@@ -296,11 +302,11 @@ def centre_of_mass_residual(ints, floats, b, E, J):
                 floats[X + 10] + floats[X + 3] * px + floats[X + 4] * py + floats[X + 5] * pz,
                 floats[X + 11] + floats[X + 6] * px + floats[X + 7] * py + floats[X + 8] * pz,
             )
-            floats[moments + 4 * node] += share
-            floats[moments + 4 * node + 1] += share * px
-            floats[moments + 4 * node + 2] += share * py
-            floats[moments + 4 * node + 3] += share * pz
-        cx, cy, cz = cx + share * px, cy + share * py, cz + share * pz
+            floats[moments + 4 * node] += mass_share
+            floats[moments + 4 * node + 1] += mass_share * px
+            floats[moments + 4 * node + 2] += mass_share * py
+            floats[moments + 4 * node + 3] += mass_share * pz
+        cx, cy, cz = cx + mass_share * px, cy + mass_share * py, cz + mass_share * pz
     for i in range(ints[N_NODES] - 1, -1, -1):
         parent = int(floats[nodes + NODE_FLOATS * i + PARENT])
         if parent >= 0:
@@ -383,10 +389,21 @@ def spherical_residual(ints, floats, b, x, E, J):
         g * ex * ey + 0.5 * ez, 1.0 - g * (xx + zz), g * ey * ez - 0.5 * ex,
         g * ex * ez - 0.5 * ey, g * ey * ez + 0.5 * ex, 1.0 - g * (xx + yy),
     )  # fmt: skip
-    own = ints[block + OWN_COLUMN]
-    for k in range(3 if own >= 0 else 0):
+    own_column = ints[block + OWN_COLUMN]
+    for k in range(3 if own_column >= 0 else 0):
         add_column(
-            floats, J + j + own + k, width, weight + row, mask, 1.0, rate[k], rate[3 + k], rate[6 + k], 0.0, 0.0, 0.0
+            floats,
+            J + j + own_column + k,
+            width,
+            weight + row,
+            mask,
+            1.0,
+            rate[k],
+            rate[3 + k],
+            rate[6 + k],
+            0.0,
+            0.0,
+            0.0,
         )
 
 
@@ -397,9 +414,9 @@ def evaluate_residuals(ints, floats, x, buffer, end):
     Blocks of kind PYTHON_FUNCTION are left as they are: Python writes them.
     """
     blocks, block_columns, slack, data = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK], ints[AT_BLOCK_DATA]
-    weight, scale, jacobian, rows = ints[AT_WEIGHT], ints[AT_SCALE], ints[AT_JACOBIAN], ints[AT_RESIDUAL]
+    weight, scale, jacobian, residual = ints[AT_WEIGHT], ints[AT_SCALE], ints[AT_JACOBIAN], ints[AT_RESIDUAL]
     update_node_poses(ints, floats, x)
-    E, J = rows + ints[N_ROWS] * buffer, jacobian + ints[N_JACOBIAN] * buffer
+    E, J = residual + ints[N_ROWS] * buffer, jacobian + ints[N_JACOBIAN] * buffer
     for b in range(end):
         block = blocks + BLOCK_INTS * b
         kind, row, m, width, j = (

@@ -1,4 +1,4 @@
-"""Layout of the solver state and of the report: indices into the tables `state` and `out` of a problem."""
+"""Layout of the solver state and of the report: indices into the tables `state` and `report` of a problem."""
 
 from __future__ import annotations
 

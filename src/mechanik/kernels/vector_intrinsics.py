@@ -41,11 +41,11 @@ class _Model(models.PrimitiveModel):
         super().__init__(manager, vector, vector.llvm)
 
 
-def _spread(context: Any, builder: Any, value: Any, given: Any, vector: Any) -> Any:
+def _spread(context: Any, builder: Any, value: Any, value_type: Any, vector: Any) -> Any:
     """Convert a value to a vector: a vector stays, a number goes into all lanes."""
-    if given == vector:
+    if value_type == vector:
         return value
-    number = context.cast(builder, value, given, vector.element)
+    number = context.cast(builder, value, value_type, vector.element)
     empty = ir.Constant(vector.llvm, ir.Undefined)
     first = builder.insert_element(empty, number, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(
@@ -68,8 +68,8 @@ def _arithmetic(operation: Any, instruction: str) -> None:
     def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = signature.return_type
         x, y = (
-            _spread(context, builder, value, given, vector)
-            for value, given in zip(arguments, signature.args, strict=True)
+            _spread(context, builder, value, value_type, vector)
+            for value, value_type in zip(arguments, signature.args, strict=True)
         )
         return getattr(builder, instruction)(x, y)
 
@@ -84,10 +84,10 @@ for _operation, _instruction in (
     _arithmetic(_operation, _instruction)
 
 
-def _place(context: Any, builder: Any, kinds: Any, array: Any, i: Any, vector: Any) -> Any:
-    made = context.make_array(kinds[0])(context, builder, array)
-    at = builder.gep(made.data, [context.cast(builder, i, kinds[1], types.intp)])
-    return builder.bitcast(at, vector.llvm.as_pointer()) if isinstance(vector, Vector) else at
+def _element_address(context: Any, builder: Any, kinds: Any, array: Any, i: Any, vector: Any) -> Any:
+    array_struct = context.make_array(kinds[0])(context, builder, array)
+    address = builder.gep(array_struct.data, [context.cast(builder, i, kinds[1], types.intp)])
+    return builder.bitcast(address, vector.llvm.as_pointer()) if isinstance(vector, Vector) else address
 
 
 def _number(kind: Any) -> Any:
@@ -99,8 +99,8 @@ def load(typing: Any, scalar_type: Any, array: Any, i: Any) -> Any:
     result = scalar_type if isinstance(scalar_type, Vector) else array.dtype
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at = _place(context, builder, signature.args[1:], arguments[1], arguments[2], result)
-        return builder.load(at, align=array.dtype.bitwidth // 8)
+        address = _element_address(context, builder, signature.args[1:], arguments[1], arguments[2], result)
+        return builder.load(address, align=array.dtype.bitwidth // 8)
 
     return result(scalar_type, array, i), code
 
@@ -111,8 +111,8 @@ def store(typing: Any, array: Any, i: Any, value: Any) -> Any:
         number = arguments[2]
         if not isinstance(value, Vector):
             number = context.cast(builder, number, value, array.dtype)
-        at = _place(context, builder, signature.args[:2], arguments[0], arguments[1], value)
-        builder.store(number, at, align=array.dtype.bitwidth // 8)
+        address = _element_address(context, builder, signature.args[:2], arguments[0], arguments[1], value)
+        builder.store(number, address, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(array, i, value), code
@@ -120,20 +120,20 @@ def store(typing: Any, array: Any, i: Any, value: Any) -> Any:
 
 @intrinsic
 def where_less(typing: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
-    kind = next((one for one in (a, b, x, y) if isinstance(one, Vector)), types.float64)
+    kind = next((operand_type for operand_type in (a, b, x, y) if isinstance(operand_type, Vector)), types.float64)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if isinstance(kind, Vector):
-            made = [
-                _spread(context, builder, value, given, kind)
-                for value, given in zip(arguments, signature.args, strict=True)
+            operands = [
+                _spread(context, builder, value, value_type, kind)
+                for value, value_type in zip(arguments, signature.args, strict=True)
             ]
         else:
-            made = [
-                context.cast(builder, value, given, kind)
-                for value, given in zip(arguments, signature.args, strict=True)
+            operands = [
+                context.cast(builder, value, value_type, kind)
+                for value, value_type in zip(arguments, signature.args, strict=True)
             ]
-        return builder.select(builder.fcmp_ordered("<", made[0], made[1]), made[2], made[3])
+        return builder.select(builder.fcmp_ordered("<", operands[0], operands[1]), operands[2], operands[3])
 
     return kind(a, b, x, y), code
 
@@ -167,10 +167,10 @@ def spread(typing: Any, scalar_type: Any, x: Any) -> Any:
 
 @intrinsic
 def lanes_of(typing: Any, scalar_type: Any) -> Any:
-    many = scalar_type.lanes if isinstance(scalar_type, Vector) else 1
+    lanes = scalar_type.lanes if isinstance(scalar_type, Vector) else 1
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.get_constant(types.intp, many)
+        return context.get_constant(types.intp, lanes)
 
     return types.intp(scalar_type), code
 

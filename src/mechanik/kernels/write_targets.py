@@ -23,63 +23,63 @@ FULL_TURN = 2.0 * math.pi
 
 
 @subroutine
-def write_pose(floats, to, turns, i, numbers, k):
-    """Write the pose at numbers[k:k + 16], rotated by the i-th of `turns`; False if it is not a rigid transform."""
-    off = 0.0
+def write_pose(floats, offset, rotations, i, values, first):
+    """Write the pose at numbers[k:k + 16], rotated by the i-th of `rotations`; False if it is not a rigid transform."""
+    deviation = 0.0
     for c in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
-            here, beside = numbers[k + 4 * r + c], numbers[k + 4 * r + (c + 1) % 3]
-            square += here * here
-            dot += here * beside
-        off += abs(dot) + abs(square - 1.0) + abs(numbers[k + 12 + c])
-    x = numbers[k + 5] * numbers[k + 10] - numbers[k + 6] * numbers[k + 9]
-    y = numbers[k + 6] * numbers[k + 8] - numbers[k + 4] * numbers[k + 10]
-    z = numbers[k + 4] * numbers[k + 9] - numbers[k + 5] * numbers[k + 8]
-    mirrored = numbers[k] * x + numbers[k + 1] * y + numbers[k + 2] * z < 0.0
-    if mirrored or not off + abs(numbers[k + 15] - 1.0) < ROTATION_TOLERANCE:
+            entry, next_entry = values[first + 4 * r + c], values[first + 4 * r + (c + 1) % 3]
+            square += entry * entry
+            dot += entry * next_entry
+        deviation += abs(dot) + abs(square - 1.0) + abs(values[first + 12 + c])
+    x = values[first + 5] * values[first + 10] - values[first + 6] * values[first + 9]
+    y = values[first + 6] * values[first + 8] - values[first + 4] * values[first + 10]
+    z = values[first + 4] * values[first + 9] - values[first + 5] * values[first + 8]
+    is_mirrored = values[first] * x + values[first + 1] * y + values[first + 2] * z < 0.0
+    if is_mirrored or not deviation + abs(values[first + 15] - 1.0) < ROTATION_TOLERANCE:
         return False
     for r in range(3):
-        floats[to + 9 + r] = numbers[k + 4 * r + 3]
+        floats[offset + 9 + r] = values[first + 4 * r + 3]
         for c in range(3):
-            floats[to + 3 * r + c] = (
-                numbers[k + 4 * r] * turns[i, c]
-                + numbers[k + 4 * r + 1] * turns[i, 3 + c]
-                + numbers[k + 4 * r + 2] * turns[i, 6 + c]
+            floats[offset + 3 * r + c] = (
+                values[first + 4 * r] * rotations[i, c]
+                + values[first + 4 * r + 1] * rotations[i, 3 + c]
+                + values[first + 4 * r + 2] * rotations[i, 6 + c]
             )
     return True
 
 
 @kernel("b1(f8[::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def write_targets(floats, plan, turns, numbers, q0):
+def write_targets(floats, plan, rotations, values, q0):
     """Validate the targets of several goals and write them into the packed problem.
 
     Args:
         floats: the float table of the problem.
-        plan: (k, 4), for each target its kind, its offset in `floats`, its offset in `numbers`, and the index in q0 of
+        plan: (k, 4), for each target its kind, its offset in `floats`, its offset in `values`, and the index in q0 of
             the angle that it shall be nearest to by full turns (NO_REFERENCE: none).
-        turns: (k, 9), rotation matrices, row by row, by which a pose is multiplied from the right.
-        numbers: the numbers of all targets.
+        rotations: (k, 9), rotation matrices, row by row, by which a pose is multiplied from the right.
+        values: the numbers of all targets.
         q0: (nq,), reference angles, rad.
 
     Returns:
         False if a number is not finite or a pose is not a rigid transform. Then part of the targets may be written.
     """
     total = 0.0
-    for k in range(numbers.shape[0]):
-        total += 0.0 * numbers[k]
+    for first in range(values.shape[0]):
+        total += 0.0 * values[first]
     if total != 0.0:  # 0 times infinity or NaN is NaN, which differs from 0
         return False
     for i in range(plan.shape[0]):
-        to, k = plan[i, 1], plan[i, 2]
+        offset, first = plan[i, 1], plan[i, 2]
         if plan[i, 0] == TARGET_POSE:
-            if not write_pose(floats, to, turns, i, numbers, k):
+            if not write_pose(floats, offset, rotations, i, values, first):
                 return False
         elif plan[i, 0] == TARGET_POSITION:
             for r in range(3):
-                floats[to + 9 + r] = numbers[k + r]
+                floats[offset + 9 + r] = values[first + r]
         else:
-            floats[to] = numbers[k]
+            floats[offset] = values[first]
             if plan[i, 3] >= 0:
-                floats[to] += FULL_TURN * np.rint((q0[plan[i, 3]] - numbers[k]) / FULL_TURN)
+                floats[offset] += FULL_TURN * np.rint((q0[plan[i, 3]] - values[first]) / FULL_TURN)
     return True

@@ -160,76 +160,97 @@ def compile_problem(
         3
     """
     closures = tuple(mechanism.closures.values())
-    with_nodes = [closure for closure in closures if _needs_nodes(closure)]
-    skeleton = build_kinematic_tree(mechanism, with_nodes)
-    reach = skeleton.reach
-    size = reach * LENGTH_UNIT_SHARE if reach > 1e-9 else 1.0
-    blocks: list[tuple[int, bool, int, int, WeightedRelation]] = []  # level, optional, owner, index of the relation
-    for number, closure in enumerate(closures):
-        for i, relation in enumerate(_closure_rows(mechanism, closure, closure in with_nodes)):
-            blocks.append(
+    closures_with_nodes = [closure for closure in closures if _needs_nodes(closure)]
+    tree = build_kinematic_tree(mechanism, closures_with_nodes)
+    reach = tree.reach
+    length_unit = reach * LENGTH_UNIT_SHARE if reach > 1e-9 else 1.0
+    entries: list[tuple[int, bool, int, int, WeightedRelation]] = []  # level, optional, owner, index of the relation
+    for owner, closure in enumerate(closures):
+        for i, relation in enumerate(_closure_relations(mechanism, closure, closure in closures_with_nodes)):
+            entries.append(
                 (
                     -1,
                     False,
-                    -1 - number,
+                    -1 - owner,
                     i,
                     WeightedRelation(
-                        relation, max(CLOSURE_TOLERANCE, CLOSURE_ROUNDING_SHARE * size), CLOSURE_TOLERANCE
+                        relation, max(CLOSURE_TOLERANCE, CLOSURE_ROUNDING_SHARE * length_unit), CLOSURE_TOLERANCE
                     ),
                 )
             )
-    for number, relation in enumerate(joint_constraint_relations(mechanism).values(), start=len(closures)):
-        blocks.append((-1, False, -1 - number, 0, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
+    for owner, relation in enumerate(joint_constraint_relations(mechanism).values(), start=len(closures)):
+        entries.append((-1, False, -1 - owner, 0, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
     cones = cone_relations(mechanism)
-    for number, some in enumerate(cones.values(), start=len(closures) + len(mechanism.joint_constraints)):
-        for i, relation in enumerate(some):
-            blocks.append((-1, False, -1 - number, i, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
-    for number, (objective, rows) in enumerate(zip(objectives, relations, strict=True)):
-        factor = settings.objective_weights.get(number, 1.0)
-        for i, relation in enumerate(rows):
-            block = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, factor)
-            blocks.append((objective.level, not objective.required, number, i, block))
-    active = [*settings.active, *[True] * (len(skeleton.rotates) - skeleton.nv)]
-    ease = [*settings.dof_weights, *[1.0] * (len(skeleton.rotates) - skeleton.nv)]
+    for owner, cone in enumerate(cones.values(), start=len(closures) + len(mechanism.joint_constraints)):
+        for i, relation in enumerate(cone):
+            entries.append((-1, False, -1 - owner, i, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
+    for owner, (objective, own_relations) in enumerate(zip(objectives, relations, strict=True)):
+        factor = settings.objective_weights.get(owner, 1.0)
+        for i, relation in enumerate(own_relations):
+            weighted = WeightedRelation(relation, objective.tolerance, objective.angle_tolerance, factor)
+            entries.append((objective.level, not objective.required, owner, i, weighted))
+    active = [*settings.active, *[True] * (len(tree.rotates) - tree.nv)]
+    dof_weights = [*settings.dof_weights, *[1.0] * (len(tree.rotates) - tree.nv)]
     weights = settings.position_weight, settings.rotation_weight
-    balls: dict[int, PassiveSpherical] = {}
+    passive_sphericals: dict[int, PassiveSpherical] = {}
     if settings.eliminate_passive_sphericals:
-        rows = [one[4].relation for one in blocks]
-        welds = {k: rows[k] for k, one in enumerate(blocks) if one[2] < 0}
-        balls = find_passive_sphericals(
-            skeleton, welds, rows, [a and e == 1.0 for a, e in zip(active, ease, strict=True)]
+        all_relations = [entry[4].relation for entry in entries]
+        welds = {k: all_relations[k] for k, entry in enumerate(entries) if entry[2] < 0}
+        passive_sphericals = find_passive_sphericals(
+            tree, welds, all_relations, [a and w == 1.0 for a, w in zip(active, dof_weights, strict=True)]
         )
-        skeleton = with_spherical_frames(skeleton, balls)
-        for k, ball in balls.items():
-            blocks[k] = (*blocks[k][:4], replace(blocks[k][4], relation=ball.relation))
+        tree = with_spherical_frames(tree, passive_sphericals)
+        for k, joint in passive_sphericals.items():
+            entries[k] = (*entries[k][:4], replace(entries[k][4], relation=joint.relation))
     # the weights of goals do not apply to closures and joint constraints, whose tolerances are in m and rad
-    drafts = [ResidualBlock(skeleton, one[4], active, size, weights if one[2] >= 0 else (1.0, 1.0)) for one in blocks]
-    parts: list[Subproblem] = []
-    for group in _groups(drafts):
-        stages = sorted({blocks[k][:2] for k in group} | {(-1, False)})
-        chosen = sorted(group, key=lambda k: (*blocks[k][:2], k))
-        for k in chosen:
-            drafts[k].stage = stages.index(blocks[k][:2])
-        mine = [balls[k] for k in chosen if k in balls]
-        packed = pack_problem(skeleton, [drafts[k] for k in chosen], [wish for _, wish in stages], size, ease, mine)
-        moving = np.zeros(skeleton.nv, dtype=np.bool_)
-        moving[[v for v in packed.columns if 0 <= v < skeleton.nv]] = True
-        for ball in mine:
-            moving[ball.v : ball.v + 3] = True
-        parts.append(
+    blocks = [
+        ResidualBlock(tree, entry[4], active, length_unit, weights if entry[2] >= 0 else (1.0, 1.0))
+        for entry in entries
+    ]
+    subproblems: list[Subproblem] = []
+    for group in _group_blocks(blocks):
+        stages = sorted({entries[k][:2] for k in group} | {(-1, False)})
+        ordered = sorted(group, key=lambda k: (*entries[k][:2], k))
+        for k in ordered:
+            blocks[k].stage = stages.index(entries[k][:2])
+        group_sphericals = [passive_sphericals[k] for k in ordered if k in passive_sphericals]
+        packed = pack_problem(
+            tree,
+            [blocks[k] for k in ordered],
+            [is_optional for _, is_optional in stages],
+            length_unit,
+            dof_weights,
+            group_sphericals,
+        )
+        moving = np.zeros(tree.nv, dtype=np.bool_)
+        moving[[v for v in packed.columns if 0 <= v < tree.nv]] = True
+        for joint in group_sphericals:
+            moving[joint.v : joint.v + 3] = True
+        subproblems.append(
             Subproblem(
                 packed=packed,
-                owners=tuple(blocks[k][2] for k in chosen),
-                relation_indices=tuple(blocks[k][3] for k in chosen),
+                owners=tuple(entries[k][2] for k in ordered),
+                relation_indices=tuple(entries[k][3] for k in ordered),
                 levels=tuple(level for level, _ in stages),
-                is_optional=tuple(wish for _, wish in stages),
+                is_optional=tuple(is_optional for _, is_optional in stages),
                 moving_dofs=moving,
-                passive_spherical_v=tuple(ball.v for ball in mine),
+                passive_spherical_v=tuple(joint.v for joint in group_sphericals),
             )
         )
-    numbers = np.array([value for closure in with_nodes for value in _closing_joint_values(closure)], dtype=np.float64)
-    laws = mechanism.joint_constraints
-    return Problem(tuple(objectives), closures, tuple(parts), skeleton, size, numbers, laws, tuple(cones))
+    extra_values = np.array(
+        [value for closure in closures_with_nodes for value in _closing_joint_values(closure)], dtype=np.float64
+    )
+    joint_constraints = mechanism.joint_constraints
+    return Problem(
+        tuple(objectives),
+        closures,
+        tuple(subproblems),
+        tree,
+        length_unit,
+        extra_values,
+        joint_constraints,
+        tuple(cones),
+    )
 
 
 def _needs_nodes(closure: Closure) -> bool:
@@ -237,11 +258,11 @@ def _needs_nodes(closure: Closure) -> bool:
     joint = closure.joint
     if not isinstance(joint, Joint):
         return False
-    turns = [dof for dof in joint.dof if dof in ROTATIONS]
-    return len(turns) > 1 and bool(np.isfinite([joint.limits(dof) for dof in turns]).any())
+    rotations = [dof for dof in joint.dof if dof in ROTATIONS]
+    return len(rotations) > 1 and bool(np.isfinite([joint.limits(dof) for dof in rotations]).any())
 
 
-def _closure_rows(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tuple[Relation, ...]:
+def _closure_relations(mechanism: Mechanism, closure: Closure, has_nodes: bool) -> tuple[Relation, ...]:
     if not has_nodes:
         return (*closure_relations(mechanism, closure), *closure_limit_relations(mechanism, closure))
     end = f"closing {mechanism.name_of(closure.joint)}"
@@ -253,24 +274,24 @@ def _closing_joint_values(closure: Closure) -> list[float]:
     """Return the values in the order of the tree's nodes: translations, then rotations from the last to the first."""
     joint = closure.joint
     assert isinstance(joint, Joint)
-    shifts = [dof for dof in joint.dof if not dof.is_rotation]
-    turns = [dof for dof in joint.dof if dof.is_rotation]
-    return [joint.value(dof) for dof in (*shifts, *reversed(turns))]
+    translations = [dof for dof in joint.dof if not dof.is_rotation]
+    rotations = [dof for dof in joint.dof if dof.is_rotation]
+    return [joint.value(dof) for dof in (*translations, *reversed(rotations))]
 
 
-def _groups(drafts: Sequence[ResidualBlock]) -> list[list[int]]:
+def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
     """Group the indices of blocks that share columns; each group and the list of groups are sorted."""
     groups: list[tuple[set[int], set[int]]] = []
-    for k, draft in enumerate(drafts):
-        mine, columns = {k}, set(draft.columns)
-        apart: list[tuple[set[int], set[int]]] = []
+    for k, block in enumerate(blocks):
+        members, columns = {k}, set(block.columns)
+        separate: list[tuple[set[int], set[int]]] = []
         for group in groups:
             if group[1] & columns:
-                mine, columns = mine | group[0], columns | group[1]
+                members, columns = members | group[0], columns | group[1]
             else:
-                apart.append(group)
-        groups = [*apart, (mine, columns)]
-    return sorted((sorted(mine) for mine, _ in groups), key=lambda mine: mine[0])
+                separate.append(group)
+        groups = [*separate, (members, columns)]
+    return sorted((sorted(members) for members, _ in groups), key=lambda members: members[0])
 
 
 def same_structure(old: Relation, new: Relation) -> bool:
@@ -317,30 +338,32 @@ def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -
         >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
         >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
         >>> write_targets(problem, 0, goal.with_target((0.4, 0.3, 0.0)).relations(arm))
-        >>> problem.subproblems[0].packed.tables["data"][9:12].tolist()
+        >>> problem.subproblems[0].packed.tables["block_data"][9:12].tolist()
         [0.4, 0.3, 0.0]
     """
-    for part in problem.subproblems:
-        for b, (one, number) in enumerate(zip(part.owners, part.relation_indices, strict=True)):
-            if one == owner:
-                _write(problem, part, b, relations[number])
+    for subproblem in problem.subproblems:
+        for b, (block_owner, relation_index) in enumerate(
+            zip(subproblem.owners, subproblem.relation_indices, strict=True)
+        ):
+            if block_owner == owner:
+                _write_block(problem, subproblem, b, relations[relation_index])
 
 
-def _write(program: Problem, part: Subproblem, b: int, relation: Relation) -> None:
-    at = part.packed.tables
-    data = at["data"][b * problem.BLOCK_FLOATS : (b + 1) * problem.BLOCK_FLOATS]
+def _write_block(compiled: Problem, subproblem: Subproblem, b: int, relation: Relation) -> None:
+    tables = subproblem.packed.tables
+    data = tables["block_data"][b * problem.BLOCK_FLOATS : (b + 1) * problem.BLOCK_FLOATS]
     if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
         data[: len(relation.target)] = relation.target
     elif relation.kind is not RelationKind.FUNCTION:
-        data[problem.FRAME_A : problem.FRAME_B] = flat_pose(program.tree.frames[relation.a][1] @ relation.X_a)
-        data[problem.FRAME_B : problem.AXES_C] = flat_pose(program.tree.frames[relation.b][1] @ relation.X_b)
+        data[problem.FRAME_A : problem.FRAME_B] = flat_pose(compiled.tree.frames[relation.a][1] @ relation.X_a)
+        data[problem.FRAME_B : problem.AXES_C] = flat_pose(compiled.tree.frames[relation.b][1] @ relation.X_b)
     if relation.world_axes is not None:
         data[problem.AXES_C : problem.POSITION_TOLERANCE2] = relation.world_axes.ravel()
-    block = at["blocks"][b * problem.BLOCK_INTS : (b + 1) * problem.BLOCK_INTS]
+    block = tables["blocks"][b * problem.BLOCK_INTS : (b + 1) * problem.BLOCK_INTS]
     if block[problem.HAS_BANDS]:
-        first, slack = int(block[problem.FIRST_ROW]), at["slack"].reshape(-1, 2)
-        members = at["block_columns"][block[problem.FIRST_COLUMN] :]
+        first, slack = int(block[problem.FIRST_ROW]), tables["slack"].reshape(-1, 2)
+        members = tables["block_columns"][block[problem.FIRST_COLUMN] :]
         for r in range(len(relation.rows)):
             column = members[slack[first + r, 1]]
-            at["lower"][column] = -np.inf if relation.lower is None else relation.lower[r]
-            at["upper"][column] = np.inf if relation.upper is None else relation.upper[r]
+            tables["lower"][column] = -np.inf if relation.lower is None else relation.lower[r]
+            tables["upper"][column] = np.inf if relation.upper is None else relation.upper[r]

@@ -96,11 +96,11 @@ class KinematicTree:
     def path(self, frame: str | None) -> list[int]:
         """Return the nodes from the world to a frame."""
         node = self.frames[frame][0]
-        way: list[int] = []
+        nodes: list[int] = []
         while node >= 0:
-            way.append(node)
+            nodes.append(node)
             node = int(self.nodes[node, PARENT])
-        return way[::-1]
+        return nodes[::-1]
 
 
 def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] = ()) -> KinematicTree:
@@ -133,13 +133,13 @@ def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] 
         for dof in (*TRANSLATIONS, *reversed(ROTATIONS)):
             if dof not in joint.dof:
                 continue
-            turn = Z_TO_AXIS[dof.axis_index]
+            Z_to_axis = Z_TO_AXIS[dof.axis_index]
             row = np.zeros(NODE_FLOATS)
-            row[:9], row[9:12] = (X @ turn)[:3, :3].ravel(), (X @ turn)[:3, 3]
+            row[:9], row[9:12] = (X @ Z_to_axis)[:3, :3].ravel(), (X @ Z_to_axis)[:3, 3]
             row[NODE_RATIO], row[PARENT], row[NODE_KIND] = 1.0, node, 0 if dof.is_rotation else 1
             row[FIRST_Q], row[FIRST_V] = len(lower), len(rotates)
             rows.append(row)
-            node, X = len(rows) - 1, turn.T
+            node, X = len(rows) - 1, Z_to_axis.T
             x_of[name if len(joint.dof) == 1 else f"{name}.{dof.name}"] = len(lower)
             v_of_x.append(len(rotates))
             rotates.append(dof.is_rotation)
@@ -171,18 +171,18 @@ class PassiveSpherical:
     Attributes:
         relation: remaining relation of the weld: the position of the joint's centre.
         node: index of the joint among the nodes of the tree.
-        carrier, other: nodes that carry the joint and the other end of the weld; -1 is the world.
+        carrier, weld_node: nodes that carry the joint and the other end of the weld; -1 is the world.
         R_carrier_joint: (3, 3), axes of the joint in its carrier at zero rotation.
-        R_other_joint: (3, 3), axes of the joint in the other node as the weld requires them.
+        R_weld_joint: (3, 3), axes of the joint in the weld node as the weld requires them.
         x, v: first index of the joint in x and in v.
     """
 
     relation: Relation
     node: int
     carrier: int
-    other: int
+    weld_node: int
     R_carrier_joint: Array
-    R_other_joint: Array
+    R_weld_joint: Array
     x: int
     v: int
 
@@ -204,11 +204,11 @@ def find_passive_sphericals(
         links = {relation.a, relation.b, *(link for link, _, _ in relation.masses)}
         for node in {node for link in links for node in tree.path(link)}:
             uses[node] += 1
-    asked = {
+    targeted = {
         tree.x_of.get(relation.dof_name) for relation in relations if relation.kind is RelationKind.SPHERICAL_JOINT
     }
-    found: dict[int, PassiveSpherical] = {}
-    for number, relation in welds.items():
+    passive_sphericals: dict[int, PassiveSpherical] = {}
+    for index, relation in welds.items():
         if relation.kind is not RelationKind.POSE or relation.rows != WELD_ROWS or relation.lower is not None:
             continue
         for side in ("a", "b"):
@@ -218,40 +218,45 @@ def find_passive_sphericals(
             if node in tree.path(relation.b if side == "a" else relation.a):
                 continue  # it carries both ends, so it cannot move them relative to each other
             x, v = int(tree.nodes[node, FIRST_Q]), int(tree.nodes[node, FIRST_V])
-            if x not in asked and all(movable[v : v + 3]):
-                found[number] = _read_off(tree, relation, side, node, x, v)
+            if x not in targeted and all(movable[v : v + 3]):
+                passive_sphericals[index] = _passive_spherical(tree, relation, side, node, x, v)
                 break
-    return found
+    return passive_sphericals
 
 
 def with_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, PassiveSpherical]) -> KinematicTree:
     """Return the tree with additional frames: those of passive spherical joints at zero rotation."""
     frames = dict(tree.frames)
-    for one in passive_sphericals.values():
-        frames[_frame(one.node)] = one.carrier, make_pose(one.R_carrier_joint, tree.nodes[one.node, 9:12])
+    for joint in passive_sphericals.values():
+        frames[_zero_rotation_frame(joint.node)] = (
+            joint.carrier,
+            make_pose(joint.R_carrier_joint, tree.nodes[joint.node, 9:12]),
+        )
     return replace(tree, frames=frames)
 
 
-def _read_off(skeleton: KinematicTree, relation: Relation, side: str, node: int, x: int, v: int) -> PassiveSpherical:
+def _passive_spherical(
+    tree: KinematicTree, relation: Relation, side: str, node: int, x: int, v: int
+) -> PassiveSpherical:
     ends = {"a": (relation.a, relation.X_a), "b": (relation.b, relation.X_b)}
     link, X_link_end = ends[side]
-    other, X_other_end = ends["b" if side == "a" else "a"]
-    X_ball_end = skeleton.frames[link][1] @ X_link_end
-    X_other_ball = read_only(X_other_end @ inverse(X_ball_end))
-    here, there = (_frame(node), read_only(np.eye(4))), (other, X_other_ball)
-    (a, X_a), (b, X_b) = (here, there) if side == "a" else (there, here)
-    other_node, X_node_other = skeleton.frames[other]
+    other_link, X_other_end = ends["b" if side == "a" else "a"]
+    X_joint_end = tree.frames[link][1] @ X_link_end
+    X_other_joint = read_only(X_other_end @ inverse(X_joint_end))
+    joint_frame, other_frame = (_zero_rotation_frame(node), read_only(np.eye(4))), (other_link, X_other_joint)
+    (a, X_a), (b, X_b) = (joint_frame, other_frame) if side == "a" else (other_frame, joint_frame)
+    other_node, X_node_other = tree.frames[other_link]
     return PassiveSpherical(
         replace(relation, rows=WELD_ROWS[:3], a=a, b=b, X_a=X_a, X_b=X_b),
         node,
-        int(skeleton.nodes[node, PARENT]),
+        int(tree.nodes[node, PARENT]),
         other_node,
-        skeleton.nodes[node, :9].reshape(3, 3),
-        (X_node_other @ X_other_ball)[:3, :3],
+        tree.nodes[node, :9].reshape(3, 3),
+        (X_node_other @ X_other_joint)[:3, :3],
         x,
         v,
     )
 
 
-def _frame(node: int) -> str:
-    return f"ball {node}, not turned"
+def _zero_rotation_frame(node: int) -> str:
+    return f"spherical joint {node} at zero rotation"

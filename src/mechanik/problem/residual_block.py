@@ -24,10 +24,12 @@ MIN_COEFFICIENT = 1e-12
 
 def count_parameters(relations: Iterable[Relation]) -> int:
     """Return the number of parameters of all joint constraints and terrains; a shared terrain counts once."""
-    some = list(relations)
-    laws = sum(problem.FIRST_FACTOR + len(factors) for one in some for _, factors in one.polynomials)
-    fields = {id(one.terrain): one.terrain for one in some}.values()
-    return laws + sum(problem.HEIGHTS + field.heights.size for field in fields if field is not None)
+    all_relations = list(relations)
+    constraint_count = sum(
+        problem.FIRST_FACTOR + len(factors) for relation in all_relations for _, factors in relation.polynomials
+    )
+    fields = {id(relation.terrain): relation.terrain for relation in all_relations}.values()
+    return constraint_count + sum(problem.HEIGHTS + field.heights.size for field in fields if field is not None)
 
 
 def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: Sequence[int]) -> list[float]:
@@ -37,10 +39,10 @@ def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: S
         x: index in x of each dof.
         columns: column of each dof within the block; -1 if it may not move.
     """
-    found: list[float] = []
+    parameters: list[float] = []
     for (_, factors), k, column in zip(relation.polynomials, x, columns, strict=True):
-        found += [k, column, len(factors), *factors.tolist()]
-    return found
+        parameters += [k, column, len(factors), *factors.tolist()]
+    return parameters
 
 
 def terrain_parameters(terrain: Terrain) -> list[float]:
@@ -52,7 +54,7 @@ def terrain_parameters(terrain: Terrain) -> list[float]:
 def largest_gradient(
     relation: Relation,
     limits: Callable[[str], tuple[float, float]],
-    unit: Callable[[str], float] = lambda freedom: 1.0,
+    unit: Callable[[str], float] = lambda dof_name: 1.0,
 ) -> float:
     """Estimate how much a unit of its most sensitive dof changes a joint constraint, as `JointConstraint.scale`.
 
@@ -60,9 +62,11 @@ def largest_gradient(
         limits: limits of a dof by name, m or rad.
         unit: unit of a dof by name.
     """
-    some = relation.polynomials
-    steep = term_scales([(factors, limits(freedom)) for freedom, factors in some], float(relation.target[0]))
-    return max([MIN_COEFFICIENT, *(unit(freedom) * one for (freedom, _), one in zip(some, steep, strict=True))])
+    polynomials = relation.polynomials
+    scales = term_scales([(factors, limits(dof_name)) for dof_name, factors in polynomials], float(relation.target[0]))
+    return max(
+        [MIN_COEFFICIENT, *(unit(dof_name) * scale for (dof_name, _), scale in zip(polynomials, scales, strict=True))]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +75,13 @@ class WeightedRelation:
 
     Attributes:
         relation: the relation.
-        metres, radians: tolerances of lengths (m) and angles (rad).
+        tolerance, angle_tolerance: of lengths (m) and angles (rad).
         weight: factor in addition to that of the relation.
     """
 
     relation: Relation
-    metres: float
-    radians: float
+    tolerance: float
+    angle_tolerance: float
     weight: float = 1.0
 
 
@@ -103,9 +107,9 @@ class ResidualBlock:
         relation = weighted_relation.relation
         self.weighted_relation, self.relation, self.row_count = weighted_relation, relation, len(relation.rows)
         self.stage = 0
-        self.node_a, self.X_a = _fixed(tree, relation.a, relation.X_a)
-        self.node_b, self.X_b = _fixed(tree, relation.b, relation.X_b)
-        self.masses = [(*_mass(tree, link, place), mass) for link, mass, place in relation.masses]
+        self.node_a, self.X_a = _frame_in_node(tree, relation.a, relation.X_a)
+        self.node_b, self.X_b = _frame_in_node(tree, relation.b, relation.X_b)
+        self.masses = [(*_mass_in_node(tree, link, position), mass) for link, mass, position in relation.masses]
         self.x_index = 0
         self.constraint_gradient = 1.0
         direct: set[int] = set()  # entries of v on which the rows depend without a node
@@ -113,12 +117,12 @@ class ResidualBlock:
         match relation.kind:
             case RelationKind.JOINT_VALUE | RelationKind.SPHERICAL_JOINT:
                 self.x_index = tree.x_of[relation.dof_name]
-                is_ball = relation.kind is RelationKind.SPHERICAL_JOINT
-                first = dict(tree.spherical_joints)[self.x_index] if is_ball else int(tree.v_of_x[self.x_index])
-                direct = {v for v in range(first, first + (3 if is_ball else 1)) if active[v]}
+                is_spherical = relation.kind is RelationKind.SPHERICAL_JOINT
+                first = dict(tree.spherical_joints)[self.x_index] if is_spherical else int(tree.v_of_x[self.x_index])
+                direct = {v for v in range(first, first + (3 if is_spherical else 1)) if active[v]}
             case RelationKind.JOINT_CONSTRAINT:
-                some = {int(tree.v_of_x[tree.x_of[freedom]]) for freedom, _ in relation.polynomials}
-                direct = {v for v in some if active[v]}
+                dofs = {int(tree.v_of_x[tree.x_of[dof_name]]) for dof_name, _ in relation.polynomials}
+                direct = {v for v in dofs if active[v]}
             case RelationKind.FUNCTION:
                 direct = {v for v in range(tree.nv) if active[v]}
             case RelationKind.CENTRE_OF_MASS:
@@ -126,15 +130,15 @@ class ResidualBlock:
             case _:
                 pass
         self.nodes = in_a | in_b
-        both_count = relation.world_axes is not None or relation.kind is RelationKind.CENTRE_OF_MASS
-        moving = in_a | in_b if both_count else in_a ^ in_b
+        common_nodes_count = relation.world_axes is not None or relation.kind is RelationKind.CENTRE_OF_MASS
+        moving = in_a | in_b if common_nodes_count else in_a ^ in_b
         self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, is rotation, side, ratio
         for node in sorted(moving):
             side = problem.MOVES_A * (node in in_a) + problem.MOVES_B * (node in in_b)
-            for v, axis, turns in tree.columns_of(tree.nodes[node]):
+            for v, axis, is_rotation in tree.columns_of(tree.nodes[node]):
                 if active[v]:
-                    self.terms.append((v, node, axis, turns, side, float(tree.nodes[node, NODE_RATIO])))
-        self.columns = _whole_balls(tree, direct | {v for v, *_ in self.terms})
+                    self.terms.append((v, node, axis, is_rotation, side, float(tree.nodes[node, NODE_RATIO])))
+        self.columns = _with_whole_sphericals(tree, direct | {v for v, *_ in self.terms})
         self.has_spherical_joints = any(v in self.columns for _, v in tree.spherical_joints)
         self.is_length = relation.is_length
         if relation.kind is RelationKind.JOINT_VALUE:
@@ -146,25 +150,25 @@ class ResidualBlock:
         self.weights = [self.length_weight / length_unit if length else self.angle_weight for length in self.is_length]
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
             self.constraint_gradient = largest_gradient(relation, tree.limits)
-            steepest = largest_gradient(
-                relation, tree.limits, lambda one: 1.0 if tree.is_rotational(one) else length_unit
+            largest = largest_gradient(
+                relation, tree.limits, lambda dof_name: 1.0 if tree.is_rotational(dof_name) else length_unit
             )
-            self.weights = [self.angle_weight / steepest]
+            self.weights = [self.angle_weight / largest]
 
     @property
     def is_chain(self) -> bool:
         """Whether it is a fixed pose goal of a serial chain of scalar dofs, each of which moves one node."""
         relation = self.relation
-        turns = sum(row >= 3 for row in relation.rows)
-        moves = {(v, side) for v, _, _, _, side, _ in self.terms}
+        rotation_rows = sum(row >= 3 for row in relation.rows)
+        motions = {(v, side) for v, _, _, _, side, _ in self.terms}
         return (
             relation.kind is RelationKind.POSE
             and relation.world_axes is None
-            and turns in (0, 3)
+            and rotation_rows in (0, 3)
             and not self.is_banded(0)
             and not self.has_spherical_joints
-            and moves == {(v, problem.MOVES_B) for v in self.columns}
-            and len(moves) == len(self.terms)
+            and motions == {(v, problem.MOVES_B) for v in self.columns}
+            and len(motions) == len(self.terms)
         )
 
     @property
@@ -192,41 +196,41 @@ class ResidualBlock:
     def tolerances(self) -> tuple[float, float]:
         """Return the squared tolerances of rows 0-2 and of rows 3-5, in weighted units."""
         relation = self.relation
-        metres = self.weighted_relation.metres * self.length_weight / self.length_unit
-        radians = self.weighted_relation.radians * self.angle_weight
+        length_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
+        angle_tolerance = self.weighted_relation.angle_tolerance * self.angle_weight
         if (
             relation.kind is RelationKind.JOINT_CONSTRAINT
         ):  # scaled so that the most sensitive dof is within the tolerance
-            metres = self.weighted_relation.radians * self.constraint_gradient * self.weights[0]
+            length_tolerance = self.weighted_relation.angle_tolerance * self.constraint_gradient * self.weights[0]
         if relation.kind in (RelationKind.LOOK_AT, RelationKind.SPHERICAL_JOINT) or (
             relation.kind is RelationKind.JOINT_VALUE and not self.is_length[0]
         ):
-            metres = radians
+            length_tolerance = angle_tolerance
         if (
             relation.kind is RelationKind.COSINE and relation.lower is not None
         ):  # the derivative of a cosine is the sine
             sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
-            radians *= max(sine, self.weighted_relation.radians)
-        return metres**2, radians**2
+            angle_tolerance *= max(sine, self.weighted_relation.angle_tolerance)
+        return length_tolerance**2, angle_tolerance**2
 
 
-def _fixed(skeleton: KinematicTree, link: str | None, X: Array) -> tuple[int, Array]:
-    node, X_node_link = skeleton.frames[link]
+def _frame_in_node(tree: KinematicTree, link: str | None, X: Array) -> tuple[int, Array]:
+    node, X_node_link = tree.frames[link]
     return node, X_node_link @ X
 
 
-def _mass(skeleton: KinematicTree, link: str, place: Array) -> tuple[int, Array]:
-    node, X_node_link = skeleton.frames[link]
-    return node, X_node_link[:3, :3] @ place + X_node_link[:3, 3]
+def _mass_in_node(tree: KinematicTree, link: str, position: Array) -> tuple[int, Array]:
+    node, X_node_link = tree.frames[link]
+    return node, X_node_link[:3, :3] @ position + X_node_link[:3, 3]
 
 
-def _whole_balls(skeleton: KinematicTree, used: set[int]) -> list[int]:
+def _with_whole_sphericals(tree: KinematicTree, used: set[int]) -> list[int]:
     """Add all three columns of each spherical joint of which one is used."""
-    whole = set(used)
-    for _, v in skeleton.spherical_joints:
+    columns = set(used)
+    for _, v in tree.spherical_joints:
         if used & {v, v + 1, v + 2}:
-            whole |= {v, v + 1, v + 2}
-    return sorted(whole)
+            columns |= {v, v + 1, v + 2}
+    return sorted(columns)
 
 
 DUAL_MIN_RATIO, DUAL_MIN_COLUMNS = 2, 12
@@ -262,25 +266,32 @@ def stage_layout(
         column_order: position of each column in the order of elimination.
     """
     columns = len(column_order)
-    hard = sum(draft.row_count for draft in blocks if draft.stage < stage)
-    soft = [b for b, draft in enumerate(blocks) if draft.stage == stage]
-    several = [b for b in soft if (blocks[b].row_count, len(members[b])) != (1, 1)]
-    rows = sum(blocks[b].row_count for b in several) + min(hard, columns)
-    is_wide = bool(soft) and columns >= max(DUAL_MIN_RATIO * rows, DUAL_MIN_COLUMNS)
-    if is_wide and hard == 0:  # legs that share only a body have a sparse matrix
-        is_wide = rows * rows * columns < _work_over_columns(several, blocks, members, column_order)
-    chain = several[0] if is_wide and hard == 0 and len(several) == 1 and blocks[several[0]].is_chain else -1
-    return StageLayout(hard, rows, is_wide, bool(soft) and not is_wide, chain)
+    hard_rows = sum(block.row_count for block in blocks if block.stage < stage)
+    soft_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
+    wide_blocks = [b for b in soft_blocks if (blocks[b].row_count, len(members[b])) != (1, 1)]
+    rows = sum(blocks[b].row_count for b in wide_blocks) + min(hard_rows, columns)
+    use_dual_form = bool(soft_blocks) and columns >= max(DUAL_MIN_RATIO * rows, DUAL_MIN_COLUMNS)
+    if use_dual_form and hard_rows == 0:  # legs that share only a body have a sparse matrix
+        use_dual_form = rows * rows * columns < _primal_work(wide_blocks, blocks, members, column_order)
+    chain = (
+        wide_blocks[0]
+        if use_dual_form and hard_rows == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
+        else -1
+    )
+    return StageLayout(hard_rows, rows, use_dual_form, bool(soft_blocks) and not use_dual_form, chain)
 
 
-def _work_over_columns(
-    blocks: Sequence[int], drafts: Sequence[ResidualBlock], members: Sequence[Sequence[int]], place: Sequence[int]
+def _primal_work(
+    blocks: Sequence[int],
+    all_blocks: Sequence[ResidualBlock],
+    members: Sequence[Sequence[int]],
+    column_order: Sequence[int],
 ) -> int:
     """Estimate twice the number of products to sum up the matrix of blocks and to solve with it."""
-    first = list(range(len(place)))  # first entry of each row of the matrix, in the order of elimination
+    first = list(range(len(column_order)))  # first entry of each row of the matrix, in the order of elimination
     for b in blocks:
-        nearest = min((place[k] for k in members[b]), default=0)
+        smallest = min((column_order[k] for k in members[b]), default=0)
         for k in members[b]:
-            first[place[k]] = min(first[place[k]], nearest)
-    sums = sum(drafts[b].row_count * len(members[b]) ** 2 for b in blocks)
+            first[column_order[k]] = min(first[column_order[k]], smallest)
+    sums = sum(all_blocks[b].row_count * len(members[b]) ** 2 for b in blocks)
     return sums + sum((row - start) ** 2 for row, start in enumerate(first))

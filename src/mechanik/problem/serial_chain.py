@@ -112,27 +112,31 @@ def chain_model(
     _fill_nodes(nodes, fixed, motions, columns, units, scale)
     _fill_columns(table, motions, columns, units, locked, limits)
     rows = set(rows_to_solve)
-    has_place, has_turn = bool(rows & set(POSITION_ROWS)), bool(rows & set(ROTATION_ROWS))
+    has_position, has_rotation = bool(rows & set(POSITION_ROWS)), bool(rows & set(ROTATION_ROWS))
     is_partial = rows_to_solve not in (POSE_ROWS, POSITION_ROWS, ROTATION_ROWS)
     model[at.N_NODES], model[at.N_COLUMNS], model[at.N_Q], model[at.LENGTH_SCALE] = m, n, nq, scale
-    model[at.POSITION_WEIGHT], model[at.ROTATION_WEIGHT] = has_place, weights.rotation * has_turn
+    model[at.POSITION_WEIGHT], model[at.ROTATION_WEIGHT] = has_position, weights.rotation * has_rotation
     model[at.IS_PARTIAL] = is_partial
-    model[at.POSITION_TOLERANCE2] = (weights.tolerance * scale * KERNEL_TOLERANCE_SHARE) ** 2 if has_place else np.inf
+    model[at.POSITION_TOLERANCE2] = (
+        (weights.tolerance * scale * KERNEL_TOLERANCE_SHARE) ** 2 if has_position else np.inf
+    )
     model[at.ROTATION_TOLERANCE2] = (
-        (weights.angle_tolerance * weights.rotation * KERNEL_TOLERANCE_SHARE) ** 2 if has_turn else np.inf
+        (weights.angle_tolerance * weights.rotation * KERNEL_TOLERANCE_SHARE) ** 2 if has_rotation else np.inf
     )
     model[at.START_DAMPING], model[at.MAX_ITERATIONS], model[at.MAX_ATTEMPTS] = FIRST_MU, MAX_ITERATIONS, MAX_ATTEMPTS
     model[at.ITERATION_BUDGET], model[at.SEED_CHOICES], model[at.ENTRIES] = np.inf, SEED_CHOICES, SEED_TABLE_SIZE
-    knows_place = set(POSITION_ROWS) <= rows
-    model[at.IS_RANKED] = knows_place
-    model[at.REACH] = _reach(nodes, table) + scale * weights.tolerance if knows_place else np.inf
-    alone = [sum(other.q == motion.q for other in motions) == 1 and motion.ratio == 1.0 for motion in motions]
-    turns = [
-        motion.is_rotation and one and not locked[columns.index(motion.q)]
-        for motion, one in zip(motions, alone, strict=True)
+    has_full_position = set(POSITION_ROWS) <= rows
+    model[at.IS_RANKED] = has_full_position
+    model[at.REACH] = _reach(nodes, table) + scale * weights.tolerance if has_full_position else np.inf
+    is_own_dof = [
+        sum(other_motion.q == motion.q for other_motion in motions) == 1 and motion.ratio == 1.0 for motion in motions
     ]
-    model[at.FACTORS_FIRST_JOINT] = turns[0] and knows_place and n > 1
-    model[at.FACTORS_LAST_JOINT] = turns[-1] and rows_to_solve == POSE_ROWS and n > 1
+    is_free_rotation = [
+        motion.is_rotation and is_own and not locked[columns.index(motion.q)]
+        for motion, is_own in zip(motions, is_own_dof, strict=True)
+    ]
+    model[at.FACTORS_FIRST_JOINT] = is_free_rotation[0] and has_full_position and n > 1
+    model[at.FACTORS_LAST_JOINT] = is_free_rotation[-1] and rows_to_solve == POSE_ROWS and n > 1
     _bound_first(model, *(float(limit[int(nodes[0, at.JOINT_COLUMN])]) for limit in limits))
     model[at.MODEL_SIZE], model[at.TABLE_SIZE] = len(model), -(-at.table_size(n, SEED_TABLE_SIZE) // 2)
     model[at.ROW_WEIGHTS : at.ROW_WEIGHTS + 6] = np.isin(np.arange(6), rows_to_solve)
@@ -160,11 +164,11 @@ def _fill_nodes(
     nodes: Array, fixed: list[Array], motions: list[JointMotion], columns: list[int], units: list[float], scale: float
 ) -> None:
     offset = np.zeros(len(motions) + 1)
-    seen = set[int]()
+    known_q = set[int]()
     for j, motion in enumerate(motions):
         row, X = nodes[j], fixed[j + 1]
         if j + 1 < len(motions):
-            a, alpha, b = _turns(X[:3, :3])
+            a, alpha, b = _zxz_angles(X[:3, :3])
         else:
             a, alpha, b = 0.0, 0.0, 0.0  # the tool's rotation is removed from the target
         offset[j] += a
@@ -173,8 +177,8 @@ def _fill_nodes(
         row[at.LINK_TRANSLATION : at.LINK_TRANSLATION + 3] = scale * (rotation.about_z(-a) @ X[:3, 3])
         column = columns.index(motion.q)
         row[at.JOINT_RATIO], row[at.JOINT_COLUMN] = motion.ratio * units[column], column
-        row[at.IS_FIRST_OF_COLUMN] = motion.q not in seen
-        seen.add(motion.q)
+        row[at.IS_FIRST_OF_COLUMN] = motion.q not in known_q
+        known_q.add(motion.q)
         if motion.is_rotation:
             offset[j] += motion.offset
         else:
@@ -189,47 +193,47 @@ def _fill_columns(
     motions: list[JointMotion],
     columns: list[int],
     units: list[float],
-    held: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    locked: np.ndarray[tuple[int], np.dtype[np.bool_]],
     limits: tuple[Array, Array],
 ) -> None:
     for j, k in enumerate(columns):
-        mine = [motion for motion in motions if motion.q == k]
+        column_motions = [motion for motion in motions if motion.q == k]
         lower, upper = limits[0][j], limits[1][j]
-        reach = math.pi if any(motion.is_rotation for motion in mine) else 1.0
+        reach = math.pi if any(motion.is_rotation for motion in column_motions) else 1.0
         low = lower if np.isfinite(lower) else upper - 2 * reach if np.isfinite(upper) else -reach
         high = upper if np.isfinite(upper) else lower + 2 * reach if np.isfinite(lower) else reach
         table[j, [at.SAMPLE_MIN, at.SAMPLE_MAX, at.Q_INDEX, at.IS_LOCKED, at.Q_UNIT]] = (
             low / units[j],
             high / units[j],
             k,
-            held[j],
+            locked[j],
             units[j],
         )
         table[j, [at.Q_MIN, at.Q_MAX]] = lower, upper
         # an empty range marks a locked joint
-        table[j, [at.X_MIN, at.X_MAX]] = (np.inf, -np.inf) if held[j] else (lower / units[j], upper / units[j])
-        table[j, at.IS_CONTINUOUS] = all(motion.is_rotation and abs(motion.ratio) == 1.0 for motion in mine)
+        table[j, [at.X_MIN, at.X_MAX]] = (np.inf, -np.inf) if locked[j] else (lower / units[j], upper / units[j])
+        table[j, at.IS_CONTINUOUS] = all(motion.is_rotation and abs(motion.ratio) == 1.0 for motion in column_motions)
 
 
-def _turns(R: Array) -> tuple[float, float, float]:
+def _zxz_angles(R: Array) -> tuple[float, float, float]:
     """Return (a, alpha, b) of R = Rz(a) Rx(alpha) Rz(b), exact to rounding even for nearly parallel axes."""
     s = math.hypot(R[0, 2], R[1, 2])
     a = math.atan2(R[0, 2], -R[1, 2]) if s > 0.0 else 0.0
     alpha = math.atan2(s, R[2, 2])
-    left = rotation.about_x(-alpha) @ rotation.about_z(-a) @ R
-    return a, alpha, math.atan2(left[1, 0], left[0, 0])
+    remainder = rotation.about_x(-alpha) @ rotation.about_z(-a) @ R
+    return a, alpha, math.atan2(remainder[1, 0], remainder[0, 0])
 
 
 def _reach(nodes: Array, table: Array) -> float:
     """Return the largest distance of the chain's end from its first joint, in units of the kernel."""
     total = 0.0
     for row in nodes:
-        along, column = abs(row[at.LINK_TRANSLATION + 2]), table[int(row[at.JOINT_COLUMN])]
+        axial, column = abs(row[at.LINK_TRANSLATION + 2]), table[int(row[at.JOINT_COLUMN])]
         if row[at.SLIDE_SCALE] != 0.0:
             if column[at.IS_LOCKED] != 0.0:
                 return math.inf
-            along += abs(row[at.SLIDE_SCALE] * row[at.JOINT_RATIO]) * max(abs(column[at.X_MIN]), abs(column[at.X_MAX]))
-        total += math.hypot(row[at.LINK_TRANSLATION], row[at.LINK_TRANSLATION + 1], along)
+            axial += abs(row[at.SLIDE_SCALE] * row[at.JOINT_RATIO]) * max(abs(column[at.X_MIN]), abs(column[at.X_MAX]))
+        total += math.hypot(row[at.LINK_TRANSLATION], row[at.LINK_TRANSLATION + 1], axial)
     return total
 
 
@@ -278,15 +282,15 @@ class SerialChain:
             return None
         # multiples of 90 degrees are exact, so this product changes no bit for them
         X = relations[0].X_a @ self.target_rotations[0].T
-        for mine, other, turn in zip(self.relations, relations, self.target_rotations, strict=True):
-            if (mine.kind, mine.rows, mine.a, mine.b, mine.weight) != (
-                other.kind, other.rows, other.a, other.b, other.weight
+        for old, new, target_rotation in zip(self.relations, relations, self.target_rotations, strict=True):
+            if (old.kind, old.rows, old.a, old.b, old.weight) != (
+                new.kind, new.rows, new.a, new.b, new.weight
             ):  # fmt: skip
                 return None
-            same_axes = mine.world_axes is other.world_axes is None or np.array_equal(mine.world_axes, other.world_axes)  # type: ignore[arg-type]
-            if not same_axes or not np.allclose(mine.X_b, other.X_b, rtol=0.0, atol=TARGET_MATCH_TOLERANCE):
+            same_axes = old.world_axes is new.world_axes is None or np.array_equal(old.world_axes, new.world_axes)  # type: ignore[arg-type]
+            if not same_axes or not np.allclose(old.X_b, new.X_b, rtol=0.0, atol=TARGET_MATCH_TOLERANCE):
                 return None
-            if not np.allclose(X @ turn, other.X_a, rtol=0.0, atol=TARGET_MATCH_TOLERANCE):
+            if not np.allclose(X @ target_rotation, new.X_a, rtol=0.0, atol=TARGET_MATCH_TOLERANCE):
                 return None
         return X
 
@@ -309,42 +313,45 @@ def find_serial_chain(
         weights: tolerances and weights of the goal.
         target: X_a_target (4, 4) as the user gave it; default: that of the first relation.
     """
-    rows = _rows(relations)
+    rows = _constrained_rows(relations)
     if rows is None or not (
         weights.tolerance / weights.length_unit > FINEST_TOLERANCE and weights.angle_tolerance > FINEST_TOLERANCE
     ):
         return None
     X = relations[0].X_a if target is None else target
-    seen = [inverse(X) @ relation.X_a for relation in relations]
-    if any(np.abs(one[:3, 3]).max() > TARGET_MATCH_TOLERANCE * weights.length_unit for one in seen):
+    offsets = [inverse(X) @ relation.X_a for relation in relations]
+    if any(np.abs(transform[:3, 3]).max() > TARGET_MATCH_TOLERANCE * weights.length_unit for transform in offsets):
         return None
-    turns = tuple(
-        make_pose(np.where(abs(one - one.round()) < TARGET_MATCH_TOLERANCE, one.round(), one)[:3, :3], np.zeros(3))
-        for one in seen
+    target_rotations = tuple(
+        make_pose(
+            np.where(abs(transform - transform.round()) < TARGET_MATCH_TOLERANCE, transform.round(), transform)[:3, :3],
+            np.zeros(3),
+        )
+        for transform in offsets
     )
-    fixed, motions = _between(tree, relations[0])
-    if not motions or len(motions) > MAX_CHAIN_JOINTS or any(not np.isfinite(one).all() for one in fixed):
+    fixed, motions = _chain_between(tree, relations[0])
+    if not motions or len(motions) > MAX_CHAIN_JOINTS or any(not np.isfinite(transform).all() for transform in fixed):
         return None
     columns = list(dict.fromkeys(motion.q for motion in motions))
-    held = np.array([not active[tree.v_of_x[k]] for k in columns])
-    if held.all():
+    locked = np.array([not active[tree.v_of_x[k]] for k in columns])
+    if locked.all():
         return None
     lower, upper = bounds[0][columns], bounds[1][columns]
-    model = chain_model(fixed, motions, columns, held, (lower, upper), tree.nq, rows, weights)
-    _aim(model, fixed, relations, turns)
+    model = chain_model(fixed, motions, columns, locked, (lower, upper), tree.nq, rows, weights)
+    _write_goal(model, fixed, relations, target_rotations)
     return SerialChain(
         model,
         np.array(columns, dtype=np.int64),
-        held,
+        locked,
         lower,
         upper,
         tuple(relations),
-        turns,
+        target_rotations,
         weights.goal * relations[0].weight,
     )
 
 
-def _rows(relations: Sequence[Relation]) -> tuple[int, ...] | None:
+def _constrained_rows(relations: Sequence[Relation]) -> tuple[int, ...] | None:
     """Return the constrained rows, if one relation has them, or one of positions and one of rotations; else None."""
     first = relations[0]
     for relation in relations:
@@ -354,50 +361,55 @@ def _rows(relations: Sequence[Relation]) -> tuple[int, ...] | None:
             return None
         if relation.world_axes is not None and (relation.a is not None or len(relations) > 1):
             return None
-    rows = [tuple(row + 3 for row in one.rows) if one.kind is RelationKind.COSINE else one.rows for one in relations]
+    rows = [
+        tuple(row + 3 for row in relation.rows) if relation.kind is RelationKind.COSINE else relation.rows
+        for relation in relations
+    ]
     if len(rows) == 1:
         return rows[0]
-    apart = len(rows) == 2 and set(rows[0]) <= set(POSITION_ROWS) and set(rows[1]) <= set(ROTATION_ROWS)
-    return (*rows[0], *rows[1]) if apart else None
+    is_split = len(rows) == 2 and set(rows[0]) <= set(POSITION_ROWS) and set(rows[1]) <= set(ROTATION_ROWS)
+    return (*rows[0], *rows[1]) if is_split else None
 
 
-def _aim(model: Array, fixed: list[Array], relations: Sequence[Relation], turns: Sequence[Array]) -> None:
+def _write_goal(
+    model: Array, fixed: list[Array], relations: Sequence[Relation], target_rotations: Sequence[Array]
+) -> None:
     """Write base and tool, which are removed from the target, and the axes of the rows."""
-    last, base = relations[-1], fixed[0]
-    tool = fixed[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last.X_b[:3, :3]
+    last_relation, base = relations[-1], fixed[0]
+    tool = fixed[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last_relation.X_b[:3, :3]
     model[at.BASE_ROTATION : at.BASE_ROTATION + 9], model[at.BASE_POSITION : at.BASE_POSITION + 3] = (
         base[:3, :3].ravel(),
         base[:3, 3],
     )
-    model[at.TOOL_ROTATION : at.TOOL_ROTATION + 9] = (tool @ turns[-1][:3, :3].T).ravel()
+    model[at.TOOL_ROTATION : at.TOOL_ROTATION + 9] = (tool @ target_rotations[-1][:3, :3].T).ravel()
     model[at.TOOL_AXIS : at.TOOL_AXIS + 3] = tool[:, 2]
-    model[at.POSITION_FRAME : at.POSITION_FRAME + 9] = turns[0][:3, :3].ravel()
-    model[at.ROTATION_FRAME : at.ROTATION_FRAME + 9] = turns[-1][:3, :3].ravel()
-    model[at.ROTATION_KIND] = ROTATION_KINDS[last.kind]
-    if last.kind is not RelationKind.POSE:
+    model[at.POSITION_FRAME : at.POSITION_FRAME + 9] = target_rotations[0][:3, :3].ravel()
+    model[at.ROTATION_FRAME : at.ROTATION_FRAME + 9] = target_rotations[-1][:3, :3].ravel()
+    model[at.ROTATION_KIND] = ROTATION_KINDS[last_relation.kind]
+    if last_relation.kind is not RelationKind.POSE:
         model[at.IS_PARTIAL] = 1.0
-    if last.world_axes is not None:
+    if last_relation.world_axes is not None:
         model[at.HAS_OWN_AXES] = 1.0
-        model[at.ROW_AXES : at.ROW_AXES + 9] = (base[:3, :3].T @ last.world_axes).ravel()
+        model[at.ROW_AXES : at.ROW_AXES + 9] = (base[:3, :3].T @ last_relation.world_axes).ravel()
 
 
-def _between(skeleton: KinematicTree, relation: Relation) -> tuple[list[Array], list[JointMotion]]:
+def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array], list[JointMotion]]:
     """Return the fixed transforms and the motions from A to B; no motions if there is a spherical joint."""
-    up, down = skeleton.path(relation.a), skeleton.path(relation.b)
-    shared = next((k for k, (one, other) in enumerate(zip(up, down, strict=False)) if one != other), None)
-    shared = min(len(up), len(down)) if shared is None else shared
+    up, down = tree.path(relation.a), tree.path(relation.b)
+    shared_count = next((k for k, (node_a, node_b) in enumerate(zip(up, down, strict=False)) if node_a != node_b), None)
+    shared_count = min(len(up), len(down)) if shared_count is None else shared_count
     fixed, motions = [np.eye(4)], list[JointMotion]()
-    if any(skeleton.nodes[node, NODE_KIND] == SPHERICAL for node in (*up[shared:], *down[shared:])):
+    if any(tree.nodes[node, NODE_KIND] == SPHERICAL for node in (*up[shared_count:], *down[shared_count:])):
         return fixed, motions
-    X_a, X_b = skeleton.frames[relation.a][1], skeleton.frames[relation.b][1]
+    X_a, X_b = tree.frames[relation.a][1], tree.frames[relation.b][1]
     fixed[-1] = inverse(X_a)
-    for node in reversed(up[shared:]):
-        row = skeleton.nodes[node]
-        for X, motion in reversed(_moves(row)):
+    for node in reversed(up[shared_count:]):
+        row = tree.nodes[node]
+        for X, motion in reversed(_joint_motions(row)):
             motions.append(JointMotion(motion.is_rotation, motion.q, -motion.ratio, -motion.offset))
             fixed.append(inverse(X))
-    for node in down[shared:]:
-        for X, motion in _moves(skeleton.nodes[node]):
+    for node in down[shared_count:]:
+        for X, motion in _joint_motions(tree.nodes[node]):
             fixed[-1] = fixed[-1] @ X
             motions.append(motion)
             fixed.append(np.eye(4))
@@ -405,7 +417,7 @@ def _between(skeleton: KinematicTree, relation: Relation) -> tuple[list[Array], 
     return fixed, motions
 
 
-def _moves(row: Array) -> list[tuple[Array, JointMotion]]:
+def _joint_motions(row: Array) -> list[tuple[Array, JointMotion]]:
     """Return a node as motions about or along z, each with the fixed transform before it."""
     X, q, kind = make_pose(row[:9].reshape(3, 3), row[9:12]), int(row[FIRST_Q]), int(row[NODE_KIND])
     if kind in (REVOLUTE, PRISMATIC):

@@ -201,7 +201,7 @@ class CompiledProblem:
             if isinstance(self.method, LevenbergMarquardt):
                 write_options(subproblem, options, self.method, problem.length_unit)
             self._write_bounds(subproblem, *self._bounds)
-            subproblem.packed.tables["ban"][:] = 0
+            subproblem.packed.tables["bound_state"][:] = 0
             beyond_q = subproblem.packed.tables["x"][self.mechanism.nq :]
             beyond_q[: len(problem.extra_values)] = problem.extra_values
             beyond_q[len(problem.extra_values) :] = 0.0  # slacks, so that a call does not depend on the last one

@@ -175,7 +175,7 @@ class FastPath(CompiledProblem):
         )
         if self._target_writer is not None:
             packed = self._problem.subproblems[0].packed
-            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.tables["out"]
+            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.tables["report"]
             self._start_cache: Array | None = None
             self._is_compiled = isinstance(self.method, LevenbergMarquardt)
             self._frame_a = int(packed.ints[AT_BLOCK_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET_BLOCK]) + FRAME_A
@@ -337,7 +337,7 @@ class FastPath(CompiledProblem):
                 code = descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q, NO_STARTS, next_q)
             except TypeError:  # not a contiguous array of float64
                 return None
-            report = packed.tables["out"]
+            report = packed.tables["report"]
             if code != DONE or (report[SUCCESS] != 1.0 and self.options.restart_count):
                 return None
             reports.append(report.copy())

@@ -121,7 +121,9 @@ class GeneralPath(FastPath):
                 chain_result = self._chain_search.search(X, q, seeded, key, restarts)
         if chain_result is not None:
             if chain_result.is_solved and (feasible is None or bool(feasible(chain_result.q.copy()))):
-                report = chain_kernel_report(chain_result.code, len(self._problem.subproblems[0].packed.tables["out"]))
+                report = chain_kernel_report(
+                    chain_result.code, len(self._problem.subproblems[0].packed.tables["report"])
+                )
                 return Solution(
                     self, objectives, chain_result.q, (report,), time.perf_counter() - start_time, self._bounds
                 )
@@ -140,7 +142,7 @@ class GeneralPath(FastPath):
                 start_times.append(time.perf_counter())
                 problem.set_request(objectives, relations, request.bounds, rng)
                 self._write_bounds(problem.subproblem, lower, upper)
-                problem.subproblem.packed.tables["ban"][:] = np.where(
+                problem.subproblem.packed.tables["bound_state"][:] = np.where(
                     problem.subproblem.columns_moving(locked), LOCKED, 0
                 )
                 q, report, is_rejected = self._search(request, problem, q)

@@ -103,7 +103,7 @@ def run_kernel(
 ) -> Array:
     """Search from `q0` and then from each of `starts` with the descent kernel, and return q (nq,).
 
-    The report of the search is in the table `out` of the subproblem.
+    The report of the search is in the table `report` of the subproblem.
 
     Args:
         relations: the relation of each block of the subproblem, for those that are Python functions.
@@ -146,7 +146,7 @@ def run_kernel(
         state[IS_RESUMED] = 0.0
     if paused:
         monitor.record(q, len(q0), state[COST])
-    out = packed.tables["out"]
+    out = packed.tables["report"]
     if attempts is not None:
         out[ATTEMPTS_OUT] = attempts
     if monitor.stopped and out[SUCCESS] != 1.0:
@@ -172,7 +172,7 @@ def evaluate_python_residuals(
         members = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][:column_count]
         weight = tables["weight"][first_row : first_row + row_count]
         value, J = relation.function(mechanism, q)
-        residual = tables["rows"][buffer * packed.sizes["rows"] + first_row :][:row_count]
+        residual = tables["residual"][buffer * packed.sizes["rows"] + first_row :][:row_count]
         residual[:] = weight * value
         block_jacobian = tables["jacobian"][
             buffer * packed.sizes["jacobian"] + int(block[problem_layout.FIRST_JACOBIAN]) :

@@ -154,7 +154,7 @@ def restart_in_kernel(
     """
     subproblem, relations, options, monitor = problem.subproblem, problem.relations, request.options, request.monitor
     attempts = iterations = first = 0
-    report = subproblem.packed.tables["out"]
+    report = subproblem.packed.tables["report"]
     for starts in restart_sequence(request, problem, q):
         write_options(subproblem, options, method, problem.problem.length_unit)
         q = run_kernel(request.mechanism, subproblem, relations, q, starts, monitor)
@@ -186,7 +186,7 @@ def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: 
             )
         else:
             final_q = run_method(problem, request.method, start, request.options, request.monitor, not request.is_step)
-        report = subproblem.packed.tables["out"].copy()
+        report = subproblem.packed.tables["report"].copy()
         attempts, iterations = attempts + 1, iterations + report[ITERATIONS_OUT]
         is_solved = bool(report[SUCCESS] == 1.0)
         is_accepted = is_solved and (request.feasible is None or bool(request.feasible(final_q.copy())))

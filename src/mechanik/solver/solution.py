@@ -187,7 +187,7 @@ class Solution:
     def _kernel_reports(self) -> tuple[Array, ...]:
         """Kernel report of each subproblem."""
         if isinstance(self._report, int):
-            size = len(self._solver._problem.subproblems[0].packed.tables["out"])
+            size = len(self._solver._problem.subproblems[0].packed.tables["report"])
             self._report = (chain_kernel_report(self._report, size),)
         return self._report
 

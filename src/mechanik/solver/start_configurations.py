@@ -332,7 +332,7 @@ def close_loops_of_starts(
             )
             if monitor.is_over():
                 break
-            is_closed.append(bool(packed.tables["out"][SUCCESS] == 1.0))
+            is_closed.append(bool(packed.tables["report"][SUCCESS] == 1.0))
             if is_closed[-1]:
                 closed.append(q)
     finally:

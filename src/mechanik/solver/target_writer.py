@@ -95,7 +95,7 @@ def make_target_writer(
     if subproblem.packed.sizes["functions"]:
         return None
     block = subproblem.owners.index(0)
-    data = subproblem.packed.tables["data"][
+    data = subproblem.packed.tables["block_data"][
         block * problem_layout.BLOCK_FLOATS : (block + 1) * problem_layout.BLOCK_FLOATS
     ]
     is_fixed = relation.kind is RelationKind.POSE and relation.a is None and relation.world_axes is None

@@ -80,8 +80,8 @@ def lowest_over_face(cx, cy, cz, ux, uy, uz, length, hx, hy, hz, size):
         s, t = clip_to_slab(cy, uy, hy + TIE_RATIO * size, s, t)
         return clamp(0.5 * (s + t), length), s <= t
     t = -sign(slope) * length
-    room = TIE_RATIO * size
-    return t, abs(cx + t * ux) <= hx + room and abs(cy + t * uy) <= hy + room
+    tolerance = TIE_RATIO * size
+    return t, abs(cx + t * ux) <= hx + tolerance and abs(cy + t * uy) <= hy + tolerance
 
 
 @subroutine
@@ -92,9 +92,9 @@ def nearest_to_edge(cx, cy, cz, ux, uy, uz, length, hx, hy, hz, size):
     if cx * nx + cy * ny < 0.0:
         nx, ny = -nx, -ny
     t = ((sign(nx) * hx - cx) * ux + (sign(ny) * hy - cy) * uy) / (k * k)
-    room = TIE_RATIO * size
-    within = abs(t) <= length + room and abs(cz + t * uz) <= hz + room
-    return clamp(t, length), within, nx, ny
+    tolerance = TIE_RATIO * size
+    is_inside = abs(t) <= length + tolerance and abs(cz + t * uz) <= hz + tolerance
+    return clamp(t, length), is_inside, nx, ny
 
 
 @inline
@@ -134,31 +134,31 @@ def nearest_on_segment_to_box(c, u, h, length):
             low, high = narrow_interval(c, u, h, (h[k] - c[k]) / u[k], low, high)
             low, high = narrow_interval(c, u, h, (-h[k] - c[k]) / u[k], low, high)
     middle = 0.5 * (low + high)
-    top, bottom = 0.0, 0.0
+    numerator, denominator = 0.0, 0.0
     for k in range(3):
         e = excess(c[k] + middle * u[k], h[k])
         if e != 0.0:
-            top += u[k] * (c[k] - (h[k] if e > 0.0 else -h[k]))
-            bottom += u[k] * u[k]
-    t = -top / bottom if bottom > TIE_RATIO * TIE_RATIO else middle
+            numerator += u[k] * (c[k] - (h[k] if e > 0.0 else -h[k]))
+            denominator += u[k] * u[k]
+    t = -numerator / denominator if denominator > TIE_RATIO * TIE_RATIO else middle
     return min(max(t, low), high)
 
 
 @inline
-def normal_to_segment(e, p, u, h, noise):
-    """Return the unit vector along e, without its component along the segment if that is within `noise`.
+def normal_to_segment(e, p, u, h, rounding):
+    """Return the unit vector along e, without its component along the segment if that is within `rounding`.
 
     Args:
         e: vector from the box to the point p of the segment. Where p is level with an edge of a face, a small component
             may be missing by rounding.
         u: direction of the segment.
     """
-    x = u[0] if e[0] != 0.0 or abs(p[0]) >= h[0] - noise else 0.0
-    y = u[1] if e[1] != 0.0 or abs(p[1]) >= h[1] - noise else 0.0
-    z = u[2] if e[2] != 0.0 or abs(p[2]) >= h[2] - noise else 0.0
-    k, along = e[0] * x + e[1] * y + e[2] * z, x * x + y * y + z * z
-    if k * k < along * noise * noise:
-        k /= along
+    x = u[0] if e[0] != 0.0 or abs(p[0]) >= h[0] - rounding else 0.0
+    y = u[1] if e[1] != 0.0 or abs(p[1]) >= h[1] - rounding else 0.0
+    z = u[2] if e[2] != 0.0 or abs(p[2]) >= h[2] - rounding else 0.0
+    k, direction_square = e[0] * x + e[1] * y + e[2] * z, x * x + y * y + z * z
+    if k * k < direction_square * rounding * rounding:
+        k /= direction_square
         a, b, c = e[0] - k * x, e[1] - k * y, e[2] - k * z
         if a * p[0] >= 0.0 and b * p[1] >= 0.0 and c * p[2] >= 0.0:
             e = (a, b, c)
@@ -185,24 +185,24 @@ def box_segment(B, hx, hy, hz, A, length):
     if e > d + TIE_RATIO * size:  # a face wins a tie
         d = e
         if ex == e:
-            t, within, ny, nz = nearest_to_edge(y, z, x, v, w, u, length, hy, hz, hx, size)
+            t, is_inside, ny, nz = nearest_to_edge(y, z, x, v, w, u, length, hy, hz, hx, size)
             nx = 0.0
         elif ey == e:
-            t, within, nz, nx = nearest_to_edge(z, x, y, w, u, v, length, hz, hx, hy, size)
+            t, is_inside, nz, nx = nearest_to_edge(z, x, y, w, u, v, length, hz, hx, hy, size)
             ny = 0.0
         else:
-            t, within, nx, ny = nearest_to_edge(x, y, z, u, v, w, length, hx, hy, hz, size)
+            t, is_inside, nx, ny = nearest_to_edge(x, y, z, u, v, w, length, hx, hy, hz, size)
             nz = 0.0
     elif dx == d:
-        t, within = lowest_over_face(y, z, x, v, w, u, length, hy, hz, hx, size)
+        t, is_inside = lowest_over_face(y, z, x, v, w, u, length, hy, hz, hx, size)
         nx, ny, nz = sign(x), 0.0, 0.0
     elif dy == d:
-        t, within = lowest_over_face(z, x, y, w, u, v, length, hz, hx, hy, size)
+        t, is_inside = lowest_over_face(z, x, y, w, u, v, length, hz, hx, hy, size)
         nx, ny, nz = 0.0, sign(y), 0.0
     else:
-        t, within = lowest_over_face(x, y, z, u, v, w, length, hx, hy, hz, size)
+        t, is_inside = lowest_over_face(x, y, z, u, v, w, length, hx, hy, hz, size)
         nx, ny, nz = 0.0, 0.0, sign(z)
-    if not within:
+    if not is_inside:
         shift = max(4.0 * TIE_RATIO * size - d, 0.0)  # near ties: translated out of the box with a small margin
         px, py, pz = x + shift * nx, y + shift * ny, z + shift * nz
         t = nearest_on_segment_to_box((px, py, pz), (u, v, w), (hx, hy, hz), length)
@@ -212,8 +212,8 @@ def box_segment(B, hx, hy, hz, A, length):
             e = math.sqrt(ex * ex + ey * ey + ez * ez)
             if e > d + TIE_RATIO * size or e > NEAR_RATIO * size:
                 d = e
-                noise = 8.0 * TIE_RATIO * size if abs(t) < length else 0.0
-                nx, ny, nz = normal_to_segment((ex, ey, ez), p, (u, v, w), (hx, hy, hz), noise)
+                rounding = 8.0 * TIE_RATIO * size if abs(t) < length else 0.0
+                nx, ny, nz = normal_to_segment((ex, ey, ez), p, (u, v, w), (hx, hy, hz), rounding)
     px, py, pz = x + t * u, y + t * v, z + t * w
     return result_in_world(B, d, (nx, ny, nz), (px - d * nx, py - d * ny, pz - d * nz))
 
@@ -236,19 +236,19 @@ def squared_distance(x, h):
 @subroutine
 def nearest_box_corner(c, h, u, v, w, o):
     """Return the distance of the second box's corner that is nearest to the first box, and the corner."""
-    best, found = math.inf, c
+    best, corner = math.inf, c
     for k in range(8):
         x = corner_point(c, u, v, w, -o[0] if k & 1 else o[0], -o[1] if k & 2 else o[1], -o[2] if k & 4 else o[2])
         distance = squared_distance(x, h)
         if distance < best:
-            best, found = distance, x
-    return math.sqrt(best), found
+            best, corner = distance, x
+    return math.sqrt(best), corner
 
 
 @subroutine
 def nearest_on_box_edges(c, h, u, v, w, o):
     """Return the distance of the point of the second box's edges that is nearest to the first box, and the point."""
-    best, found = math.inf, c
+    best, nearest = math.inf, c
     for _ in range(3):
         for k in range(4):
             p, q = -1.0 if k & 1 else 1.0, -1.0 if k & 2 else 1.0
@@ -257,10 +257,10 @@ def nearest_on_box_edges(c, h, u, v, w, o):
             x = (start[0] + t * w[0], start[1] + t * w[1], start[2] + t * w[2])
             distance = squared_distance(x, h)
             if distance < best:
-                best, found = distance, x
+                best, nearest = distance, x
         u, v, w = v, w, u
         o = (o[1], o[2], o[0])
-    return math.sqrt(best), found
+    return math.sqrt(best), nearest
 
 
 @inline
@@ -302,13 +302,13 @@ def edge_pair_separation(cx, cy, hx, hy, u, p, q, hp, hq):
 
 
 @subroutine
-def result_on_edges(X, k, m, d, c, h, u, v, w, o, room):
+def result_on_edges(X, k, m, d, c, h, u, v, w, o, tolerance):
     """Distance result for the edges along axis k of the box at X and axis m of the other, and whether they meet.
 
     Args:
         d: the distance.
         c, u, v, w, o: the other box in the frame of the first: centre, axes, half edges.
-        room: tolerance, m.
+        tolerance: tolerance, m.
     """
     cx, cy, cz = rotate_axis_last(k, c)
     hx, hy, hz = rotate_axis_last(k, h)
@@ -327,14 +327,14 @@ def result_on_edges(X, k, m, d, c, h, u, v, w, o, room):
     p, q = -hp * sign(px * x + py * y), -hq * sign(qx * x + qy * y)
     fx, fy, fz = cx + p * px + q * qx, cy + p * py + q * qy, cz + p * pz + q * qz
     t = ((sign(x) * hx - fx) * ux + (sign(y) * hy - fy) * uy) / (s * s)
-    within = abs(t) <= hu + room and abs(fz + t * uz) <= hz + room
+    is_inside = abs(t) <= hu + tolerance and abs(fz + t * uz) <= hz + tolerance
     t = clamp(t, hu)
     a = (fx + t * ux - d * x, fy + t * uy - d * y, fz + t * uz)
-    return result_in_world(X, d, rotate_axis_back(k, (x, y, 0.0)), rotate_axis_back(k, a)), within
+    return result_in_world(X, d, rotate_axis_back(k, (x, y, 0.0)), rotate_axis_back(k, a)), is_inside
 
 
 @subroutine
-def result_on_face(X, k, d, c, h, u, v, w, o, room):
+def result_on_face(X, k, d, c, h, u, v, w, o, tolerance):
     """Distance result for face k of the box at X, and whether the lowest point of the other box is over that face.
 
     Where an edge or a face of the other box is level, its lowest point is the middle of the part over the face.
@@ -342,7 +342,7 @@ def result_on_face(X, k, d, c, h, u, v, w, o, room):
     Args:
         d: the distance.
         c, u, v, w, o: the other box in the frame of the first: centre, axes, half edges.
-        room: tolerance, m.
+        tolerance: tolerance, m.
     """
     cx, cy, cz = rotate_axis_last(k, c)
     hx, hy, _ = rotate_axis_last(k, h)
@@ -351,7 +351,7 @@ def result_on_face(X, k, d, c, h, u, v, w, o, room):
     qx, qy, qz = rotate_axis_last(k, w)
     hu, hp, hq = o
     s = sign(cz)
-    level_u, level_p, level_q = abs(uz) * hu <= room, abs(pz) * hp <= room, abs(qz) * hq <= room
+    level_u, level_p, level_q = abs(uz) * hu <= tolerance, abs(pz) * hp <= tolerance, abs(qz) * hq <= tolerance
     steepest = max(abs(uz), abs(pz), abs(qz))  # never level, even if its edge has length 0
     level_u = level_u and abs(uz) < steepest
     level_p = level_p and abs(pz) < steepest
@@ -367,20 +367,26 @@ def result_on_face(X, k, d, c, h, u, v, w, o, room):
         t = -s * sign(qz) * hq
         x, y, z = x + t * qx, y + t * qy, z + t * qz
     if level_u and level_p:
-        x, y, within = parallelogram_overlap(x, y, ux * hu, uy * hu, px * hp, py * hp, hx + room, hy + room)
+        x, y, is_inside = parallelogram_overlap(
+            x, y, ux * hu, uy * hu, px * hp, py * hp, hx + tolerance, hy + tolerance
+        )
     elif level_u and level_q:
-        x, y, within = parallelogram_overlap(x, y, ux * hu, uy * hu, qx * hq, qy * hq, hx + room, hy + room)
+        x, y, is_inside = parallelogram_overlap(
+            x, y, ux * hu, uy * hu, qx * hq, qy * hq, hx + tolerance, hy + tolerance
+        )
     elif level_p and level_q:
-        x, y, within = parallelogram_overlap(x, y, px * hp, py * hp, qx * hq, qy * hq, hx + room, hy + room)
+        x, y, is_inside = parallelogram_overlap(
+            x, y, px * hp, py * hp, qx * hq, qy * hq, hx + tolerance, hy + tolerance
+        )
     elif level_u:
-        x, y, within = segment_overlap(x, y, ux * hu, uy * hu, hx + room, hy + room)
+        x, y, is_inside = segment_overlap(x, y, ux * hu, uy * hu, hx + tolerance, hy + tolerance)
     elif level_p:
-        x, y, within = segment_overlap(x, y, px * hp, py * hp, hx + room, hy + room)
+        x, y, is_inside = segment_overlap(x, y, px * hp, py * hp, hx + tolerance, hy + tolerance)
     elif level_q:
-        x, y, within = segment_overlap(x, y, qx * hq, qy * hq, hx + room, hy + room)
+        x, y, is_inside = segment_overlap(x, y, qx * hq, qy * hq, hx + tolerance, hy + tolerance)
     else:
-        within = abs(x) <= hx + room and abs(y) <= hy + room
-    return result_in_world(X, d, rotate_axis_back(k, (0.0, 0.0, s)), rotate_axis_back(k, (x, y, z - d * s))), within
+        is_inside = abs(x) <= hx + tolerance and abs(y) <= hy + tolerance
+    return result_in_world(X, d, rotate_axis_back(k, (0.0, 0.0, s)), rotate_axis_back(k, (x, y, z - d * s))), is_inside
 
 
 @inline
@@ -402,28 +408,28 @@ def parallelogram_overlap(x, y, ux, uy, px, py, hx, hy):
     for k in range(4):
         a, b = 1.0 if k < 2 else -1.0, -1.0 if k == 1 or k == 2 else 1.0
         corners[k, 0], corners[k, 1] = x + a * ux + b * px, y + a * uy + b * py
-    old, new, count = 0, 9, 4
+    first, next_first, count = 0, 9, 4
     for side in range(4):
         axis, outward, limit = side % 2, 1.0 if side < 2 else -1.0, hx if side % 2 == 0 else hy
-        kept = new
+        end = next_first
         for k in range(count):
-            this, following = old + k, old + (k + 1 if k + 1 < count else 0)
-            a, b = outward * corners[this, axis] - limit, outward * corners[following, axis] - limit
+            corner, next_corner = first + k, first + (k + 1 if k + 1 < count else 0)
+            a, b = outward * corners[corner, axis] - limit, outward * corners[next_corner, axis] - limit
             if a <= 0.0:
-                corners[kept, 0], corners[kept, 1] = corners[this, 0], corners[this, 1]
-                kept += 1
+                corners[end, 0], corners[end, 1] = corners[corner, 0], corners[corner, 1]
+                end += 1
             if (a < 0.0 and b > 0.0) or (a > 0.0 and b < 0.0):
                 t = a / (a - b)
-                corners[kept, 0] = corners[this, 0] + t * (corners[following, 0] - corners[this, 0])
-                corners[kept, 1] = corners[this, 1] + t * (corners[following, 1] - corners[this, 1])
-                kept += 1
-        old, new, count = new, old, kept - new
+                corners[end, 0] = corners[corner, 0] + t * (corners[next_corner, 0] - corners[corner, 0])
+                corners[end, 1] = corners[corner, 1] + t * (corners[next_corner, 1] - corners[corner, 1])
+                end += 1
+        first, next_first, count = next_first, first, end - next_first
         if count == 0:
             return x, y, False
     sum_x, sum_y = 0.0, 0.0
     for k in range(count):
-        sum_x += corners[old + k, 0]
-        sum_y += corners[old + k, 1]
+        sum_x += corners[first + k, 0]
+        sum_y += corners[first + k, 1]
     return sum_x / count, sum_y / count, True
 
 
@@ -466,14 +472,14 @@ def corner_result(X, d, h, x):
 
 
 @subroutine
-def is_separated(result, A, a, B, b, room):
+def is_separated(result, A, a, B, b, tolerance):
     """Return whether the separation of the boxes along the normal equals the distance of their nearest points."""
     x, y, z = to_local(A, result[1], result[2], result[3])
     reach = a[0] * abs(x) + a[1] * abs(y) + a[2] * abs(z)
     x, y, z = to_local(B, result[1], result[2], result[3])
     reach += b[0] * abs(x) + b[1] * abs(y) + b[2] * abs(z)
-    off = result[1] * (B[9] - A[9]) + result[2] * (B[10] - A[10]) + result[3] * (B[11] - A[11])
-    return off - reach >= result[0] - 4.0 * room
+    centre_distance = result[1] * (B[9] - A[9]) + result[2] * (B[10] - A[10]) + result[3] * (B[11] - A[11])
+    return centre_distance - reach >= result[0] - 4.0 * tolerance
 
 
 @inline
@@ -487,13 +493,13 @@ def inverse_box_frame(c, u, v, w):
 
 
 @subroutine
-def with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, room):
+def with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance):
     """Distance result of a face, with the points that meet once B is translated by the distance and a small margin.
 
     Needed for near ties of faces, where the chosen face does not contain the points.
     """
     n = to_local(A, result[1], result[2], result[3])
-    k = 4.0 * room - result[0]
+    k = 4.0 * tolerance - result[0]
     c = (c[0] + k * n[0], c[1] + k * n[1], c[2] + k * n[2])
     e = inverse_box_frame(c, u, v, w)
     d, p = nearest_box_corner(c, a, u, v, w, b)
@@ -509,7 +515,7 @@ def with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, room):
 
 
 @subroutine
-def separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, room):
+def separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, tolerance):
     """Distance of separated boxes of which at least one has a corner as its nearest point.
 
     Args:
@@ -518,10 +524,10 @@ def separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, room):
     d, p = nearest_box_corner(c, a, u, v, w, b)
     s, q = nearest_box_corner(e, b, x, y, z, a)
     for attempt in range(2):
-        if min(d, s) <= min(result[0] + room, NEAR_RATIO / TIE_RATIO * room):
-            return with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, room)
+        if min(d, s) <= min(result[0] + tolerance, NEAR_RATIO / TIE_RATIO * tolerance):
+            return with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance)
         best = corner_result(A, d, a, p) if d <= s else flipped(corner_result(B, s, b, q))
-        if attempt == 1 or is_separated(best, A, a, B, b, room):
+        if attempt == 1 or is_separated(best, A, a, B, b, tolerance):
             break
         t, r = nearest_on_box_edges(c, a, u, v, w, b)  # crossing edges that are nearly parallel to a face
         if t < d:
@@ -537,26 +543,26 @@ def box_box(A, a, B, b):
     e = inverse_box_frame(c, u, v, w)
     x, y, z = (u[0], v[0], w[0]), (u[1], v[1], w[1]), (u[2], v[2], w[2])
     size = abs(c[0]) + abs(c[1]) + abs(c[2]) + a[0] + a[1] + a[2] + b[0] + b[1] + b[2]
-    room = TIE_RATIO * size
-    face, k = face_separation(c, a, u, v, w, b)
-    other, m = face_separation(e, b, x, y, z, a)
+    tolerance = TIE_RATIO * size
+    face_a, k = face_separation(c, a, u, v, w, b)
+    face_b, m = face_separation(e, b, x, y, z, a)
     edge0, m0 = edge_separations(0, c, a, u, v, w, b)
     edge1, m1 = edge_separations(1, c, a, u, v, w, b)
     edge2, m2 = edge_separations(2, c, a, u, v, w, b)
-    edge, on = largest_of_three(edge0, edge1, edge2)
-    side = max(face, other)
-    result, within = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), False
-    if edge <= side + room:  # in a tie faces win over edges, and A over B
-        if face >= other - room:
-            result, within = result_on_face(A, k, face, c, a, u, v, w, b, room)
+    edge, edge_axis = largest_of_three(edge0, edge1, edge2)
+    face = max(face_a, face_b)
+    result, is_inside = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), False
+    if edge <= face + tolerance:  # in a tie faces win over edges, and A over B
+        if face_a >= face_b - tolerance:
+            result, is_inside = result_on_face(A, k, face_a, c, a, u, v, w, b, tolerance)
         else:
-            result, within = result_on_face(B, m, other, e, b, x, y, z, a, room)
+            result, is_inside = result_on_face(B, m, face_b, e, b, x, y, z, a, tolerance)
             result = flipped(result)
-    if not within and edge >= side - room:
-        m = m0 if on == 0 else (m1 if on == 1 else m2)
-        result, within = result_on_edges(A, on, m, edge, c, a, u, v, w, b, room)
-    if within:
+    if not is_inside and edge >= face - tolerance:
+        m = m0 if edge_axis == 0 else (m1 if edge_axis == 1 else m2)
+        result, is_inside = result_on_edges(A, edge_axis, m, edge, c, a, u, v, w, b, tolerance)
+    if is_inside:
         return result
     if result[0] > 0.0:
-        return separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, room)
-    return with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, room)
+        return separated_boxes(result, A, a, B, b, c, u, v, w, e, x, y, z, tolerance)
+    return with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance)

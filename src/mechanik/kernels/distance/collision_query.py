@@ -165,40 +165,40 @@ def height_above_plane(shapes, j, A, i, k):
 
 
 @subroutine
-def insert_result(found, count, most, partner, result):
-    """Insert a result into `found`, sorted by distance with one row for each partner; return the number of rows."""
-    at = count
+def insert_result(results, count, max_count, partner, result):
+    """Insert a result into `results`, sorted by distance with one row for each partner; return the number of rows."""
+    row = count
     for k in range(count):
-        if found[k, RESULT_PARTNER] == partner:
-            at = k
-    if at < count:
-        if found[at, RESULT_DISTANCE] <= result[0]:
+        if results[k, RESULT_PARTNER] == partner:
+            row = k
+    if row < count:
+        if results[row, RESULT_DISTANCE] <= result[0]:
             return count
-    elif count == most:
-        at = count - 1
+    elif count == max_count:
+        row = count - 1
     else:
         count += 1
-    while at > 0 and found[at - 1, RESULT_DISTANCE] > result[0]:
+    while row > 0 and results[row - 1, RESULT_DISTANCE] > result[0]:
         for k in range(RESULT_FLOATS):
-            found[at, k] = found[at - 1, k]
-        at -= 1
-    found[at, RESULT_PARTNER] = partner
+            results[row, k] = results[row - 1, k]
+        row -= 1
+    results[row, RESULT_PARTNER] = partner
     for k in range(10):
-        found[at, RESULT_DISTANCE + k] = result[k]
+        results[row, RESULT_DISTANCE + k] = result[k]
     return count
 
 
 @subroutine
-def measure_pair(shapes, points, bodies, b, c, limit, stop, first_shape, work, found, count, most):
+def measure_pair(shapes, points, bodies, b, c, limit, stops_at_first, first_shape, work, results, count, max_count):
     """Measure all shape pairs of moving bodies b and c, insert those nearer than `limit`, return the number of rows.
 
-    The last row of `found` counts the measured pairs of shapes.
+    The last row of `results` counts the measured pairs of shapes.
 
     Args:
         limit: m.
-        stop: whether to return at the first result.
+        stops_at_first: whether to return at the first result.
         first_shape: first row of the shapes in `work`.
-        count, most: number of rows of `found` in use, and the largest number.
+        count, max_count: number of rows of `results` in use, and the largest number.
     """
     for body in (b, c):
         if work[first_shape + int(bodies[body, FIRST_SHAPE]), WORK_IS_CURRENT] == 0.0:
@@ -208,21 +208,23 @@ def measure_pair(shapes, points, bodies, b, c, limit, stop, first_shape, work, f
             reach = limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS]
             if are_apart(work, first_shape + i, WORK_CENTRE, work, first_shape + j, WORK_CENTRE, reach):
                 continue
-            found[found.shape[0] - 1, 0] += 1.0
+            results[results.shape[0] - 1, 0] += 1.0
             result = shape_distance(
                 shapes, i, read_row_pose(work, first_shape + i, 0), j, read_row_pose(work, first_shape + j, 0), points
             )
             if result[0] < limit:
-                count = insert_result(found, count, most, float(c), result)
-                if stop:
+                count = insert_result(results, count, max_count, float(c), result)
+                if stops_at_first:
                     return count
-                if count == most:
-                    limit = min(limit, found[most - 1, RESULT_DISTANCE])
+                if count == max_count:
+                    limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
     return count
 
 
 @subroutine
-def measure_static(shapes, points, bodies, b, j, tree, row, limit, stop, first_shape, work, found, count, most):
+def measure_static(
+    shapes, points, bodies, b, j, tree, row, limit, stops_at_first, first_shape, work, results, count, max_count
+):
     """Measure each shape of moving body b against static shape j, as `measure_pair`.
 
     Args:
@@ -231,21 +233,29 @@ def measure_static(shapes, points, bodies, b, j, tree, row, limit, stop, first_s
     if work[first_shape + int(bodies[b, FIRST_SHAPE]), WORK_IS_CURRENT] == 0.0:
         update_shape_poses(shapes, bodies, b, first_shape, work)
     for i in range(int(bodies[b, FIRST_SHAPE]), int(bodies[b, FIRST_SHAPE] + bodies[b, SHAPE_COUNT])):
-        at = first_shape + i
+        shape_row = first_shape + i
         if are_apart(
-            work, at, WORK_CENTRE, shapes, j, SHAPE_CENTRE, limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS]
+            work,
+            shape_row,
+            WORK_CENTRE,
+            shapes,
+            j,
+            SHAPE_CENTRE,
+            limit + shapes[i, SHAPE_RADIUS] + shapes[j, SHAPE_RADIUS],
         ):
             continue
-        if row >= 0 and distance_to_box(tree, row, work, at, WORK_CENTRE) - shapes[i, SHAPE_RADIUS] >= limit:
+        if row >= 0 and distance_to_box(tree, row, work, shape_row, WORK_CENTRE) - shapes[i, SHAPE_RADIUS] >= limit:
             continue
-        found[found.shape[0] - 1, 0] += 1.0
-        result = shape_distance(shapes, i, read_row_pose(work, at, 0), j, read_row_pose(shapes, j, SHAPE_POSE), points)
+        results[results.shape[0] - 1, 0] += 1.0
+        result = shape_distance(
+            shapes, i, read_row_pose(work, shape_row, 0), j, read_row_pose(shapes, j, SHAPE_POSE), points
+        )
         if result[0] < limit:
-            count = insert_result(found, count, most, shapes[j, SHAPE_BODY], result)
-            if stop:
+            count = insert_result(results, count, max_count, shapes[j, SHAPE_BODY], result)
+            if stops_at_first:
                 return count
-            if count == most:
-                limit = min(limit, found[most - 1, RESULT_DISTANCE])
+            if count == max_count:
+                limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
     return count
 
 
@@ -259,67 +269,93 @@ def nearest_static(
     is_checked,
     first_half_space,
     limit,
-    stop,
+    stops_at_first,
     first_shape,
-    middle,
+    centre_row,
     work,
-    found,
-    most,
-    waiting,
+    results,
+    max_count,
+    pending,
 ):
-    """Write the nearest static bodies that are nearer than `limit` into `found`; return their number.
+    """Write the nearest static bodies that are nearer than `limit` into `results`; return their number.
 
     Args:
         is_checked: (moving bodies, static bodies) whether the pair is checked.
         first_half_space: the first half-space; all shapes after it are half-spaces too.
-        middle: row of body b in `work`.
-        waiting: (n, 2) work array for pending branches of the tree: the row, and a lower bound of its distance.
+        centre_row: row of body b in `work`.
+        pending: (n, 2) work array for pending branches of the tree: the row, and a lower bound of its distance.
     """
     count, radius, moving = 0, bodies[b, BODY_RADIUS], is_checked.shape[0]
     for j in range(first_half_space, shapes.shape[0]):
         if (
             is_checked[b, int(shapes[j, SHAPE_BODY]) - moving]
-            and height_above_plane(shapes, j, work, middle, WORK_CENTRE) - radius < limit
+            and height_above_plane(shapes, j, work, centre_row, WORK_CENTRE) - radius < limit
         ):
             count = measure_static(
-                shapes, points, bodies, b, j, tree, -1, limit, stop, first_shape, work, found, count, most
+                shapes,
+                points,
+                bodies,
+                b,
+                j,
+                tree,
+                -1,
+                limit,
+                stops_at_first,
+                first_shape,
+                work,
+                results,
+                count,
+                max_count,
             )
-            if stop and count > 0:
+            if stops_at_first and count > 0:
                 return count
-            if count == most:
-                limit = min(limit, found[most - 1, RESULT_DISTANCE])
+            if count == max_count:
+                limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
     depth = 0
     if tree.shape[0] > 0:
-        waiting[0, 0], waiting[0, 1] = 0.0, distance_to_box(tree, 0, work, middle, WORK_CENTRE) - radius
+        pending[0, 0], pending[0, 1] = 0.0, distance_to_box(tree, 0, work, centre_row, WORK_CENTRE) - radius
         depth = 1
     while depth > 0:
         depth -= 1
-        if waiting[depth, 1] >= limit:
+        if pending[depth, 1] >= limit:
             continue
-        row = int(waiting[depth, 0])
+        row = int(pending[depth, 0])
         j = int(tree[row, TREE_SHAPE])
         if j < 0:
             near = int(tree[row, CHILD])
             far = near + 1
-            at_near = distance_to_box(tree, near, work, middle, WORK_CENTRE) - radius
-            at_far = distance_to_box(tree, far, work, middle, WORK_CENTRE) - radius
-            if at_far < at_near:
+            near_distance = distance_to_box(tree, near, work, centre_row, WORK_CENTRE) - radius
+            far_distance = distance_to_box(tree, far, work, centre_row, WORK_CENTRE) - radius
+            if far_distance < near_distance:
                 near, far = far, near
-                at_near, at_far = at_far, at_near
-            if at_far < limit:
-                waiting[depth, 0], waiting[depth, 1] = far, at_far
+                near_distance, far_distance = far_distance, near_distance
+            if far_distance < limit:
+                pending[depth, 0], pending[depth, 1] = far, far_distance
                 depth += 1
-            if at_near < limit:
-                waiting[depth, 0], waiting[depth, 1] = near, at_near
+            if near_distance < limit:
+                pending[depth, 0], pending[depth, 1] = near, near_distance
                 depth += 1
         elif is_checked[b, int(shapes[j, SHAPE_BODY]) - moving]:
             count = measure_static(
-                shapes, points, bodies, b, j, tree, row, limit, stop, first_shape, work, found, count, most
+                shapes,
+                points,
+                bodies,
+                b,
+                j,
+                tree,
+                row,
+                limit,
+                stops_at_first,
+                first_shape,
+                work,
+                results,
+                count,
+                max_count,
             )
-            if stop and count > 0:
+            if stops_at_first and count > 0:
                 return count
-            if count == most:
-                limit = min(limit, found[most - 1, RESULT_DISTANCE])
+            if count == max_count:
+                limit = min(limit, results[max_count - 1, RESULT_DISTANCE])
     return count
 
 
@@ -393,7 +429,21 @@ MAX_TREE_DEPTH = 128
     "f8[:,::1], i8, f8, f8[:,::1], f8[:,:,::1], i8[::1])"
 )
 def query(
-    nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, q, mode, limit, out, more, tally
+    nodes,
+    shapes,
+    points,
+    bodies,
+    tree,
+    is_checked,
+    counts,
+    pair_lists,
+    partners,
+    q,
+    mode,
+    limit,
+    out,
+    details,
+    pair_count,
 ):
     """Run a collision query, of a mode of `collision_layout.py`, for each row of q (N, nq).
 
@@ -403,28 +453,28 @@ def query(
         limit: m; pairs that are farther apart are ignored.
         out: QUERY_IS_FREE: (N, 1), 1 or 0. QUERY_SMALLEST: (N, 1), the smallest distance or `limit`. QUERY_ALL_PAIRS:
             (N, m), distances, at most `limit`. QUERY_NEAR_PAIRS: not used.
-        more: QUERY_ALL_PAIRS: (N, m, nv), gradients, zero where the distance is `limit`. QUERY_NEAR_PAIRS: (1, n, 12),
-            the body of the list and a result row, for the first n pairs.
-        tally: (1,), increased by the number of measured pairs of shapes.
+        details: QUERY_ALL_PAIRS: (N, m, nv), gradients, zero where the distance is `limit`. QUERY_NEAR_PAIRS:
+            (1, n, 12), the body of the list and a result row, for the first n pairs.
+        pair_count: (1,), increased by the number of measured pairs of shapes.
 
     Returns:
-        QUERY_NEAR_PAIRS: the number of pairs, also of those without space in `more`; else the number of
+        QUERY_NEAR_PAIRS: the number of pairs, also of those without space in `details`; else the number of
         configurations; -1 if q or `limit` is not valid, or a pose is not finite.
     """
     if q.shape[1] != counts[Q_COUNT] or np.isnan(limit):
         return -1
-    all_rows = 1
+    row_count = 1
     if mode == QUERY_NEAR_PAIRS:
-        all_rows = bodies.shape[0]
+        row_count = bodies.shape[0]
     elif mode == QUERY_ALL_PAIRS:
-        all_rows = MAX_PAIR_ROWS
+        row_count = MAX_PAIR_ROWS
     first_shape = nodes.shape[0]
     first_body = first_shape + counts[MOVING_SHAPES]
     work = np.empty((first_body + counts[MOVING_BODIES], WORK_FLOATS))
-    result = np.empty((all_rows + 1, RESULT_FLOATS))
-    result[all_rows, 0] = 0.0
-    waiting = np.empty((MAX_TREE_DEPTH, 2))
-    stop = mode == QUERY_IS_FREE
+    results = np.empty((row_count + 1, RESULT_FLOATS))
+    results[row_count, 0] = 0.0
+    pending = np.empty((MAX_TREE_DEPTH, 2))
+    stops_at_first = mode == QUERY_IS_FREE
     total = 0
     for n in range(q.shape[0]):
         if not update_poses(nodes, bodies, first_shape, first_body, q[n], work):
@@ -432,52 +482,71 @@ def query(
         nearest = limit
         for g in range(pair_lists.shape[0]):
             b = pair_lists[g, PAIR_BODY]
-            most = min(all_rows, pair_lists[g, PAIR_ROWS]) if mode != QUERY_NEAR_PAIRS else all_rows
-            middle = first_body + b
+            max_count = min(row_count, pair_lists[g, PAIR_ROWS]) if mode != QUERY_NEAR_PAIRS else row_count
+            centre_row = first_body + b
             count = 0
             if pair_lists[g, PARTNER_COUNT] < 0:
                 count = nearest_static(
-                    shapes, points, bodies, b, tree, is_checked, counts[FIRST_HALF_SPACE], nearest, stop, first_shape,
-                    middle, work, result, most, waiting,
+                    shapes, points, bodies, b, tree, is_checked, counts[FIRST_HALF_SPACE], nearest, stops_at_first,
+                    first_shape, centre_row, work, results, max_count, pending,
                 )  # fmt: skip
             else:
-                near = nearest
+                reach_limit = nearest
                 for k in range(
                     pair_lists[g, FIRST_PARTNER], pair_lists[g, FIRST_PARTNER] + pair_lists[g, PARTNER_COUNT]
                 ):
                     c = partners[k]
-                    reach = near + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
-                    if not are_apart(work, middle, WORK_CENTRE, work, first_body + c, WORK_CENTRE, reach):
+                    centre_distance = reach_limit + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
+                    if not are_apart(work, centre_row, WORK_CENTRE, work, first_body + c, WORK_CENTRE, centre_distance):
                         count = measure_pair(
-                            shapes, points, bodies, b, c, near, stop, first_shape, work, result, count, most
+                            shapes,
+                            points,
+                            bodies,
+                            b,
+                            c,
+                            reach_limit,
+                            stops_at_first,
+                            first_shape,
+                            work,
+                            results,
+                            count,
+                            max_count,
                         )
-                        if count == most:
-                            near = min(near, result[most - 1, RESULT_DISTANCE])
-                            if stop:
+                        if count == max_count:
+                            reach_limit = min(reach_limit, results[max_count - 1, RESULT_DISTANCE])
+                            if stops_at_first:
                                 break
             if count > 0 and (mode == QUERY_IS_FREE or mode == QUERY_SMALLEST):
-                nearest = result[0, RESULT_DISTANCE]
-                if stop:
+                nearest = results[0, RESULT_DISTANCE]
+                if stops_at_first:
                     break
             elif mode == QUERY_ALL_PAIRS:
-                for k in range(most):
+                for k in range(max_count):
                     row = pair_lists[g, FIRST_PAIR_ROW] + k
                     if k < count:
-                        out[n, row] = result[k, RESULT_DISTANCE]
-                        c = int(result[k, RESULT_PARTNER])
+                        out[n, row] = results[k, RESULT_DISTANCE]
+                        c = int(results[k, RESULT_PARTNER])
                         distance_gradient(
-                            nodes, work, int(bodies[b, BODY_NODE]), int(bodies[c, BODY_NODE]), result, k, more, n, row
+                            nodes,
+                            work,
+                            int(bodies[b, BODY_NODE]),
+                            int(bodies[c, BODY_NODE]),
+                            results,
+                            k,
+                            details,
+                            n,
+                            row,
                         )
                     else:
                         out[n, row] = limit
-                        for column in range(more.shape[2]):
-                            more[n, row, column] = 0.0
+                        for column in range(details.shape[2]):
+                            details[n, row, column] = 0.0
             elif mode == QUERY_NEAR_PAIRS:
                 for k in range(count):
-                    if total < more.shape[1]:
-                        more[0, total, 0] = b
-                        for number in range(RESULT_FLOATS):
-                            more[0, total, 1 + number] = result[k, number]
+                    if total < details.shape[1]:
+                        details[0, total, 0] = b
+                        for column_index in range(RESULT_FLOATS):
+                            details[0, total, 1 + column_index] = results[k, column_index]
                     total += 1
         if mode == QUERY_IS_FREE:
             out[n, 0] = 1.0 if nearest == limit else 0.0
@@ -485,5 +554,5 @@ def query(
             out[n, 0] = nearest
         if mode != QUERY_NEAR_PAIRS:
             total += 1
-    tally[0] += int(result[all_rows, 0])
+    pair_count[0] += int(results[row_count, 0])
     return total

@@ -39,7 +39,7 @@ from .gjk_epa import (
     support_point,
     unit_vector,
 )
-from .primitive_distance import clamp
+from .primitive_distance import clamp, to_world_vector
 
 MAX_SEGMENT_STEPS = 40
 LAST_SEGMENT_STEP = 1e-8
@@ -49,39 +49,39 @@ LAST_SEGMENT_STEP = 1e-8
 @inline
 def offset_from_cylinder(radius, half, x, y, z):
     """Return the offset to a point from the nearest point of a cylinder; 0 inside."""
-    across = math.sqrt(x * x + y * y)
-    share = 1.0 - radius / across if across > radius else 0.0
-    return share * x, share * y, z - clamp(z, half)
+    radial = math.sqrt(x * x + y * y)
+    factor = 1.0 - radius / radial if radial > radius else 0.0
+    return factor * x, factor * y, z - clamp(z, half)
 
 
 @subroutine
 def nearest_on_segment_to_cylinder(radius, half, px, py, pz, ux, uy, uz):
     """Return the t (0 to 1) of the point of the segment p + t u nearest to a cylinder, and the offset to it."""
-    turn = ux * ux + uy * uy
-    t, low, high, before, is_last = 0.0, 0.0, 1.0, 0.0, False
+    radial_square = ux * ux + uy * uy
+    t, low, high, first_slope, is_last = 0.0, 0.0, 1.0, 0.0, False
     ex, ey, ez = 0.0, 0.0, 0.0
     for k in range(MAX_SEGMENT_STEPS):
         x, y, z = px + t * ux, py + t * uy, pz + t * uz
-        across = math.sqrt(x * x + y * y)
-        share = 1.0 - radius / across if across > radius else 0.0
-        ex, ey, ez = share * x, share * y, z - clamp(z, half)
-        rise = ex * ux + ey * uy + ez * uz
-        if is_last or rise == 0.0 or (k == 0 and rise > 0.0) or (k == 1 and rise < 0.0):
+        radial = math.sqrt(x * x + y * y)
+        factor = 1.0 - radius / radial if radial > radius else 0.0
+        ex, ey, ez = factor * x, factor * y, z - clamp(z, half)
+        slope = ex * ux + ey * uy + ez * uz
+        if is_last or slope == 0.0 or (k == 0 and slope > 0.0) or (k == 1 and slope < 0.0):
             break
         if k == 0:
-            before, t = rise, 1.0
+            first_slope, t = slope, 1.0
             continue
         if k == 1:  # start at the point nearest to the axis, which is the solution beside the cylinder
-            t = -(px * ux + py * uy) / turn if turn > 0.0 else 0.5
+            t = -(px * ux + py * uy) / radial_square if radial_square > 0.0 else 0.5
             if not 0.0 < t < 1.0:
-                t = before / (before - rise)
+                t = first_slope / (first_slope - slope)
             continue
-        low, high = (t, high) if rise < 0.0 else (low, t)
-        bend = uz * uz if ez != 0.0 else 0.0
-        if share > 0.0:
-            out = (x * ux + y * uy) / across
-            bend += out * out + share * (turn - out * out)
-        step = -rise / bend if bend > 0.0 else math.inf
+        low, high = (t, high) if slope < 0.0 else (low, t)
+        curvature = uz * uz if ez != 0.0 else 0.0
+        if factor > 0.0:
+            radial_slope = (x * ux + y * uy) / radial
+            curvature += radial_slope * radial_slope + factor * (radial_square - radial_slope * radial_slope)
+        step = -slope / curvature if curvature > 0.0 else math.inf
         is_last = abs(step) < LAST_SEGMENT_STEP
         t += step
         if not low < t < high:
@@ -110,31 +110,28 @@ def cylinder_to_cylinder(radius, half, r, h, T):
     """
     size = radius + half + r + h + abs(T[9]) + abs(T[10]) + abs(T[11])
     I = inverse_pose(T)
-    x, y, up, down = 0.0, 0.0, 0.0, 0.0
+    x, y, axis_offset, swapped_axis_offset = 0.0, 0.0, 0.0, 0.0
     for k in range(4):  # the side of the second, of the first; a cap of the first, of the second
-        is_turned = k == 1 or k == 3
-        p, q, u, v, X = (r, h, radius, half, I) if is_turned else (radius, half, r, h, T)
+        is_swapped = k == 1 or k == 3
+        p, q, u, v, X = (r, h, radius, half, I) if is_swapped else (radius, half, r, h, T)
         if k < 2:
-            found, ex, ey, ez, bx, by, bz = offset_to_side(p, q, u, v, X, size)
+            outcome, ex, ey, ez, bx, by, bz = offset_to_side(p, q, u, v, X, size)
             if k == 0:
-                x, y, up = bx - ex, by - ey, ez
-            down = ez
+                x, y, axis_offset = bx - ex, by - ey, ez
+            swapped_axis_offset = ez
         else:
-            found, ex, ey, ez, bx, by, bz = offset_to_cap(p, q, u, v, X, down if is_turned else up)
-        if found < 0.0:
+            outcome, ex, ey, ez, bx, by, bz = offset_to_cap(
+                p, q, u, v, X, swapped_axis_offset if is_swapped else axis_offset
+            )
+        if outcome < 0.0:
             return TOUCHING_RESULT
-        if found > 0.0:
-            if is_turned:
-                ex, ey, ez = rotate_by_pose(T, -ex, -ey, -ez)
-                bx, by, bz = rotate_by_pose(T, bx, by, bz)
+        if outcome > 0.0:
+            if is_swapped:
+                ex, ey, ez = to_world_vector(T, -ex, -ey, -ez)
+                bx, by, bz = to_world_vector(T, bx, by, bz)
                 bx, by, bz = bx + T[9] + ex, by + T[10] + ey, bz + T[11] + ez
             return ex, ey, ez, bx, by, bz, size
-    return offset_from_rim(radius, half, r, h, T, I, x, y, up, size)
-
-
-@inline
-def rotate_by_pose(T, x, y, z):
-    return T[0] * x + T[1] * y + T[2] * z, T[3] * x + T[4] * y + T[5] * z, T[6] * x + T[7] * y + T[8] * z
+    return offset_from_rim(radius, half, r, h, T, I, x, y, axis_offset, size)
 
 
 @inline
@@ -171,22 +168,22 @@ def offset_to_side(radius, half, r, h, T, size):
 
 
 @subroutine
-def offset_to_cap(radius, half, r, h, T, up):
+def offset_to_cap(radius, half, r, h, T, axis_offset):
     """Return 1, the offset along z from a flat cap of a cylinder to another, and its end point; 0 if there is none.
 
     Args:
-        up: positive for the upper cap.
+        axis_offset: positive for the upper cap.
     """
-    s = math.copysign(1.0, up)
-    along = math.copysign(h, -s * T[8])
-    x, y, z = T[9] + along * T[2], T[10] + along * T[5], T[11] + along * T[8]
-    across = math.sqrt(T[2] * T[2] + T[5] * T[5])
-    if across > PARALLEL_SINE:  # the lowest point of its cap
-        k = s * r * T[8] / across
-        x, y, z = x + k * T[2], y + k * T[5], z - s * r * across
+    s = math.copysign(1.0, axis_offset)
+    axial = math.copysign(h, -s * T[8])
+    x, y, z = T[9] + axial * T[2], T[10] + axial * T[5], T[11] + axial * T[8]
+    sine = math.sqrt(T[2] * T[2] + T[5] * T[5])
+    if sine > PARALLEL_SINE:  # the lowest point of its cap
+        k = s * r * T[8] / sine
+        x, y, z = x + k * T[2], y + k * T[5], z - s * r * sine
     else:  # all points of the cap are equally low: the nearest to the axis
-        far = math.sqrt(x * x + y * y)
-        k = r / far if far > r else 1.0
+        radial = math.sqrt(x * x + y * y)
+        k = r / radial if radial > r else 1.0
         x, y = x - k * x, y - k * y
     d = s * z - half
     is_above = d > 0.0 and x * x + y * y <= radius * radius
@@ -194,56 +191,56 @@ def offset_to_cap(radius, half, r, h, T, up):
 
 
 @subroutine
-def offset_from_rim(radius, half, r, h, T, I, x, y, up, size):
+def offset_from_rim(radius, half, r, h, T, I, x, y, axis_offset, size):
     """Return the offset from the rim of a cylinder to another, as `cylinder_to_cylinder`.
 
     Args:
         T, I: the pose of the other cylinder, and its inverse.
         x, y: start point on the rim.
-        up: positive for the upper rim.
+        axis_offset: positive for the upper rim.
     """
-    across = math.sqrt(x * x + y * y)
-    c, s = (x / across, y / across) if across > 0.0 else (1.0, 0.0)
-    high = math.copysign(half, up)
+    radial = math.sqrt(x * x + y * y)
+    c, s = (x / radial, y / radial) if radial > 0.0 else (1.0, 0.0)
+    high = math.copysign(half, axis_offset)
     mx, my, mz = I[9] + high * T[6], I[10] + high * T[7], I[11] + high * T[8]
     cx, cy, cz, sx, sy, sz = radius * T[0], radius * T[1], radius * T[2], radius * T[3], radius * T[4], radius * T[5]
-    x, y, z, fx, fy, fz, step, least, at_c, at_s = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, math.inf, c, s
+    x, y, z, fx, fy, fz, step, smallest, best_c, best_s = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, math.inf, c, s
     for n in range(MAX_RIM_STEPS):
-        c, s = at_c - step * at_s, at_s + step * at_c
+        c, s = best_c - step * best_s, best_s + step * best_c
         k = 1.0 / math.sqrt(c * c + s * s)
         c, s = k * c, k * s
         x, y, z = mx + c * cx + s * sx, my + c * cy + s * sy, mz + c * cz + s * sz
-        across = math.sqrt(x * x + y * y)
-        share = 1.0 - r / across if across > r else 0.0
-        fx, fy, fz = share * x, share * y, z - clamp(z, h)
-        near = fx * fx + fy * fy + fz * fz
+        radial = math.sqrt(x * x + y * y)
+        factor = 1.0 - r / radial if radial > r else 0.0
+        fx, fy, fz = factor * x, factor * y, z - clamp(z, h)
+        square = fx * fx + fy * fy + fz * fz
         if n > 0 and abs(step) < LAST_RIM_STEP:
             break
-        if near > least:
+        if square > smallest:
             step *= 0.25
             continue
-        least, at_c, at_s = near, c, s
+        smallest, best_c, best_s = square, c, s
         ux, uy, uz = c * sx - s * cx, c * sy - s * cy, c * sz - s * cz
         slope = ux * fx + uy * fy + uz * fz
-        bend = uz * uz if fz != 0.0 else 0.0
-        if share > 0.0:
-            out = (x * ux + y * uy) / across
-            bend += out * out + share * (ux * ux + uy * uy - out * out)
+        curvature = uz * uz if fz != 0.0 else 0.0
+        if factor > 0.0:
+            radial_slope = (x * ux + y * uy) / radial
+            curvature += radial_slope * radial_slope + factor * (ux * ux + uy * uy - radial_slope * radial_slope)
         inward = (x - mx) * fx + (y - my) * fy + (z - mz) * fz
-        if bend > inward:
-            bend -= inward
-        if bend <= 0.0:
+        if curvature > inward:
+            curvature -= inward
+        if curvature <= 0.0:
             break
-        step = min(max(-slope / bend, -1.0), 1.0)
+        step = min(max(-slope / curvature, -1.0), 1.0)
     d = math.sqrt(fx * fx + fy * fy + fz * fz)
-    gx, gy, gz = rotate_by_pose(T, fx, fy, fz)
-    least = fx * I[9] + fy * I[10] + fz * I[11] - radius * math.sqrt(gx * gx + gy * gy) - half * abs(gz)
-    least -= r * math.sqrt(fx * fx + fy * fy) + h * abs(fz)
+    gx, gy, gz = to_world_vector(T, fx, fy, fz)
+    smallest = fx * I[9] + fy * I[10] + fz * I[11] - radius * math.sqrt(gx * gx + gy * gy) - half * abs(gz)
+    smallest -= r * math.sqrt(fx * fx + fy * fy) + h * abs(fz)
     if d <= 0.0:
         return TOUCHING_RESULT
-    if not d * d - least <= RIM_TOLERANCE * size * d:
+    if not d * d - smallest <= RIM_TOLERANCE * size * d:
         return UNPROVEN_RESULT
-    qx, qy, qz = rotate_by_pose(T, x - fx, y - fy, z - fz)
+    qx, qy, qz = to_world_vector(T, x - fx, y - fy, z - fz)
     return -gx, -gy, -gz, qx + T[9], qy + T[10], qz + T[11], size
 
 
@@ -287,8 +284,8 @@ def offset_to_triangle(radius, half, W, i, j, k):
         d, s, nx, ny, nz = -d, -s, -nx, -ny, -nz
     # the extreme point of the cylinder. Of an extreme cap or line the middle is enough: if the middle is not over the
     # triangle, the nearest point is found on an edge
-    across = math.sqrt(nx * nx + ny * ny)
-    scale = radius / across if across > LEVEL_SINE else 0.0
+    sine = math.sqrt(nx * nx + ny * ny)
+    scale = radius / sine if sine > LEVEL_SINE else 0.0
     x, y = scale * nx, scale * ny
     z = math.copysign(half, nz) if abs(nz) > LEVEL_SINE else 0.0
     d -= x * nx + y * ny + z * nz
@@ -315,43 +312,43 @@ def cylinder_to_polytope(radius, half, b, V, T, W):
     ex, ey, ez = offset_from_cylinder(radius, half, T[9], T[10], T[11])
     if ex == 0.0 and ey == 0.0 and ez == 0.0:
         ex, ey, ez = T[9], T[10], T[11]
-    x, y, z, size, n, near = 0.0, 0.0, 0.0, radius + half, 0, math.inf
+    x, y, z, size, n, square = 0.0, 0.0, 0.0, radius + half, 0, math.inf
     for _ in range(MAX_CORNER_STEPS):
         wx, wy, wz = nearest_core_corner(b, V, T, ex, ey, ez)
         size = max(size, radius + half + abs(wx) + abs(wy) + abs(wz))
         if n > 0:
-            d = math.sqrt(near)
+            d = math.sqrt(square)
             if d <= CORNER_TOUCHING * size:
                 return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             if (x - wx) * ex + (y - wy) * ey + (z - wz) * ez <= CORNER_TOLERANCE * size * d:
                 return ex, ey, ez, x, y, z, size
         W[n, 0], W[n, 1], W[n, 2] = wx, wy, wz
-        before, near, left, i, j = near, math.inf, 0, -1, -1
+        last_square, square, corner_count, i, j = square, math.inf, 0, -1, -1
         for k in range(n - 1):  # triangles first: their interior is nearer than their edges
             for l in range(k + 1, n):
-                fits, fx, fy, fz, qx, qy, qz = offset_to_triangle(radius, half, W, k, l, n)
-                far = fx * fx + fy * fy + fz * fz
-                if fits and far < near:
-                    near, left, i, j = far, 2, k, l
+                is_inside, fx, fy, fz, qx, qy, qz = offset_to_triangle(radius, half, W, k, l, n)
+                candidate = fx * fx + fy * fy + fz * fz
+                if is_inside and candidate < square:
+                    square, corner_count, i, j = candidate, 2, k, l
                     ex, ey, ez, x, y, z = fx, fy, fz, qx, qy, qz
         g, h = i, j
         for k in range(max(n, 1)):
             if k != g and k != h:
                 ux, uy, uz = W[k, 0] - wx, W[k, 1] - wy, W[k, 2] - wz
                 t, fx, fy, fz = nearest_on_segment_to_cylinder(radius, half, wx, wy, wz, ux, uy, uz)
-                far = fx * fx + fy * fy + fz * fz
-                if far < near:
-                    near, left, i = far, 1 if t > 0.0 else 0, k
+                candidate = fx * fx + fy * fy + fz * fz
+                if candidate < square:
+                    square, corner_count, i = candidate, 1 if t > 0.0 else 0, k
                     ex, ey, ez, x, y, z = fx, fy, fz, wx + t * ux, wy + t * uy, wz + t * uz
-        if not near < before:
+        if not square < last_square:
             break
         for c in range(3):  # i < j
-            if left > 0:
+            if corner_count > 0:
                 W[0, c] = W[i, c]
-            if left > 1:
+            if corner_count > 1:
                 W[1, c] = W[j, c]
-            W[left, c] = W[n, c]
-        n = left + 1
+            W[corner_count, c] = W[n, c]
+        n = corner_count + 1
     return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0
 
 
@@ -363,14 +360,14 @@ def separation_vector(a, U, b, V, T, W, x, y, z):
     if is_first and is_second:
         ex, ey, ez, px, py, pz, size = cylinder_to_cylinder(a[1], a[2], b[1], b[2], T)
     elif is_first or is_second:
-        cylinder, other, Q, seen = (a, b, V, T) if is_first else (b, a, U, inverse_pose(T))
-        ex, ey, ez, px, py, pz, size = cylinder_to_polytope(cylinder[1], cylinder[2], other, Q, seen, W)
+        cylinder, polytope, Q, relative_pose = (a, b, V, T) if is_first else (b, a, U, inverse_pose(T))
+        ex, ey, ez, px, py, pz, size = cylinder_to_polytope(cylinder[1], cylinder[2], polytope, Q, relative_pose, W)
     if size < 0.0:
         return gjk_distance(a, U, b, V, T, W, math.inf, x, y, z)
     if is_first:
         return -ex, -ey, -ez, px - ex, py - ey, pz - ez, size
-    ex, ey, ez = rotate_by_pose(T, ex, ey, ez)
-    px, py, pz = rotate_by_pose(T, px, py, pz)
+    ex, ey, ez = to_world_vector(T, ex, ey, ez)
+    px, py, pz = to_world_vector(T, px, py, pz)
     return ex, ey, ez, px + T[9], py + T[10], pz + T[11], size
 
 
@@ -400,8 +397,8 @@ def core_distance(a, U, b, V, T, W):
         W: (4, 7) work array.
     """
     vx, vy, vz, ax, ay, az, size = separation_vector(a, U, b, V, T, W, T[9], T[10], T[11])
-    apart = size > 0.0
-    if apart:
+    is_separated = size > 0.0
+    if is_separated:
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
         nx, ny, nz = -vx / d, -vy / d, -vz / d
         if d > SEPARATION_RATIO * size:
@@ -424,42 +421,44 @@ def penetration_depth(a, U, b, V, T, W):
     F, N, E = np.empty((MAX_FACES, 3), np.int64), np.empty((MAX_FACES, 5)), np.empty((3 * MAX_FACES, 2), np.int64)
     size, faces = first_polytope(a, U, b, V, T, C, F, N, E, best)
     is_round = (a[0] == CYLINDER and a[1] > 0.0) or (b[0] == CYLINDER and b[1] > 0.0)
-    found, corners, tries = NO_EXIT, 4, 0
+    best_exit, corners, exit_count = NO_EXIT, 4, 0
     for stage in range(0 if is_round else 1, 2):
         if faces > 0:
-            share = FIRST_DEPTH_RATIO if stage == 0 else 0.0
-            corners, faces = expand_until(a, U, b, V, T, C, F, N, E, best, corners, faces, size, share)
+            depth_ratio = FIRST_DEPTH_RATIO if stage == 0 else 0.0
+            corners, faces = expand_until(a, U, b, V, T, C, F, N, E, best, corners, faces, size, depth_ratio)
         for f in range(-1, faces + 2):
             nx, ny, nz, depth = best[0], best[1], best[2], best[3]
             if 0 <= f < faces:
-                if stage == 1 or N[f, 3] >= -found[0] - DEPTH_TOLERANCE * size:
+                if stage == 1 or N[f, 3] >= -best_exit[0] - DEPTH_TOLERANCE * size:
                     continue
                 nx, ny, nz = N[f, 0], N[f, 1], N[f, 2]
                 is_known = False
-                for k in range(tries):
+                for k in range(exit_count):
                     is_known = is_known or nx * M[k, 0] + ny * M[k, 1] + nz * M[k, 2] > SAME_NORMAL_COSINE
                 if is_known:
                     continue
-                if tries == MAX_EXITS:
-                    tries += 1
+                if exit_count == MAX_EXITS:
+                    exit_count += 1
                     break
                 depth = depth_along(a, U, b, V, T, nx, ny, nz)
             elif f >= faces:
                 # nearly coaxial cylinders: all exits across the axes have nearly the same depth, and the best is
                 # opposite, or along the vector from axis to axis
-                nx, ny, nz = (-found[1], -found[2], -found[3]) if f == faces else unit_vector(T[9], T[10], 0.0)
+                nx, ny, nz = (
+                    (-best_exit[1], -best_exit[2], -best_exit[3]) if f == faces else unit_vector(T[9], T[10], 0.0)
+                )
                 depth = depth_along(a, U, b, V, T, nx, ny, nz)
-                if depth >= -found[0]:
+                if depth >= -best_exit[0]:
                     continue
-            other = polish_normal(a, U, b, V, T, W, nx, ny, nz, depth, size)
-            if f < faces and tries < MAX_EXITS:
-                M[tries, 0], M[tries, 1], M[tries, 2] = other[1], other[2], other[3]
-                tries += 1
-            if other[0] > found[0]:
-                found = other
-        if tries <= MAX_EXITS:
+            candidate = polish_normal(a, U, b, V, T, W, nx, ny, nz, depth, size)
+            if f < faces and exit_count < MAX_EXITS:
+                M[exit_count, 0], M[exit_count, 1], M[exit_count, 2] = candidate[1], candidate[2], candidate[3]
+                exit_count += 1
+            if candidate[0] > best_exit[0]:
+                best_exit = candidate
+        if exit_count <= MAX_EXITS:
             break
-    return found
+    return best_exit
 
 
 @inline
@@ -482,29 +481,29 @@ def polish_normal(a, U, b, V, T, W, nx, ny, nz, depth, size):
     for _ in range(MAX_NORMAL_ROUNDS):
         s = depth + margin * size
         sx, sy, sz = s * nx, s * ny, s * nz
-        vx, vy, vz, px, py, pz, found = separation_vector(a, U, b, V, translated(T, sx, sy, sz), W, nx, ny, nz)
-        if found <= 0.0:  # only if all sizes are 0
+        vx, vy, vz, px, py, pz, separation = separation_vector(a, U, b, V, translated(T, sx, sy, sz), W, nx, ny, nz)
+        if separation <= 0.0:  # only if all sizes are 0
             break
         ax, ay, az, bx, by, bz = px, py, pz, px - vx - sx, py - vy - sy, pz - vz - sz
         d = math.sqrt(vx * vx + vy * vy + vz * vz)
         x, y, z = -vx / d, -vy / d, -vz / d
-        less = depth - depth_along(a, U, b, V, T, x, y, z)
-        if less < -DEPTH_PROGRESS * size and margin > MIN_SEPARATION_RATIO:
+        decrease = depth - depth_along(a, U, b, V, T, x, y, z)
+        if decrease < -DEPTH_PROGRESS * size and margin > MIN_SEPARATION_RATIO:
             margin *= 1e-3  # beside a sharp edge a large translation passes it
             continue
-        if less <= 0.0:
+        if decrease <= 0.0:
             break
-        dx, dy, dz, far = x - nx, y - ny, z - nz, 4.0
+        dx, dy, dz, jump = x - nx, y - ny, z - nz, 4.0
         for _ in range(MAX_JUMPS):
-            ux, uy, uz = unit_vector(nx + far * dx, ny + far * dy, nz + far * dz)
-            more = depth - depth_along(a, U, b, V, T, ux, uy, uz)
-            if more <= less:
+            ux, uy, uz = unit_vector(nx + jump * dx, ny + jump * dy, nz + jump * dz)
+            jump_decrease = depth - depth_along(a, U, b, V, T, ux, uy, uz)
+            if jump_decrease <= decrease:
                 break
-            x, y, z, less, far = ux, uy, uz, more, 4.0 * far
-        turned = (x - nx) ** 2 + (y - ny) ** 2 + (z - nz) ** 2
-        nx, ny, nz, depth = x, y, z, depth - less
-        if less <= DEPTH_PROGRESS * size:
-            if is_last or turned < NORMAL_CHANGE2:
+            x, y, z, decrease, jump = ux, uy, uz, jump_decrease, 4.0 * jump
+        change2 = (x - nx) ** 2 + (y - ny) ** 2 + (z - nz) ** 2
+        nx, ny, nz, depth = x, y, z, depth - decrease
+        if decrease <= DEPTH_PROGRESS * size:
+            if is_last or change2 < NORMAL_CHANGE2:
                 break
             is_last = True  # one more round, since the points belong to the previous normal
     x, y, z = 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)

@@ -50,14 +50,14 @@ def support_point(core, Q, x, y, z):
     if kind == BOX:
         return math.copysign(a, x), math.copysign(b, y), math.copysign(c, z)
     if kind == CYLINDER:
-        across = math.sqrt(x * x + y * y)
-        scale = a / across if across > 0.0 else 0.0
+        radial = math.sqrt(x * x + y * y)
+        scale = a / radial if radial > 0.0 else 0.0
         return scale * x, scale * y, math.copysign(b, z)
-    best, most = first, Q[first, 0] * x + Q[first, 1] * y + Q[first, 2] * z
+    best, largest = first, Q[first, 0] * x + Q[first, 1] * y + Q[first, 2] * z
     for k in range(first + 1, first + count):
-        along = Q[k, 0] * x + Q[k, 1] * y + Q[k, 2] * z
-        if along > most:
-            best, most = k, along
+        projection = Q[k, 0] * x + Q[k, 1] * y + Q[k, 2] * z
+        if projection > largest:
+            best, largest = k, projection
     return Q[best, 0], Q[best, 1], Q[best, 2]
 
 
@@ -104,10 +104,10 @@ def on_segment(W, i, k):
     px, py, pz = W[k, 0], W[k, 1], W[k, 2]
     ex, ey, ez = W[i, 0] - px, W[i, 1] - py, W[i, 2] - pz
     length = ex * ex + ey * ey + ez * ez
-    along = -(px * ex + py * ey + pz * ez)
-    if not 0.0 < along < length:
+    projection = -(px * ex + py * ey + pz * ez)
+    if not 0.0 < projection < length:
         return 0.0, math.inf
-    u = along / length
+    u = projection / length
     x, y, z = px + u * ex, py + u * ey, pz + u * ez
     return u, x * x + y * y + z * z
 
@@ -122,20 +122,20 @@ def on_triangle(W, i, j, k):
     ij, jk, ki = squared_edge(W, i, j), squared_edge(W, j, k), squared_edge(W, k, i)
     if ij >= jk and ij >= ki:
         if jk < ki:
-            u, v, far = triangle_weights(W, j, k, i)
-            return v, 1.0 - u - v, far
-        v, u, far = triangle_weights(W, i, k, j)
-        return 1.0 - u - v, u, far
+            u, v, square = triangle_weights(W, j, k, i)
+            return v, 1.0 - u - v, square
+        v, u, square = triangle_weights(W, i, k, j)
+        return 1.0 - u - v, u, square
     if jk >= ki:
         if ki < ij:
             return triangle_weights(W, k, i, j)
-        u, v, far = triangle_weights(W, j, i, k)
-        return u, 1.0 - u - v, far
+        u, v, square = triangle_weights(W, j, i, k)
+        return u, 1.0 - u - v, square
     if ij < jk:
-        u, v, far = triangle_weights(W, i, j, k)
-        return 1.0 - u - v, u, far
-    v, u, far = triangle_weights(W, k, j, i)
-    return u, v, far
+        u, v, square = triangle_weights(W, i, j, k)
+        return 1.0 - u - v, u, square
+    v, u, square = triangle_weights(W, k, j, i)
+    return u, v, square
 
 
 @inline
@@ -147,17 +147,17 @@ def triangle_weights(W, i, j, k):
     length = fx * fx + fy * fy + fz * fz
     if length <= 0.0:
         return 0.0, 0.0, math.inf
-    along = (ex * fx + ey * fy + ez * fz) / length
+    projection = (ex * fx + ey * fy + ez * fz) / length
     # the height over the longest edge, orthogonalized twice against rounding
-    gx, gy, gz = ex - along * fx, ey - along * fy, ez - along * fz
-    rest = (gx * fx + gy * fy + gz * fz) / length
-    gx, gy, gz = gx - rest * fx, gy - rest * fy, gz - rest * fz
-    along += rest
+    gx, gy, gz = ex - projection * fx, ey - projection * fy, ez - projection * fz
+    remainder = (gx * fx + gy * fy + gz * fz) / length
+    gx, gy, gz = gx - remainder * fx, gy - remainder * fy, gz - remainder * fz
+    projection += remainder
     width = gx * gx + gy * gy + gz * gz
     if width <= 0.0:
         return 0.0, 0.0, math.inf
     u = -(px * gx + py * gy + pz * gz) / width
-    v = -(px * fx + py * fy + pz * fz) / length - u * along
+    v = -(px * fx + py * fy + pz * fz) / length - u * projection
     if not (u > 0.0 and v > 0.0 and u + v < 1.0):
         return 0.0, 0.0, math.inf
     x, y, z = px + u * ex + v * fx, py + u * ey + v * fy, pz + u * ez + v * fz
@@ -171,33 +171,33 @@ def squared_edge(W, i, j):
 
 
 @subroutine
-def nearest_subsimplex(W, n, before):
+def nearest_subsimplex(W, n, last_square):
     """Reduce a simplex to the subsimplex whose nearest point to the origin is the nearest.
 
     Args:
         W: the simplex, n rows, 2 to 4; reduced in place.
-        before: the squared distance so far.
+        last_square: the squared distance so far.
 
     Returns:
         The number of remaining rows, or ORIGIN_INSIDE if the simplex contains the origin; and the nearest point.
     """
     top = n - 1
     best = W[top, 0] ** 2 + W[top, 1] ** 2 + W[top, 2] ** 2
-    left, i, j, u, v = 1, top, top, 0.0, 0.0
+    corner_count, i, j, u, v = 1, top, top, 0.0, 0.0
     for k in range(top):
-        share, far = on_segment(W, k, top)
-        if far < best:
-            best, left, i, u = far, 2, k, share
+        weight, square = on_segment(W, k, top)
+        if square < best:
+            best, corner_count, i, u = square, 2, k, weight
     for k in range(top):
         for l in range(k + 1, top):
-            first, second, far = on_triangle(W, k, l, top)
-            if far < best:
-                best, left, i, j, u, v = far, 3, k, l, first, second
+            weight_i, weight_j, square = on_triangle(W, k, l, top)
+            if square < best:
+                best, corner_count, i, j, u, v = square, 3, k, l, weight_i, weight_j
     if n == 4 and contains_origin(W):
         return ORIGIN_INSIDE, 0.0, 0.0, 0.0
-    if best > before * (1.0 - EQUAL_DISTANCE):
+    if best > last_square * (1.0 - EQUAL_DISTANCE):
         return stable_subsimplex(W, n)
-    return keep_corners(W, left, i, j, top, u, v)
+    return keep_corners(W, corner_count, i, j, top, u, v)
 
 
 @subroutine
@@ -207,34 +207,34 @@ def stable_subsimplex(W, n):
     A far corner rotates the nearest point slightly without a measurable decrease of the distance. So the criterion
     is that no corner is nearer along it.
     """
-    most, left, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
+    largest, corner_count, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
     for a in range(n):
         bound = corner_excess(W, n, a, a, a, 0.0, 0.0)
-        if bound > most:
-            most, left, k, u, v = bound, 1, a, 0.0, 0.0
+        if bound > largest:
+            largest, corner_count, k, u, v = bound, 1, a, 0.0, 0.0
         for b in range(a):
-            share, far = on_segment(W, b, a)
-            if far < math.inf:
-                bound = corner_excess(W, n, b, a, a, share, 0.0)
-                if bound > most:
-                    most, left, i, k, u, v = bound, 2, b, a, share, 0.0
+            weight, square = on_segment(W, b, a)
+            if square < math.inf:
+                bound = corner_excess(W, n, b, a, a, weight, 0.0)
+                if bound > largest:
+                    largest, corner_count, i, k, u, v = bound, 2, b, a, weight, 0.0
             for c in range(b):
-                first, second, far = on_triangle(W, c, b, a)
-                if far < math.inf:
-                    bound = corner_excess(W, n, c, b, a, first, second)
-                    if bound > most:
-                        most, left, i, j, k, u, v = bound, 3, c, b, a, first, second
-    return keep_corners(W, left, i, j, k, u, v)
+                weight_i, weight_j, square = on_triangle(W, c, b, a)
+                if square < math.inf:
+                    bound = corner_excess(W, n, c, b, a, weight_i, weight_j)
+                    if bound > largest:
+                        largest, corner_count, i, j, k, u, v = bound, 3, c, b, a, weight_i, weight_j
+    return keep_corners(W, corner_count, i, j, k, u, v)
 
 
 @inline
 def corner_excess(W, n, i, j, k, u, v):
     """Return how much farther the nearest corner is than the point with weights u, v, 1 - u - v, along that point."""
     x, y, z = weighted_point(W, i, j, k, u, v)
-    least = math.inf
+    smallest = math.inf
     for c in range(n):
-        least = min(least, (W[c, 0] - x) * x + (W[c, 1] - y) * y + (W[c, 2] - z) * z)
-    return least / math.sqrt(x * x + y * y + z * z + 1e-300)
+        smallest = min(smallest, (W[c, 0] - x) * x + (W[c, 1] - y) * y + (W[c, 2] - z) * z)
+    return smallest / math.sqrt(x * x + y * y + z * z + 1e-300)
 
 
 @inline
@@ -247,19 +247,19 @@ def weighted_point(W, i, j, k, u, v):
 
 
 @subroutine
-def keep_corners(W, left, i, j, k, u, v):
+def keep_corners(W, corner_count, i, j, k, u, v):
     """Keep the corners k; i and k; or i, j and k, in ascending order, with the weights u of i and v of j."""
     x, y, z = weighted_point(W, i, j, k, u, v)
-    if left == 3:
+    if corner_count == 3:
         move_corner(W, i, 0)
         move_corner(W, j, 1)
         W[0, 6], W[1, 6] = u, v
-    elif left == 2:
+    elif corner_count == 2:
         move_corner(W, i, 0)
         W[0, 6] = u
-    move_corner(W, k, left - 1)
-    W[left - 1, 6] = 1.0 - u - v
-    return left, x, y, z
+    move_corner(W, k, corner_count - 1)
+    W[corner_count - 1, 6] = 1.0 - u - v
+    return corner_count, x, y, z
 
 
 @inline
@@ -280,9 +280,9 @@ def contains_origin(W):
     bx, by, bz = gy * ez - gz * ey, gz * ex - gx * ez, gx * ey - gy * ex
     cx, cy, cz = ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx
     volume = ex * ax + ey * ay + ez * az
-    large = math.sqrt(max(ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz))
-    long = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
-    if not abs(volume) > FLAT_SIMPLEX * large * long:
+    largest_area = math.sqrt(max(ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz))
+    longest = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
+    if not abs(volume) > FLAT_SIMPLEX * largest_area * longest:
         return False
     u = -(px * ax + py * ay + pz * az) / volume
     v = -(px * bx + py * by + pz * bz) / volume
@@ -300,13 +300,13 @@ GJK_TOUCHING = 1e-13
 
 
 @subroutine
-def gjk_distance(a, U, b, V, T, W, beyond, x, y, z):
+def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
     """Return the shortest vector between two cores.
 
     Args:
         a, U, b, V, T: the cores, their points, and the pose of B in A.
         W: (4, 7) work array; holds the last simplex at the end, with weights of 0 after its last row.
-        beyond: for cores that are farther apart than this, any v longer than it is returned early.
+        max_distance: for cores that are farther apart than this, any v longer than it is returned early.
         x, y, z: approximate direction from A to B.
 
     Returns:
@@ -315,34 +315,34 @@ def gjk_distance(a, U, b, V, T, W, beyond, x, y, z):
     """
     wx, wy, wz, ax, ay, az = difference_support(a, U, b, V, T, x, y, z)
     W[0, 0], W[0, 1], W[0, 2], W[0, 3], W[0, 4], W[0, 5], W[0, 6] = wx, wy, wz, ax, ay, az, 1.0
-    n, vx, vy, vz, idle = 1, wx, wy, wz, 0
-    near = vx * vx + vy * vy + vz * vz
-    size = math.sqrt(near)
+    n, vx, vy, vz, idle_steps = 1, wx, wy, wz, 0
+    square = vx * vx + vy * vy + vz * vz
+    size = math.sqrt(square)
     for _ in range(MAX_GJK_STEPS):
-        if near <= (GJK_TOUCHING * size) ** 2:
+        if square <= (GJK_TOUCHING * size) ** 2:
             break
         wx, wy, wz, ax, ay, az = difference_support(a, U, b, V, T, -vx, -vy, -vz)
         size = max(size, math.sqrt(wx * wx + wy * wy + wz * wz))
-        d = math.sqrt(near)
+        d = math.sqrt(square)
         if (vx - wx) * vx + (vy - wy) * vy + (vz - wz) * vz <= GJK_ROUNDING * size * d:
             break
-        if wx * vx + wy * vy + wz * vz > beyond * d:
+        if wx * vx + wy * vy + wz * vz > max_distance * d:
             break
-        known = False
+        is_repeated = False
         for k in range(n):
-            known = known or (W[k, 0] == wx and W[k, 1] == wy and W[k, 2] == wz)
-        if known:
+            is_repeated = is_repeated or (W[k, 0] == wx and W[k, 1] == wy and W[k, 2] == wz)
+        if is_repeated:
             break
         W[n, 0], W[n, 1], W[n, 2], W[n, 3], W[n, 4], W[n, 5] = wx, wy, wz, ax, ay, az
-        left, x, y, z = nearest_subsimplex(W, n + 1, near)
-        if left == ORIGIN_INSIDE:
+        corner_count, x, y, z = nearest_subsimplex(W, n + 1, square)
+        if corner_count == ORIGIN_INSIDE:
             return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        before, near = near, x * x + y * y + z * z
-        n, vx, vy, vz = left, x, y, z
-        idle = 0 if near < before else idle + 1
-        if idle > MAX_IDLE_STEPS:
+        last_square, square = square, x * x + y * y + z * z
+        n, vx, vy, vz = corner_count, x, y, z
+        idle_steps = 0 if square < last_square else idle_steps + 1
+        if idle_steps > MAX_IDLE_STEPS:
             break
-    if near <= (GJK_TOUCHING * size) ** 2:
+    if square <= (GJK_TOUCHING * size) ** 2:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     ax, ay, az = 0.0, 0.0, 0.0
     for k in range(n, 4):
@@ -438,8 +438,8 @@ def write_face(C, F, N, f, i, j, k, size):
     gx, gy, gz = fx - ex, fy - ey, fz - ez
     nx, ny, nz = ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx
     area = math.sqrt(nx * nx + ny * ny + nz * nz)
-    long = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
-    if area <= SLIVER_WIDTH * size * long:
+    longest = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
+    if area <= SLIVER_WIDTH * size * longest:
         g = opposite_face(F, f, i, j)
         if g >= 0:  # the new corner is on the line of an edge, so the face continues its neighbour
             for c in range(5):
@@ -451,7 +451,7 @@ def write_face(C, F, N, f, i, j, k, size):
     N[f, 3] = (
         (C[i, 0] + C[j, 0] + C[k, 0]) * nx + (C[i, 1] + C[j, 1] + C[k, 1]) * ny + (C[i, 2] + C[j, 2] + C[k, 2]) * nz
     ) / 3.0
-    N[f, 4] = size * max(VISIBLE_MARGIN, min(1e-15 * size * long / area, 1e-7))
+    N[f, 4] = size * max(VISIBLE_MARGIN, min(1e-15 * size * longest / area, 1e-7))
 
 
 @inline
@@ -478,14 +478,14 @@ def expand_polytope(C, F, N, E, faces, n, size):
             continue
         for k in range(3):
             i, j = F[g, k], F[g, (k + 1) % 3]
-            met = False
+            is_shared = False
             for e in range(edges):
                 if E[e, 0] == j and E[e, 1] == i:  # an edge between two removed faces is not on the boundary
                     edges -= 1
                     E[e, 0], E[e, 1] = E[edges, 0], E[edges, 1]
-                    met = True
+                    is_shared = True
                     break
-            if not met:
+            if not is_shared:
                 E[edges, 0], E[edges, 1] = i, j
                 edges += 1
         faces -= 1
@@ -524,8 +524,8 @@ def first_polytope(a, U, b, V, T, C, F, N, E, best):
 
 
 @subroutine
-def expand_until(a, U, b, V, T, C, F, N, E, best, n, faces, size, share):
-    """Expand a polytope until its bounds differ by at most `share` of the depth; return its corners and faces.
+def expand_until(a, U, b, V, T, C, F, N, E, best, n, faces, size, depth_ratio):
+    """Expand a polytope until its bounds differ by at most `depth_ratio` of the depth; return its corners and faces.
 
     Args:
         n, faces: number of its corners and faces.
@@ -535,11 +535,11 @@ def expand_until(a, U, b, V, T, C, F, N, E, best, n, faces, size, share):
         for g in range(1, faces):
             if N[g, 3] < N[f, 3]:
                 f = g
-        enough = max(DEPTH_TOLERANCE * size, share * best[3])
-        if N[f, 3] >= best[3] - enough:
+        tolerance = max(DEPTH_TOLERANCE * size, depth_ratio * best[3])
+        if N[f, 3] >= best[3] - tolerance:
             break
         depth = sample_direction(a, U, b, V, T, C, n, N[f, 0], N[f, 1], N[f, 2], best)
-        if depth - N[f, 3] <= max(enough, N[f, 4]):
+        if depth - N[f, 3] <= max(tolerance, N[f, 4]):
             break
         faces = expand_polytope(C, F, N, E, faces, n, size)
         n = n + 1 if faces > 0 else MAX_CORNERS

@@ -132,8 +132,8 @@ def segment_segment(A, length_a, B, length_b):
     wv = wx * vx + wy * vy + wz * vz
     cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     sine2 = cx * cx + cy * cy + cz * cz
-    skew = sine2 > PARALLEL_SINE2
-    if skew:  # by the cross product: 1 - uv * uv cancels for nearly parallel segments
+    is_skew = sine2 > PARALLEL_SINE2
+    if is_skew:  # by the cross product: 1 - uv * uv cancels for nearly parallel segments
         mx, my, mz = wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx
         s = clamp((mx * cx + my * cy + mz * cz) / sine2, length_a)
     else:  # the middle of the overlap of both
@@ -147,7 +147,7 @@ def segment_segment(A, length_a, B, length_b):
     inside_a, inside_b = abs(s) < length_a, abs(t) < length_b
     if (inside_a and inside_b and d * d < sine2 * size * size) or d <= TIE_RATIO * size or d <= MIN_LENGTH:
         # the cross product is more accurate than the vector between the nearest points, which may be zero
-        if skew:
+        if is_skew:
             k = cx * ux + cy * uy + cz * uz
             nx, ny, nz = cx - k * ux, cy - k * uy, cz - k * uz
             k = math.sqrt(nx * nx + ny * ny + nz * nz)

@@ -42,36 +42,36 @@ def best_angle(a, b, low, high):
         t += FULL_TURN
     if low <= t <= high:
         return t
-    below = a * math.cos(low) + b * math.sin(low)
-    above = a * math.cos(high) + b * math.sin(high)
-    return low if below < above else high
+    cost_low = a * math.cos(low) + b * math.sin(low)
+    cost_high = a * math.cos(high) + b * math.sin(high)
+    return low if cost_low < cost_high else high
 
 
 @subroutine
 def best_angle_two_harmonics(a, b, c, d, low, high):
     """The angle t in low <= t <= high that minimises a cos t + b sin t + c cos 2t + d sin 2t, as `best_angle`."""
-    same = EQUAL_RATIO * (abs(a) + abs(b) + abs(c) + abs(d))
-    if same == 0.0:
+    tolerance = EQUAL_RATIO * (abs(a) + abs(b) + abs(c) + abs(d))
+    if tolerance == 0.0:
         return 0.0
     start = max(low, -math.pi)
     end = min(high, start + FULL_TURN)
     start = max(low, end - FULL_TURN)
     width = (end - start) / ANGLE_SAMPLES
-    best, least = end, harmonics(a, b, c, d, end)[0]
-    here, slope = harmonics(a, b, c, d, start)
-    if here < least - same or (here <= least + same and abs(start) < abs(best)):
-        best, least = start, here
+    best_angle_so_far, smallest = end, harmonics(a, b, c, d, end)[0]
+    value, slope = harmonics(a, b, c, d, start)
+    if value < smallest - tolerance or (value <= smallest + tolerance and abs(start) < abs(best_angle_so_far)):
+        best_angle_so_far, smallest = start, value
     u, v, cosine, sine = math.cos(start), math.sin(start), math.cos(width), math.sin(width)
     for k in range(ANGLE_SAMPLES):
-        before = slope
+        previous_slope = slope
         u, v = u * cosine - v * sine, v * cosine + u * sine
         slope = b * u - a * v + 2.0 * (d * (u * u - v * v) - 2.0 * c * u * v)
-        if before < 0.0 and slope >= 0.0:
+        if previous_slope < 0.0 and slope >= 0.0:
             t = stationary_angle(a, b, c, d, start + k * width, start + (k + 1) * width)
-            here = harmonics(a, b, c, d, t)[0]
-            if here < least - same or (here <= least + same and abs(t) < abs(best)):
-                best, least = t, here
-    return best
+            value = harmonics(a, b, c, d, t)[0]
+            if value < smallest - tolerance or (value <= smallest + tolerance and abs(t) < abs(best_angle_so_far)):
+                best_angle_so_far, smallest = t, value
+    return best_angle_so_far
 
 
 @subroutine
@@ -83,23 +83,23 @@ def harmonics(a, b, c, d, t):
 
 
 @subroutine
-def stationary_angle(a, b, c, d, left, right):
+def stationary_angle(a, b, c, d, low, high):
     """The minimum of two harmonics between left and right, where the derivative changes sign: safeguarded Newton."""
-    t = 0.5 * (left + right)
+    t = 0.5 * (low + high)
     for _ in range(60):
         u, v = math.cos(t), math.sin(t)
         p, q = u * u - v * v, 2.0 * u * v
-        slope, bend = b * u - a * v + 2.0 * (d * p - c * q), -a * u - b * v - 4.0 * (c * p + d * q)
+        slope, curvature = b * u - a * v + 2.0 * (d * p - c * q), -a * u - b * v - 4.0 * (c * p + d * q)
         if slope < 0.0:
-            left = t
+            low = t
         else:
-            right = t
-        there = t - slope / bend if bend > 0.0 else left
-        if not left < there < right:
-            there = 0.5 * (left + right)
-        if abs(there - t) <= 1e-16:
-            return there
-        t = there
+            high = t
+        next_angle = t - slope / curvature if curvature > 0.0 else low
+        if not low < next_angle < high:
+            next_angle = 0.5 * (low + high)
+        if abs(next_angle - t) <= 1e-16:
+            return next_angle
+        t = next_angle
     return t
 
 
@@ -171,12 +171,12 @@ def best_rotation(S, N, V):
 def diagonalize4(N, V):
     """Jacobi eigenvalue method for a symmetric 4 x 4 matrix: N becomes diagonal, V (identity) its eigenvectors."""
     for _ in range(20):
-        rest, size = 0.0, 0.0
+        off_diagonal, diagonal = 0.0, 0.0
         for i in range(4):
-            size += N[i, i] * N[i, i]
+            diagonal += N[i, i] * N[i, i]
             for j in range(i + 1, 4):
-                rest += N[i, j] * N[i, j]
-        if rest <= 1e-34 * size:
+                off_diagonal += N[i, j] * N[i, j]
+        if off_diagonal <= 1e-34 * diagonal:
             return
         for i in range(4):
             for j in range(i + 1, 4):
@@ -239,12 +239,12 @@ def rotate_frames(sides, frames, R, x, y, z):
 
 
 @subroutine
-def rotate_vector(numbers, k, stride, R, x, y, z):
+def rotate_vector(values, k, stride, R, x, y, z):
     """Rotate the vector at numbers[k], with this stride, by R about the point (x, y, z)."""
-    u, v, w = numbers[k] - x, numbers[k + stride] - y, numbers[k + 2 * stride] - z
-    numbers[k] = x + R[0, 0] * u + R[0, 1] * v + R[0, 2] * w
-    numbers[k + stride] = y + R[1, 0] * u + R[1, 1] * v + R[1, 2] * w
-    numbers[k + 2 * stride] = z + R[2, 0] * u + R[2, 1] * v + R[2, 2] * w
+    u, v, w = values[k] - x, values[k + stride] - y, values[k + 2 * stride] - z
+    values[k] = x + R[0, 0] * u + R[0, 1] * v + R[0, 2] * w
+    values[k + stride] = y + R[1, 0] * u + R[1, 1] * v + R[1, 2] * w
+    values[k + 2 * stride] = z + R[2, 0] * u + R[2, 1] * v + R[2, 2] * w
 
 
 @subroutine
@@ -268,117 +268,123 @@ def block_weights(ints, floats, b, uses):
     block = ints[AT_BLOCKS] + BLOCK_INTS * b
     if ints[block + HAS_BANDS] == 1:
         return 0, 0, 0.0, 0.0
-    shifts, turns = ints[block + ROW_MASK] & 7, ints[block + ROW_MASK] >> 3
+    position_rows, rotation_rows = ints[block + ROW_MASK] & 7, ints[block + ROW_MASK] >> 3
     weight = ints[AT_WEIGHT] + ints[block + FIRST_ROW]
-    heavy = floats[weight] if shifts else 0.0
-    behind = floats[weight + (shifts & 1) + (shifts >> 1 & 1) + (shifts >> 2 & 1)] if turns else 0.0
+    position_weight = floats[weight] if position_rows else 0.0
+    axis_weight = (
+        floats[weight + (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)]
+        if rotation_rows
+        else 0.0
+    )
     axes = 0
-    if turns:
+    if rotation_rows:
         axes = 3 if ints[block + BLOCK_KIND] == POSE else 1
         if axes == 3:
-            behind *= math.sqrt(0.5)
+            axis_weight *= math.sqrt(0.5)
     if uses & USE_POSITIONS == 0:
-        shifts = 0
+        position_rows = 0
     if uses & USE_ROTATIONS == 0:
         axes = 0
-    return shifts, axes, heavy * heavy, behind * behind
+    return position_rows, axes, position_weight * position_weight, axis_weight * axis_weight
 
 
 @subroutine
-def sinusoid_of(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, wave):
+def sinusoid_of(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid):
     """Write the error as a function of the angle t by which a node rotates about the unit vector k through c.
 
     Args:
         sides: (blocks,), of the node.
-        wave: (5,), written: a, b, c, d of a cos t + b sin t + c cos 2t + d sin 2t, and 1.0 if there is a second
+        sinusoid: (5,), written: a, b, c, d of a cos t + b sin t + c cos 2t + d sin 2t, and 1.0 if there is a second
             harmonic.
     """
-    wave[:] = 0.0
+    sinusoid[:] = 0.0
     size = 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        shifts, axes, heavy, behind = block_weights(ints, floats, b, uses)
+        position_rows, axes, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         k, l, m = sign * kx, sign * ky, sign * kz
         G = frames[b]
-        if shifts:
+        if position_rows:
             dx, dy, dz, tx, ty, tz = G[21] - cx, G[22] - cy, G[23] - cz, G[9] - cx, G[10] - cy, G[11] - cz
-            if shifts == 7:
-                size += add_pair(wave, heavy, k, l, m, dx, dy, dz, tx, ty, tz)
+            if position_rows == 7:
+                size += add_pair(sinusoid, position_weight2, k, l, m, dx, dy, dz, tx, ty, tz)
             else:
                 for r in range(3):
-                    if shifts >> r & 1:
+                    if position_rows >> r & 1:
                         n, o, p = G[r], G[3 + r], G[6 + r]
-                        size += add_row(wave, heavy, k, l, m, dx, dy, dz, n, o, p, n * tx + o * ty + p * tz)
+                        size += add_row(
+                            sinusoid, position_weight2, k, l, m, dx, dy, dz, n, o, p, n * tx + o * ty + p * tz
+                        )
         if axes and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
-            size += add_row(wave, behind, k, l, m, G[14], G[17], G[20], G[2], G[5], G[8], 0.0)
+            size += add_row(sinusoid, axis_weight2, k, l, m, G[14], G[17], G[20], G[2], G[5], G[8], 0.0)
         elif axes:
             for j in range(3 - axes, 3):
                 size += add_pair(
-                    wave, behind, k, l, m, G[12 + j], G[15 + j], G[18 + j], G[j], G[3 + j], G[6 + j],
+                    sinusoid, axis_weight2, k, l, m, G[12 + j], G[15 + j], G[18 + j], G[j], G[3 + j], G[6 + j],
                 )  # fmt: skip
-    if abs(wave[0]) + abs(wave[1]) + abs(wave[2]) + abs(wave[3]) <= NO_SINUSOID_RATIO * size:
-        wave[:] = 0.0
+    if abs(sinusoid[0]) + abs(sinusoid[1]) + abs(sinusoid[2]) + abs(sinusoid[3]) <= NO_SINUSOID_RATIO * size:
+        sinusoid[:] = 0.0
 
 
 @subroutine
-def best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, wave):
+def best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, sinusoid):
     """The angle low <= t <= high about the unit vector k through c that minimises the error; wave (5,) is scratch."""
-    sinusoid_of(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, wave)
-    if wave[4] == 1.0:
-        return best_angle_two_harmonics(wave[0], wave[1], wave[2], wave[3], low, high)
-    if wave[0] == 0.0 and wave[1] == 0.0:
+    sinusoid_of(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, sinusoid)
+    if sinusoid[4] == 1.0:
+        return best_angle_two_harmonics(sinusoid[0], sinusoid[1], sinusoid[2], sinusoid[3], low, high)
+    if sinusoid[0] == 0.0 and sinusoid[1] == 0.0:
         return 0.0
-    return best_angle(wave[0], wave[1], low, high)
+    return best_angle(sinusoid[0], sinusoid[1], low, high)
 
 
 @subroutine
-def add_pair(wave, weight, k, l, m, dx, dy, dz, tx, ty, tz):
+def add_pair(sinusoid, weight, k, l, m, dx, dy, dz, tx, ty, tz):
     """Add |d - t|^2, as d rotates about (k, l, m), to the wave; returns the size of its terms."""
     dot = dx * tx + dy * ty + dz * tz
     along = (k * dx + l * dy + m * dz) * (k * tx + l * ty + m * tz)
-    wave[0] -= 2.0 * weight * (dot - along)
-    wave[1] -= 2.0 * weight * (k * (dy * tz - dz * ty) + l * (dz * tx - dx * tz) + m * (dx * ty - dy * tx))
+    sinusoid[0] -= 2.0 * weight * (dot - along)
+    sinusoid[1] -= 2.0 * weight * (k * (dy * tz - dz * ty) + l * (dz * tx - dx * tz) + m * (dx * ty - dy * tx))
     return weight * math.sqrt((dx * dx + dy * dy + dz * dz) * (tx * tx + ty * ty + tz * tz))
 
 
 @subroutine
-def add_row(wave, weight, k, l, m, dx, dy, dz, n, o, p, level):
+def add_row(sinusoid, weight, k, l, m, dx, dy, dz, n, o, p, level):
     """Add ((n, o, p) . d - level)^2, as d rotates about (k, l, m), to the wave; returns the size of its terms."""
     along = (k * dx + l * dy + m * dz) * (k * n + l * o + m * p)
     u = n * dx + o * dy + p * dz - along
     v = n * (l * dz - m * dy) + o * (m * dx - k * dz) + p * (k * dy - l * dx)
-    still = along - level
-    wave[0] += 2.0 * weight * still * u
-    wave[1] += 2.0 * weight * still * v
-    wave[2] += 0.5 * weight * (u * u - v * v)
-    wave[3] += weight * u * v
-    wave[4] = 1.0
+    constant = along - level
+    sinusoid[0] += 2.0 * weight * constant * u
+    sinusoid[1] += 2.0 * weight * constant * v
+    sinusoid[2] += 0.5 * weight * (u * u - v * v)
+    sinusoid[3] += weight * u * v
+    sinusoid[4] = 1.0
     return weight * (dx * dx + dy * dy + dz * dz + level * level)
 
 
 @subroutine
 def translation_gradient(ints, floats, sides, frames, uses, dx, dy, dz):
     """Half the first and second derivative of the error as a node translates along the unit vector d."""
-    slope, bend = 0.0, 0.0
+    slope, curvature = 0.0, 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        shifts, _, heavy, _ = block_weights(ints, floats, b, uses)
+        position_rows, _, position_weight2, _ = block_weights(ints, floats, b, uses)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
-        if shifts == 7:
-            slope += heavy * sign * (dx * ex + dy * ey + dz * ez)
-            bend += heavy
-        elif shifts:
+        if position_rows == 7:
+            slope += position_weight2 * sign * (dx * ex + dy * ey + dz * ez)
+            curvature += position_weight2
+        elif position_rows:
             for r in range(3):
-                if shifts >> r & 1:
-                    along = G[r] * dx + G[3 + r] * dy + G[6 + r] * dz
-                    slope += heavy * sign * along * (G[r] * ex + G[3 + r] * ey + G[6 + r] * ez)
-                    bend += heavy * along * along
-    return slope, bend
+                if position_rows >> r & 1:
+                    row_motion = G[r] * dx + G[3 + r] * dy + G[6 + r] * dz
+                    slope += position_weight2 * sign * row_motion * (G[r] * ex + G[3 + r] * ey + G[6 + r] * ez)
+                    curvature += position_weight2 * row_motion * row_motion
+    return slope, curvature
 
 
 @subroutine
@@ -397,22 +403,24 @@ def collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair)
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        shifts, axes, heavy, behind = block_weights(ints, floats, b, uses)
-        if (shifts and shifts != 7) or (axes and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE):
+        position_rows, axes, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
+        if (position_rows and position_rows != 7) or (
+            axes and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE
+        ):
             return -1
         u, t = (12, 0) if sides[b] == MOVES_B else (0, 12)
         G = frames[b]
-        if shifts:
+        if position_rows:
             for i in range(3):
                 c = cx if i == 0 else (cy if i == 1 else cz)
                 pair[i], pair[3 + i] = G[u + 9 + i] - c, G[t + 9 + i] - c
             count += 1
-            add_product(S, heavy, pair)
+            add_product(S, position_weight2, pair)
         for j in range(3 - axes, 3):
             for i in range(3):
                 pair[i], pair[3 + i] = G[u + 3 * i + j], G[t + 3 * i + j]
             count += 1
-            add_product(S, behind, pair)
+            add_product(S, axis_weight2, pair)
     return count
 
 
@@ -428,18 +436,18 @@ def total_error(ints, floats, frames, uses):
     """The error of all goals together."""
     total = 0.0
     for b in range(frames.shape[0]):
-        shifts, axes, heavy, behind = block_weights(ints, floats, b, uses)
+        position_rows, axes, position_weight2, axis_weight2 = block_weights(ints, floats, b, uses)
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
         for r in range(3):
-            if shifts >> r & 1:
-                along = G[r] * ex + G[3 + r] * ey + G[6 + r] * ez
-                total += heavy * along * along
+            if position_rows >> r & 1:
+                error = G[r] * ex + G[3 + r] * ey + G[6 + r] * ez
+                total += position_weight2 * error * error
         for j in range(3 - axes, 3):
             dot = G[12 + j] * G[j] + G[15 + j] * G[3 + j] + G[18 + j] * G[6 + j]
             if ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
-                total += behind * dot * dot
+                total += axis_weight2 * dot * dot
             else:
                 x, y, z = G[12 + j] - G[j], G[15 + j] - G[3 + j], G[18 + j] - G[6 + j]
-                total += behind * (x * x + y * y + z * z)
+                total += axis_weight2 * (x * x + y * y + z * z)
     return total

@@ -57,7 +57,7 @@ SPHERICAL_WORK_FLOATS = 64
 
 
 @subroutine
-def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, most, blend, cosine, work, turn):
+def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, max_angle, blend, cosine, work, rotation_vector):
     """Rotate a spherical joint to the minimum of the error; returns the angle (rad).
 
     A single point or direction is reached by the smallest rotation; several, or a pose, by the best rotation. With
@@ -71,15 +71,15 @@ def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, most, ble
         cone: the block that is its cone, with the cosine of its half angle in `cosine`; -1: it has none.
         sides: (blocks,), of its node.
         frames: (blocks, 24), updated.
-        most: largest rotation, rad.
+        max_angle: largest rotation, rad.
         blend: fraction of each rotation that is applied.
         work: (64,), scratch memory.
-        turn: (3,), written: rotation vector in its own axes, rad.
+        rotation_vector: (3,), written: rotation vector in its own axes, rad.
     """
     X = ints[AT_POSES] + 12 * node
     cx, cy, cz = floats[X + 9], floats[X + 10], floats[X + 11]
     N, V = work[0:16].reshape(4, 4), work[16:32].reshape(4, 4)
-    R, S, pair, wave = work[32:41].reshape(3, 3), work[41:50].reshape(3, 3), work[50:56], work[56:61]
+    R, S, pair, sinusoid = work[32:41].reshape(3, 3), work[41:50].reshape(3, 3), work[50:56], work[56:61]
     w0, x0, y0, z0 = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
     count = collect_vector_pairs(ints, floats, sides, frames, uses, cx, cy, cz, S, pair)
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
@@ -87,13 +87,13 @@ def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, most, ble
         w, x, y, z = rotation_between(pair[0], pair[1], pair[2], pair[3], pair[4], pair[5])
     elif count > 1:
         w, x, y, z = best_rotation(S, N, V)
-    w, x, y, z = limited_rotation(w, x, y, z, blend, most)
+    w, x, y, z = limited_rotation(w, x, y, z, blend, max_angle)
     if cone >= 0:
         w, x, y, z = clip_to_cone(frames[cone], sides[cone], cosine, w, x, y, z, S, R)
-    left = most - apply_rotation(floats, X, k, sides, frames, w, x, y, z, R)
+    remaining = max_angle - apply_rotation(floats, X, k, sides, frames, w, x, y, z, R)
     if cone >= 0 or count < 0:
         for i in range(3):
-            low, high = -max(left, 0.0), max(left, 0.0)
+            low, high = -max(remaining, 0.0), max(remaining, 0.0)
             kx, ky, kz = floats[X + i], floats[X + 3 + i], floats[X + 6 + i]
             if cone >= 0:
                 kx, ky, kz, nearest, farthest = axis_within_cone(frames[cone], sides[cone], cosine, i)
@@ -101,10 +101,10 @@ def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, most, ble
             t = (
                 0.5
                 * blend
-                * best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, wave)
+                * best_angle_about(ints, floats, sides, frames, uses, kx, ky, kz, cx, cy, cz, low, high, sinusoid)
             )
             s = math.sin(t)
-            left -= apply_rotation(floats, X, k, sides, frames, math.cos(t), s * kx, s * ky, s * kz, R)
+            remaining -= apply_rotation(floats, X, k, sides, frames, math.cos(t), s * kx, s * ky, s * kz, R)
     w1, x1, y1, z1 = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
     w = w0 * w1 + x0 * x1 + y0 * y1 + z0 * z1
     x = w0 * x1 - x0 * w1 - y0 * z1 + z0 * y1
@@ -113,22 +113,22 @@ def rotate_spherical(ints, floats, k, node, uses, cone, sides, frames, most, ble
     n = math.sqrt(x * x + y * y + z * z)
     angle = 2.0 * math.atan2(n, abs(w))
     f = math.copysign(angle / n, w) if n > 1e-300 else 0.0
-    turn[0], turn[1], turn[2] = f * x, f * y, f * z
+    rotation_vector[0], rotation_vector[1], rotation_vector[2] = f * x, f * y, f * z
     return angle
 
 
 @subroutine
-def limited_rotation(w, x, y, z, blend, most):
-    """The fraction `blend` of a rotation, limited to `most` (rad)."""
+def limited_rotation(w, x, y, z, blend, max_angle):
+    """The fraction `blend` of a rotation, limited to `max_angle` (rad)."""
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     n = math.sqrt(x * x + y * y + z * z)
     angle = 2.0 * math.atan2(n, w)
-    wanted = min(blend * angle, most)
-    if wanted >= angle or n == 0.0:
+    target_angle = min(blend * angle, max_angle)
+    if target_angle >= angle or n == 0.0:
         return w, x, y, z
-    f = math.sin(0.5 * wanted) / n
-    return math.cos(0.5 * wanted), f * x, f * y, f * z
+    f = math.sin(0.5 * target_angle) / n
+    return math.cos(0.5 * target_angle), f * x, f * y, f * z
 
 
 @subroutine
@@ -220,8 +220,8 @@ def axis_within_cone(frames, side, cosine, i):
     if i == 2:
         return dx, dy, dz, -math.inf, math.inf
     angle, kx, ky, kz = rotation_to_axis(ax, ay, az, dx, dy, dz)
-    opening = math.acos(cosine)
-    return kx, ky, kz, min(angle - opening, 0.0), angle + opening
+    half_angle = math.acos(cosine)
+    return kx, ky, kz, min(angle - half_angle, 0.0), angle + half_angle
 
 
 # a joint of the sweep: its node, the axis of the node, its first index in x, its first column, the residuals that it
@@ -258,44 +258,44 @@ def list_sweep_joints(ints, floats, uses, cones, from_base, joints, sides):
     for k in range(n):
         i = k if from_base else n - 1 - k
         node = ints[AT_NODES] + NODE_FLOATS * i
-        kind, number = int(floats[node + NODE_KIND]), int(floats[node + FIRST_Q])
-        motion, several = HINGE_MOTION if kind == REVOLUTE else SLIDER_MOTION, 1
+        kind, first_q = int(floats[node + NODE_KIND]), int(floats[node + FIRST_Q])
+        motion, dof_count = HINGE_MOTION if kind == REVOLUTE else SLIDER_MOTION, 1
         if kind == SPHERICAL:
             motion = SPHERICAL_MOTION
         elif kind == TRANSLATION:
-            several = 3
+            dof_count = 3
         else:
-            first, sharing = True, 0
-            for other in range(n):
-                at = ints[AT_NODES] + NODE_FLOATS * other
+            is_first, sharing_count = True, 0
+            for other_node in range(n):
+                other_row = ints[AT_NODES] + NODE_FLOATS * other_node
                 if (
-                    floats[at + NODE_KIND] <= PRISMATIC
-                    and floats[at + FIRST_Q] == number
-                    and floats[at + NODE_RATIO] != 0.0
+                    floats[other_row + NODE_KIND] <= PRISMATIC
+                    and floats[other_row + FIRST_Q] == first_q
+                    and floats[other_row + NODE_RATIO] != 0.0
                 ):
-                    sharing += 1
-                    first &= (other >= i) if from_base else (other <= i)
-            if not first or floats[node + NODE_RATIO] == 0.0:
+                    sharing_count += 1
+                    is_first &= (other_node >= i) if from_base else (other_node <= i)
+            if not is_first or floats[node + NODE_RATIO] == 0.0:
                 continue
-            if sharing > 1:
+            if sharing_count > 1:
                 motion = SHARED_NUMBER
-        for part_of in range(several):
+        for dof in range(dof_count):
             column = -1
             if motion == SPHERICAL_MOTION:
-                for ball in range(ints[N_SPHERICAL]):
-                    if ints[ints[AT_SPHERICAL] + 2 * ball] == number:
-                        column = ints[ints[AT_SPHERICAL] + 2 * ball + 1]
+                for spherical in range(ints[N_SPHERICAL]):
+                    if ints[ints[AT_SPHERICAL] + 2 * spherical] == first_q:
+                        column = ints[ints[AT_SPHERICAL] + 2 * spherical + 1]
             else:
                 for v in range(ints[N_COLUMNS]):
-                    if ints[ints[AT_COLUMN_X] + v] == number + part_of:
+                    if ints[ints[AT_COLUMN_X] + v] == first_q + dof:
                         column = v
             if column < 0 or ints[ints[AT_BOUND_STATE] + column] == LOCKED:
                 continue
             joint = joints[count]
             joint[JOINT_NODE], joint[JOINT_AXIS], joint[JOINT_X] = (
                 i,
-                part_of if kind == TRANSLATION else 2,
-                number + part_of,
+                dof if kind == TRANSLATION else 2,
+                first_q + dof,
             )
             joint[JOINT_COLUMN], joint[JOINT_USES], joint[JOINT_CONE], joint[JOINT_MOTION] = (
                 column,
@@ -308,13 +308,13 @@ def list_sweep_joints(ints, floats, uses, cones, from_base, joints, sides):
 
 
 @subroutine
-def world_axis(ints, floats, node, which):
+def world_axis(ints, floats, node, axis):
     """An axis of a node and its origin, in the world."""
     X = ints[AT_POSES] + 12 * node
     return (
-        floats[X + which],
-        floats[X + 3 + which],
-        floats[X + 6 + which],
+        floats[X + axis],
+        floats[X + 3 + axis],
+        floats[X + 6 + axis],
         floats[X + 9],
         floats[X + 10],
         floats[X + 11],
@@ -325,19 +325,19 @@ def world_axis(ints, floats, node, which):
 def motion_range(ints, floats, x, joint, options):
     """A joint's value, the ratio of the node's motion to it, and the range of the motion (low <= 0 <= high)."""
     ratio, v = floats[ints[AT_NODES] + NODE_FLOATS * joint[JOINT_NODE] + NODE_RATIO], joint[JOINT_COLUMN]
-    value, most = floats[x + joint[JOINT_X]], options[OPTION_MAX_ANGLE] * floats[ints[AT_SCALE] + v] * abs(ratio)
+    value, max_motion = floats[x + joint[JOINT_X]], options[OPTION_MAX_ANGLE] * floats[ints[AT_SCALE] + v] * abs(ratio)
     low, high = (floats[ints[AT_LOWER] + v] - value) * ratio, (floats[ints[AT_UPPER] + v] - value) * ratio
-    return value, ratio, min(max(min(low, high), -most), 0.0), max(min(max(low, high), most), 0.0)
+    return value, ratio, min(max(min(low, high), -max_motion), 0.0), max(min(max(low, high), max_motion), 0.0)
 
 
 @subroutine
 def set_joint_value(ints, floats, x, joint, value):
     """Write a joint's value, clamped to its limits; returns its change."""
     v = joint[JOINT_COLUMN]
-    before, at = floats[x + joint[JOINT_X]], x + joint[JOINT_X]
-    floats[at] = min(max(value, floats[ints[AT_LOWER] + v]), floats[ints[AT_UPPER] + v])
-    floats[ints[AT_STEP] + v] = (floats[at] - before) / floats[ints[AT_SCALE] + v]
-    return floats[at] - before
+    old_value, k = floats[x + joint[JOINT_X]], x + joint[JOINT_X]
+    floats[k] = min(max(value, floats[ints[AT_LOWER] + v]), floats[ints[AT_UPPER] + v])
+    floats[ints[AT_STEP] + v] = (floats[k] - old_value) / floats[ints[AT_SCALE] + v]
+    return floats[k] - old_value
 
 
 @subroutine
@@ -345,9 +345,9 @@ def move_hinge(ints, floats, x, joint, sides, frames, options, work):
     """Rotate a hinge to the minimum of the error; returns its step, in units of its column."""
     kx, ky, kz, cx, cy, cz = world_axis(ints, floats, joint[JOINT_NODE], 2)
     value, ratio, low, high = motion_range(ints, floats, x, joint, options)
-    wave, R = work[0:5], work[5:14].reshape(3, 3)
+    sinusoid, R = work[0:5], work[5:14].reshape(3, 3)
     t = options[OPTION_BLEND] * best_angle_about(
-        ints, floats, sides, frames, joint[JOINT_USES], kx, ky, kz, cx, cy, cz, low, high, wave
+        ints, floats, sides, frames, joint[JOINT_USES], kx, ky, kz, cx, cy, cz, low, high, sinusoid
     )
     if t == 0.0:
         return 0.0
@@ -363,49 +363,52 @@ def move_slider(ints, floats, x, joint, sides, frames, options):
     """Move a slider to the minimum of the error, a parabola clamped to the limits; returns its step."""
     dx, dy, dz, _, _, _ = world_axis(ints, floats, joint[JOINT_NODE], joint[JOINT_AXIS])
     value, ratio, low, high = motion_range(ints, floats, x, joint, options)
-    slope, bend = translation_gradient(ints, floats, sides, frames, joint[JOINT_USES], dx, dy, dz)
-    if not bend > 0.0:
+    slope, curvature = translation_gradient(ints, floats, sides, frames, joint[JOINT_USES], dx, dy, dz)
+    if not curvature > 0.0:
         return 0.0
-    way = options[OPTION_BLEND] * min(max(-slope / bend, low), high)
-    way = ratio * set_joint_value(ints, floats, x, joint, value + way / ratio)
-    translate_frames(sides, frames, way * dx, way * dy, way * dz)
+    distance = options[OPTION_BLEND] * min(max(-slope / curvature, low), high)
+    distance = ratio * set_joint_value(ints, floats, x, joint, value + distance / ratio)
+    translate_frames(sides, frames, distance * dx, distance * dy, distance * dz)
     return floats[ints[AT_STEP] + joint[JOINT_COLUMN]]
 
 
 @subroutine
 def search_line(ints, floats, x, joint, frames, options):
     """Minimise the error over a value that moves several joints: samples, then golden section; returns its step."""
-    v, at = joint[JOINT_COLUMN], x + joint[JOINT_X]
-    here, scale = floats[at], floats[ints[AT_SCALE] + v]
+    v, k = joint[JOINT_COLUMN], x + joint[JOINT_X]
+    start_value, scale = floats[k], floats[ints[AT_SCALE] + v]
     reach = min(math.pi, options[OPTION_MAX_ANGLE]) * scale
-    low, high = max(floats[ints[AT_LOWER] + v], here - reach), min(floats[ints[AT_UPPER] + v], here + reach)
+    low, high = (
+        max(floats[ints[AT_LOWER] + v], start_value - reach),
+        min(floats[ints[AT_UPPER] + v], start_value + reach),
+    )
     width = (high - low) / LINE_SAMPLES
-    best, least = here, error_at(ints, floats, x, joint, frames, here)
+    best, smallest = start_value, error_at(ints, floats, x, joint, frames, start_value)
     if not width > 0.0:
         return 0.0
-    start = here
-    for k in range(LINE_SAMPLES + 1):
-        value = low + k * width
+    best_sample = start_value
+    for sample in range(LINE_SAMPLES + 1):
+        value = low + sample * width
         error = error_at(ints, floats, x, joint, frames, value)
-        if error < least:
-            best, least, start = value, error, value
-    left, right = max(low, start - width), min(high, start + width)
-    a, b = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-    at_a, at_b = error_at(ints, floats, x, joint, frames, a), error_at(ints, floats, x, joint, frames, b)
+        if error < smallest:
+            best, smallest, best_sample = value, error, value
+    a_end, b_end = max(low, best_sample - width), min(high, best_sample + width)
+    a, b = b_end - GOLDEN * (b_end - a_end), a_end + GOLDEN * (b_end - a_end)
+    error_a, error_b = error_at(ints, floats, x, joint, frames, a), error_at(ints, floats, x, joint, frames, b)
     for _ in range(GOLDEN_CUTS):
-        if at_a < at_b:
-            right, b, at_b = b, a, at_a
-            a = right - GOLDEN * (right - left)
-            at_a = error_at(ints, floats, x, joint, frames, a)
+        if error_a < error_b:
+            b_end, b, error_b = b, a, error_a
+            a = b_end - GOLDEN * (b_end - a_end)
+            error_a = error_at(ints, floats, x, joint, frames, a)
         else:
-            left, a, at_a = a, b, at_b
-            b = left + GOLDEN * (right - left)
-            at_b = error_at(ints, floats, x, joint, frames, b)
-    middle = a if at_a < at_b else b
-    if min(at_a, at_b) < least:
+            a_end, a, error_a = a, b, error_b
+            b = a_end + GOLDEN * (b_end - a_end)
+            error_b = error_at(ints, floats, x, joint, frames, b)
+    middle = a if error_a < error_b else b
+    if min(error_a, error_b) < smallest:
         best = middle
-    floats[at] = here
-    set_joint_value(ints, floats, x, joint, here + options[OPTION_BLEND] * (best - here))
+    floats[k] = start_value
+    set_joint_value(ints, floats, x, joint, start_value + options[OPTION_BLEND] * (best - start_value))
     update_poses_between(ints, floats, x, 0, ints[N_NODES])
     update_goal_frames(ints, floats, frames)
     return floats[ints[AT_STEP] + v]
@@ -433,13 +436,13 @@ def ccd_sweep(ints, floats, joints, sides, frames, options, work):
     update_poses_between(ints, floats, x, 0, n)
     update_goal_frames(ints, floats, frames)
     floats[ints[AT_STEP] : ints[AT_STEP] + ints[N_COLUMNS]] = 0.0
-    largest, fresh = 0.0, n
+    largest, first_stale = 0.0, n
     for j in range(joints.shape[0]):
         joint = joints[j]
         node, motion = joint[JOINT_NODE], joint[JOINT_MOTION]
         if options[OPTION_FROM_BASE] == 1.0:  # nodes nearer to the base have moved
-            update_poses_between(ints, floats, x, fresh, node + 1)
-            fresh = max(fresh, node + 1)
+            update_poses_between(ints, floats, x, first_stale, node + 1)
+            first_stale = max(first_stale, node + 1)
         if motion == HINGE_MOTION:
             move = move_hinge(ints, floats, x, joint, sides[node], frames, options, work)
         elif motion == SLIDER_MOTION:
@@ -453,8 +456,8 @@ def ccd_sweep(ints, floats, joints, sides, frames, options, work):
             )  # fmt: skip
         else:
             move = search_line(ints, floats, x, joint, frames, options)
-            fresh = n
+            first_stale = n
         if move != 0.0 and motion != SHARED_NUMBER:
-            fresh = min(fresh, node)
+            first_stale = min(first_stale, node)
         largest = max(largest, abs(move))
     return largest

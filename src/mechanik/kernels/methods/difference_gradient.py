@@ -44,25 +44,32 @@ def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
     Q = transposed_times(C, B)
     if ints[block + IN_WORLD] == 1:
         Q = times_transposed(Q, transposed_times(C, A))
-    numbers = residual_of_kind(ints[block + BLOCK_KIND], x, y, z, Q)
-    rows = (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
+    residual_and_derivatives = residual_of_kind(ints[block + BLOCK_KIND], x, y, z, Q)
+    residual = (
+        residual_and_derivatives[0],
+        residual_and_derivatives[1],
+        residual_and_derivatives[2],
+        residual_and_derivatives[3],
+        residual_and_derivatives[4],
+        residual_and_derivatives[5],
+    )
     total, k = 0.0, ints[AT_WEIGHT] + ints[block + FIRST_ROW]
     for r in range(6):
         if ints[block + ROW_MASK] & (1 << r):
-            total += (floats[k] * rows[r]) ** 2
+            total += (floats[k] * residual[r]) ** 2
             k += 1
     return 0.5 * total
 
 
 @inline
-def perturb_dof(floats: Any, k: int, way: int, is_ball: bool, d: float) -> None:
+def perturb_dof(floats: Any, k: int, axis: int, is_spherical: bool, d: float) -> None:
     """Move a dof of a node by d (a spherical joint rotates about an own axis); the node's numbers begin at k."""
-    if not is_ball:
-        floats[k + way] += d
+    if not is_spherical:
+        floats[k + axis] += d
         return
     w, x, y, z = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
     c, s = np.cos(0.5 * d), np.sin(0.5 * d)
-    a, b, e = (s if way == 0 else 0.0), (s if way == 1 else 0.0), (s if way == 2 else 0.0)
+    a, b, e = (s if axis == 0 else 0.0), (s if axis == 1 else 0.0), (s if axis == 2 else 0.0)
     floats[k], floats[k + 1] = w * c - x * a - y * b - z * e, w * a + x * c + y * e - z * b
     floats[k + 2], floats[k + 3] = w * b - x * e + y * c + z * a, w * e + x * b - y * a + z * c
 
@@ -86,23 +93,23 @@ def difference_gradient(
         gradient[v] = 0.0
     for b in range(end):
         i = ints[ints[AT_BLOCKS] + BLOCK_INTS * b + NODE_B]
-        tail = read_pose_at(floats, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b + FRAME_B)
-        loss = half_squared_residual(
-            ints, floats, b, compose(read_pose_at(floats, poses + 12 * i), tail) if i >= 0 else tail
+        node_to_B = read_pose_at(floats, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b + FRAME_B)
+        cost = half_squared_residual(
+            ints, floats, b, compose(read_pose_at(floats, poses + 12 * i), node_to_B) if i >= 0 else node_to_B
         )
         while i >= 0:
             node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
-            parent, is_ball = int(node[PARENT]), int(node[KIND_OF_NODE]) == SPHERICAL
+            parent, is_spherical = int(node[PARENT]), int(node[KIND_OF_NODE]) == SPHERICAL
             first = trial + int(node[FIRST_Q])
-            before = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
-            for way in range(3):
-                v = columns[i, way]
+            parent_pose = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
+            for axis in range(3):
+                v = columns[i, axis]
                 if v >= 0:
-                    size = d if is_ball else d * floats[ints[AT_SCALE] + v]
+                    change = d if is_spherical else d * floats[ints[AT_SCALE] + v]
                     w, x, y, z = floats[first], floats[first + 1], floats[first + 2], floats[first + 3]
-                    perturb_dof(floats, first, way, is_ball, size)
-                    there = compose(child_pose(before, node, q, False), tail)
-                    gradient[v] += (half_squared_residual(ints, floats, b, there) - loss) / d
+                    perturb_dof(floats, first, axis, is_spherical, change)
+                    moved_B = compose(child_pose(parent_pose, node, q, False), node_to_B)
+                    gradient[v] += (half_squared_residual(ints, floats, b, moved_B) - cost) / d
                     floats[first], floats[first + 1], floats[first + 2], floats[first + 3] = w, x, y, z
-            tail = compose(child_pose(IDENTITY_POSE, node, q, False), tail)
+            node_to_B = compose(child_pose(IDENTITY_POSE, node, q, False), node_to_B)
             i = parent

@@ -78,10 +78,10 @@ def best_rotation_of(B: Array) -> tuple[float, ...]:
     K[0, 1], K[0, 2], K[0, 3] = B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]
     K[1, 0], K[2, 0], K[3, 0] = K[0, 1], K[0, 2], K[0, 3]
     for _ in range(20):  # Jacobi eigenvalue method; five sweeps are typical
-        off = 0.0
+        off_diagonal = 0.0
         for i in range(3):
             for j in range(i + 1, 4):
-                off += abs(K[i, j])
+                off_diagonal += abs(K[i, j])
                 if K[i, j] == 0.0:
                     continue
                 tau = (K[j, j] - K[i, i]) / (2.0 * K[i, j])
@@ -93,7 +93,7 @@ def best_rotation_of(B: Array) -> tuple[float, ...]:
                     V[k, i], V[k, j] = c * V[k, i] - s * V[k, j], s * V[k, i] + c * V[k, j]
                 for k in range(4):
                     K[i, k], K[j, k] = c * K[i, k] - s * K[j, k], s * K[i, k] + c * K[j, k]
-        if off <= 1e-15 * size:
+        if off_diagonal <= 1e-15 * size:
             break
     best = 0
     for i in range(1, 4):
@@ -104,9 +104,9 @@ def best_rotation_of(B: Array) -> tuple[float, ...]:
 
 
 @subroutine
-def angle_within(value: float, before: float, lower: float, upper: float, period: float) -> float:
-    """An angle that repeats after `period`, within limits: the nearest to `before`, else the nearer limit."""
-    value -= period * round((value - before) / period)
+def angle_within(value: float, reference: float, lower: float, upper: float, period: float) -> float:
+    """An angle that repeats after `period`, within limits: the nearest to `reference`, else the nearer limit."""
+    value -= period * round((value - reference) / period)
     if value < lower:
         value += period * math.ceil((lower - value) / period)
         if value <= upper:
@@ -150,13 +150,13 @@ def carried_position(p: Array, wanted: Array, t: int, i: int) -> tuple[float, ..
     for tip in range(t + 1, t + 4):
         dot = size = 0.0
         for r in range(3):
-            along = p[tip, r] - p[t, r]
-            dot += along * (p[i, r] - p[t, r])
-            size += along * along
-        share = dot / size
-        x += share * (wanted[tip, 0] - wanted[t, 0])
-        y += share * (wanted[tip, 1] - wanted[t, 1])
-        z += share * (wanted[tip, 2] - wanted[t, 2])
+            axis = p[tip, r] - p[t, r]
+            dot += axis * (p[i, r] - p[t, r])
+            size += axis * axis
+        component = dot / size
+        x += component * (wanted[tip, 0] - wanted[t, 0])
+        y += component * (wanted[tip, 1] - wanted[t, 1])
+        z += component * (wanted[tip, 2] - wanted[t, 2])
     return x, y, z
 
 
@@ -185,9 +185,9 @@ def backward_reach(
             else:
                 a, b, c = p[i, 0] - p[t, 0], p[i, 1] - p[t, 1], p[i, 2] - p[t, 2]
                 d, e, f = p[i, 0] - wanted[t, 0], p[i, 1] - wanted[t, 1], p[i, 2] - wanted[t, 2]
-                length, now = math.sqrt(a * a + b * b + c * c), math.sqrt(d * d + e * e + f * f)
-                if now > 1e-12 * length:  # else the bone keeps its direction (no division by zero)
-                    a, b, c = length / now * d, length / now * e, length / now * f
+                length, distance = math.sqrt(a * a + b * b + c * c), math.sqrt(d * d + e * e + f * f)
+                if distance > 1e-12 * length:  # else the bone keeps its direction (no division by zero)
+                    a, b, c = length / distance * d, length / distance * e, length / distance * f
             w = weight[t]
             x, y, z = x + w * (wanted[t, 0] + a), y + w * (wanted[t, 1] + b), z + w * (wanted[t, 2] + c)
             total += w
@@ -202,17 +202,17 @@ def backward_reach(
 @subroutine
 def gather_aims(
     i: int, kind: int, Y: tuple[float, ...], X: Array, p: Array, wanted: Array, weight: Array, point_kind: IndexArray,
-    start: IndexArray, aims: IndexArray, still: float, look_ahead: int, B: Array, move: Array,
+    start: IndexArray, aims: IndexArray, min_offset: float, extra_levels: int, B: Array, move: Array,
 ) -> int:  # fmt: skip
     """Sum up the aims of a node in its own frame: B = sum of wanted x present', and the mean move (m).
 
     The present positions are those with all joints below unchanged. Generations are added until a generation gives the
-    joint a direction, and then `look_ahead` more for hinges.
+    joint a direction, and then `extra_levels` more for hinges.
 
     Args:
         i, kind: the node and its kind.
         Y: its pose with the joints above already moved.
-        still: offsets below it (m) give no direction.
+        min_offset: offsets below it (m) give no direction.
         B, move: (3, 3) and (3,), written.
 
     Returns:
@@ -221,25 +221,28 @@ def gather_aims(
     n = X.shape[0]
     B[:], move[:] = 0.0, 0.0
     a, b = np.empty(3), np.empty(3)
-    total, slides, count, generation, further = 0.0, kind in (PRISMATIC, TRANSLATION), 0, 0, 0
+    total, is_sliding, count, generation, extra_generations = 0.0, kind in (PRISMATIC, TRANSLATION), 0, 0, 0
     for k in range(start[i], start[i + 1]):
         t = aims[k, 0]
         if aims[k, 1] != generation:
-            if slides:
+            if is_sliding:
                 break
             if count > 0:
-                if kind == SPHERICAL or further == look_ahead:
+                if kind == SPHERICAL or extra_generations == extra_levels:
                     break
-                further += 1
+                extra_generations += 1
             generation = aims[k, 1]
         for c in range(3):
             a[c] = b[c] = 0.0
             for r in range(3):
                 a[c] += X[i, 3 * r + c] * (p[t, r] - X[i, 9 + r])
                 b[c] += Y[3 * r + c] * (wanted[t, r] - Y[9 + r])
-        along = 0.0 if kind == REVOLUTE else 1.0
-        now, then = a[0] ** 2 + a[1] ** 2 + along * a[2] ** 2, b[0] ** 2 + b[1] ** 2 + along * b[2] ** 2
-        if slides or min(now, then) > still * still:
+        z_weight = 0.0 if kind == REVOLUTE else 1.0
+        present_square, wanted_square = (
+            a[0] ** 2 + a[1] ** 2 + z_weight * a[2] ** 2,
+            b[0] ** 2 + b[1] ** 2 + z_weight * b[2] ** 2,
+        )
+        if is_sliding or min(present_square, wanted_square) > min_offset * min_offset:
             count += 1
         w = weight[t]
         for r in range(3):
@@ -262,7 +265,7 @@ def gather_aims(
 def fabrik_sweep(
     nodes: Array, x: Array, lower: Array, upper: Array, column: IndexArray, scale: Array, step: Array,
     start: IndexArray, aims: IndexArray, point_node: IndexArray, point_kind: IndexArray, point_local: Array,
-    weight: Array, wanted: Array, p: Array, X: Array, X_new: Array, size: float, look_ahead: IndexArray,
+    weight: Array, wanted: Array, p: Array, X: Array, X_new: Array, size: float, extra_levels: IndexArray,
 ) -> float:  # fmt: skip
     """Move x by an iteration; write the columns' steps into `step` and return the largest of them.
 
@@ -277,7 +280,7 @@ def fabrik_sweep(
         weight, wanted: (n + P,) and (n + P, 3); those of the points are given, those of the nodes are written.
         p, X, X_new: scratch memory for positions (n + P, 3) and poses (n, 12).
         size: of the mechanism, m.
-        look_ahead: (n,), generations behind the first with a direction that a hinge takes into account.
+        extra_levels: (n,), generations behind the first with a direction that a hinge takes into account.
     """
     update_positions(nodes, x, point_node, point_local, X, p)
     backward_reach(nodes, start, aims, point_kind, weight, p, wanted)
@@ -286,10 +289,10 @@ def fabrik_sweep(
     for i in range(nodes.shape[0]):
         parent, kind, k = int(nodes[i, PARENT]), int(nodes[i, NODE_KIND]), int(nodes[i, FIRST_Q])
         ratio = nodes[i, NODE_RATIO]
-        above = read_pose(X_new[parent]) if parent >= 0 else IDENTITY_POSE
-        Y = child_pose(above, nodes[i], x, False)
+        parent_pose = read_pose(X_new[parent]) if parent >= 0 else IDENTITY_POSE
+        Y = child_pose(parent_pose, nodes[i], x, False)
         count = gather_aims(
-            i, kind, Y, X, p, wanted, weight, point_kind, start, aims, MIN_OFFSET_RATIO * size, look_ahead[i], B, move
+            i, kind, Y, X, p, wanted, weight, point_kind, start, aims, MIN_OFFSET_RATIO * size, extra_levels[i], B, move
         )  # fmt: skip
         v = column[k]
         if count > 0 and kind == SPHERICAL and v >= 0:
@@ -311,16 +314,16 @@ def fabrik_sweep(
                 v = column[k + r]
                 if v < 0:
                     continue
-                before = x[k + r]
+                old_value = x[k + r]
                 if kind == REVOLUTE:
-                    turn = math.atan2(B[1, 0] - B[0, 1], B[0, 0] + B[1, 1])
+                    rotation = math.atan2(B[1, 0] - B[0, 1], B[0, 0] + B[1, 1])
                     period = abs(2.0 * math.pi / ratio)
-                    x[k] = angle_within(before + turn / ratio, before, lower[k], upper[k], period)
+                    x[k] = angle_within(old_value + rotation / ratio, old_value, lower[k], upper[k], period)
                 else:
-                    go = move[r] if kind == TRANSLATION else move[2] / ratio
-                    x[k + r] = min(max(before + go, lower[k + r]), upper[k + r])
-                step[v] = (x[k + r] - before) / scale[v]
-        Y = child_pose(above, nodes[i], x, False)
+                    translation = move[r] if kind == TRANSLATION else move[2] / ratio
+                    x[k + r] = min(max(old_value + translation, lower[k + r]), upper[k + r])
+                step[v] = (x[k + r] - old_value) / scale[v]
+        Y = child_pose(parent_pose, nodes[i], x, False)
         for r in range(12):
             X_new[i, r] = Y[r]
     largest = 0.0
@@ -350,10 +353,10 @@ def count_aims(nodes: Array, point_node: IndexArray, start: IndexArray) -> None:
         start[i] = 0
     for t in range(n + point_node.shape[0]):
         if t >= n or is_rotating(nodes, t):
-            above = parent_node(nodes, point_node, t)
-            while above >= 0:
-                start[above + 1] += 1
-                above = int(nodes[above, PARENT])
+            node = parent_node(nodes, point_node, t)
+            while node >= 0:
+                start[node + 1] += 1
+                node = int(nodes[node, PARENT])
     for i in range(n):
         start[i + 1] += start[i]
 
@@ -362,22 +365,22 @@ def count_aims(nodes: Array, point_node: IndexArray, start: IndexArray) -> None:
 def list_aims(nodes: Array, point_node: IndexArray, start: IndexArray, aims: IndexArray) -> None:
     """Write the aims (position, generation) of node i, sorted by generation, into aims[start[i]:start[i + 1]]."""
     n = nodes.shape[0]
-    filled = np.empty(n, np.int64)
+    next_free = np.empty(n, np.int64)
     for i in range(n):
-        filled[i] = start[i]
+        next_free[i] = start[i]
     for t in range(n + point_node.shape[0]):
         if t >= n or is_rotating(nodes, t):
-            above, generation = parent_node(nodes, point_node, t), 0
-            while above >= 0:
-                k = filled[above]
-                while k > start[above] and aims[k - 1, 1] > generation:
+            node, generation = parent_node(nodes, point_node, t), 0
+            while node >= 0:
+                k = next_free[node]
+                while k > start[node] and aims[k - 1, 1] > generation:
                     aims[k, 0], aims[k, 1] = aims[k - 1, 0], aims[k - 1, 1]
                     k -= 1
                 aims[k, 0], aims[k, 1] = t, generation
-                filled[above] += 1
-                if is_rotating(nodes, above):
+                next_free[node] += 1
+                if is_rotating(nodes, node):
                     generation += 1
-                above = int(nodes[above, PARENT])
+                node = int(nodes[node, PARENT])
 
 
 @kernel("void(f8[:,::1], f8[:,::1], b1[::1])")
@@ -389,9 +392,9 @@ def find_planar_hinges(nodes: Array, X: Array, planar: FlagArray) -> None:
     for t in range(n):
         if not is_rotating(nodes, t):
             continue
-        above = int(nodes[t, PARENT])
-        while above >= 0:
-            along = X[t, 2] * X[above, 2] + X[t, 5] * X[above, 5] + X[t, 8] * X[above, 8]
-            if nodes[t, NODE_KIND] != REVOLUTE or abs(along) <= 1.0 - PARALLEL_COSINE:
-                planar[above] = False
-            above = int(nodes[above, PARENT])
+        node = int(nodes[t, PARENT])
+        while node >= 0:
+            cosine = X[t, 2] * X[node, 2] + X[t, 5] * X[node, 5] + X[t, 8] * X[node, 8]
+            if nodes[t, NODE_KIND] != REVOLUTE or abs(cosine) <= 1.0 - PARALLEL_COSINE:
+                planar[node] = False
+            node = int(nodes[node, PARENT])

@@ -44,16 +44,22 @@ def gradient_and_bounds(
         low[v], high[v] = -np.inf, np.inf
         k = ints[ints[AT_COLUMN_X] + v]
         if k >= 0:
-            here, scale = floats[ints[AT_TRIAL] + k], floats[ints[AT_SCALE] + v]
-            down, up = (floats[ints[AT_LOWER] + v] - here) / scale, (floats[ints[AT_UPPER] + v] - here) / scale
-            low[v], high[v] = (down if down < -LIMIT_TOLERANCE else 0.0), (up if up > LIMIT_TOLERANCE else 0.0)
+            value, scale = floats[ints[AT_TRIAL] + k], floats[ints[AT_SCALE] + v]
+            to_lower, to_upper = (
+                (floats[ints[AT_LOWER] + v] - value) / scale,
+                (floats[ints[AT_UPPER] + v] - value) / scale,
+            )
+            low[v], high[v] = (
+                (to_lower if to_lower < -LIMIT_TOLERANCE else 0.0),
+                (to_upper if to_upper > LIMIT_TOLERANCE else 0.0),
+            )
         if ints[ints[AT_BOUND_STATE] + v] == LOCKED:
             low[v], high[v] = 0.0, 0.0
 
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, f8[::1])")
 def transpose_step(
-    J: Array, pull: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
+    J: Array, gradient: Array, low: Array, high: Array, alpha: float, relaxation: float, step: Array
 ) -> float:
     """Write step = -alpha J'e for pull = J'e; returns alpha, or 0 if no column can move.
 
@@ -61,18 +67,18 @@ def transpose_step(
     joints does not depend on it. OPTIMAL_LENGTH computes alpha, and `relaxation` scales it.
     """
     m, n = J.shape
-    square, bent = 0.0, 0.0  # <e, JJ'e>, which is the square of J'e, and <JJ'e, JJ'e>
+    square, mapped_square = 0.0, 0.0  # <e, JJ'e>, which is the square of J'e, and <JJ'e, JJ'e>
     for v in range(n):
-        stuck = (pull[v] > 0.0 and low[v] == 0.0) or (pull[v] < 0.0 and high[v] == 0.0)
-        step[v] = 0.0 if stuck else -pull[v]
+        is_blocked = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
+        step[v] = 0.0 if is_blocked else -gradient[v]
         square += step[v] * step[v]
     if alpha == OPTIMAL_LENGTH:
         for i in range(m):
-            row = 0.0
+            product = 0.0
             for v in range(n):
-                row += J[i, v] * step[v]
-            bent += row * row
-        alpha = relaxation * square / bent if bent > 0.0 else 0.0
+                product += J[i, v] * step[v]
+            mapped_square += product * product
+        alpha = relaxation * square / mapped_square if mapped_square > 0.0 else 0.0
     elif square == 0.0:
         alpha = 0.0
     for v in range(n):
@@ -83,33 +89,33 @@ def transpose_step(
 @kernel("f8(f8[::1], f8[::1], f8[::1], f8, f8[::1])")
 def gradient_step(gradient: Array, low: Array, high: Array, alpha: float, step: Array) -> float:
     """Write step = -alpha gradient, clamped to the limits; returns the slope along it."""
-    fall = 0.0
+    slope = 0.0
     for v in range(gradient.shape[0]):
         step[v] = min(max(-alpha * gradient[v], low[v]), high[v])
-        fall += gradient[v] * step[v]
-    return fall
+        slope += gradient[v] * step[v]
+    return slope
 
 
 @kernel("f8(f8[::1], f8[::1], f8, f8[::1])")
-def spectral_length(gradient: Array, before: Array, share: float, step: Array) -> float:
+def spectral_length(gradient: Array, previous_gradient: Array, fraction: float, step: Array) -> float:
     """The spectral (Barzilai-Borwein) step length s.s / s.y.
 
-    s is the fraction `share` of `step` that was applied, and y the change of the gradient along it.
+    s is the fraction `fraction` of `step` that was applied, and y the change of the gradient along it.
     """
     square, change = 0.0, 0.0
     for v in range(gradient.shape[0]):
         square += step[v] * step[v]
-        change += (gradient[v] - before[v]) * step[v]
-    return min(share * square / change, MAX_LENGTH) if change > 0.0 else MAX_LENGTH
+        change += (gradient[v] - previous_gradient[v]) * step[v]
+    return min(fraction * square / change, MAX_LENGTH) if change > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[::1], f8)")
 def longest_step_length(gradient: Array, largest: float) -> float:
     """The factor on the gradient that makes the largest component of the step `largest`."""
-    steepest = 0.0
+    max_gradient = 0.0
     for v in range(gradient.shape[0]):
-        steepest = max(steepest, abs(gradient[v]))
-    return largest / steepest if steepest > 0.0 else MAX_LENGTH
+        max_gradient = max(max_gradient, abs(gradient[v]))
+    return largest / max_gradient if max_gradient > 0.0 else MAX_LENGTH
 
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8, f8, b1, b1, f8[::1], f8[::1])")
@@ -130,13 +136,13 @@ def momentum_step(
             for v in range(n):
                 square += J[i, v] * J[i, v]
         alpha = 1.0 / square if square > 0.0 else 0.0
-    uphill = 0.0
+    slope = 0.0
     for v in range(n):
-        uphill += gradient[v] * velocity[v]
-    kept = 0.0 if restart and uphill > 0.0 else beta
+        slope += gradient[v] * velocity[v]
+    momentum = 0.0 if restart and slope > 0.0 else beta
     largest = 0.0
     for v in range(n):
-        velocity[v] = kept * velocity[v] - alpha * gradient[v]
+        velocity[v] = momentum * velocity[v] - alpha * gradient[v]
         step[v] = beta * velocity[v] - alpha * gradient[v] if nesterov else velocity[v]
         if step[v] < low[v] or step[v] > high[v]:  # a column that meets its limit loses its velocity
             step[v] = min(max(step[v], low[v]), high[v])
@@ -175,27 +181,27 @@ def adam_step(
 @inline
 def linear_length(J: Array, step: Array) -> float:
     """The factor on a step straight down that minimises the cost of a linear model."""
-    square, bent = 0.0, 0.0
+    square, mapped_square = 0.0, 0.0
     for v in range(step.shape[0]):
         square += step[v] * step[v]
     for i in range(J.shape[0]):
-        row = 0.0
+        product = 0.0
         for v in range(step.shape[0]):
-            row += J[i, v] * step[v]
-        bent += row * row
-    return square / bent if bent > 0.0 else 0.0
+            product += J[i, v] * step[v]
+        mapped_square += product * product
+    return square / mapped_square if mapped_square > 0.0 else 0.0
 
 
 @kernel("f8(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, i8, f8, f8[::1])")
 def quasi_newton_step(
-    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, kept: Array, free: Array, count: int,
+    J: Array, gradient: Array, low: Array, high: Array, S: Array, Y: Array, scratch: Array, free: Array, count: int,
     newest: int, largest: float, step: Array,
 ) -> float:  # fmt: skip
     """Write step = -H gradient over the free columns by the two-loop recursion of Nocedal, clamped to the limits.
 
     Args:
         S, Y: (m, n), steps and changes of the gradient, in a ring buffer.
-        kept, free: (2, m) and (n,), scratch memory.
+        scratch, free: (2, m) and (n,), scratch memory.
         count, newest: number of pairs, and index of the last pair.
         largest: limit on the components of the step.
         step: (n,), written.
@@ -204,24 +210,24 @@ def quasi_newton_step(
         The slope along the step.
     """
     m, n = S.shape
-    share, curvature = kept[0], kept[1]
+    coefficient, curvature = scratch[0], scratch[1]
     for v in range(n):
-        stuck = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
-        free[v] = 0.0 if stuck else 1.0
+        is_blocked = (gradient[v] > 0.0 and low[v] == 0.0) or (gradient[v] < 0.0 and high[v] == 0.0)
+        free[v] = 0.0 if is_blocked else 1.0
         step[v] = -free[v] * gradient[v]
     gamma = 0.0
     for j in range(count):
-        i, bend, square, dot = (newest - j) % m, 0.0, 0.0, 0.0
+        i, product, square, dot = (newest - j) % m, 0.0, 0.0, 0.0
         for v in range(n):
-            bend += free[v] * S[i, v] * Y[i, v]
+            product += free[v] * S[i, v] * Y[i, v]
             square += free[v] * Y[i, v] * Y[i, v]
             dot += S[i, v] * step[v]
-        curvature[i] = bend if bend > MIN_CURVATURE * square else 0.0
+        curvature[i] = product if product > MIN_CURVATURE * square else 0.0
         if curvature[i] > 0.0:
-            share[i] = dot / bend
-            gamma = bend / square if gamma == 0.0 else gamma
+            coefficient[i] = dot / product
+            gamma = product / square if gamma == 0.0 else gamma
             for v in range(n):
-                step[v] -= share[i] * free[v] * Y[i, v]
+                step[v] -= coefficient[i] * free[v] * Y[i, v]
     gamma = linear_length(J, step) if gamma == 0.0 else gamma
     for v in range(n):
         step[v] *= gamma
@@ -231,20 +237,20 @@ def quasi_newton_step(
             for v in range(n):
                 dot += Y[i, v] * step[v]
             for v in range(n):
-                step[v] += (share[i] - dot / curvature[i]) * free[v] * S[i, v]
-    fall = 0.0
+                step[v] += (coefficient[i] - dot / curvature[i]) * free[v] * S[i, v]
+    slope = 0.0
     for attempt in range(2):
-        longest, square, steepness = 0.0, 0.0, 0.0
+        longest, square, gradient_square = 0.0, 0.0, 0.0
         for v in range(n):
             if attempt == 1:  # clamped to the limits, the step led uphill; the clamped gradient never does
                 step[v] = -gamma * free[v] * gradient[v]
             longest = max(longest, abs(step[v]))
-        shrink, fall = largest / longest if longest > largest else 1.0, 0.0
+        scale, slope = largest / longest if longest > largest else 1.0, 0.0
         for v in range(n):
-            step[v] = min(max(shrink * step[v], low[v]), high[v])
-            fall += step[v] * gradient[v]
+            step[v] = min(max(scale * step[v], low[v]), high[v])
+            slope += step[v] * gradient[v]
             square += step[v] * step[v]
-            steepness += free[v] * gradient[v] * gradient[v]
-        if fall < -MIN_DESCENT_COSINE * math.sqrt(square * steepness):
+            gradient_square += free[v] * gradient[v] * gradient[v]
+        if slope < -MIN_DESCENT_COSINE * math.sqrt(square * gradient_square):
             break
-    return fall
+    return slope

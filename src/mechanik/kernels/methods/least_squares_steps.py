@@ -88,15 +88,15 @@ def orthogonalize_rows(W, R, s):
     R (k, k) becomes the rotation: R times the old W is diag(s) times the new W. All are sorted by s.
     """
     k, length = W.shape
-    whole = 0.0
+    total = 0.0
     for i in range(k):
         for j in range(k):
             R[i, j] = 1.0 if i == j else 0.0
         for j in range(length):
-            whole += W[i, j] * W[i, j]
-    nothing = ZERO_SINGULAR_RATIO * ZERO_SINGULAR_RATIO * whole
+            total += W[i, j] * W[i, j]
+    zero_square = ZERO_SINGULAR_RATIO * ZERO_SINGULAR_RATIO * total
     for _ in range(MAX_JACOBI_SWEEPS):
-        turned = False
+        has_rotated = False
         for p in range(k - 1):
             for q in range(p + 1, k):
                 pp, qq, pq = 0.0, 0.0, 0.0
@@ -104,21 +104,21 @@ def orthogonalize_rows(W, R, s):
                     pp += W[p, j] * W[p, j]
                     qq += W[q, j] * W[q, j]
                     pq += W[p, j] * W[q, j]
-                if min(pp, qq) <= nothing or abs(pq) <= ORTHOGONAL_COSINE * math.sqrt(pp * qq):
+                if min(pp, qq) <= zero_square or abs(pq) <= ORTHOGONAL_COSINE * math.sqrt(pp * qq):
                     continue
-                turned = True
+                has_rotated = True
                 t = (qq - pp) / (2.0 * pq)
                 t = math.copysign(1.0, t) / (abs(t) + math.sqrt(t * t + 1.0))
                 c = 1.0 / math.sqrt(t * t + 1.0)
                 rotate_rows(W, p, q, c, t * c)
                 rotate_rows(R, p, q, c, t * c)
-        if not turned:
+        if not has_rotated:
             break
     for i in range(k):
         square = 0.0
         for j in range(length):
             square += W[i, j] * W[i, j]
-        s[i] = math.sqrt(square) if square > nothing else 0.0
+        s[i] = math.sqrt(square) if square > zero_square else 0.0
         unit = 1.0 / s[i] if s[i] > 0.0 else 0.0
         for j in range(length):
             W[i, j] *= unit
@@ -155,29 +155,29 @@ RANK_TOLERANCE = 1e-9
 
 
 @kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1])")
-def clip_errors(rows: Array, jacobian: Array, effectors: IndexTable, largest: Array, e: Array, J: Array) -> None:
-    """Copy the residual to e and the Jacobian to J, and shorten each effector's residual to its `largest`.
+def clip_errors(residual: Array, jacobian: Array, effectors: IndexTable, max_norm: Array, e: Array, J: Array) -> None:
+    """Copy the residual to e and the Jacobian to J, and shorten each effector's residual to its `max_norm`.
 
     Args:
-        rows, jacobian: (m,) and (m, n).
+        residual, jacobian: (m,) and (m, n).
         effectors: (k, 2), first and end row of each effector.
-        largest: (k,), greatest norm of each effector's residual.
+        max_norm: (k,), greatest norm of each effector's residual.
         e, J: (m,) and (m, n), written.
     """
     m, n = jacobian.shape
     for r in range(m):
-        e[r] = rows[r]
+        e[r] = residual[r]
         for v in range(n):
             J[r, v] = jacobian[r, v]
-    for k in range(len(largest)):
+    for k in range(len(max_norm)):
         first, end = effectors[k, 0], effectors[k, 1]
         square = 0.0
         for r in range(first, end):
             square += e[r] * e[r]
-        if square > largest[k] * largest[k]:
-            share = largest[k] / math.sqrt(square)
+        if square > max_norm[k] * max_norm[k]:
+            factor = max_norm[k] / math.sqrt(square)
             for r in range(first, end):
-                e[r] *= share
+                e[r] *= factor
 
 
 @kernel("b1(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[:,::1])")
@@ -185,12 +185,12 @@ def update_active_limits(
     ints: IndexTable,
     floats: Array,
     jacobian: Array,
-    wish_jacobian: Array,
+    soft_jacobian: Array,
     e: Array,
     y: Array,
-    held: IndexTable,
+    column_state: IndexTable,
     J: Array,
-    wish_J: Array,
+    soft_J: Array,
 ) -> bool:
     """Zero the columns that the step pushes through a limit; if there are none, release columns led inside.
 
@@ -198,32 +198,32 @@ def update_active_limits(
 
     Args:
         ints, floats: the packed problem, with the step in its table `step`.
-        jacobian, wish_jacobian: Jacobians of the goals and of the soft objectives, with all columns.
+        jacobian, soft_jacobian: Jacobians of the goals and of the soft objectives, with all columns.
         e: (m,), residual of the goals.
         y: (m,), scratch memory.
-        held: (n,), COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED or COLUMN_LOCKED_AT_LIMIT, updated.
-        J, wish_J: the Jacobians with held columns zero, updated.
+        column_state: (n,), COLUMN_FREE, COLUMN_HELD, COLUMN_RELEASED or COLUMN_LOCKED_AT_LIMIT, updated.
+        J, soft_J: the Jacobians with held columns zero, updated.
 
     Returns:
         Whether the active set has changed, so that the step has to be solved again.
     """
     m, n = J.shape
-    changed, any_held = False, False
+    has_changed, any_held = False, False
     for v in range(n):
-        k, go = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
-        any_held |= held[v] == COLUMN_HELD
-        if k < 0 or go == 0.0:
+        k, step = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
+        any_held |= column_state[v] == COLUMN_HELD
+        if k < 0 or step == 0.0:
             continue
         x = floats[ints[AT_TRIAL] + k]
-        if (go < 0.0 and x <= floats[ints[AT_LOWER] + v]) or (go > 0.0 and x >= floats[ints[AT_UPPER] + v]):
-            changed = True
-            held[v] = COLUMN_HELD if held[v] == COLUMN_FREE else COLUMN_LOCKED_AT_LIMIT
+        if (step < 0.0 and x <= floats[ints[AT_LOWER] + v]) or (step > 0.0 and x >= floats[ints[AT_UPPER] + v]):
+            has_changed = True
+            column_state[v] = COLUMN_HELD if column_state[v] == COLUMN_FREE else COLUMN_LOCKED_AT_LIMIT
             for r in range(m):
                 J[r, v] = 0.0
-            for r in range(wish_J.shape[0]):
-                wish_J[r, v] = 0.0
-    if changed or not any_held:
-        return changed
+            for r in range(soft_J.shape[0]):
+                soft_J[r, v] = 0.0
+    if has_changed or not any_held:
+        return has_changed
     length = 0.0
     for r in range(m):
         length += e[r] * e[r]
@@ -231,21 +231,23 @@ def update_active_limits(
         for v in range(n):
             y[r] += J[r, v] * floats[ints[AT_STEP] + v]
     for v in range(n):
-        if held[v] != COLUMN_HELD:
+        if column_state[v] != COLUMN_HELD:
             continue
         slope, size = 0.0, 0.0
         for r in range(m):
             slope += jacobian[r, v] * y[r]
             size += jacobian[r, v] * jacobian[r, v]
-        x, least = floats[ints[AT_TRIAL] + ints[ints[AT_COLUMN_X] + v]], MIN_SLOPE_RATIO * math.sqrt(length * size)
-        if (slope < -least and x <= floats[ints[AT_LOWER] + v]) or (slope > least and x >= floats[ints[AT_UPPER] + v]):
-            changed = True
-            held[v] = COLUMN_RELEASED
+        x, min_slope = floats[ints[AT_TRIAL] + ints[ints[AT_COLUMN_X] + v]], MIN_SLOPE_RATIO * math.sqrt(length * size)
+        if (slope < -min_slope and x <= floats[ints[AT_LOWER] + v]) or (
+            slope > min_slope and x >= floats[ints[AT_UPPER] + v]
+        ):
+            has_changed = True
+            column_state[v] = COLUMN_RELEASED
             for r in range(m):
                 J[r, v] = jacobian[r, v]
-            for r in range(wish_J.shape[0]):
-                wish_J[r, v] = wish_jacobian[r, v]
-    return changed
+            for r in range(soft_J.shape[0]):
+                soft_J[r, v] = soft_jacobian[r, v]
+    return has_changed
 
 
 @kernel("void(f8[::1], f8[:,::1], f8, f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
@@ -270,17 +272,22 @@ def spectral_step(
 
 
 @kernel("void(f8[:,::1], f8[::1], f8, f8, f8[::1], f8[::1])")
-def add_null_space_step(V: Array, s: Array, rank_tolerance: float, gain: float, wish: Array, step: Array) -> None:
-    """Add gain (1 - sum of v_i v_i') wish to the step, over all s_i > rank_tolerance s_0; `wish` is overwritten."""
+def add_null_space_step(
+    V: Array, s: Array, rank_tolerance: float, gain: float, secondary_step: Array, step: Array
+) -> None:
+    """Add gain (1 - sum of v_i v_i') secondary_step to the step, over all s_i > rank_tolerance s_0.
+
+    `secondary_step` is overwritten.
+    """
     for i in range(len(s)):
         if s[i] > rank_tolerance * s[0]:
             dot = 0.0
             for v in range(len(step)):
-                dot += V[i, v] * wish[v]
+                dot += V[i, v] * secondary_step[v]
             for v in range(len(step)):
-                wish[v] -= dot * V[i, v]
+                secondary_step[v] -= dot * V[i, v]
     for v in range(len(step)):
-        step[v] += gain * wish[v]
+        step[v] += gain * secondary_step[v]
 
 
 @kernel("b1(f8[::1], f8[:,::1], f8, f8[:,::1], f8[::1], f8[::1])")
@@ -300,13 +307,13 @@ def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: A
                     dot += J[i, v] * J[j, v]
                 A[i, j] = dot
             A[i, i] += damping2
-        solved = solve_positive(A, y)
+        is_solved = solve_positive(A, y)
         for v in range(n):
             step[v] = 0.0
         for i in range(m):
             for v in range(n):
                 step[v] -= J[i, v] * y[i]
-        return solved
+        return is_solved
     for v in range(n):
         y[v] = 0.0
         for w in range(v + 1):
@@ -318,10 +325,10 @@ def damped_step(e: Array, J: Array, damping2: float, A: Array, y: Array, step: A
                 A[v, w] += J[i, v] * J[i, w]
     for v in range(n):
         A[v, v] += damping2
-    solved = solve_positive(A, y)
+    is_solved = solve_positive(A, y)
     for v in range(n):
         step[v] = -y[v]
-    return solved
+    return is_solved
 
 
 @kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8, f8[:,::1], f8[::1], f8[:,::1], f8[::1], f8[::1])")

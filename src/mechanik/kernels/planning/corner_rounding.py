@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compiler import kernel, subroutine
 from .motion_check import QUERY, QUERY_SCENE, is_free_configuration, write_row
-from .path_shortening import SAME_PLACE_DISTANCE, segment_length
+from .path_shortening import SAME_CONFIGURATION_DISTANCE, segment_length
 from .search_state import CHECK_COUNT
 
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
@@ -25,31 +25,36 @@ MIN_CORNER_ANGLE = 1e-3
 
 
 @subroutine
-def point_on_arc(before, corner, after, to_before, to_after, t, q):
+def point_on_arc(previous, corner, following, previous_share, following_share, t, q):
     """Write the point of the parabola at t (0 to 1) into q (1, nq).
 
     Args:
-        to_before, to_after: shares of the two adjacent segments that the arc replaces.
+        previous_share, following_share: shares of the two adjacent segments that the arc replaces.
     """
-    early, late = (1.0 - t) ** 2 * to_before, t * t * to_after
+    previous_weight, following_weight = (1.0 - t) ** 2 * previous_share, t * t * following_share
     for k in range(corner.shape[0]):
-        q[0, k] = corner[k] + early * (before[k] - corner[k]) + late * (after[k] - corner[k])
+        q[0, k] = (
+            corner[k] + previous_weight * (previous[k] - corner[k]) + following_weight * (following[k] - corner[k])
+        )
 
 
 @subroutine
-def count_arc_pieces(before, corner, after, to_before, to_after, unit):
-    farthest = 0.0
+def count_arc_pieces(previous, corner, following, previous_share, following_share, unit):
+    largest = 0.0
     for k in range(corner.shape[0]):
-        farthest = max(farthest, abs(to_before * (before[k] - corner[k]) - to_after * (after[k] - corner[k])) / unit[k])
-    return max(MIN_ARC_PIECES, math.ceil(farthest / ARC_SPACING))
+        largest = max(
+            largest,
+            abs(previous_share * (previous[k] - corner[k]) - following_share * (following[k] - corner[k])) / unit[k],
+        )
+    return max(MIN_ARC_PIECES, math.ceil(largest / ARC_SPACING))
 
 
 @subroutine
-def is_corner(before, corner, after, a, b, unit):
+def is_corner(previous, corner, following, a, b, unit):
     total = 0.0
     for k in range(corner.shape[0]):
-        bend = ((before[k] - corner[k]) / a + (after[k] - corner[k]) / b) / unit[k]
-        total += bend * bend
+        change = ((previous[k] - corner[k]) / a + (following[k] - corner[k]) / b) / unit[k]
+        total += change * change
     return math.sqrt(total) >= MIN_CORNER_ANGLE
 
 
@@ -71,40 +76,40 @@ def round_corners(
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
     q = np.empty((1, unit.shape[0]))
-    finer = max(1, math.ceil(ARC_SPACING / step - 1e-9))
+    samples_per_piece = max(1, math.ceil(ARC_SPACING / step - 1e-9))
     write_row(out, 0, x[0])
-    found, last = 1, x.shape[0] - 1
+    count, last = 1, x.shape[0] - 1
     for k in range(1, last):
         a, b = segment_length(x[k], x[k - 1], unit), segment_length(x[k], x[k + 1], unit)
-        size, pieces = 0.0, 0
+        free_reach, pieces = 0.0, 0
         if is_corner(x[k - 1], x[k], x[k + 1], a, b, unit):
-            for one in CORNER_SHARES:
-                reach = one * min(a, b)
+            for share in CORNER_SHARES:
+                reach = share * min(a, b)
                 pieces = count_arc_pieces(x[k - 1], x[k], x[k + 1], reach / a, reach / b, unit)
-                size = reach
+                free_reach = reach
                 # from the middle outwards: the middle deviates most from the path, so a collision is found early;
                 # the samples include all waypoints of the arc
-                samples = pieces * finer
+                samples = pieces * samples_per_piece
                 for i in range(samples + 1):
                     half = (i + 1) // 2
                     t = (samples // 2 + (half if i % 2 else -half)) / samples
                     point_on_arc(x[k - 1], x[k], x[k + 1], reach / a, reach / b, t, q)
                     if not is_free_configuration(query, scene, q, work):
-                        size = 0.0
+                        free_reach = 0.0
                         break
-                if size > 0.0:
+                if free_reach > 0.0:
                     break
-        if size == 0.0:
-            write_row(out, found, x[k])
-            found += 1
+        if free_reach == 0.0:
+            write_row(out, count, x[k])
+            count += 1
             continue
         for i in range(pieces + 1):
-            point_on_arc(x[k - 1], x[k], x[k + 1], size / a, size / b, i / pieces, q)
-            if segment_length(out[found - 1], q[0], unit) > SAME_PLACE_DISTANCE:
-                write_row(out, found, q[0])
-                found += 1
-    if found > 1 and segment_length(out[found - 1], x[last], unit) <= SAME_PLACE_DISTANCE:
-        found -= 1
-    write_row(out, found, x[last])
+            point_on_arc(x[k - 1], x[k], x[k + 1], free_reach / a, free_reach / b, i / pieces, q)
+            if segment_length(out[count - 1], q[0], unit) > SAME_CONFIGURATION_DISTANCE:
+                write_row(out, count, q[0])
+                count += 1
+    if count > 1 and segment_length(out[count - 1], x[last], unit) <= SAME_CONFIGURATION_DISTANCE:
+        count -= 1
+    write_row(out, count, x[last])
     state[CHECK_COUNT] += check_count[0]
-    return found + 1
+    return count + 1

@@ -74,7 +74,7 @@ def minimum_norm_step(D, L, e, u):
 @subroutine
 def close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
     """Move x, the table `trial`, from q (nq,) to a configuration with closed loops; return whether it converged."""
-    x, step, last, known = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
+    x, step, last_error, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
     for k in range(ints[N_X]):
         floats[x + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
     for v in range(ints[N_COLUMNS]):
@@ -89,40 +89,40 @@ def close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
             error = max(error, abs(e[i]))
         if error < CLOSED_RESIDUAL:
             return True
-        if not known or not error < FAST_CONVERGENCE_RATIO * last:
+        if not has_factor or not error < FAST_CONVERGENCE_RATIO * last_error:
             for i in range(rows.shape[0]):
                 for v in range(free.shape[0]):
                     D[i, v] = free[v] * J[rows[i], v]
             if not factor_gram(D, L):
                 return False
-            known = True
-        last, size = error, minimum_norm_step(D, L, e, u)
+            has_factor = True
+        last_error, norm = error, minimum_norm_step(D, L, e, u)
         for v in range(free.shape[0]):
-            floats[step + v] = u[v] * (-1.0 if size < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / size)
+            floats[step + v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
     return False
 
 
 @subroutine
 def largest_difference(a, b, unit):
     """Return the largest difference of two configurations in a single number of q, in units."""
-    most = 0.0
+    largest = 0.0
     for k in range(a.shape[0]):
-        most = max(most, abs(b[k] - a[k]) / unit[k])
-    return most
+        largest = max(largest, abs(b[k] - a[k]) / unit[k])
+    return largest
 
 
 @subroutine
 def allocate_work(ints, rows, free):
     """Allocate the work arrays E, J, D, L, e, u of `close_loops`."""
     n, m = free.shape[0], rows.shape[0]
-    all_rows = ints[N_ROWS]
+    row_count = ints[N_ROWS]
     return (
-        np.empty(all_rows), np.empty((all_rows, n)), np.empty((m, n)), np.empty((m, m)), np.empty(m), np.empty(n),
+        np.empty(row_count), np.empty((row_count, n)), np.empty((m, n)), np.empty((m, m)), np.empty(m), np.empty(n),
     )  # fmt: skip
 
 
 @kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=EVALUATE)
-def retract(evaluate, ints, floats, rows, free, numbers, q, done):
+def retract(evaluate, ints, floats, rows, free, q_indices, q, is_closed):
     """Move each row of q (N, nq) to a nearby configuration with closed loops; rows without a solution stay.
 
     Args:
@@ -130,15 +130,15 @@ def retract(evaluate, ints, floats, rows, free, numbers, q, done):
         ints, floats: a problem of loops that share dofs, laid out as `problem_layout.py` says.
         rows: indices of the residual rows that must be zero.
         free: (n,) 1 for columns that may move, else 0.
-        numbers: indices of the numbers of q that belong to the problem.
-        done: (N,) true for the rows to retract; set to false where no solution is found.
+        q_indices: indices of the numbers of q that belong to the problem.
+        is_closed: (N,) true for the rows to retract; set to false where no solution is found.
     """
     E, J, D, L, e, u = allocate_work(ints, rows, free)
     for i in range(q.shape[0]):
-        if done[i]:
-            done[i] = close_loops(evaluate, ints, floats, rows, free, q[i], E, J, D, L, e, u)
-            if done[i]:
-                for k in numbers:
+        if is_closed[i]:
+            is_closed[i] = close_loops(evaluate, ints, floats, rows, free, q[i], E, J, D, L, e, u)
+            if is_closed[i]:
+                for k in q_indices:
                     q[i, k] = floats[ints[AT_TRIAL] + k]
 
 
@@ -147,41 +147,46 @@ def retract(evaluate, ints, floats, rows, free, numbers, q, done):
     "f8[:,::1])",
     calls=EVALUATE,
 )
-def walk_along_loops(evaluate, ints, floats, rows, free, numbers, a, b, lower, upper, unit, step, stray, creeping, out):
+def walk_along_loops(
+    evaluate, ints, floats, rows, free, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out
+):
     """Move from a towards b (nq,) along the closed loops; write configurations to out (N, nq), return their number.
 
     The first is a. The walk ends at b, where the loops lead away from b, at a joint limit, or where `out` is full.
 
     Args:
-        evaluate, ints, floats, rows, free, numbers: as in `retract`.
+        evaluate, ints, floats, rows, free, q_indices: as in `retract`.
         lower, upper: (nq,) joint limits.
         unit: (nq,) scale of each number of q.
         step: largest distance between configurations before the loops are closed, in units.
-        stray: largest length of a step after the loops are closed, as a multiple of `step`; a longer step has reached
-            another branch.
-        creeping: smallest progress towards b per step, as a share of `step`.
+        max_stretch: largest length of a step after the loops are closed, as a multiple of `step`; a longer step has
+            reached another branch.
+        min_progress: smallest progress towards b per step, as a share of `step`.
     """
     E, J, D, L, e, u = allocate_work(ints, rows, free)
     n, q, count = a.shape[0], np.empty(a.shape[0]), 1
     out[0] = a
-    left = largest_difference(a, b, unit)
+    distance = largest_difference(a, b, unit)
     while count < out.shape[0]:
-        here = out[count - 1]
-        if left <= step:
+        current = out[count - 1]
+        if distance <= step:
             out[count] = b
             return count + 1
         for k in range(n):
-            q[k] = here[k] + (b[k] - here[k]) * (step / left)
+            q[k] = current[k] + (b[k] - current[k]) * (step / distance)
         if not close_loops(evaluate, ints, floats, rows, free, q, E, J, D, L, e, u):
             return count
-        for k in numbers:
+        for k in q_indices:
             q[k] = floats[ints[AT_TRIAL] + k]
         for k in range(n):
             if not (lower[k] - LIMIT_TOLERANCE <= q[k] <= upper[k] + LIMIT_TOLERANCE):
                 return count
-        now = largest_difference(q, b, unit)
-        if largest_difference(here, q, unit) > stray * step or not now < left - creeping * step:
+        new_distance = largest_difference(q, b, unit)
+        if (
+            largest_difference(current, q, unit) > max_stretch * step
+            or not new_distance < distance - min_progress * step
+        ):
             return count
-        out[count], left = q, now
+        out[count], distance = q, new_distance
         count += 1
     return count

@@ -75,15 +75,15 @@ def update_node_poses(nodes, q, W):
 
 
 @subroutine
-def body_motion_bound(nodes, balls, b, above, rates, W):
+def body_motion_bound(nodes, spheres, b, ancestor, rates, W):
     """Return v, d and t of body b relative to a node above it (-1: the world)."""
-    node, radius = int(balls[b, SPHERE_NODE]), balls[b, SPHERE_RADIUS]
-    x, y, z = balls[b, SPHERE_CENTRE], balls[b, SPHERE_CENTRE + 1], balls[b, SPHERE_CENTRE + 2]
+    node, radius = int(spheres[b, SPHERE_NODE]), spheres[b, SPHERE_RADIUS]
+    x, y, z = spheres[b, SPHERE_CENTRE], spheres[b, SPHERE_CENTRE + 1], spheres[b, SPHERE_CENTRE + 2]
     mx = W[node, 9] + W[node, 0] * x + W[node, 1] * y + W[node, 2] * z
     my = W[node, 10] + W[node, 3] * x + W[node, 4] * y + W[node, 5] * z
     mz = W[node, 11] + W[node, 6] * x + W[node, 7] * y + W[node, 8] * z
-    vx, vy, vz, wx, wy, wz, reach, turn = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    while node != above:
+    vx, vy, vz, wx, wy, wz, reach, rotation = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    while node != ancestor:
         kind, k = int(nodes[node, NODE_KIND]), int(nodes[node, FIRST_Q])
         if kind == REVOLUTE:
             rate = nodes[node, NODE_RATIO] * rates[k]
@@ -93,7 +93,7 @@ def body_motion_bound(nodes, balls, b, above, rates, W):
             vx, vy, vz = vx + ux, vy + uy, vz + uz
             wx, wy, wz = wx + ax, wy + ay, wz + az
             reach += math.sqrt(ux * ux + uy * uy + uz * uz) + abs(rate) * radius
-            turn += abs(rate)
+            rotation += abs(rate)
         elif kind == PRISMATIC:
             rate = nodes[node, NODE_RATIO] * rates[k]
             vx, vy, vz = vx + rate * W[node, 2], vy + rate * W[node, 5], vz + rate * W[node, 8]
@@ -106,19 +106,19 @@ def body_motion_bound(nodes, balls, b, above, rates, W):
             reach += math.sqrt(x * x + y * y + z * z)
         node = int(nodes[node, PARENT])
     speed = math.sqrt(vx * vx + vy * vy + vz * vz) + radius * math.sqrt(wx * wx + wy * wy + wz * wz)
-    return speed, reach, turn
+    return speed, reach, rotation
 
 
 @subroutine
-def pair_motion_bounds(nodes, balls, couples, rates, W, out):
+def pair_motion_bounds(nodes, spheres, body_pairs, rates, W, out):
     """Write v, d and t of each row, for the pair of bodies whose distance can fall fastest, into out (m, 3)."""
     for row in range(out.shape[0]):
         out[row, BOUND_VELOCITY], out[row, BOUND_REACH], out[row, BOUND_ROTATION] = 0.0, 0.0, 0.0
-    for k in range(couples.shape[0]):
-        row = couples[k, PAIR_ROW]
-        v, d, t = body_motion_bound(nodes, balls, couples[k, BODY_A], couples[k, COMMON_NODE], rates, W)
-        if couples[k, BODY_B] >= 0:
-            v2, d2, t2 = body_motion_bound(nodes, balls, couples[k, BODY_B], couples[k, COMMON_NODE], rates, W)
+    for k in range(body_pairs.shape[0]):
+        row = body_pairs[k, PAIR_ROW]
+        v, d, t = body_motion_bound(nodes, spheres, body_pairs[k, BODY_A], body_pairs[k, COMMON_NODE], rates, W)
+        if body_pairs[k, BODY_B] >= 0:
+            v2, d2, t2 = body_motion_bound(nodes, spheres, body_pairs[k, BODY_B], body_pairs[k, COMMON_NODE], rates, W)
             v, d, t = v + v2, d + d2, max(t, t2)
         out[row, BOUND_VELOCITY] = max(out[row, BOUND_VELOCITY], v)
         out[row, BOUND_REACH] = max(out[row, BOUND_REACH], d)
@@ -128,26 +128,26 @@ def pair_motion_bounds(nodes, balls, couples, rates, W, out):
 @subroutine
 def distance_bound(v, d, t, s):
     """Return an upper bound of the motion after s; infinite where no bound holds."""
-    x, far = t * s, math.inf
+    x, bound = t * s, math.inf
     if x < 2.0:
-        far = d * s / (1.0 - 0.5 * x)
+        bound = d * s / (1.0 - 0.5 * x)
     if x < 3.0:
-        far = min(far, v * s + d * t * s * s / (1.0 - x / 3.0))
-    return far
+        bound = min(bound, v * s + d * t * s * s / (1.0 - x / 3.0))
+    return bound
 
 
 @subroutine
-def free_interval(v, d, t, room):
-    """Return an s after which the motion is at most `room` (m)."""
-    if room <= 0.0:
+def free_interval(v, d, t, margin):
+    """Return an s after which the motion is at most `margin` (m)."""
+    if margin <= 0.0:
         return 0.0
-    s = room / (d + 0.5 * t * room) if d > 0.0 else math.inf
+    s = margin / (d + 0.5 * t * margin) if d > 0.0 else math.inf
     # for ts < 1 the second bound is at most v s + 1.5 t d s^2
-    below = v + math.sqrt(v * v + 6.0 * t * d * room)
-    if below > 0.0:
-        curved = 2.0 * room / below
-        if t * curved < 1.0:
-            s = max(s, curved)
+    denominator = v + math.sqrt(v * v + 6.0 * t * d * margin)
+    if denominator > 0.0:
+        second_bound = 2.0 * margin / denominator
+        if t * second_bound < 1.0:
+            s = max(s, second_bound)
     return s
 
 
@@ -160,27 +160,28 @@ MAX_PENDING_INTERVALS = 64
 
 
 @subroutine
-def relevant_distance(clearance, gap):
+def relevant_distance(clearance, smallest):
     """Return the distance above which a pair is neither below `clearance` nor the smallest."""
-    return max(clearance, gap - max(DISTANCE_ACCURACY, 0.25 * gap))
+    return max(clearance, smallest - max(DISTANCE_ACCURACY, 0.25 * smallest))
 
 
 @kernel(f"i8({QUERY_TABLES}, i8, i8, f8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8, f8, f8, i8, f8[::1])", calls=QUERY)
 def certify_path(
-    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, smallest_of_all, each_row,
-    balls, couples, q, unit, clearance, fine, smallest, budget, state,
+    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, smallest_mode, all_pairs_mode,
+    spheres, body_pairs, q, unit, clearance, fine_step, min_interval, budget, state,
 ):  # fmt: skip
     """Certify a path with waypoints q (N, nq), starting at the position in `state`, which also takes the results.
 
     Args:
         query: the collision query, followed by its arguments before q, with one result row for each list of pairs.
-        smallest_of_all, each_row: the modes QUERY_SMALLEST and QUERY_ALL_PAIRS of the query.
-        balls: (b, SPHERE_FLOATS) bounding spheres of the bodies.
-        couples: (c, PAIR_INTS) pairs of bodies.
+        smallest_mode, all_pairs_mode: the modes QUERY_SMALLEST and QUERY_ALL_PAIRS of the query.
+        spheres: (b, SPHERE_FLOATS) bounding spheres of the bodies.
+        body_pairs: (c, PAIR_INTS) pairs of bodies.
         unit: (nq,) scale of each number of q.
         clearance: m.
-        fine: largest distance between samples where the path cannot be certified, in units.
-        smallest: length of the shortest interval that is examined, in units; what it does not prove stays uncertain.
+        fine_step: largest distance between samples where the path cannot be certified, in units.
+        min_interval: length of the shortest interval that is examined, in units; what it does not prove stays
+            uncertain.
         budget: number of samples after which the kernel pauses.
         state: (CERTIFICATE_FLOATS,), see `motion_check.py`.
 
@@ -188,10 +189,10 @@ def certify_path(
         NOT_FINITE; IN_COLLISION if a distance is below the clearance; IS_FREE; or BUDGET_SPENT.
     """
     n, m = q.shape[1], pair_lists.shape[0]
-    one, rates, W = np.empty((1, n)), np.empty(n), np.empty((nodes.shape[0], 12))
-    bounds, gaps, slopes = np.empty((m, BOUND_FLOATS)), np.empty((1, m)), np.empty((1, m, n))
-    tally, waiting = np.zeros(1, np.int64), np.empty((MAX_PENDING_INTERVALS, 2))
-    left = budget
+    sample, rates, W = np.empty((1, n)), np.empty(n), np.empty((nodes.shape[0], 12))
+    bounds, distances, gradients = np.empty((m, BOUND_FLOATS)), np.empty((1, m)), np.empty((1, m, n))
+    pair_count, pending = np.zeros(1, np.int64), np.empty((MAX_PENDING_INTERVALS, 2))
+    remaining = budget
     while state[SEGMENT] < q.shape[0] - 1:
         k = int(state[SEGMENT])
         length = 0.0
@@ -200,63 +201,70 @@ def certify_path(
             length = max(length, abs(rates[i]) / unit[i])
         if not length < math.inf:
             return NOT_FINITE
-        waiting[0, 0], waiting[0, 1], depth = state[SEGMENT_SHARE], 1.0, 1
+        pending[0, 0], pending[0, 1], depth = state[SEGMENT_SHARE], 1.0, 1
         while depth > 0:
-            low, high = waiting[depth - 1, 0], waiting[depth - 1, 1]
+            low, high = pending[depth - 1, 0], pending[depth - 1, 1]
             if low > high:
                 depth -= 1
                 continue
-            if left <= 0:
+            if remaining <= 0:
                 state[SEGMENT_SHARE] = low  # the pending intervals lie beyond `low` and are examined again
                 return BUDGET_SPENT
-            left -= 1
+            remaining -= 1
             state[CERTIFICATE_CHECKS] += 1.0
             stride = state[LAST_STRIDE] / max(length, 1e-300)
-            at = min(0.5 * (low + high), low + STRIDE_RATIO * stride)
+            share = min(0.5 * (low + high), low + STRIDE_RATIO * stride)
             for i in range(n):
-                one[0, i] = q[k, i] + at * rates[i]
-            update_node_poses(nodes, one[0], W)
-            pair_motion_bounds(nodes, balls, couples, rates, W, bounds)
+                sample[0, i] = q[k, i] + share * rates[i]
+            update_node_poses(nodes, sample[0], W)
+            pair_motion_bounds(nodes, spheres, body_pairs, rates, W, bounds)
             if state[SMALLEST_DISTANCE] == math.inf:
-                if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, one,
-                         smallest_of_all, math.inf, gaps, slopes, tally) < 0:  # fmt: skip
+                if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, sample,
+                         smallest_mode, math.inf, distances, gradients, pair_count) < 0:  # fmt: skip
                     return NOT_FINITE
-                state[SMALLEST_DISTANCE] = gaps[0, 0]
+                state[SMALLEST_DISTANCE] = distances[0, 0]
             # a larger limit makes the query slower: measure only what a stride of twice the length needs
             floor, reach = relevant_distance(clearance, state[SMALLEST_DISTANCE]), 1e-6
-            wish = 2.0 * max(min(stride, high - low), smallest / max(length, 1e-300))
+            target_stride = 2.0 * max(min(stride, high - low), min_interval / max(length, 1e-300))
             for g in range(m):
-                far = min(wish, 1.0 / bounds[g, BOUND_ROTATION]) if bounds[g, BOUND_ROTATION] > 0.0 else wish
+                bounded_stride = (
+                    min(target_stride, 1.0 / bounds[g, BOUND_ROTATION])
+                    if bounds[g, BOUND_ROTATION] > 0.0
+                    else target_stride
+                )
                 reach = max(
                     reach,
-                    distance_bound(bounds[g, BOUND_VELOCITY], bounds[g, BOUND_REACH], bounds[g, BOUND_ROTATION], far),
+                    distance_bound(
+                        bounds[g, BOUND_VELOCITY], bounds[g, BOUND_REACH], bounds[g, BOUND_ROTATION], bounded_stride
+                    ),
                 )
-            if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, one, each_row,
-                     floor + reach, gaps, slopes, tally) < 0:  # fmt: skip
+            if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, sample,
+                     all_pairs_mode, floor + reach, distances, gradients, pair_count) < 0:  # fmt: skip
                 return NOT_FINITE
             for g in range(m):
-                if gaps[0, g] < floor + reach:
-                    state[SMALLEST_DISTANCE] = min(state[SMALLEST_DISTANCE], gaps[0, g])
+                if distances[0, g] < floor + reach:
+                    state[SMALLEST_DISTANCE] = min(state[SMALLEST_DISTANCE], distances[0, g])
             if state[SMALLEST_DISTANCE] < clearance:
                 return IN_COLLISION
-            known, floor = floor + reach, relevant_distance(clearance, state[SMALLEST_DISTANCE])
+            measured_up_to, floor = floor + reach, relevant_distance(clearance, state[SMALLEST_DISTANCE])
             s = math.inf
             for g in range(m):
-                room = min(gaps[0, g], known) - floor
+                margin = min(distances[0, g], measured_up_to) - floor
                 s = min(
-                    s, free_interval(bounds[g, BOUND_VELOCITY], bounds[g, BOUND_REACH], bounds[g, BOUND_ROTATION], room)
+                    s,
+                    free_interval(bounds[g, BOUND_VELOCITY], bounds[g, BOUND_REACH], bounds[g, BOUND_ROTATION], margin),
                 )
-            state[LAST_STRIDE] = min(max(s * length, smallest), math.pi) if s < math.inf else math.pi
+            state[LAST_STRIDE] = min(max(s * length, min_interval), math.pi) if s < math.inf else math.pi
             s = min(s, 2.0)
-            if s < 1.0 and s * length < smallest:
+            if s < 1.0 and s * length < min_interval:
                 state[IS_CERTAIN] = 0.0
             if state[IS_CERTAIN] == 0.0:
-                s = max(s, 0.5 * fine / max(length, 1e-300))
+                s = max(s, 0.5 * fine_step / max(length, 1e-300))
             # the unproven rest of the interval, on both sides of the sample
-            waiting[depth - 1, 0] = at + s
-            if low < at - s:
+            pending[depth - 1, 0] = share + s
+            if low < share - s:
                 if depth < MAX_PENDING_INTERVALS:
-                    waiting[depth, 0], waiting[depth, 1] = low, at - s
+                    pending[depth, 0], pending[depth, 1] = low, share - s
                     depth += 1
                 else:
                     state[IS_CERTAIN] = 0.0

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from ..compiler import inline, subroutine
 
-# a row of `balls` (b, 5): the node of a body; centre (in the node's frame) and radius of its bounding sphere, m
+# a row of `spheres` (b, 5): the node of a body; centre (in the node's frame) and radius of its bounding sphere, m
 SPHERE_NODE, SPHERE_CENTRE, SPHERE_RADIUS, SPHERE_FLOATS = 0, 1, 4, 5
 
-# a row of `couples` (c, 4): the distance row of the pair; the two bodies (-1: static); the lowest common ancestor node
-# (-1: the world). The distance of a row is that of its nearest pair.
+# a row of `body_pairs` (c, 4): the distance row of the pair; the two bodies (-1: static); the lowest common ancestor
+# node (-1: the world). The distance of a row is that of its nearest pair.
 PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, PAIR_INTS = 0, 1, 2, 3, 4
 
 SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_STRIDE, CERTIFICATE_FLOATS = (
@@ -42,10 +42,10 @@ QUERY_SCENE = f"{QUERY_TABLES}, i8, f8"
 
 
 @inline
-def write_row(x, i, place):
+def write_row(x, i, q):
     """Copy a configuration (nq,) into row i of x, number by number: assigning a whole row takes long to compile."""
-    for k in range(place.shape[0]):
-        x[i, k] = place[k]
+    for k in range(q.shape[0]):
+        x[i, k] = q[k]
 
 
 @inline
@@ -56,7 +56,7 @@ def is_free_configuration(query, scene, q, work):
         scene: the arguments of `query` that QUERY_SCENE lists.
         work: work arrays (1, 1) and (0, 0, 0), and two counters (1,): measured pairs, and checks.
     """
-    out, more, pairs, check_count = work
+    out, gradients, pair_count, check_count = work
     check_count[0] += 1
     nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance = scene
     query(
@@ -73,8 +73,8 @@ def is_free_configuration(query, scene, q, work):
         mode,
         clearance,
         out,
-        more,
-        pairs,
+        gradients,
+        pair_count,
     )
     return out[0, 0] == 1.0
 
@@ -91,10 +91,10 @@ def is_free_motion(query, scene, a, b, unit, step, q, work):
     write_row(q, 0, b)
     if not is_free_configuration(query, scene, q, work):
         return False
-    farthest = 0.0
+    largest = 0.0
     for k in range(a.shape[0]):
-        farthest = max(farthest, abs(b[k] - a[k]) / unit[k])
-    count = int(farthest / step) + 1
+        largest = max(largest, abs(b[k] - a[k]) / unit[k])
+    count = int(largest / step) + 1
     stride = 1
     while 2 * stride < count:
         stride *= 2

@@ -22,7 +22,7 @@ from .search_state import (
 MAX_LENGTH_RATIO = 0.97
 """Largest length of a shortcut, as a share of the path that it replaces; a longer one is not worth the checks. At 0.999
 paths are 1 % shorter, for half as many checks again."""
-SAME_PLACE_DISTANCE = 1e-9
+SAME_CONFIGURATION_DISTANCE = 1e-9
 """Configurations that are nearer than this, in units, are the same."""
 
 
@@ -30,8 +30,8 @@ SAME_PLACE_DISTANCE = 1e-9
 def segment_length(a, b, unit):
     total = 0.0
     for k in range(a.shape[0]):
-        off = (b[k] - a[k]) / unit[k]
-        total += off * off
+        difference = (b[k] - a[k]) / unit[k]
+        total += difference * difference
     return math.sqrt(total)
 
 
@@ -41,27 +41,29 @@ def skip_waypoints(query, scene, x, count, unit, step, q, work):
 
     From each waypoint the farthest reachable one is searched by halving the number of skipped waypoints.
     """
-    kept, k = 1, 0
+    remaining, k = 1, 0
     while k < count - 1:
-        jump = count - 1
-        while jump > k + 1 and not is_free_motion(query, scene, x[kept - 1], x[jump], unit, step, q, work):
-            jump = k + (jump - k) // 2
-        write_row(x, kept, x[jump])
-        kept += 1
-        k = jump
-    return kept
+        candidate = count - 1
+        while candidate > k + 1 and not is_free_motion(
+            query, scene, x[remaining - 1], x[candidate], unit, step, q, work
+        ):
+            candidate = k + (candidate - k) // 2
+        write_row(x, remaining, x[candidate])
+        remaining += 1
+        k = candidate
+    return remaining
 
 
 @subroutine
-def segment_at(x, count, unit, along, a):
-    """Write the configuration at length `along` of the path into a, and return the index of its segment."""
-    k, left = 0, along
+def segment_at(x, count, unit, length, a):
+    """Write the configuration at length `length` of the path into a, and return the index of its segment."""
+    k, rest = 0, length
     size = segment_length(x[0], x[1], unit)
-    while left > size and k < count - 2:
-        left -= size
+    while rest > size and k < count - 2:
+        rest -= size
         k += 1
         size = segment_length(x[k], x[k + 1], unit)
-    share = min(1.0, left / size) if size > 0.0 else 0.0
+    share = min(1.0, rest / size) if size > 0.0 else 0.0
     for i in range(a.shape[0]):
         a[i] = x[k, i] + share * (x[k + 1, i] - x[k, i])
     return k
@@ -71,19 +73,19 @@ def segment_at(x, count, unit, along, a):
 def replace_waypoints(x, count, i, j, a, b, unit):
     """Replace the waypoints i + 1 to j by a and b, without duplicates of neighbours; return the new number."""
     first, last = i + 1, j + 1
-    with_a = segment_length(x[i], a, unit) > SAME_PLACE_DISTANCE
-    with_b = segment_length(b, x[last], unit) > SAME_PLACE_DISTANCE
-    shift = first + int(with_a) + int(with_b) - last
+    keeps_a = segment_length(x[i], a, unit) > SAME_CONFIGURATION_DISTANCE
+    keeps_b = segment_length(b, x[last], unit) > SAME_CONFIGURATION_DISTANCE
+    shift = first + int(keeps_a) + int(keeps_b) - last
     if shift > 0:
         for k in range(count - 1, last - 1, -1):
             write_row(x, k + shift, x[k])
     else:
         for k in range(last, count):
             write_row(x, k + shift, x[k])
-    if with_a:
+    if keeps_a:
         write_row(x, first, a)
         first += 1
-    if with_b:
+    if keeps_b:
         write_row(x, first, b)
     return count + shift
 
@@ -91,7 +93,7 @@ def replace_waypoints(x, count, i, j, a, b, unit):
 @kernel(f"i8({QUERY_SCENE}, f8[::1], f8, i8, i8, i8, i8, f8[:,::1], i8[::1])", calls=QUERY)
 def shorten_path(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
-    unit, step, seed, most, vain, budget, x, state,
+    unit, step, seed, max_shortcuts, max_failures, budget, x, state,
 ):  # fmt: skip
     """Shorten a path until nothing helps, or pause when the budget is spent; the next call continues.
 
@@ -100,8 +102,8 @@ def shorten_path(
         unit: (nq,) scale of each number of q.
         step: distance between the collision checks of a motion, in units.
         seed: of the random numbers.
-        most: largest number of shortcuts that are tried.
-        vain: number of failed shortcuts in a row after which the search ends.
+        max_shortcuts: largest number of shortcuts that are tried.
+        max_failures: number of failed shortcuts in a row after which the search ends.
         budget: number of collision checks after which the kernel pauses.
         x: (n, nq) waypoints, with space for as many more as shortcuts are tried.
         state: (SEARCH_STATE_INTS,), see `search_state.py`.
@@ -112,7 +114,7 @@ def shorten_path(
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
-    nq, before = unit.shape[0], state[CHECK_COUNT]
+    nq, earlier_checks = unit.shape[0], state[CHECK_COUNT]
     q, a, b = np.empty((1, nq)), np.empty(nq), np.empty(nq)
     while state[SHORTENING_STAGE] < 3 and check_count[0] < budget:
         if state[SHORTENING_STAGE] != 1:
@@ -120,7 +122,7 @@ def shorten_path(
             state[SHORTENING_STAGE] += 1
             continue
         count = state[WAYPOINT_COUNT]
-        if count < 3 or state[SHORTCUTS_TRIED] >= most or state[SHORTCUTS_FAILED] >= vain:
+        if count < 3 or state[SHORTCUTS_TRIED] >= max_shortcuts or state[SHORTCUTS_FAILED] >= max_failures:
             state[SHORTENING_STAGE] += 1
             continue
         total = 0.0
@@ -137,5 +139,5 @@ def shorten_path(
         if is_free_configuration(query, scene, q, work) and is_free_motion(query, scene, a, b, unit, step, q, work):
             state[WAYPOINT_COUNT] = replace_waypoints(x, count, i, j, a, b, unit)
             state[SHORTCUTS_FAILED] = 0
-    state[CHECK_COUNT] = before + check_count[0]
+    state[CHECK_COUNT] = earlier_checks + check_count[0]
     return SEARCH_DONE if state[SHORTENING_STAGE] == 3 else SEARCH_PAUSED

@@ -39,39 +39,39 @@ NODES_PER_CHECK = 1500
 
 
 @subroutine
-def nearest_node(configurations, count, x, per, here):
+def nearest_node(configurations, count, x, inverse_unit, nearest):
     """Return which of the first `count` configurations (nq, n) is nearest to x (nq,), and its distance in units.
 
     The distances are computed in blocks, one number of q after the other, so that the compiler vectorizes the loops.
 
     Args:
-        per: (nq,) 1 / unit.
-        here: (nq,) written: the nearest configuration.
+        inverse_unit: (nq,) 1 / unit.
+        nearest: (nq,) written: the nearest configuration.
     """
-    best, found = math.inf, 0
+    best, nearest_index = math.inf, 0
     squares = np.empty(SCAN_BLOCK)
     for first in range(0, count, SCAN_BLOCK):
         size = min(SCAN_BLOCK, count - first)
         for i in range(size):
             squares[i] = 0.0
         for k in range(x.shape[0]):
-            at, scale, row = x[k], per[k], configurations[k, first : first + size]
+            value, scale, row = x[k], inverse_unit[k], configurations[k, first : first + size]
             for i in range(size):
-                off = (row[i] - at) * scale
-                squares[i] += off * off
+                difference = (row[i] - value) * scale
+                squares[i] += difference * difference
         for i in range(size):
             if squares[i] < best:
-                best, found = squares[i], first + i
+                best, nearest_index = squares[i], first + i
     for k in range(x.shape[0]):
-        here[k] = configurations[k, found]
-    return found, math.sqrt(best)
+        nearest[k] = configurations[k, nearest_index]
+    return nearest_index, math.sqrt(best)
 
 
 @inline
-def interpolate(here, x, share, new):
-    """Write here + share (x - here) into `new`, all (nq,); exactly x at a share of 1."""
+def interpolate(start, x, share, out):
+    """Write start + share (x - start) into `out`, all (nq,); exactly x at a share of 1."""
     for k in range(x.shape[0]):
-        new[k] = x[k] if share == 1.0 else here[k] + share * (x[k] - here[k])
+        out[k] = x[k] if share == 1.0 else start[k] + share * (x[k] - start[k])
 
 
 @inline
@@ -113,44 +113,47 @@ def grow_trees(
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
-    nq, most = lower.shape[0], configurations.shape[2]
-    q, x, here, new = np.empty((1, nq)), np.empty(nq), np.empty(nq), np.empty(nq)
-    per = 1.0 / unit
-    before, scanned, answer = state[CHECK_COUNT], 0, SEARCH_PAUSED
-    while check_count[0] + scanned // NODES_PER_CHECK < budget:
-        if max(state[NODE_COUNT], state[NODE_COUNT + 1]) >= most:
-            answer = SEARCH_FULL
+    nq, max_nodes = lower.shape[0], configurations.shape[2]
+    q, x, nearest, extended = np.empty((1, nq)), np.empty(nq), np.empty(nq), np.empty(nq)
+    inverse_unit = 1.0 / unit
+    earlier_checks, compared_nodes, result = state[CHECK_COUNT], 0, SEARCH_PAUSED
+    while check_count[0] + compared_nodes // NODES_PER_CHECK < budget:
+        if max(state[NODE_COUNT], state[NODE_COUNT + 1]) >= max_nodes:
+            result = SEARCH_FULL
             break
         shrink = 1.0 if state[CHECK_COUNT] < CHECKS_BEFORE_SHRINKING else EXTENSION_SHRINK_RATIO
         side = 0 if state[GROWTH_COUNT] <= state[GROWTH_COUNT + 1] else 1
         for k in range(nq):
             x[k] = lower[k] + random_number(seed, state) * (upper[k] - lower[k])
-        a, far = nearest_node(configurations[side], state[NODE_COUNT + side], x, per, here)
-        scanned += state[NODE_COUNT + side]
+        a, distance = nearest_node(configurations[side], state[NODE_COUNT + side], x, inverse_unit, nearest)
+        compared_nodes += state[NODE_COUNT + side]
         reach = min(MAX_EXTENSION, reaches[side, a])
-        if far > reach:
-            interpolate(here, x, reach / far, x)
-        is_free = is_free_motion(query, scene, here, x, unit, step, q, work)
-        state[CHECK_COUNT] = before + check_count[0]
+        if distance > reach:
+            interpolate(nearest, x, reach / distance, x)
+        is_free = is_free_motion(query, scene, nearest, x, unit, step, q, work)
+        state[CHECK_COUNT] = earlier_checks + check_count[0]
         if not is_free:
             reaches[side, a] = max(MIN_EXTENSION, shrink * reach)
             continue
         i = add_node(side, a, x, reach, configurations, parents, reaches, state)
         # the connect step: the other tree extends towards x until it collides
-        other = 1 - side
-        b, far = nearest_node(configurations[other], state[NODE_COUNT + other], x, per, here)
-        scanned += state[NODE_COUNT + other]
-        while state[NODE_COUNT + other] < most:
-            reach = min(MAX_EXTENSION, reaches[other, b])
-            interpolate(here, x, min(1.0, reach / far) if far > 0.0 else 1.0, new)
-            is_free = is_free_motion(query, scene, here, new, unit, step, q, work)
-            state[CHECK_COUNT] = before + check_count[0]
+        other_side = 1 - side
+        b, distance = nearest_node(configurations[other_side], state[NODE_COUNT + other_side], x, inverse_unit, nearest)
+        compared_nodes += state[NODE_COUNT + other_side]
+        while state[NODE_COUNT + other_side] < max_nodes:
+            reach = min(MAX_EXTENSION, reaches[other_side, b])
+            interpolate(nearest, x, min(1.0, reach / distance) if distance > 0.0 else 1.0, extended)
+            is_free = is_free_motion(query, scene, nearest, extended, unit, step, q, work)
+            state[CHECK_COUNT] = earlier_checks + check_count[0]
             if not is_free:
-                reaches[other, b] = max(MIN_EXTENSION, shrink * reach)
+                reaches[other_side, b] = max(MIN_EXTENSION, shrink * reach)
                 break
-            if far <= reach:
-                state[MEETING_NODE + side], state[MEETING_NODE + other] = i, b
+            if distance <= reach:
+                state[MEETING_NODE + side], state[MEETING_NODE + other_side] = i, b
                 return SEARCH_DONE
-            b, far = add_node(other, b, new, reach, configurations, parents, reaches, state), far - reach
-            here, new = new, here
-    return answer
+            b, distance = (
+                add_node(other_side, b, extended, reach, configurations, parents, reaches, state),
+                distance - reach,
+            )
+            nearest, extended = extended, nearest
+    return result

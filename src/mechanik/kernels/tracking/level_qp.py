@@ -86,8 +86,8 @@ COUPLED_LIMIT_SHARE = 1.0 - 1e-6
 ) = range(15)
 (VECTOR_RATES, VECTOR_STRAIGHT, VECTOR_CURVED, VECTOR_RESIDUAL, VECTOR_CHANGE, VECTOR_ERROR, VECTOR_PAST_ERROR,
  VECTOR_RATE, VECTOR_LOW, VECTOR_HIGH, VECTOR_Y, VECTOR_GOAL, VECTOR_TARGET_RATE, VECTOR_MULTIPLIER, VECTOR_RATIO,
- VECTOR_ROTATED, VECTOR_DIRECTION, VECTOR_LINE, VECTOR_SIZES, VECTOR_SEPARATION) = range(20)  # fmt: skip
-(INDEX_ROW, INDEX_COLUMN, INDEX_TAKEN, INDEX_PLACES, INDEX_HELD, INDEX_LIMITED, INDEX_LACKING) = range(7)
+ VECTOR_ROTATED, VECTOR_DIRECTION, VECTOR_LINE, VECTOR_PIVOT_SIZE, VECTOR_SEPARATION) = range(20)  # fmt: skip
+(INDEX_ROW, INDEX_COLUMN, INDEX_PIVOT, INDEX_PIVOT_COLUMN, INDEX_HELD, INDEX_LIMITED, INDEX_LACKING) = range(7)
 MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 20, 7
 
 
@@ -160,17 +160,17 @@ def add_bound(J, R, w, d, count):
 
 
 @subroutine
-def drop_bound(J, R, u, held, d, count, gone):
-    """Remove bound number `gone` from the active set and make R triangular again."""
-    for c in range(gone, count - 1):
-        held[c], u[c] = held[c + 1], u[c + 1]
+def drop_bound(J, R, u, active, d, count, dropped):
+    """Remove bound number `dropped` from the active set and make R triangular again."""
+    for c in range(dropped, count - 1):
+        active[c], u[c] = active[c + 1], u[c + 1]
         for k in range(count):
             R[k, c] = R[k, c + 1]
     u[count - 1], u[count] = u[count], 0.0
     for k in range(count):
         R[k, count - 1] = 0.0
     count -= 1
-    for j in range(gone, count):
+    for j in range(dropped, count):
         h = math.hypot(R[j, j], R[j + 1, j])
         if R[j + 1, j] == 0.0 or h == 0.0:
             continue
@@ -184,26 +184,26 @@ def drop_bound(J, R, u, held, d, count, gone):
 
 
 @subroutine
-def most_violated(C, low, high, y, k, d, held, count):
+def most_violated(C, low, high, y, k, d, active, count):
     """Return the most violated bound: its violation (negative), its index (-1: none) and its side (1 lower, -1 upper).
 
     Violations within rounding do not count.
     """
-    worst, at, at_side = 0.0, -1, 1
+    largest, index, index_side = 0.0, -1, 1
     for i in range(k):
         value = 0.0
         for j in range(d):
             value += C[i, j] * y[j]
-        under, over = value - low[i], high[i] - value
-        side, gap = (1, under) if under < over else (-1, over)
-        if gap < worst and gap < -1e-12 * (1.0 + abs(value)):
-            taken = False
+        above_low, below_high = value - low[i], high[i] - value
+        side, slack = (1, above_low) if above_low < below_high else (-1, below_high)
+        if slack < largest and slack < -1e-12 * (1.0 + abs(value)):
+            is_active = False
             for c in range(count):
-                if held[c] == i:
-                    taken = True
-            if not taken:
-                worst, at, at_side = gap, i, side
-    return worst, at, at_side
+                if active[c] == i:
+                    is_active = True
+            if not is_active:
+                largest, index, index_side = slack, i, side
+    return largest, index, index_side
 
 
 @subroutine
@@ -219,43 +219,43 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d)
     Returns:
         False if the bounds are infeasible; then y is not valid.
     """
-    held, count = indices[INDEX_HELD], 0
-    _, p, _ = most_violated(C, low, high, y, k, d, held, count)
+    active, count = indices[INDEX_HELD], 0
+    _, p, _ = most_violated(C, low, high, y, k, d, active, count)
     if p < 0:
         return True
     J, R = matrices[MATRIX_QP_J], matrices[MATRIX_QP_R]
     invert_transposed(L, J, d)
     u, r, w, z = vectors[VECTOR_MULTIPLIER], vectors[VECTOR_RATIO], vectors[VECTOR_ROTATED], vectors[VECTOR_DIRECTION]
     for _ in range(10 * (k + d)):
-        gap, p, way = most_violated(C, low, high, y, k, d, held, count)
+        slack, p, side = most_violated(C, low, high, y, k, d, active, count)
         if p < 0:
             return True
         u[count] = 0.0
         while True:
-            whole, left = 0.0, 0.0
+            normal_square, free_square = 0.0, 0.0
             for j in range(d):
                 total = 0.0
                 for i in range(d):
-                    total += J[i, j] * way * C[p, i]
+                    total += J[i, j] * side * C[p, i]
                 w[j] = total
-                whole += total * total
+                normal_square += total * total
             for i in range(d):
                 total = 0.0
                 for j in range(count, d):
                     total += J[i, j] * w[j]
                 z[i] = total
             for j in range(count, d):
-                left += w[j] * w[j]
+                free_square += w[j] * w[j]
             for i in range(count - 1, -1, -1):
                 total = w[i]
                 for j in range(i + 1, count):
                     total -= R[i, j] * r[j]
                 r[i] = total / R[i, i]
-            dual, gone = math.inf, -1
+            dual, dropped = math.inf, -1
             for j in range(count):
                 if r[j] > 0.0 and u[j] < dual * r[j]:
-                    dual, gone = u[j] / r[j], j
-            primal = -gap / left if left > DEPENDENT_BOUND_RATIO * whole else math.inf
+                    dual, dropped = u[j] / r[j], j
+            primal = -slack / free_square if free_square > DEPENDENT_BOUND_RATIO * normal_square else math.inf
             t = min(dual, primal)
             if not t < math.inf:
                 return False
@@ -266,14 +266,14 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, k, d)
                 for i in range(d):
                     y[i] += t * z[i]
             if primal <= dual:
-                held[count] = p
+                active[count] = p
                 if not add_bound(J, R, w, d, count):
                     return False
                 count += 1
                 break
             if primal < math.inf:
-                gap += t * left
-            drop_bound(J, R, u, held, d, count, gone)
+                slack += t * free_square
+            drop_bound(J, R, u, active, d, count, dropped)
             count -= 1
     return False
 
@@ -305,20 +305,20 @@ def singularity_damping(matrices, vectors, A, m, d, options):
             G[i, j] = total
     if not factor_cholesky(G, L, k):
         return options[SINGULARITY_DAMPING] * options[SINGULARITY_DAMPING]
-    spread, line = 0.0, vectors[VECTOR_LINE]
+    inverse_trace, column = 0.0, vectors[VECTOR_LINE]
     for c in range(k):  # the squared columns of L^-1 sum up to the trace of G^-1
         for i in range(c, k):
             total = 1.0 if i == c else 0.0
             for j in range(c, i):
-                total -= L[i, j] * line[j]
-            line[i] = total / L[i, i]
-            spread += line[i] * line[i]
-    near = 1.0 - 1.0 / (spread * options[SINGULARITY_DISTANCE] * options[SINGULARITY_DISTANCE])
-    return (options[SINGULARITY_DAMPING] * near) ** 2 if near > 0.0 else 0.0
+                total -= L[i, j] * column[j]
+            column[i] = total / L[i, i]
+            inverse_trace += column[i] * column[i]
+    closeness = 1.0 - 1.0 / (inverse_trace * options[SINGULARITY_DISTANCE] * options[SINGULARITY_DISTANCE])
+    return (options[SINGULARITY_DAMPING] * closeness) ** 2 if closeness > 0.0 else 0.0
 
 
 @subroutine
-def level_hessian(A, edge, B, m, n, d, damping, is_orthonormal, H):
+def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
     """Write H = A'A + damping B'B, over the active rows."""
     for i in range(d):
         for j in range(i + 1):
@@ -330,29 +330,29 @@ def level_hessian(A, edge, B, m, n, d, damping, is_orthonormal, H):
                 total = 1.0
             total *= damping
             for r in range(m):
-                if edge[r, 2] != 0.0:
+                if band[r, 2] != 0.0:
                     total += A[r, i] * A[r, j]
             H[i, j] = total
 
 
 @subroutine
-def unbounded_minimum(A, L, rate, edge, m, d, y):
+def unbounded_minimum(A, L, rate, band, m, d, y):
     """Write the unconstrained minimum for the residual rates `rate` into y."""
     for j in range(d):
         y[j] = 0.0
     for r in range(m):
-        if edge[r, 2] != 0.0 and rate[r] != 0.0:
+        if band[r, 2] != 0.0 and rate[r] != 0.0:
             for j in range(d):
                 y[j] += A[r, j] * rate[r]
     solve_cholesky(L, y, d)
 
 
 @subroutine
-def remaining_rate(A, rate, edge, m, d, y):
+def remaining_rate(A, rate, band, m, d, y):
     """Return the norm of the part of `rate` that y does not achieve, over the active rows."""
     square = 0.0
     for r in range(m):
-        if edge[r, 2] != 0.0:
+        if band[r, 2] != 0.0:
             total = rate[r]
             for j in range(d):
                 total -= A[r, j] * y[j]
@@ -361,7 +361,7 @@ def remaining_rate(A, rate, edge, m, d, y):
 
 
 @subroutine
-def reduce_basis(matrices, vectors, A, B, edge, m, n, d):
+def reduce_basis(matrices, vectors, A, B, band, m, n, d):
     """Reduce B to the columns that do not move the active rows of a level, and return their number.
 
     Householder reflections rotate B so that its first columns move the rows; these are removed.
@@ -371,7 +371,7 @@ def reduce_basis(matrices, vectors, A, B, edge, m, n, d):
     for r in range(m):
         size = 0.0
         for j in range(d):
-            X[r, j] = A[r, j] * edge[r, 2]
+            X[r, j] = A[r, j] * band[r, 2]
             size += X[r, j] * X[r, j]
         largest = max(largest, size)
     rank = 0

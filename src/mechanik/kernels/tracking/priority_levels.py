@@ -42,60 +42,60 @@ from .level_qp import (
 
 
 @inline
-def stopping_velocity(room, a, dt):
-    """Return the largest velocity that can stop within the distance `room`, the coming step included.
+def stopping_velocity(distance, a, dt):
+    """Return the largest velocity that can stop within the distance `distance`, the coming step included.
 
     Args:
-        room: distance to the limit.
+        distance: distance to the limit.
         a: largest deceleration; infinite if unlimited.
         dt: time step, s.
     """
-    if room <= 0.0:
+    if distance <= 0.0:
         return 0.0
     if not a < math.inf:
-        return room / dt
+        return distance / dt
     unit = a * dt * dt
-    n = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * room / unit) - 1.0))
+    n = math.floor(0.5 * (math.sqrt(1.0 + 8.0 * distance / unit) - 1.0))
     if n > 1e9:
-        return math.sqrt(2.0 * a * room)
-    return (room / dt + 0.5 * a * dt * n * (n + 1.0)) / (n + 1.0)
+        return math.sqrt(2.0 * a * distance)
+    return (distance / dt + 0.5 * a * dt * n * (n + 1.0)) / (n + 1.0)
 
 
 @subroutine
-def bound_rates(ints, floats, column_table, options, x, n, all_bound):
+def bound_rates(ints, floats, column_table, options, x, n, all_coupled):
     """Bound the next velocity of each column by its acceleration, its velocity and the distance to its limits.
 
     Args:
         column_table: RATE_MIN .. RATE_MAX_WITHOUT_ACCELERATION are written.
         x: start of the configuration in `floats`.
         n: number of columns.
-        all_bound: whether all columns are coupled. Coupled columns cannot brake alone and must slow down by the same
+        all_coupled: whether all columns are coupled. Coupled columns cannot brake alone and must slow down by the same
             share, so their velocities stay below LIMIT_APPROACH_RATE times the remaining distance.
     """
-    dt, nearing = options[TIME_STEP], options[LIMIT_APPROACH_RATE]
+    dt, approach_rate = options[TIME_STEP], options[LIMIT_APPROACH_RATE]
     for v in range(n):
-        k, coupled = ints[ints[AT_COLUMN_X] + v], all_bound or column_table[IS_COUPLED, v] > 0.0
+        k, is_coupled = ints[ints[AT_COLUMN_X] + v], all_coupled or column_table[IS_COUPLED, v] > 0.0
         share = COUPLED_LIMIT_SHARE if column_table[IS_COUPLED, v] > 0.0 else LIMIT_SHARE
-        a, most = column_table[MAX_ACCELERATION, v] * share, column_table[MAX_VELOCITY, v] * share
-        low, high = -most, most
+        a, max_rate = column_table[MAX_ACCELERATION, v] * share, column_table[MAX_VELOCITY, v] * share
+        low, high = -max_rate, max_rate
         if k >= 0:
-            here, unit = floats[x + k], 1.0 / floats[ints[AT_SCALE] + v]
-            above, below = unit * (column_table[VALUE_MAX, v] - here), unit * (here - column_table[VALUE_MIN, v])
+            value, unit = floats[x + k], 1.0 / floats[ints[AT_SCALE] + v]
+            above, below = unit * (column_table[VALUE_MAX, v] - value), unit * (value - column_table[VALUE_MIN, v])
             if above < math.inf:
                 high = min(high, stopping_velocity(above, a, dt))
-                if coupled:
-                    high = min(high, max(above, 0.0) * nearing * COUPLED_LIMIT_SHARE)
+                if is_coupled:
+                    high = min(high, max(above, 0.0) * approach_rate * COUPLED_LIMIT_SHARE)
             if below < math.inf:
                 low = max(low, -stopping_velocity(below, a, dt))
-                if coupled:
-                    low = max(low, -max(below, 0.0) * nearing * COUPLED_LIMIT_SHARE)
+                if is_coupled:
+                    low = max(low, -max(below, 0.0) * approach_rate * COUPLED_LIMIT_SHARE)
         column_table[RATE_MIN_WITHOUT_ACCELERATION, v], column_table[RATE_MAX_WITHOUT_ACCELERATION, v] = low, high
-        now = column_table[RATE, v]
+        rate = column_table[RATE, v]
         if a < math.inf:
             # where the two contradict each other by rounding, the limit of the value has priority
             column_table[RATE_MIN, v], column_table[RATE_MAX, v] = (
-                min(max(low, now - a * dt), high),
-                max(min(high, now + a * dt), low),
+                min(max(low, rate - a * dt), high),
+                max(min(high, rate + a * dt), low),
             )
         else:
             column_table[RATE_MIN, v], column_table[RATE_MAX, v] = low, high
@@ -104,23 +104,23 @@ def bound_rates(ints, floats, column_table, options, x, n, all_bound):
 @subroutine
 def limiting_bounds(column_table, options, n, active):
     """Write the active bound of each column's velocity into `active`, as the codes of `level_qp.py`."""
-    nearly = 1.0 - 2e-6  # the bounds use slightly less than the limits, see COUPLED_LIMIT_SHARE
+    tolerance = 1.0 - 2e-6  # the bounds use slightly less than the limits, see COUPLED_LIMIT_SHARE
     for v in range(n):
-        rate, most, a = (
+        rate, max_rate, a = (
             column_table[RATE, v],
             column_table[MAX_VELOCITY, v],
             column_table[MAX_ACCELERATION, v] * options[TIME_STEP],
         )
-        slack = 1e-6 * min(most, a)
+        slack = 1e-6 * min(max_rate, a)
         slack = slack if slack < math.inf else 1e-9
         active[v] = NOT_LIMITED
         for side in (1, -1):
-            edge = column_table[RATE_MAX, v] if side > 0 else column_table[RATE_MIN, v]
-            if side * (rate - edge) < -slack:
+            bound = column_table[RATE_MAX, v] if side > 0 else column_table[RATE_MIN, v]
+            if side * (rate - bound) < -slack:
                 continue
-            if a < math.inf and side * (rate - column_table[START_RATE, v]) >= nearly * a:
+            if a < math.inf and side * (rate - column_table[START_RATE, v]) >= tolerance * a:
                 active[v] = side * BY_ACCELERATION
-            elif most < math.inf and side * rate >= nearly * most:
+            elif max_rate < math.inf and side * rate >= tolerance * max_rate:
                 active[v] = side * BY_VELOCITY
             else:
                 active[v] = side * BY_POSITION
@@ -142,21 +142,21 @@ MAX_BAND_CHANGES = 4
 
 
 @subroutine
-def gather_soft(ints, floats, stage, A, e, past, edge, before, n):
+def gather_soft(ints, floats, stage, A, e, past_error, band, previous_residual, n):
     """Gather the soft rows of a stage with their Jacobian; return their number, and how many have bands.
 
     Args:
         A: (m, n) written: the Jacobian.
-        e, past: (m,) written: the residual now, and with the last targets.
-        edge: (m, 3) written: the band of a row, and 1 if the row is active, 0 while it is inside its band.
-        before: (rows,) residual with the last targets.
+        e, past_error: (m,) written: the residual now, and with the last targets.
+        band: (m, 3) written: the band of a row, and 1 if the row is active, 0 while it is inside its band.
+        previous_residual: (rows,) residual with the last targets.
         n: number of columns.
     """
     blocks, columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
-    rows, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
-    m, banded = 0, 0
-    at = ints[AT_STAGES] + STAGE_INTS * stage
-    for b in range(ints[at + HARD_END], ints[at + SOFT_END]):
+    residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
+    m, band_count = 0, 0
+    stage_table = ints[AT_STAGES] + STAGE_INTS * stage
+    for b in range(ints[stage_table + HARD_END], ints[stage_table + SOFT_END]):
         block = blocks + BLOCK_INTS * b
         row, width, first, j = (
             ints[block + FIRST_ROW],
@@ -171,20 +171,20 @@ def gather_soft(ints, floats, stage, A, e, past, edge, before, n):
                 v = ints[columns + first + u]
                 if v < n:
                     A[m, v] = floats[jacobian + j + r * width + u]
-            e[m] = floats[rows + row + r]
-            past[m] = e[m] if ints[block + BLOCK_KIND] == PYTHON_FUNCTION else before[row + r]
-            edge[m, 0], edge[m, 1], edge[m, 2] = 0.0, 0.0, 1.0
+            e[m] = floats[residual + row + r]
+            past_error[m] = e[m] if ints[block + BLOCK_KIND] == PYTHON_FUNCTION else previous_residual[row + r]
+            band[m, 0], band[m, 1], band[m, 2] = 0.0, 0.0, 1.0
             if ints[slack + 2 * (row + r)] >= 0:
                 k, w = ints[columns + first + ints[slack + 2 * (row + r) + 1]], floats[ints[AT_WEIGHT] + row + r]
-                edge[m, 0], edge[m, 1] = w * floats[ints[AT_LOWER] + k], w * floats[ints[AT_UPPER] + k]
-                inside = edge[m, 0] <= e[m] <= edge[m, 1]
-                edge[m, 2] = 0.0 if inside else 1.0
-                off = 0.0 if inside else (edge[m, 0] if e[m] < edge[m, 0] else edge[m, 1])
-                e[m], past[m] = e[m] - off, e[m] - off
-                edge[m, 0], edge[m, 1] = edge[m, 0] - off, edge[m, 1] - off
-                banded += 1
+                band[m, 0], band[m, 1] = w * floats[ints[AT_LOWER] + k], w * floats[ints[AT_UPPER] + k]
+                is_inside = band[m, 0] <= e[m] <= band[m, 1]
+                band[m, 2] = 0.0 if is_inside else 1.0
+                offset = 0.0 if is_inside else (band[m, 0] if e[m] < band[m, 0] else band[m, 1])
+                e[m], past_error[m] = e[m] - offset, e[m] - offset
+                band[m, 0], band[m, 1] = band[m, 0] - offset, band[m, 1] - offset
+                band_count += 1
             m += 1
-    return m, banded
+    return m, band_count
 
 
 @subroutine
@@ -204,29 +204,29 @@ def feasible_speed_share(column_table, options, B, y, n, d, gain):
         rate = abs(rate)
         if rate > 1e-12:
             a = column_table[MAX_ACCELERATION, v] * LIMIT_SHARE
-            most = min(
+            max_velocity = min(
                 column_table[MAX_VELOCITY, v] * LIMIT_SHARE, stopping_velocity(rate / gain, a, options[TIME_STEP])
             )
-            share = min(share, most / rate)
+            share = min(share, max_velocity / rate)
     return share
 
 
 @subroutine
-def target_has_jumped(column_table, options, B, y, n, d, ahead, stage):
-    """Return 1 if the motion of the targets exceeds what the columns can do, else 0; store the motion in `ahead`."""
-    leapt = 0.0
+def target_has_jumped(column_table, options, B, y, n, d, target_motion, stage):
+    """Return 1 if the targets move faster than the columns can, else 0; store their motion in `target_motion`."""
+    has_jumped = 0.0
     for v in range(n):
         rate = 0.0
         for j in range(d):
             rate += B[v, j] * y[j]
-        change = abs(rate - ahead[stage, v])
+        change = abs(rate - target_motion[stage, v])
         if (
             abs(rate) > column_table[MAX_VELOCITY, v]
             or change > MAX_TARGET_ACCELERATION_RATIO * column_table[MAX_ACCELERATION, v] * options[TIME_STEP]
         ):
-            leapt = 1.0
-        ahead[stage, v] = rate
-    return leapt
+            has_jumped = 1.0
+        target_motion[stage, v] = rate
+    return has_jumped
 
 
 @subroutine
@@ -238,19 +238,19 @@ def row_rate(A, r, rates, n):
 
 
 @subroutine
-def bounds_over_basis(C, low, high, B, more, edges, base, column_table, n, d, k):
+def bounds_over_basis(C, low, high, B, extra_rows, extra_bounds, base, column_table, n, d, k):
     """Write the bounds of all columns and of the k further rows as rows over y: low <= C y <= high."""
     for v in range(n):
         low[v], high[v] = column_table[RATE_MIN, v] - base[v], column_table[RATE_MAX, v] - base[v]
         for j in range(d):
             C[v, j] = B[v, j]
     for i in range(k):
-        at = row_rate(more, i, base, n)
-        low[n + i], high[n + i] = edges[i, 0] - at, edges[i, 1] - at
+        base_rate = row_rate(extra_rows, i, base, n)
+        low[n + i], high[n + i] = extra_bounds[i, 0] - base_rate, extra_bounds[i, 1] - base_rate
         for j in range(d):
             total = 0.0
             for v in range(n):
-                total += more[i, v] * B[v, j]
+                total += extra_rows[i, v] * B[v, j]
             C[n + i, j] = total
 
 
@@ -264,14 +264,14 @@ def solve_levels(
     vectors,
     indices,
     gains,
-    before,
-    ahead,
-    again,
+    previous_residual,
+    target_motion,
+    is_repeated,
     B,
     d,
     is_orthonormal,
-    more,
-    edges,
+    extra_rows,
+    extra_bounds,
     k,
     base,
     n,
@@ -281,16 +281,16 @@ def solve_levels(
     Args:
         matrices, vectors, indices: work arrays.
         gains: (rows,) 1/s.
-        before: (rows,) residual with the last targets.
-        ahead: (stages, n + 1) the last motion of the targets, and whether it was a jump; written.
-        again: whether this step was solved before; then the jump of a target is not detected anew.
+        previous_residual: (rows,) residual with the last targets.
+        target_motion: (stages, n + 1) the last motion of the targets, and whether it was a jump; written.
+        is_repeated: whether this step was solved before; then the jump of a target is not detected anew.
         B: (n, n), whose first d columns span the free velocities; overwritten.
         is_orthonormal: whether the columns of B are orthonormal.
-        more, edges: (.., n) and (.., 4) k further rows and the bounds of their rates, with space for the rows with
-            bands.
+        extra_rows, extra_bounds: (.., n) and (.., 4) k further rows and the bounds of their rates, with space for the
+            rows with bands.
         base: (n,) velocities that are present in addition to those of B.
     """
-    A0, A, H, L, C, edge = (
+    A0, A, H, L, C, band = (
         matrices[MATRIX_ALL],
         matrices[MATRIX_LEVEL],
         matrices[MATRIX_HESSIAN],
@@ -298,20 +298,20 @@ def solve_levels(
         matrices[MATRIX_BOUNDS],
         matrices[MATRIX_BANDS],
     )
-    e, past, rate, low, high = (
+    e, past_error, rate, low, high = (
         vectors[VECTOR_ERROR],
         vectors[VECTOR_PAST_ERROR],
         vectors[VECTOR_RATE],
         vectors[VECTOR_LOW],
         vectors[VECTOR_HIGH],
     )
-    y, y_goal, y_ahead = vectors[VECTOR_Y], vectors[VECTOR_GOAL], vectors[VECTOR_TARGET_RATE]
+    y, y_goal, y_target = vectors[VECTOR_Y], vectors[VECTOR_GOAL], vectors[VECTOR_TARGET_RATE]
     stages = ints[N_STAGES]
-    nearing = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
+    approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
     for stage in range(1, max(stages, 2)):
-        m, banded = 0, 0
+        m, band_count = 0, 0
         if stage < stages:
-            m, banded = gather_soft(ints, floats, stage, A0, e, past, edge, before, n)
+            m, band_count = gather_soft(ints, floats, stage, A0, e, past_error, band, previous_residual, n)
         gain = 0.0
         if stage < stages:
             first = ints[
@@ -329,71 +329,75 @@ def solve_levels(
                         total += A0[r, v] * B[v, j]
                 A[r, j] = total
         damping = singularity_damping(matrices, vectors, A, m, d, options) + MIN_DAMPING
-        bounds_over_basis(C, low, high, B, more, edges, base, column_table, n, d, k)
-        leapt = True
-        for change in range(MAX_BAND_CHANGES if banded > 0 else 1):
-            level_hessian(A, edge, B, m, n, d, damping, is_orthonormal, H)
+        bounds_over_basis(C, low, high, B, extra_rows, extra_bounds, base, column_table, n, d, k)
+        has_jumped = True
+        for band_round in range(MAX_BAND_CHANGES if band_count > 0 else 1):
+            level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H)
             if not factor_cholesky(H, L, d):
                 return False
             if options[FOLLOWS_TARGET_VELOCITY] != 0.0 and m > 0:
                 for r in range(m):
-                    rate[r] = (past[r] - e[r]) / options[TIME_STEP]
-                unbounded_minimum(A, L, rate, edge, m, d, y_ahead)
-                if change == 0 and not again:
-                    ahead[stage, n] = target_has_jumped(column_table, options, B, y_ahead, n, d, ahead, stage)
-                leapt = ahead[stage, n] != 0.0
+                    rate[r] = (past_error[r] - e[r]) / options[TIME_STEP]
+                unbounded_minimum(A, L, rate, band, m, d, y_target)
+                if band_round == 0 and not is_repeated:
+                    target_motion[stage, n] = target_has_jumped(
+                        column_table, options, B, y_target, n, d, target_motion, stage
+                    )
+                has_jumped = target_motion[stage, n] != 0.0
             for r in range(m):
-                rate[r] = -gains[first + r] * (e[r] if leapt else past[r])
-            unbounded_minimum(A, L, rate, edge, m, d, y_goal)
-            left = CURVATURE_BOUND * remaining_rate(A, rate, edge, m, d, y_goal) / gain if m > 0 else 0.0
-            if left > MIN_USEFUL_DAMPING:
-                level_hessian(A, edge, B, m, n, d, damping + left, is_orthonormal, H)
+                rate[r] = -gains[first + r] * (e[r] if has_jumped else past_error[r])
+            unbounded_minimum(A, L, rate, band, m, d, y_goal)
+            extra_damping = CURVATURE_BOUND * remaining_rate(A, rate, band, m, d, y_goal) / gain if m > 0 else 0.0
+            if extra_damping > MIN_USEFUL_DAMPING:
+                level_hessian(A, band, B, m, n, d, damping + extra_damping, is_orthonormal, H)
                 if not factor_cholesky(H, L, d):
                     return False
-                unbounded_minimum(A, L, rate, edge, m, d, y_goal)
+                unbounded_minimum(A, L, rate, band, m, d, y_goal)
             share = feasible_speed_share(column_table, options, B, y_goal, n, d, gain) if m > 0 else 1.0
             for r in range(m):
                 rate[r] = -row_rate(A0, r, base, n)
-            unbounded_minimum(A, L, rate, edge, m, d, y)
+            unbounded_minimum(A, L, rate, band, m, d, y)
             for j in range(d):
                 y[j] += share * y_goal[j]
-                if not leapt:
-                    y[j] += y_ahead[j]
+                if not has_jumped:
+                    y[j] += y_target[j]
             if not minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, n + k, d):
                 if stage == 1:
                     return False
                 for j in range(d):
                     y[j] = 0.0
-            changed = False
-            if banded > 0:
+            has_changed = False
+            if band_count > 0:
                 for r in range(m):
-                    if edge[r, 2] == 0.0:
-                        will = row_rate(A0, r, base, n)
+                    if band[r, 2] == 0.0:
+                        next_rate = row_rate(A0, r, base, n)
                         for j in range(d):
-                            will += A[r, j] * y[j]
-                        low_rate, high_rate = nearing * (edge[r, 0] - e[r]), nearing * (edge[r, 1] - e[r])
-                        if will < low_rate - 1e-12 or will > high_rate + 1e-12:
-                            edge[r, 2] = 1.0
-                            off = edge[r, 0] if will < low_rate else edge[r, 1]
-                            e[r], past[r] = e[r] - off, e[r] - off
-                            edge[r, 0], edge[r, 1] = edge[r, 0] - off, edge[r, 1] - off
-                            changed = True
-            if not changed:
+                            next_rate += A[r, j] * y[j]
+                        low_rate, high_rate = approach_rate * (band[r, 0] - e[r]), approach_rate * (band[r, 1] - e[r])
+                        if next_rate < low_rate - 1e-12 or next_rate > high_rate + 1e-12:
+                            band[r, 2] = 1.0
+                            offset = band[r, 0] if next_rate < low_rate else band[r, 1]
+                            e[r], past_error[r] = e[r] - offset, e[r] - offset
+                            band[r, 0], band[r, 1] = band[r, 0] - offset, band[r, 1] - offset
+                            has_changed = True
+            if not has_changed:
                 break
         for v in range(n):
             for j in range(d):
                 base[v] += B[v, j] * y[j]
         if stage + 1 < stages and d > 0:
             for r in range(m):
-                if edge[r, 0] < edge[r, 1] and k < len(edges):  # lower levels must not move it further out of its band
-                    will = row_rate(A0, r, base, n)
+                if band[r, 0] < band[r, 1] and k < len(
+                    extra_bounds
+                ):  # lower levels must not move it further out of its band
+                    next_rate = row_rate(A0, r, base, n)
                     for v in range(n):
-                        more[k, v] = A0[r, v]
-                    edges[k, 0] = min(nearing * (edge[r, 0] - e[r]), will)
-                    edges[k, 1] = max(nearing * (edge[r, 1] - e[r]), will)
-                    edge[r, 2] = 0.0
+                        extra_rows[k, v] = A0[r, v]
+                    extra_bounds[k, 0] = min(approach_rate * (band[r, 0] - e[r]), next_rate)
+                    extra_bounds[k, 1] = max(approach_rate * (band[r, 1] - e[r]), next_rate)
+                    band[r, 2] = 0.0
                     k += 1
-            d = reduce_basis(matrices, vectors, A, B, edge, m, n, d)
+            d = reduce_basis(matrices, vectors, A, B, band, m, n, d)
     return True
 
 
@@ -407,44 +411,44 @@ RATE_SLACK = 1e-8
 
 
 @subroutine
-def separation_rates(A, off, B, more, base, given, n, d):
+def separation_rates(A, offset, B, extra_rows, base, pair_rows, n, d):
     """Write the rates of the distances as A y + off, A (given, d)."""
-    for i in range(given):
-        off[i] = 0.0
+    for i in range(pair_rows):
+        offset[i] = 0.0
         for j in range(d):
             A[i, j] = 0.0
         for v in range(n):
-            f = more[i, v]
+            f = extra_rows[i, v]
             if f != 0.0:
-                off[i] += f * base[v]
+                offset[i] += f * base[v]
                 for j in range(d):
                     A[i, j] += f * B[v, j]
 
 
 @subroutine
-def lacking_hessian(A, edges, off, lacks, S, given, d, H, y):
+def lacking_hessian(A, extra_bounds, offset, is_lacking, S, pair_rows, d, H, y):
     """Write the quadratic form of the distances that grow too slowly into H, and its right-hand side into y.
 
     Args:
-        lacks: (given,) 1 for the rows whose distance grows too slowly.
+        is_lacking: (given,) 1 for the rows whose distance grows too slowly.
         S: form of the damping.
     """
-    most = 0.0
+    largest = 0.0
     for j in range(d):
         y[j] = 0.0
         for c in range(j + 1):
             H[j, c] = 0.0
-    for i in range(given):
-        if lacks[i] != 0:
+    for i in range(pair_rows):
+        if is_lacking[i] != 0:
             for j in range(d):
-                y[j] += A[i, j] * (edges[i, WANTED_RATE] - off[i])
+                y[j] += A[i, j] * (extra_bounds[i, WANTED_RATE] - offset[i])
                 for c in range(j + 1):
                     H[j, c] += A[i, j] * A[i, c]
     for j in range(d):
-        most = max(most, H[j, j])
+        largest = max(largest, H[j, j])
     for j in range(d):
         for c in range(j + 1):
-            H[j, c] += (SEPARATION_DAMPING * most + 1e-12) * S[j, c]
+            H[j, c] += (SEPARATION_DAMPING * largest + 1e-12) * S[j, c]
 
 
 @subroutine
@@ -460,38 +464,54 @@ def basis_gram(B, S, n, d, is_orthonormal):
 
 
 @subroutine
-def bounds_to_keep(column_table, C, low, high, B, more, edges, given, k, base, n, d, holds):
+def bounds_to_keep(column_table, C, low, high, B, extra_rows, extra_bounds, pair_rows, k, base, n, d, keeps_min_rates):
     """Write the bounds that must hold as rows over y: low <= C y <= high; return their number."""
     bounds = n
     for v in range(n):
         low[v], high[v] = column_table[RATE_MIN, v] - base[v], column_table[RATE_MAX, v] - base[v]
         for j in range(d):
             C[v, j] = B[v, j]
-    for i in range(0 if holds else given, k):
-        at = 0.0
+    for i in range(0 if keeps_min_rates else pair_rows, k):
+        base_rate = 0.0
         for j in range(d):
             C[bounds, j] = 0.0
         for v in range(n):
-            if more[i, v] != 0.0:
-                at += more[i, v] * base[v]
+            if extra_rows[i, v] != 0.0:
+                base_rate += extra_rows[i, v] * base[v]
                 for j in range(d):
-                    C[bounds, j] += more[i, v] * B[v, j]
-        low[bounds], high[bounds] = edges[i, MIN_RATE if i < given else 0] - at, edges[i, 1] - at
+                    C[bounds, j] += extra_rows[i, v] * B[v, j]
+        low[bounds], high[bounds] = (
+            extra_bounds[i, MIN_RATE if i < pair_rows else 0] - base_rate,
+            extra_bounds[i, 1] - base_rate,
+        )
         bounds += 1
     return bounds
 
 
 @subroutine
 def increase_distances(
-    column_table, matrices, vectors, indices, B, d, is_orthonormal, more, edges, given, k, base, n, holds
+    column_table,
+    matrices,
+    vectors,
+    indices,
+    B,
+    d,
+    is_orthonormal,
+    extra_rows,
+    extra_bounds,
+    pair_rows,
+    k,
+    base,
+    n,
+    keeps_min_rates,
 ):
-    """Find velocities that separate pairs as well as possible, and bound the rates of `edges` by what they achieve.
+    """Find velocities that separate pairs as well as possible; bound the rates of `extra_bounds` by what they achieve.
 
     The velocities are written to VECTOR_SEPARATION.
 
     Args:
-        more, edges: as in `tracking_step`.
-        holds: whether the smallest allowed rates must hold too, so that no distance falls below the smallest.
+        extra_rows, extra_bounds: as in `tracking_step`.
+        keeps_min_rates: whether the smallest allowed rates must hold too, so that no distance falls below the smallest.
 
     Returns:
         False if the bounds that must hold are infeasible.
@@ -503,7 +523,7 @@ def increase_distances(
         matrices[MATRIX_BOUNDS],
         matrices[MATRIX_GRAM],
     )
-    y, low, high, off, lacks, opened = (
+    y, low, high, offset, is_lacking, separating = (
         vectors[VECTOR_Y],
         vectors[VECTOR_LOW],
         vectors[VECTOR_HIGH],
@@ -511,63 +531,105 @@ def increase_distances(
         indices[INDEX_LACKING],
         vectors[VECTOR_SEPARATION],
     )
-    separation_rates(A, off, B, more, base, given, n, d)
+    separation_rates(A, offset, B, extra_rows, base, pair_rows, n, d)
     basis_gram(B, S, n, d, is_orthonormal)
-    bounds = bounds_to_keep(column_table, C, low, high, B, more, edges, given, k, base, n, d, holds)
-    for i in range(given):
-        now = 0.0
+    bounds = bounds_to_keep(
+        column_table, C, low, high, B, extra_rows, extra_bounds, pair_rows, k, base, n, d, keeps_min_rates
+    )
+    for i in range(pair_rows):
+        current = 0.0
         for v in range(n):
-            now += more[i, v] * column_table[RATE, v]
-        lacks[i] = 1 if now < edges[i, WANTED_RATE] else 0
+            current += extra_rows[i, v] * column_table[RATE, v]
+        is_lacking[i] = 1 if current < extra_bounds[i, WANTED_RATE] else 0
     for _ in range(MAX_SEPARATION_ROUNDS):
-        lacking_hessian(A, edges, off, lacks, S, given, d, H, y)
+        lacking_hessian(A, extra_bounds, offset, is_lacking, S, pair_rows, d, H, y)
         if not factor_cholesky(H, L, d):
             return False
         solve_cholesky(L, y, d)
         if not minimize_within_bounds(matrices, vectors, indices, L, y, C, low, high, bounds, d):
             return False
-        changed = False
-        for i in range(given):
-            rate = off[i]
+        has_changed = False
+        for i in range(pair_rows):
+            rate = offset[i]
             for j in range(d):
                 rate += A[i, j] * y[j]
-            edges[i, 0] = min(edges[i, WANTED_RATE], rate - RATE_SLACK)
-            now = 1 if rate < edges[i, WANTED_RATE] - RATE_SLACK else 0
-            if now != lacks[i]:
-                lacks[i], changed = now, True
-        if not changed:
+            extra_bounds[i, 0] = min(extra_bounds[i, WANTED_RATE], rate - RATE_SLACK)
+            current = 1 if rate < extra_bounds[i, WANTED_RATE] - RATE_SLACK else 0
+            if current != is_lacking[i]:
+                is_lacking[i], has_changed = current, True
+        if not has_changed:
             break
     for v in range(n):
-        opened[v] = base[v]
+        separating[v] = base[v]
         for j in range(d):
-            opened[v] += B[v, j] * y[j]
+            separating[v] += B[v, j] * y[j]
     return True
 
 
 @subroutine
 def separate_close_pairs(
-    column_table, options, matrices, vectors, indices, B, d, is_orthonormal, more, edges, given, k, base, n, again
+    column_table,
+    options,
+    matrices,
+    vectors,
+    indices,
+    B,
+    d,
+    is_orthonormal,
+    extra_rows,
+    extra_bounds,
+    pair_rows,
+    k,
+    base,
+    n,
+    is_repeated,
 ):
-    """Set the lower bounds of the first `given` rates: the desired rates, or what is feasible.
+    """Set the lower bounds of the first `pair_rows` rates: the desired rates, or what is feasible.
 
     Args:
-        again: whether the desired rates have proved infeasible.
+        is_repeated: whether the desired rates have proved infeasible.
 
     Returns:
         Whether the bounds are relaxed; then VECTOR_SEPARATION has velocities that satisfy them.
     """
-    for i in range(given):
-        edges[i, 0] = edges[i, WANTED_RATE]
-    if options[IS_TOO_NEAR] == 0.0 and not again:
+    for i in range(pair_rows):
+        extra_bounds[i, 0] = extra_bounds[i, WANTED_RATE]
+    if options[IS_TOO_NEAR] == 0.0 and not is_repeated:
         return False
     if increase_distances(
-        column_table, matrices, vectors, indices, B, d, is_orthonormal, more, edges, given, k, base, n, True
+        column_table,
+        matrices,
+        vectors,
+        indices,
+        B,
+        d,
+        is_orthonormal,
+        extra_rows,
+        extra_bounds,
+        pair_rows,
+        k,
+        base,
+        n,
+        True,
     ):
         return True
     if options[IS_TOO_NEAR] != 0.0 and increase_distances(
-        column_table, matrices, vectors, indices, B, d, is_orthonormal, more, edges, given, k, base, n, False
+        column_table,
+        matrices,
+        vectors,
+        indices,
+        B,
+        d,
+        is_orthonormal,
+        extra_rows,
+        extra_bounds,
+        pair_rows,
+        k,
+        base,
+        n,
+        False,
     ):
         return True
-    for i in range(given):
-        edges[i, 0] = -math.inf if options[IS_TOO_NEAR] != 0.0 else edges[i, MIN_RATE]
+    for i in range(pair_rows):
+        extra_bounds[i, 0] = -math.inf if options[IS_TOO_NEAR] != 0.0 else extra_bounds[i, MIN_RATE]
     return False

@@ -158,7 +158,7 @@ class CyclicCoordinateDescent(Method):
             selected = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
             uses[[int(node[FIRST_Q]) in selected for node in nodes]] = USE_ROTATIONS
             return uses
-        movable = {*problem.column_x.tolist(), *tables["balls"].reshape(-1, 2)[:, 0].tolist()}
+        movable = {*problem.column_x.tolist(), *tables["spherical"].reshape(-1, 2)[:, 0].tolist()}
         for block in blocks[blocks[:, ROW_MASK] > 7]:
             for end in (NODE_A, NODE_B):
                 path = [i for i in _path(nodes, int(block[end])) if nodes[i, FIRST_Q] in movable]

@@ -137,7 +137,7 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
     weights: list[float] = []
     local: list[Array] = []
     target: list[Array] = []
-    data = tables["data"].reshape(-1, BLOCK_FLOATS)
+    data = tables["block_data"].reshape(-1, BLOCK_FLOATS)
     for block, frame_data in zip(tables["blocks"].reshape(-1, BLOCK_INTS), data, strict=True):
         is_pose, row = block[ROW_MASK] == FULL_POSE, block[FIRST_ROW]
         length = float(tables["weight"][row])
@@ -159,7 +159,7 @@ def _limits_and_columns(problem: LeastSquaresProblem) -> tuple[Array, Array, Ind
     scalar = np.flatnonzero(problem.bounded_columns)
     k = problem.column_x[scalar]
     lower[k], upper[k], column[k] = tables["lower"][scalar], tables["upper"][scalar], scalar
-    for first, v in tables["balls"].reshape(-1, 2):
+    for first, v in tables["spherical"].reshape(-1, 2):
         column[first] = v
     column[np.isin(column, np.flatnonzero(~problem.free_columns))] = -1
     return lower, upper, column

@@ -46,7 +46,9 @@ class FiniteDifferenceGradient:
     def __init__(self, problem: LeastSquaresProblem, d: float) -> None:
         packed = problem.subproblem.packed
         self._tables, self._end, self._d = (packed.ints, packed.floats), problem._required_blocks, d
-        column_of = {int(v): k for k, v in enumerate(packed.columns) if v >= 0 and packed.tables["ban"][k] != LOCKED}
+        column_of = {
+            int(v): k for k, v in enumerate(packed.columns) if v >= 0 and packed.tables["bound_state"][k] != LOCKED
+        }
         nodes = packed.tables["nodes"].reshape(-1, NODE_FLOATS)
         self._columns = np.full((len(nodes), 3), NO_COLUMN, dtype=np.int64)
         for i, node in enumerate(nodes):

@@ -134,7 +134,7 @@ class LeastSquaresProblem:
     @property
     def free_columns(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Mask of the columns that are not locked, (n,)."""
-        return self.subproblem.packed.tables["ban"][: self.n] != LOCKED
+        return self.subproblem.packed.tables["bound_state"][: self.n] != LOCKED
 
     @property
     def lower(self) -> Array:
@@ -170,7 +170,7 @@ class LeastSquaresProblem:
         nq = self.mechanism.nq
         self.x[:nq] = q
         self.x[nq:] = tables["x"][nq:]
-        tables["ban"][tables["ban"] != LOCKED] = 0
+        tables["bound_state"][tables["bound_state"] != LOCKED] = 0
         self._all_of_step[:] = 0.0
         tables["state"][CURRENT_BUFFER] = 0.0
         self._run_evaluation(MOVE, 0.0, TRIAL_BUFFER)
@@ -222,7 +222,7 @@ class LeastSquaresProblem:
         q = run_kernel(
             self.mechanism, self.subproblem, self.relations, q, np.zeros((0, len(q))), Monitor(self.deadline)
         )
-        status = float(self.subproblem.packed.tables["out"][STATUS])
+        status = float(self.subproblem.packed.tables["report"][STATUS])
         self.set_configuration(q)
         return status
 

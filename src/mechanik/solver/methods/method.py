@@ -164,7 +164,7 @@ def run_method(
 ) -> Array:
     """Iterate from `q0` (nq,) until the problem is met or a stopping rule applies, and return q (nq,).
 
-    The report goes to the table `out` of the subproblem, in the kernel's format.
+    The report goes to the table `report` of the subproblem, in the kernel's format.
 
     Args:
         keeps_best: whether to return the best configuration of the attempt instead of the last.
@@ -228,7 +228,7 @@ def _final_status(problem: LeastSquaresProblem, status: float, options: Options)
 
 
 def _write_report(problem: LeastSquaresProblem, status: float, iterations: int, was_clamped: bool) -> None:
-    report = problem.subproblem.packed.tables["out"]
+    report = problem.subproblem.packed.tables["report"]
     report[:] = 0.0
     report[STATUS], report[ITERATIONS_OUT], report[ATTEMPTS_OUT] = status, iterations, 1
     report[SUCCESS], report[START_WAS_CLAMPED] = float(status == CONVERGED), float(was_clamped)

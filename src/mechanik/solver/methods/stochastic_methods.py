@@ -188,7 +188,7 @@ class Population:
         # columns with a scalar in x; the columns of spherical joints are rotated instead
         self._scalar_columns = np.flatnonzero(problem.bounded_columns)
         self._scalar_x = problem.column_x[self._scalar_columns]
-        quaternions = problem.subproblem.packed.tables["balls"].reshape(-1, 2)
+        quaternions = problem.subproblem.packed.tables["spherical"].reshape(-1, 2)
         self._quaternions: list[tuple[int, int]] = [(int(k), int(v)) for k, v in quaternions]
         span = problem.upper - problem.lower
         self.span = np.where(np.isfinite(span), span, 2.0 * math.pi)

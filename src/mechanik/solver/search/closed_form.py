@@ -466,7 +466,7 @@ class ClosedFormMethod(Method):
         columns = form.axes.columns
         limits = {"lower": problem.q_lower[columns], "upper": problem.q_upper[columns]}
         form = replace(form, axes=replace(form.axes, **limits))
-        frame = problem.subproblem.packed.tables["data"][FRAME_A:]
+        frame = problem.subproblem.packed.tables["block_data"][FRAME_A:]
         X_world_link = make_pose(frame[:9].reshape(3, 3), frame[9:12]) @ inverse(relation.X_b)
         branch = self._nearest(form, X_world_link, problem.q)
         if branch is None:

@@ -44,13 +44,13 @@ def make_descents(solver: CompiledProblem, bounds: tuple[Array, Array], locked: 
     def descend(starts: Array) -> tuple[Array, Mask]:
         for subproblem in subproblems:
             solver._write_bounds(subproblem, *bounds)
-            subproblem.packed.tables["ban"][:] = np.where(subproblem.columns_moving(locked), LOCKED, 0)
+            subproblem.packed.tables["bound_state"][:] = np.where(subproblem.columns_moving(locked), LOCKED, 0)
             write_options(subproblem, options, method, solver._problem.length_unit, DESCENT_ITERATIONS)
         end_points, success = np.array(starts), np.ones(len(starts), dtype=np.bool_)
         for k in range(len(end_points)):
             for subproblem, relations in zip(subproblems, solver._block_relations, strict=True):
                 end_points[k] = run_kernel(solver.mechanism, subproblem, relations, end_points[k], no_starts)
-                if subproblem.packed.tables["out"][SUCCESS] != 1.0:
+                if subproblem.packed.tables["report"][SUCCESS] != 1.0:
                     success[k] = False
                     break
         return end_points, success
