@@ -83,7 +83,7 @@ class MujocoGaps:
         self.mujoco, self.tolerance = mujoco, tolerance
         self._kept: tuple[Array, tuple[Any, dict[float, int]]] | None = None
 
-    def as_kept(self, pairs: Pairs) -> Pairs:
+    def as_stored(self, pairs: Pairs) -> Pairs:
         """The pairs with the hulls that MuJoCo makes of theirs: it centres and turns them, and rounds to 32 bits."""
         model, places = self._model(pairs)
         P = pairs.P.copy()
@@ -94,7 +94,7 @@ class MujocoGaps:
         return Pairs(pairs.S, P, pairs.X)
 
     def gaps(self, pairs: Pairs) -> tuple[Array, float]:
-        """(n, 4) gaps and normals, and seconds a pair, the call from Python included; hulls `as_kept`."""
+        """(n, 4) gaps and normals, and seconds a pair, the call from Python included; hulls `as_stored`."""
         mujoco, n = self.mujoco, pairs.count
         is_kept = self._kept is not None and self._kept[0] is pairs.P
         model, places = self._kept[1] if is_kept else self._model(pairs)

@@ -44,7 +44,7 @@ def compare(kind: int, other: int, count: int, peers: list[CoalGaps | MujocoGaps
     pairs = random_pairs(np.random.default_rng([kind, other]), kind, other, count)
     for peer in peers:
         if isinstance(peer, MujocoGaps):
-            pairs = peer.as_kept(pairs)
+            pairs = peer.as_stored(pairs)
     ours = pairs.gaps()
     along = separation(pairs, ours[:, 1:4])
     line = f"{NAMES[kind] + ' - ' + NAMES[other]:24}{1e9 * seconds_a_pair(pairs):7.0f}"

@@ -1,4 +1,4 @@
-"""Prebuilt kernels for tests: built once on a machine for the sources as they are, by the process that is first."""
+"""Prebuilt kernels for tests, built once on a machine for the current sources by the first process that needs them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from mechanik.tiers.kernel_sources import source_stamp
 
 ROOT = Path(__file__).parents[2]
 BUILD_SECONDS = 3600.0
-"""After which a build has failed; it takes some minutes of a processor that may have other things to do."""
+"""Timeout of a build, which takes some minutes of processor time."""
 
 
 def build_folder() -> Path:
-    """Beside the cache of compiled kernels, since it is as large and can be removed as safely."""
+    """The build folder, next to the cache of compiled kernels: it can be removed as safely."""
     caches = cache_folder()
     folder = Path(tempfile.gettempdir()) / "mechanik" if caches is None else caches.parent
     folder = folder / "prebuilt"
@@ -39,11 +39,11 @@ def build_folder() -> Path:
 
 
 def run(command: list[str], **environment: str) -> str:
-    """What a command prints; its errors if it fails."""
+    """Run a command and return its output; assert that it succeeds."""
     env = {**os.environ, "MECHANIK_BUILD_DIR": str(build_folder()), **environment}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=BUILD_SECONDS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=BUILD_SECONDS)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def kernel_build(name: str) -> ModuleType:
@@ -78,7 +78,7 @@ def v3_object_file(prebuilt_file: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def load_extension(prebuilt_file: Path) -> Callable[[], ModuleType]:
-    """A function that imports the extension, without making it the one that Mechanik uses."""
+    """A function that imports the extension without registering it as that of Mechanik."""
 
     def load() -> ModuleType:
         spec = importlib.util.spec_from_file_location("mechanik._kernels", prebuilt_file)
@@ -98,15 +98,15 @@ def extension(load_extension: Callable[[], ModuleType]) -> ModuleType:
 
 @pytest.fixture(scope="session")
 def recorded_calls() -> dict[str, list[tuple[Any, ...]]]:
-    """Arguments of kernels, by names such as "forward:chain_pose", from the examples."""
+    """Arguments of kernel calls in the examples, by names such as "forward:chain_pose"."""
     require_compilers()
     script = Path(__file__).with_name("record_calls.py")
     key = hashlib.sha256(script.read_bytes() + repr([source_stamp(name) for name in KERNEL_MODULES]).encode())
     file = build_folder() / f"calls-{key.hexdigest()[:16]}.pickle"
     with kernel_build("lock").locked(build_folder() / "calls.lock"):
         if not file.exists():
-            for old in build_folder().glob("calls-*.pickle"):
-                old.unlink()
+            for outdated in build_folder().glob("calls-*.pickle"):
+                outdated.unlink()
             run([sys.executable, str(script), str(file)], PYTHONPATH=str(ROOT / "src"), MECHANIK_KERNELS="jit")
     return pickle.loads(file.read_bytes())
 
@@ -116,10 +116,10 @@ class Installation:
     """A virtual environment with a wheel, without Numba.
 
     Attributes:
-        wheel: that is installed.
+        wheel: the installed wheel.
         python: the interpreter.
-        minimal_bytes: what Mechanik, NumPy and defusedxml take, before anything else was installed.
-        bytecode_bytes: how much of it is bytecode, which Python writes itself if pip does not.
+        minimal_bytes: size of Mechanik, NumPy and defusedxml, without optional packages.
+        bytecode_bytes: the part of it that is bytecode, which Python writes itself if pip does not.
     """
 
     wheel: Path
@@ -130,31 +130,31 @@ class Installation:
 
 @pytest.fixture(scope="session")
 def installation() -> Installation:
-    """The wheel as users install it, with the command line and the studio; kept until the sources change."""
+    """The wheel as users install it, with the command line and the studio; reused until the sources change."""
     require_compilers()
     pytest.importorskip("hatchling")
     with kernel_build("lock").locked(build_folder() / "wheel.lock"), tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         run(command, MECHANIK_PREBUILT="1", **({} if has_page() else {"MECHANIK_WITHOUT_PAGE": "1"}))
         (wheel,) = Path(folder).glob("*.whl")
-        place = build_folder() / f"installation-{content_key(wheel, Path(__file__))}"
-        report = place / "installation.json"
+        environment = build_folder() / f"installation-{content_key(wheel, Path(__file__))}"
+        report = environment / "installation.json"
         if not report.exists():
-            for old in build_folder().glob("installation-*"):
-                remove(old)
-            place.mkdir()
-            wheel = wheel.rename(place / wheel.name)
-            write_installation(report, install(wheel, place / "environment"))
+            for outdated in build_folder().glob("installation-*"):
+                remove(outdated)
+            environment.mkdir()
+            wheel = wheel.rename(environment / wheel.name)
+            write_installation(report, install(wheel, environment / "environment"))
         return read_installation(report)
 
 
-def write_installation(report: Path, made: Installation) -> None:
-    report.write_text(json.dumps({**asdict(made), "wheel": str(made.wheel), "python": str(made.python)}))
+def write_installation(report: Path, created: Installation) -> None:
+    report.write_text(json.dumps({**asdict(created), "wheel": str(created.wheel), "python": str(created.python)}))
 
 
 def read_installation(report: Path) -> Installation:
-    found = json.loads(report.read_text())
-    return Installation(**{**found, "wheel": Path(found["wheel"]), "python": Path(found["python"])})
+    fields = json.loads(report.read_text())
+    return Installation(**{**fields, "wheel": Path(fields["wheel"]), "python": Path(fields["python"])})
 
 
 def has_page() -> bool:
@@ -162,7 +162,7 @@ def has_page() -> bool:
 
 
 def content_key(wheel: Path, installer: Path) -> str:
-    """A key of what is in a wheel, whose own bytes have times in them, and of how it is installed."""
+    """A digest of the contents of a wheel, without its time stamps, and of the installer."""
     digest = hashlib.sha256(installer.read_bytes())
     with zipfile.ZipFile(wheel) as packed:
         for name in sorted(packed.namelist()):
@@ -175,9 +175,9 @@ def install(wheel: Path, environment: Path) -> Installation:
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     packages = Path(run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip())
-    before = {path for path in packages.rglob("*") if path.is_file()}
+    files_before = {path for path in packages.rglob("*") if path.is_file()}
     run([*pip, str(wheel)])
-    added = [path for path in packages.rglob("*") if path.is_file() and path not in before]
+    added = [path for path in packages.rglob("*") if path.is_file() and path not in files_before]
     # httpx for the client of the studio's tests; SciPy for two examples, without the rest of `plan`
     run([*pip, f"{wheel}[cli,yaml,studio]", "httpx", "scipy>=1.13"])
     return Installation(

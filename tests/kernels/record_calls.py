@@ -1,6 +1,6 @@
-"""Record what kernels are called with while the examples run: python record_calls.py OUT.pickle
+"""Record the arguments of kernel calls in the examples: python record_calls.py OUT.pickle
 
-Written are, for each kernel ("forward:chain_pose"), arguments of its first calls, and of some later ones.
+The file has, for each kernel ("forward:chain_pose"), the arguments of its first calls and of some later ones.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from mechanik.tiers.kernel_sources import declared_kernels
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ("04", "05", "06", "07", "09", "13", "14", "19", "20", "22", "24")
-CALLS_KEPT = 12
-BYTES_KEPT = 2_000_000
-"""Of one call; larger ones are not recorded."""
+MAX_CALLS = 12
+MAX_BYTES = 2_000_000
+"""Largest size of the arguments of a recorded call."""
 
 Calls = dict[str, list[tuple[Any, ...]]]
 
 
-def is_kept(count: int) -> bool:
-    """Whether the call of a number is recorded: the first few, and then ever fewer."""
+def is_recorded(count: int) -> bool:
+    """Whether the call with this number is recorded: the first four, then powers of two."""
     return count <= 4 or (count & (count - 1)) == 0
 
 
 def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(one.copy() if isinstance(one, np.ndarray) else one for one in arguments)
+    return tuple(argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments)
 
 
-def size(arguments: tuple[Any, ...]) -> int:
-    return sum(one.nbytes for one in arguments if isinstance(one, np.ndarray))
+def argument_bytes(arguments: tuple[Any, ...]) -> int:
+    return sum(argument.nbytes for argument in arguments if isinstance(argument, np.ndarray))
 
 
 def try_methods() -> None:
-    """Solve something by every method, with what only some methods have."""
+    """Solve by every method, with options that only some methods have."""
     arm = mk.gallery.panda(hand=False)
     q0, target = arm.q, arm.pose("panda_link8", arm.q + 0.3)
     goals = (mk.PoseGoal("panda_link8", target), mk.PositionGoal("panda_link8", target[:3, 3]))
     for name, goal, options in itertools.product(mk.METHODS, goals, ({}, {"rest": q0}, {"gradient": "differences"})):
-        with contextlib.suppress(mk.MechanikError):  # no method can do all of it
+        with contextlib.suppress(mk.MechanikError):  # no method has all options
             mk.Solver(arm, goal, solver=name, max_iterations=20, **options).solve(q0=q0, restarts=0)
     targets = arm.pose("panda_link8", arm.random(np.random.default_rng(0), 50))
     mk.Solver(arm, goals[0]).solve_batch(targets)
@@ -59,18 +59,18 @@ def try_methods() -> None:
 
 
 def record() -> Calls:
-    """The calls of all kernels during the examples."""
+    """Record the calls of all kernels during the examples."""
     calls: Calls = {}
 
     def recorded(key: str, function: Callable[..., Any]) -> Callable[..., Any]:
         count = 0
-        kept = calls.setdefault(key, [])
+        recorded_arguments = calls.setdefault(key, [])
 
         def call(*arguments: Any) -> Any:
             nonlocal count
             count += 1
-            if is_kept(count) and len(kept) < CALLS_KEPT and size(arguments) < BYTES_KEPT:
-                kept.append(copies(arguments))
+            if is_recorded(count) and len(recorded_arguments) < MAX_CALLS and argument_bytes(arguments) < MAX_BYTES:
+                recorded_arguments.append(copies(arguments))
             return function(*arguments)
 
         return call
@@ -92,9 +92,9 @@ def main() -> None:
     mk.warm_up()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         calls = record()
-    beside = out.with_suffix(f".{os.getpid()}.part")
-    beside.write_bytes(pickle.dumps(calls))
-    os.replace(beside, out)
+    partial = out.with_suffix(f".{os.getpid()}.part")
+    partial.write_bytes(pickle.dumps(calls))
+    os.replace(partial, out)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Prebuilt kernels: the same answers as compiled on this machine, on every level, and no crash on wrong arguments."""
+"""Prebuilt kernels: the same results as compiled on this machine, at every level, and no crash on wrong arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mechanik.tiers.kernel_sources import declared_kernels, parse_signature, pla
 KERNELS = [(module, name) for module in KERNEL_MODULES for name in declared_kernels(module)]
 SOURCES = Path(mk.__file__).parents[1]
 TOLERANCES = {"x86-64": 1e-5}
-"""Without fused multiply-adds iterations take other steps, and end where the error is below the solver's tolerance."""
+"""Without fused multiply-adds iterations take other steps; their ends differ within the solver's tolerance."""
 BEYOND_V3 = re.compile(
     r"\t(?:extrq|insertq|movnts[sd]|sha\d\w+|v?aes\w+|v?pclmul\w*|ad[co]x|rd(?:rand|seed|pid|pru|[fg]sbase)|wr[fg]sbase"
     r"|cl(?:flushopt|wb|zero)|m(?:onitor|wait)x|prefetchw|wbnoinvd|xsave\w+)\b|%zmm\d+|%k[0-7]"
@@ -37,7 +37,7 @@ Function = Callable[..., Any]
 
 
 def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(one.copy() if isinstance(one, np.ndarray) else one for one in arguments)
+    return tuple(argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments)
 
 
 @functools.cache
@@ -51,45 +51,47 @@ def jit_functions(module: str) -> dict[str, Function]:
 
 
 def outcomes(function: Function, arguments: tuple[Any, ...]) -> list[Any]:
-    """All that a call leaves: the arrays that it was given, and its result."""
-    given = copies(arguments)
-    result = function(*given)
-    return [*(one for one in given if isinstance(one, np.ndarray)), result]
+    """The results of a call: its arrays, which it may have changed, and its return value."""
+    arguments_copy = copies(arguments)
+    result = function(*arguments_copy)
+    return [*(argument for argument in arguments_copy if isinstance(argument, np.ndarray)), result]
 
 
-# ---- the same answers ---------------------------------------------------------------------------
+# ---- the same results ---------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), KERNELS, ids=[":".join(kernel) for kernel in KERNELS])
-def test_every_kernel_gives_the_same_answers_prebuilt_and_compiled(
+def test_prebuilt_kernel_gives_the_same_result_as_compiled(
     module: str, name: str, extension: ModuleType, recorded_calls: Calls
 ) -> None:
     calls = recorded_calls[f"{module}:{name}"]
-    assert calls, "no example calls it"
+    assert calls, "no example calls this kernel"
     compiled = jit_functions(module)[name]
     for level in extension.levels:
         prebuilt = extension.functions(module, level)[name]
         for arguments in calls:
-            for ours, theirs in zip(outcomes(prebuilt, arguments), outcomes(compiled, arguments), strict=True):
-                assert type(ours) is type(theirs)
+            for prebuilt_outcome, compiled_outcome in zip(
+                outcomes(prebuilt, arguments), outcomes(compiled, arguments), strict=True
+            ):
+                assert type(prebuilt_outcome) is type(compiled_outcome)
                 if level == "host":
-                    assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
-                elif ours is not None:
+                    assert np.asarray(prebuilt_outcome).tobytes() == np.asarray(compiled_outcome).tobytes()
+                elif prebuilt_outcome is not None:
                     tolerance = TOLERANCES.get(level, 1e-9)
-                    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+                    np.testing.assert_allclose(prebuilt_outcome, compiled_outcome, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.slow
-def test_all_kernels_are_in_every_level(extension: ModuleType) -> None:
+def test_every_level_has_all_kernels(extension: ModuleType) -> None:
     for level in extension.levels:
         for module in KERNEL_MODULES:
             assert set(extension.functions(module, level)) == set(declared_kernels(module))
 
 
 @pytest.mark.slow
-def test_level_v3_has_no_instructions_that_some_of_its_processors_lack(v3_object_file: Path) -> None:
-    """It is compiled with the costs of a processor that has more of them."""
+def test_level_v3_uses_only_instructions_of_x86_64_v3(v3_object_file: Path) -> None:
+    """The level is compiled with the instruction costs of a processor that has more instructions."""
     if shutil.which("objdump") is None:
         pytest.skip("objdump is not installed")
     command = ["objdump", "-d", "--no-show-raw-insn", str(v3_object_file)]
@@ -99,15 +101,15 @@ def test_level_v3_has_no_instructions_that_some_of_its_processors_lack(v3_object
 
 
 @pytest.mark.slow
-def test_stamps_are_those_of_the_sources(extension: ModuleType) -> None:
+def test_stamps_equal_those_of_the_sources(extension: ModuleType) -> None:
     assert extension.stamps == {module: source_stamp(module) for module in KERNEL_MODULES}
 
 
-# ---- odd arguments ------------------------------------------------------------------------------
+# ---- unusual arguments --------------------------------------------------------------------------
 
 
 class Unreadable:
-    """Whatever is asked of it is an error of its own."""
+    """Every conversion raises a KeyError."""
 
     def __float__(self) -> float:
         raise KeyError("float")
@@ -121,7 +123,7 @@ class Unreadable:
 
 @np.errstate(all="ignore")  # of casts
 def wrong_arrays(array: np.ndarray) -> dict[str, Any]:
-    """What no kernel takes instead of an array."""
+    """Values that no kernel accepts instead of an array."""
     read_only = array.copy()
     read_only.flags.writeable = False
     wrong: dict[str, Any] = {
@@ -147,7 +149,7 @@ def wrong_arrays(array: np.ndarray) -> dict[str, Any]:
 
 def wrong_numbers(code: str) -> dict[str, Any]:
     wrong = {"none": None, "a string": "1", "a list": [1], "an array": np.zeros(3), "complex": 1j, "a type": int}
-    return {} if code == "b1" else wrong  # everything has a truth
+    return {} if code == "b1" else wrong  # every object has a truth value
 
 
 def tiers(extension: ModuleType, module: str, name: str) -> dict[str, Function]:
@@ -157,23 +159,25 @@ def tiers(extension: ModuleType, module: str, name: str) -> dict[str, Function]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), KERNELS, ids=[":".join(kernel) for kernel in KERNELS])
-def test_wrong_arguments_are_type_errors_in_every_tier(
+def test_wrong_arguments_raise_type_errors_in_every_tier(
     module: str, name: str, extension: ModuleType, recorded_calls: Calls
 ) -> None:
-    given = recorded_calls[f"{module}:{name}"][0]
+    valid = recorded_calls[f"{module}:{name}"][0]
     arguments = parse_signature(declared_kernels(module)[name].signature).arguments
     for tier, function in tiers(extension, module, name).items():
-        for few in (given[:-1], (*given, given[-1]), ()):
+        for wrong_count in (valid[:-1], (*valid, valid[-1]), ()):
             with pytest.raises(TypeError):
-                function(*few)
+                function(*wrong_count)
         for k, argument in enumerate(arguments):
-            for what, wrong in (wrong_arrays(given[k]) if argument.ndim else wrong_numbers(argument.code)).items():
+            for description, wrong in (
+                wrong_arrays(valid[k]) if argument.ndim else wrong_numbers(argument.code)
+            ).items():
                 with pytest.raises(TypeError):
-                    pytest.fail(f"{tier} takes {what} for {k}: {function(*given[:k], wrong, *given[k + 1 :])}")
+                    pytest.fail(f"{tier} takes {description} for {k}: {function(*valid[:k], wrong, *valid[k + 1 :])}")
 
 
 @pytest.mark.slow
-def test_subclasses_of_arrays_are_taken(extension: ModuleType) -> None:
+def test_subclasses_of_arrays_are_accepted(extension: ModuleType) -> None:
     class Own(np.ndarray):
         pass
 
@@ -184,31 +188,31 @@ def test_subclasses_of_arrays_are_taken(extension: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_errors_of_what_is_given_are_passed_on(extension: ModuleType) -> None:
+def test_exceptions_of_argument_conversion_are_passed_on(extension: ModuleType) -> None:
     length = extension.functions("methods.gradient_steps")["longest_step_length"]
     with pytest.raises(KeyError, match="float"):
         length(np.ones(2), Unreadable())
 
 
 @pytest.mark.slow
-def test_integers_that_are_too_large_are_refused(extension: ModuleType, recorded_calls: Calls) -> None:
+def test_integers_beyond_64_bits_are_rejected(extension: ModuleType, recorded_calls: Calls) -> None:
     module, name, k = next(
         (module, name, k)
         for module, name in KERNELS
         for k, argument in enumerate(parse_signature(declared_kernels(module)[name].signature).arguments)
         if (argument.code, argument.ndim) == ("i8", 0)
     )
-    given = recorded_calls[f"{module}:{name}"][0]
+    valid = recorded_calls[f"{module}:{name}"][0]
     function = extension.functions(module)[name]
     with pytest.raises(OverflowError):
-        function(*given[:k], 1 << 64, *given[k + 1 :])
+        function(*valid[:k], 1 << 64, *valid[k + 1 :])
     with pytest.raises(TypeError):
-        function(*given[:k], 1.5, *given[k + 1 :])
+        function(*valid[:k], 1.5, *valid[k + 1 :])
 
 
 @pytest.mark.slow
-def test_arrays_are_read_after_numbers_which_may_change_them(extension: ModuleType) -> None:
-    """Else the address of an array would be used after its memory was given back."""
+def test_array_addresses_are_read_after_all_number_conversions(extension: ModuleType) -> None:
+    """Else the address of an array would be used after its memory was freed."""
     gradient = np.ones(1 << 20)
 
     class Shrinking:
@@ -249,10 +253,10 @@ for name, start in starts.items():
 
 
 @pytest.mark.slow
-def test_odd_inputs_of_users_come_to_the_same_in_every_tier(prebuilt_file: Path) -> None:
-    answers = {tier: run_python(ODD_INPUTS, str(prebuilt_file.parent), tier) for tier in ("prebuilt", "jit", "plain")}
-    assert answers["prebuilt"] == answers["jit"]
-    assert answers["prebuilt"] == answers["plain"]
+def test_unusual_user_inputs_give_the_same_output_in_every_tier(prebuilt_file: Path) -> None:
+    outputs = {tier: run_python(ODD_INPUTS, str(prebuilt_file.parent), tier) for tier in ("prebuilt", "jit", "plain")}
+    assert outputs["prebuilt"] == outputs["jit"]
+    assert outputs["prebuilt"] == outputs["plain"]
 
 
 # ---- exceptions inside kernels ------------------------------------------------------------------
@@ -260,19 +264,19 @@ def test_odd_inputs_of_users_come_to_the_same_in_every_tier(prebuilt_file: Path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("columns", "count", "error"), [(18, 1 << 40, MemoryError), (1, 1 << 59, ValueError)])
-def test_what_kernels_raise_is_raised(columns: int, count: int, error: type, extension: ModuleType) -> None:
-    """An array that is larger than any memory: its kernel allocates a row for each of its rows, and cannot."""
+def test_exceptions_inside_kernels_are_raised(columns: int, count: int, error: type, extension: ModuleType) -> None:
+    """The kernel allocates a row for each row of an array that is larger than any memory."""
     nodes = np.lib.stride_tricks.as_strided(np.zeros((1, columns)), (count, columns), (8 * columns, 8))
-    others = np.zeros((1, 18)), np.zeros((1, 1)), np.zeros((1, 1, 4, 4))
-    raised: list[str] = []
+    other_arguments = np.zeros((1, 18)), np.zeros((1, 1)), np.zeros((1, 1, 4, 4))
+    messages: list[str] = []
     for function in (
         *(extension.functions("forward", level)["tree_poses"] for level in extension.levels),
         jit_functions("forward")["tree_poses"],
     ):
-        with pytest.raises(error) as found:
-            function(nodes, *others)
-        raised.append(str(found.value))
-    assert len(set(raised)) == 1
+        with pytest.raises(error) as raised:
+            function(nodes, *other_arguments)
+        messages.append(str(raised.value))
+    assert len(set(messages)) == 1
 
 
 # ---- the extension ------------------------------------------------------------------------------
@@ -281,9 +285,9 @@ def test_what_kernels_raise_is_raised(columns: int, count: int, error: type, ext
 def run_python(code: str, *arguments: str, **environment: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(SOURCES), **environment}
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 LEVEL = """
@@ -298,22 +302,22 @@ except mechanik.errors.KernelsUnavailable as error:
 
 
 @pytest.mark.slow
-def test_a_level_is_chosen_by_the_environment(prebuilt_file: Path, extension: ModuleType) -> None:
+def test_environment_variable_chooses_the_level(prebuilt_file: Path, extension: ModuleType) -> None:
     folder = str(prebuilt_file.parent)
     assert run_python(LEVEL, folder) == f"{extension.level} chain_pose False\n"
     for level in extension.levels:
         assert run_python(LEVEL, folder, MECHANIK_KERNELS_LEVEL=level) == f"{level} chain_pose False\n"
-    answer = run_python(LEVEL, folder, MECHANIK_KERNELS_LEVEL="z80")
-    assert answer == f"MECHANIK_KERNELS_LEVEL is 'z80', but must be one of {', '.join(extension.levels)}\n"
+    output = run_python(LEVEL, folder, MECHANIK_KERNELS_LEVEL="z80")
+    assert output == f"MECHANIK_KERNELS_LEVEL is 'z80', but must be one of {', '.join(extension.levels)}\n"
 
 
 @pytest.mark.slow
-def test_levels_and_modules_that_are_not_there(extension: ModuleType) -> None:
+def test_unknown_modules_are_empty_and_unknown_levels_raise(extension: ModuleType) -> None:
     assert extension.functions("no.such.module") == {}
     for wrong in ((), (1,), ("forward", None), ("forward", extension.level, "")):
         with pytest.raises(TypeError):
             extension.functions(*wrong)
-    with pytest.raises(ValueError, match="no machine code of the level 'z80'"):
+    with pytest.raises(ValueError, match="no machine code of level 'z80'"):
         extension.functions("forward", "z80")
 
 
@@ -347,14 +351,15 @@ except ImportError as error:
 
 
 @pytest.mark.slow
-def test_a_numpy_of_another_layout_is_refused(prebuilt_file: Path) -> None:
-    assert "laid out in another way" in run_python(OTHER_NUMPY, str(prebuilt_file.parent))
+def test_numpy_with_another_array_layout_is_rejected(prebuilt_file: Path) -> None:
+    assert "another memory layout" in run_python(OTHER_NUMPY, str(prebuilt_file.parent))
 
 
 @pytest.mark.slow
-def test_other_threads_run_while_a_long_kernel_does(extension: ModuleType, recorded_calls: Calls) -> None:
+def test_other_threads_run_during_a_long_kernel_call(extension: ModuleType, recorded_calls: Calls) -> None:
     arguments = max(
-        recorded_calls["lane_kernel:solve_targets"], key=lambda call: sum(getattr(one, "nbytes", 0) for one in call)
+        recorded_calls["lane_kernel:solve_targets"],
+        key=lambda call: sum(getattr(argument, "nbytes", 0) for argument in call),
     )
     solve = extension.functions("lane_kernel")["solve_targets"]
     is_over = threading.Event()
@@ -368,25 +373,25 @@ def test_other_threads_run_while_a_long_kernel_does(extension: ModuleType, recor
 
     thread = threading.Thread(target=work)
     thread.start()
-    turns, until = 0, time.monotonic() + 1.0
-    while time.monotonic() < until:
-        turns += 1
+    iterations, deadline = 0, time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        iterations += 1
     is_over.set()
     thread.join()
     assert calls > 0
-    assert turns > 100
+    assert iterations > 100
 
 
 @pytest.mark.slow
-def test_threads_get_the_same_answers(extension: ModuleType, recorded_calls: Calls) -> None:
+def test_threads_get_the_same_results(extension: ModuleType, recorded_calls: Calls) -> None:
     arguments = recorded_calls["chain_kernel:solve_target"][0]
     solve = extension.functions("chain_kernel")["solve_target"]
-    expected = [np.asarray(one).tobytes() for one in outcomes(solve, arguments)]
+    expected = [np.asarray(outcome).tobytes() for outcome in outcomes(solve, arguments)]
     failures: list[int] = []
 
     def work(k: int) -> None:
         for _ in range(50):
-            if [np.asarray(one).tobytes() for one in outcomes(solve, arguments)] != expected:
+            if [np.asarray(outcome).tobytes() for outcome in outcomes(solve, arguments)] != expected:
                 failures.append(k)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
@@ -398,7 +403,7 @@ def test_threads_get_the_same_answers(extension: ModuleType, recorded_calls: Cal
 
 
 @pytest.mark.slow
-def test_calls_leave_no_references_behind(extension: ModuleType) -> None:
+def test_calls_leak_no_references(extension: ModuleType) -> None:
     length = extension.functions("methods.gradient_steps")["longest_step_length"]
     gradient, number, wrong = np.ones(3), 1234.5, np.ones(3, "f4")
 
@@ -410,7 +415,7 @@ def test_calls_leave_no_references_behind(extension: ModuleType) -> None:
 
     use()
     gc.collect()
-    before = [sys.getrefcount(one) for one in (gradient, number, wrong)]
+    counts_before = [sys.getrefcount(argument) for argument in (gradient, number, wrong)]
     use()
     gc.collect()
-    assert [sys.getrefcount(one) for one in (gradient, number, wrong)] == before
+    assert [sys.getrefcount(argument) for argument in (gradient, number, wrong)] == counts_before

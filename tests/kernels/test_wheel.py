@@ -1,4 +1,4 @@
-"""The wheel with prebuilt kernels, in a virtual environment without Numba: all that users do works at once."""
+"""The wheel with prebuilt kernels in a virtual environment without Numba: all features work without compilation."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from mechanik.tiers import KERNEL_MODULES
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 LARGEST_INSTALL = 80e6
-"""Bytes of Mechanik, NumPy and defusedxml, without the bytecode that pip writes beside all sources: with it they are
-more (86 MB on Python 3.11, of which NumPy takes 71), which `benchmarks/startup.py` reports as a missed goal."""
+"""Bytes of Mechanik, NumPy and defusedxml, without the bytecode that pip writes next to all sources: with it they
+take 86 MB on Python 3.11, of which NumPy takes 71, which `benchmarks/startup.py` reports as a missed goal."""
 
 pytestmark = pytest.mark.slow
 
 
 def run(installation, folder: Path, *arguments: str, **environment: str) -> str:
-    """What the installed Python prints, run in an empty folder."""
+    """Run the installed Python in a folder and return its output."""
     hidden = ("PYTHONPATH", "MECHANIK_KERNELS")
     env = {name: value for name, value in os.environ.items() if name not in hidden}
     env |= {"PYTHONIOENCODING": "utf-8", "MECHANIK_KERNELS": "prebuilt", **environment}
     command = [str(installation.python), *arguments]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600, encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=600, encoding="utf-8"
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
-def test_the_wheel_is_for_this_platform_and_all_python_versions(installation) -> None:
+def test_wheel_is_for_this_platform_and_all_python_versions(installation) -> None:
     assert re.fullmatch(r"mechanik-[^-]+-cp311-abi3-[\w.]+\.whl", installation.wheel.name)
     with zipfile.ZipFile(installation.wheel) as packed:
         names = packed.namelist()
@@ -44,18 +46,18 @@ def test_the_wheel_is_for_this_platform_and_all_python_versions(installation) ->
     assert re.fullmatch(r"mechanik/_kernels(\.abi3\.so|\.pyd)", extension)
 
 
-def test_a_minimal_installation_is_small(installation) -> None:
+def test_minimal_installation_is_small(installation) -> None:
     size = installation.minimal_bytes - installation.bytecode_bytes
     seconds = "import time; start = time.process_time(); import mechanik; print(time.process_time() - start)"
-    taken = min(float(run(installation, ROOT / "tests", "-c", seconds)) for _ in range(3))
+    import_time = min(float(run(installation, ROOT / "tests", "-c", seconds)) for _ in range(3))
     sys.stdout.write(
         f"wheel {installation.wheel.stat().st_size / 1e6:.1f} MB; minimal installation {size / 1e6:.1f} MB, with "
-        f"bytecode {installation.minimal_bytes / 1e6:.1f} MB; import {taken:.2f} s of processor time\n"
+        f"bytecode {installation.minimal_bytes / 1e6:.1f} MB; import {import_time:.2f} s of processor time\n"
     )
     assert size <= LARGEST_INSTALL
 
 
-def test_there_is_no_numba_and_all_kernels_are_prebuilt(installation, tmp_path: Path) -> None:
+def test_all_kernels_are_prebuilt_without_numba(installation, tmp_path: Path) -> None:
     code = """
 import importlib.util, sys
 import mechanik as mk
@@ -68,8 +70,8 @@ print(*(state.module for state in kernel_states() if (state.tier, state.state) =
 
 
 def test_every_level_solves(installation, tmp_path: Path) -> None:
-    answer = run(installation, tmp_path, str(ROOT / "tests" / "smoke_wheel.py"))
-    assert "best level" in answer
+    output = run(installation, tmp_path, str(ROOT / "tests" / "smoke_wheel.py"))
+    assert "best level" in output
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -83,7 +85,7 @@ def test_the_demo_runs(installation, tmp_path: Path) -> None:
     assert run(installation, tmp_path, "-m", "mechanik", "demo").strip()
 
 
-def test_a_large_batch_is_solved(installation, tmp_path: Path) -> None:
+def test_large_batch_is_solved(installation, tmp_path: Path) -> None:
     code = """
 import numpy as np
 import mechanik as mk
@@ -97,7 +99,7 @@ print(result.success.mean())
     assert float(run(installation, tmp_path, "-W", "error", "-c", code)) > 0.97
 
 
-def test_objectives_in_python_are_solved(installation, tmp_path: Path) -> None:
+def test_objective_written_in_python_is_solved(installation, tmp_path: Path) -> None:
     code = """
 import numpy as np
 import mechanik as mk
@@ -109,7 +111,7 @@ print(abs(solution.q.sum() - 0.5))
     assert float(run(installation, tmp_path, "-W", "error", "-c", code)) < 1e-6
 
 
-def test_a_drag_in_the_studio_is_answered(installation, tmp_path: Path) -> None:
+def test_drag_in_the_studio_moves_the_mechanism(installation, tmp_path: Path) -> None:
     page = tmp_path / "page"
     page.mkdir()
     (page / "index.html").write_text("<!doctype html><title>studio</title>")

@@ -1,4 +1,4 @@
-"""Tables of shapes for the kernels of distances, and what their support functions say without any of those kernels."""
+"""Tables of shapes for the distance kernels, with support functions that do not use these kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mechanik.spatial import rotation
 from mechanik.tiers import kernel_module
 
 WIDE, NARROW = 1.0, 0.25
-"""How far random shapes are from the origin along each axis, m: most are apart, or most are in each other."""
+"""Largest coordinate of random shapes, m: with WIDE most are separated, with NARROW most overlap."""
 
 
 def units(N):
@@ -46,8 +46,8 @@ class Table:
         self.X.append(np.concatenate([np.ravel(np.eye(3) if R is None else R), p]))
         return len(self.S) - 1
 
-    def add_ground(self, heights, size, bottom, R=None, p=(0.0, 0.0, 0.0)):
-        """A field as `HeightField` has it: heights (rows along y, columns along x)."""
+    def add_height_field(self, heights, size, bottom, R=None, p=(0.0, 0.0, 0.0)):
+        """Add a field, as `HeightField`: heights (rows along y, columns along x)."""
         rows, columns = np.shape(heights)
         x, y = np.meshgrid(np.linspace(-0.5, 0.5, columns) * size[0], np.linspace(-0.5, 0.5, rows) * size[1])
         points = np.stack([x, y, heights], axis=-1).reshape(-1, 3)
@@ -59,35 +59,35 @@ class Table:
             return self.add(HULL, points=rng.uniform(-0.5, 0.5, (rng.integers(4, 30), 3)), R=R, p=p)
         return self.add(kind, *rng.uniform(0.1, 0.6, 3), R=R, p=p)
 
-    def gaps(self, pairs, X=None):
+    def distances(self, pairs, X=None):
         S, P, X = np.array(self.S), np.concatenate(self.P), np.array(self.X if X is None else X, float)
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        found = np.full((len(pairs), 10), np.nan)
-        kernel_module("distance.shape_distance").pair_distances(S, P, X, pairs, found)
-        return found
+        results = np.full((len(pairs), 10), np.nan)
+        kernel_module("distance.shape_distance").pair_distances(S, P, X, pairs, results)
+        return results
 
     def points(self, i):
         first, count = self.S[i][SHAPE_SIZE : SHAPE_SIZE + 2].astype(int)
         return np.concatenate(self.P)[first : first + count]
 
     def reach(self, i, N):
-        """How far shape i reaches along unit vectors N (..., 3) of the world, from the origin."""
+        """The support function of shape i along unit vectors N (..., 3) of the world, from the origin."""
         R, p = self.X[i][:9].reshape(3, 3), self.X[i][9:]
         D, kind, (a, b, c) = N @ R, int(self.S[i][SHAPE_KIND]), self.S[i][SHAPE_SIZE : SHAPE_SIZE + 3]
         if kind == SPHERE:
-            far = np.full(np.shape(N)[:-1], a)
+            support = np.full(np.shape(N)[:-1], a)
         elif kind == CAPSULE:
-            far = a + b * np.abs(D[..., 2])
+            support = a + b * np.abs(D[..., 2])
         elif kind == BOX:
-            far = np.abs(D) @ np.array([a, b, c])
+            support = np.abs(D) @ np.array([a, b, c])
         elif kind == CYLINDER:
-            far = a * np.hypot(D[..., 0], D[..., 1]) + b * np.abs(D[..., 2])
+            support = a * np.hypot(D[..., 0], D[..., 1]) + b * np.abs(D[..., 2])
         else:
-            far = (D @ self.points(i).T).max(axis=-1)
-        return far + N @ p
+            support = (D @ self.points(i).T).max(axis=-1)
+        return support + N @ p
 
-    def needed_shift(self, i, j, N):
-        """How far j must be shifted along unit vectors N to be free of i."""
+    def separating_translation(self, i, j, N):
+        """The translation of shape j along unit vectors N that separates it from shape i."""
         return self.reach(i, N) + self.reach(j, -N)
 
 
@@ -96,10 +96,10 @@ def random_pairs(kinds, rng, count, spread=WIDE):
     return table, [tuple(table.add_random(kind, rng, spread) for kind in kinds) for _ in range(count)]
 
 
-def check_form(found):
-    """What every gap must be: finite, with a unit normal, and b - a = d n."""
-    assert np.isfinite(found).all()
-    d, n, a, b = found[:, 0], found[:, 1:4], found[:, 4:7], found[:, 7:]
+def check_form(results):
+    """Check that results are finite, with unit normals and b - a = d n."""
+    assert np.isfinite(results).all()
+    d, n, a, b = results[:, 0], results[:, 1:4], results[:, 4:7], results[:, 7:]
     np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(b - a, d[:, None] * n, atol=1e-12)
 

@@ -134,7 +134,7 @@ def test_what_moves_by_itself_goes_on_from_where_it_was(name):
         played.check()
 
 
-def test_what_a_scene_has_kept_stays_as_it_is_whatever_comes_after_it_is_brought_back():
+def test_what_a_scene_has_stored_stays_as_it_is_whatever_comes_after_it_is_brought_back():
     with Played("walker") as played:
         kept, feet = played.scene.snapshot(), dict(played.scene.feet)
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""The canonical form of a chain is the chain, whatever its joints, and the kernels' rows are what was asked for."""
+"""The canonical form of serial chains has their kinematics, and the kernel's residuals equal the relation's."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ ROWS = st.sets(st.integers(0, 5), min_size=1).map(lambda rows: tuple(sorted(rows
 
 
 def chain_of(mechanism, relation, active=None):
-    skeleton = build_kinematic_tree(mechanism)
+    tree = build_kinematic_tree(mechanism)
     active = np.ones(mechanism.nv, dtype=bool) if active is None else active
     bounds = mechanism.space.lower, mechanism.space.upper
-    return find_serial_chain(
-        skeleton, [relation], active, bounds, ChainWeights(1e-6, 1e-6, max(skeleton.reach / 3, 1e-3))
-    )
+    return find_serial_chain(tree, [relation], active, bounds, ChainWeights(1e-6, 1e-6, max(tree.reach / 3, 1e-3)))
 
 
 def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
-    """A random tree and a relation between two of its links; and the chain between them, if it is one."""
+    """A random tree, a relation between two of its links, and the serial chain between them (None if there is none)."""
     rng = np.random.default_rng(seed)
     mechanism = random_mechanism(seed, joints)
     links = list(mechanism.links)
@@ -42,7 +40,7 @@ def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
     return rng, mechanism, relation, chain_of(mechanism, relation)
 
 
-def end_of(chain, q):
+def forward_kinematics_of(chain, q):
     """X_a_b of a chain at q by the formula, in plain NumPy, in metres."""
     model, m = chain.model, int(chain.model[at.N_NODES])
     nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.JOINT_FLOATS * m].reshape(m, at.JOINT_FLOATS)
@@ -53,24 +51,28 @@ def end_of(chain, q):
     for row in nodes:
         j = int(row[at.JOINT_COLUMN])
         x = row[at.JOINT_RATIO] * q[chain.columns[j]] / columns[j, at.Q_UNIT]
-        turn = row[at.JOINT_OFFSET] + (x if row[at.SLIDE_SCALE] == 0 else 0.0)
+        angle = row[at.JOINT_OFFSET] + (x if row[at.SLIDE_SCALE] == 0 else 0.0)
         alpha = np.arctan2(row[at.SIN_ALPHA], row[at.COS_ALPHA])
-        shift = row[at.LINK_TRANSLATION : at.LINK_TRANSLATION + 3] / scale + [0, 0, row[at.SLIDE_SCALE] / scale * x]
-        X = X @ make_pose(rotation.about_z(turn), np.zeros(3)) @ make_pose(rotation.about_x(alpha), shift)
+        translation = row[at.LINK_TRANSLATION : at.LINK_TRANSLATION + 3] / scale + [
+            0,
+            0,
+            row[at.SLIDE_SCALE] / scale * x,
+        ]
+        X = X @ make_pose(rotation.about_z(angle), np.zeros(3)) @ make_pose(rotation.about_x(alpha), translation)
     return X @ make_pose(model[at.TOOL_ROTATION : at.TOOL_ROTATION + 9].reshape(3, 3), np.zeros(3))
 
 
 @given(seeds, st.integers(1, 12))
-def test_the_canonical_form_is_the_chain(seed, joints):
+def test_canonical_form_has_the_forward_kinematics_of_the_chain(seed, joints):
     rng, mechanism, relation, chain = random_chain(seed, joints)
     assume(chain is not None)
     q = mechanism.random(rng)
     X_a = np.eye(4) if relation.a is None else mechanism.pose(relation.a, q)
     expected = inverse(X_a) @ mechanism.pose(relation.b, q) @ relation.X_b
-    np.testing.assert_allclose(end_of(chain, q), expected, atol=1e-12 * (1 + np.abs(expected).max()))
+    np.testing.assert_allclose(forward_kinematics_of(chain, q), expected, atol=1e-12 * (1 + np.abs(expected).max()))
 
 
-def looked_at(mechanism, chain, target, q):
+def kernel_residual_and_jacobian(mechanism, chain, target, q):
     """Residual (6,) and Jacobian (6, n) of the chain kernel at q, by its first iteration."""
     work = ChainSearch(chain, q).allocate_workspace()
     work[at.MAX_ITERATIONS], work[at.POSITION_TOLERANCE2], work[at.ROTATION_TOLERANCE2] = 1, 0, 0
@@ -85,65 +87,69 @@ def looked_at(mechanism, chain, target, q):
 @given(seeds, st.integers(2, 12), ROWS, st.booleans())
 @example(0, 6, (0, 1, 2), False)
 @settings(max_examples=200)
-def test_rows_and_their_derivatives_are_those_of_the_relation(seed, joints, rows, own_axes):
+def test_kernel_residual_and_jacobian_equal_the_relation(seed, joints, rows, own_axes):
     rng, mechanism, relation, chain = random_chain(seed, joints, rows, own_axes)
     assume(chain is not None)
     q = mechanism.random(rng)
-    e, J = looked_at(mechanism, chain, relation.X_a, q)
-    wanted = evaluate_relation(mechanism, relation, q)[0]
+    e, J = kernel_residual_and_jacobian(mechanism, chain, relation.X_a, q)
+    expected = evaluate_relation(mechanism, relation, q)[0]
     unit = np.array([chain.model[at.LENGTH_SCALE] if row < 3 else 1.0 for row in rows])
-    whole = Relation(
+    full_rotation = Relation(
         RelationKind.POSE, (3, 4, 5), relation.a, relation.b, relation.X_a, relation.X_b, relation.world_axes
     )
-    assume(np.linalg.norm(evaluate_relation(mechanism, whole, q)[0]) < 3.0)  # beyond, a rotation vector may flip
-    # away from the target; whole triples are not taken along the axes, which changes no length
+    assume(
+        np.linalg.norm(evaluate_relation(mechanism, full_rotation, q)[0]) < 3.0
+    )  # beyond, a rotation vector may flip
+    # residuals point to the target; full triples are not along the axes, which does not change their length
     if chain.model[at.IS_PARTIAL]:
-        np.testing.assert_allclose(-e[list(rows)] / unit, wanted, atol=1e-9)
+        np.testing.assert_allclose(-e[list(rows)] / unit, expected, atol=1e-9)
         assert not np.delete(e, rows).any()
     else:
-        places, turns = [r < 3 for r in rows], [r >= 3 for r in rows]
-        for part, mine in ((places, e[:3]), (turns, e[3:])):
-            size = np.linalg.norm(mine) / (unit[0] if part is places else 1.0)
-            assert size == pytest.approx(np.linalg.norm(wanted[np.array(part)]), abs=1e-9)
+        is_position, is_rotation = [r < 3 for r in rows], [r >= 3 for r in rows]
+        for mask, residual in ((is_position, e[:3]), (is_rotation, e[3:])):
+            size = np.linalg.norm(residual) / (unit[0] if mask is is_position else 1.0)
+            assert size == pytest.approx(np.linalg.norm(expected[np.array(mask)]), abs=1e-9)
     columns = chain.model[-at.COLUMN_FLOATS * chain.n :].reshape(chain.n, at.COLUMN_FLOATS)
     J = J / columns[:, at.Q_UNIT]
     for j, column in enumerate(chain.columns):
         h = 1e-6
         step = np.zeros(mechanism.nq)
         step[column] = h
-        before, after = (looked_at(mechanism, chain, relation.X_a, q + sign * step)[0] for sign in (-1, 1))
+        before, after = (
+            kernel_residual_and_jacobian(mechanism, chain, relation.X_a, q + sign * step)[0] for sign in (-1, 1)
+        )
         if chain.model[at.IS_PARTIAL]:
             np.testing.assert_allclose(J[:, j], (before - after) / (2 * h), atol=3e-6 * (1 + np.abs(J).max()))
-        else:  # a turn instead of a rotation vector, and for these two the slope of the sum of squares is the same
+        else:  # the rotation is no rotation vector, but both have the same slope of the sum of squares
             slope = (before @ before - after @ after) / (2 * h)
             assert 2 * (J[:, j] @ e) == pytest.approx(slope, abs=1e-5 * (1 + np.abs(J).max()) * (1 + e @ e))
 
 
-def test_joints_that_are_locked_are_held():
-    b = mk.Builder("arm")
-    b.revolute("a", "base", "one", limits=(-1, 1))
-    b.revolute("b", "one", "two", at=(0.3, 0, 0), axis="y", limits=(0.4, 0.6))
-    b.prismatic("c", "two", "three", at=(0.2, 0, 0), axis="x", limits=(0, 0.5))
-    arm = b.build()
+def test_inactive_dofs_are_locked_columns():
+    builder = mk.Builder("arm")
+    builder.revolute("a", "base", "one", limits=(-1, 1))
+    builder.revolute("b", "one", "two", at=(0.3, 0, 0), axis="y", limits=(0.4, 0.6))
+    builder.prismatic("c", "two", "three", at=(0.2, 0, 0), axis="x", limits=(0, 0.5))
+    arm = builder.build()
     relation = Relation(RelationKind.POSE, (0, 1, 2), None, "three")
     chain = chain_of(arm, relation, active=np.array([True, True, False]))
     assert chain.columns.tolist() == [0, 1, 2]
     assert chain.locked.tolist() == [False, False, True]
 
 
-def test_a_ball_on_the_way_is_not_for_the_chain_kernel():
-    b = mk.Builder("arm")
-    b.revolute("a", "base", "one")
-    b.spherical("b", "one", "two", at=(0.3, 0, 0))
-    assert chain_of(b.build(), Relation(RelationKind.POSE, (0, 1, 2), None, "two")) is None
+def test_chain_with_a_spherical_joint_is_not_for_the_chain_kernel():
+    builder = mk.Builder("arm")
+    builder.revolute("a", "base", "one")
+    builder.spherical("b", "one", "two", at=(0.3, 0, 0))
+    assert chain_of(builder.build(), Relation(RelationKind.POSE, (0, 1, 2), None, "two")) is None
 
 
-def test_bands_and_fine_tolerances_are_for_the_general_kernel():
+def test_bands_and_fine_tolerances_are_not_for_the_chain_kernel():
     arm = mk.gallery.ur5()
-    skeleton, bounds = build_kinematic_tree(arm), (arm.space.lower, arm.space.upper)
+    tree, bounds = build_kinematic_tree(arm), (arm.space.lower, arm.space.upper)
     pose = Relation(RelationKind.POSE, (0, 1, 2), None, "tool0")
     band = Relation(RelationKind.POSE, (0,), None, "tool0", lower=-np.ones(1), upper=np.ones(1))
     active = [True] * arm.nv
-    assert find_serial_chain(skeleton, [pose], active, bounds, ChainWeights(1e-6, 1e-6, 0.5)) is not None
-    assert find_serial_chain(skeleton, [pose], active, bounds, ChainWeights(1e-13, 1e-6, 0.5)) is None
-    assert find_serial_chain(skeleton, [band], active, bounds, ChainWeights(1e-6, 1e-6, 0.5)) is None
+    assert find_serial_chain(tree, [pose], active, bounds, ChainWeights(1e-6, 1e-6, 0.5)) is not None
+    assert find_serial_chain(tree, [pose], active, bounds, ChainWeights(1e-13, 1e-6, 0.5)) is None
+    assert find_serial_chain(tree, [band], active, bounds, ChainWeights(1e-6, 1e-6, 0.5)) is None
